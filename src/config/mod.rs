@@ -1,0 +1,267 @@
+//! The config file, as the user wrote it: plain data with defaults.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::message::ReadLimits;
+
+/// Everything a config file says.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The side that faces agents.
+    pub listen: Listen,
+    /// Who may call.
+    pub agents: Vec<Agent>,
+    /// Policies by name; `default` is always there.
+    pub policies: BTreeMap<String, PolicyConfig>,
+    /// Upstreams by name.
+    pub upstreams: BTreeMap<String, UpstreamConfig>,
+    /// The audit log.
+    pub audit: AuditConfig,
+    /// The admin port.
+    pub admin: Admin,
+    /// Bounds on everything.
+    pub limits: Limits,
+}
+
+/// The side that faces agents.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// TLS, if wanted.
+    pub tls: Option<ListenTls>,
+    /// Browser origins allowed, besides the listener's own.
+    pub origins: Vec<String>,
+    /// Host names by which agents may reach the listener, besides loopback names and its own address.
+    pub hosts: Vec<String>,
+    /// Off loopback the gate refuses to start without agents; this says to start all the same.
+    pub allow_anyone: bool,
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self { address: SocketAddr::from(([127, 0, 0, 1], 8800)), tls: None, origins: vec![], hosts: vec![], allow_anyone: false }
+    }
+}
+
+/// Certificate and key of the listener, PEM files.
+#[derive(Clone, Debug)]
+pub struct ListenTls {
+    /// Certificate chain.
+    pub cert: PathBuf,
+    /// Private key.
+    pub key: PathBuf,
+    /// If set, agents must show a certificate signed by one of these.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// An agent that may call.
+#[derive(Clone)]
+pub struct Agent {
+    /// Its name in audit and metrics.
+    pub name: String,
+    /// SHA-256 of its bearer token: the token itself is never kept.
+    pub token_sha256: [u8; 32],
+    /// Upstreams it may reach; `None` for all.
+    pub upstreams: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Agent({})", self.name)
+    }
+}
+
+/// How an upstream's traffic is judged.
+#[derive(Clone, Debug)]
+pub struct PolicyConfig {
+    /// Whether verdicts are carried out.
+    pub enforce: bool,
+    /// Rule folders read after the built-in rules; a rule with the same id takes the place of the earlier one.
+    pub rules: Vec<PathBuf>,
+    /// Whether the built-in rules are used at all.
+    pub builtin: bool,
+    /// Packs switched on that ship off (`ops`), and off that ship on.
+    pub packs: BTreeMap<String, bool>,
+    /// Rules changed by id.
+    pub overrides: BTreeMap<String, Override>,
+    /// `tool.argument` names that a shell reads, whatever they are called.
+    pub shell: Vec<String>,
+    /// `tool.argument` names that nothing runs, whatever they are called.
+    pub text: Vec<String>,
+    /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
+    pub result_text_bytes: BTreeMap<String, usize>,
+}
+
+/// Default for [`PolicyConfig::result_text_bytes`].
+pub const RESULT_TEXT_BYTES: usize = 50_000;
+/// The same for tools that a policy names in `shell`.
+pub const SHELL_RESULT_TEXT_BYTES: usize = 10_000;
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self {
+            enforce: true,
+            rules: vec![],
+            builtin: true,
+            packs: BTreeMap::new(),
+            overrides: BTreeMap::new(),
+            shell: vec![],
+            text: vec![],
+            result_text_bytes: BTreeMap::new(),
+        }
+    }
+}
+
+/// A change to one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// Another action.
+    pub action: Option<crate::rules::Action>,
+    /// On or off.
+    pub enabled: Option<bool>,
+}
+
+/// A server behind the gateway.
+#[derive(Clone, Debug)]
+pub struct UpstreamConfig {
+    /// How it is reached.
+    pub transport: Transport,
+    /// Which policy judges it.
+    pub policy: String,
+    /// Time for the answer to `initialize` (`initialize_timeout_seconds`, 10).
+    pub initialize_timeout: Duration,
+    /// Time for each other answer to begin, and between its frames (`request_timeout_seconds`, 30).
+    pub request_timeout: Duration,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// Streamable HTTP.
+    Http(HttpTransport),
+    /// HTTP+SSE of 2024-11-05; the URL is the stream's.
+    Sse(HttpTransport),
+    /// A child process.
+    Stdio(StdioTransport),
+}
+
+/// A server reached by HTTP.
+#[derive(Clone)]
+pub struct HttpTransport {
+    /// The URL, as written.
+    pub url: String,
+    /// The gateway's own token for it. A secret.
+    pub bearer: Option<String>,
+    /// Further headers to send, by name. Values may be secrets.
+    pub headers: Vec<(String, String)>,
+    /// PEM file of authorities to trust instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// Client certificate and key, PEM files.
+    pub client_cert: Option<(PathBuf, PathBuf)>,
+}
+
+impl std::fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpTransport").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// A server that is a child process.
+#[derive(Clone, Debug)]
+pub struct StdioTransport {
+    /// Program and arguments, exactly; no shell.
+    pub command: Vec<String>,
+    /// Names of environment variables let through.
+    pub env: Vec<String>,
+    /// Variables set outright. Values may be secrets: never shown.
+    pub set_env: Vec<(String, Secret)>,
+    /// Working folder.
+    pub directory: Option<PathBuf>,
+}
+
+/// A string that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The audit log.
+#[derive(Clone, Debug, Default)]
+pub struct AuditConfig {
+    /// Where lines go; nowhere if not set.
+    pub to: Option<AuditTo>,
+    /// No audit, no traffic.
+    pub required: bool,
+}
+
+/// Where audit lines go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditTo {
+    /// Appended to a file.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+/// The admin port: `/metrics`, `/healthz`, `/readyz`.
+#[derive(Clone, Debug, Default)]
+pub struct Admin {
+    /// Where to listen; no admin port if not set.
+    pub address: Option<SocketAddr>,
+}
+
+/// Bounds on everything. In the file each has its unit in its name.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// What is read as one message: `message_bytes`, `strings_per_message`, `depth`.
+    pub read: ReadLimits,
+    /// Longest request head, in bytes: `header_bytes`.
+    pub header_bytes: usize,
+    /// Open connections from agents: `connections`.
+    pub connections: usize,
+    /// Calls in flight for one agent: `calls_per_agent`.
+    pub calls_per_agent: usize,
+    /// Calls in flight to one upstream: `calls_per_upstream`.
+    pub calls_per_upstream: usize,
+    /// Legacy sessions remembered: `sessions`.
+    pub sessions: usize,
+    /// A session not used for this long is forgotten: `session_idle_seconds`.
+    pub session_idle: Duration,
+    /// A stream on which nothing came for this long ends: `stream_idle_seconds`.
+    pub stream_idle: Duration,
+    /// Time for an agent to send its request head and, again, its body: `request_read_seconds`.
+    pub request_read: Duration,
+    /// Child processes of one upstream: `children_per_upstream`.
+    pub children_per_upstream: usize,
+    /// Server messages kept for a stream that nobody reads yet, by count: `queued_messages`.
+    pub queued_messages: usize,
+    /// Time that open calls get to end after SIGTERM: `drain_seconds`.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            read: ReadLimits::default(),
+            header_bytes: 32 << 10,
+            connections: 4096,
+            calls_per_agent: 256,
+            calls_per_upstream: 512,
+            sessions: 10_000,
+            session_idle: Duration::from_secs(24 * 3600),
+            stream_idle: Duration::from_secs(900),
+            request_read: Duration::from_secs(30),
+            children_per_upstream: 32,
+            queued_messages: 256,
+            drain: Duration::from_secs(20),
+        }
+    }
+}

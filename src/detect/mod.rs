@@ -1,0 +1,160 @@
+//! What can be looked for. One file per kind of rule; the table of kinds is in [`crate::rules`].
+
+pub mod command;
+pub mod hidden;
+pub mod markup;
+pub mod pattern;
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::document::Table;
+use crate::message::{Direction, Role};
+use crate::text::Text;
+
+/// The part of a message a string belongs to. Names are metric labels and rule-file words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Surface {
+    /// Outbound: `params.arguments` of `tools/call`.
+    Arguments,
+    /// Outbound: any other string of a request or notification.
+    Params,
+    /// Outbound: an answer to a server's question.
+    Answer,
+    /// Inbound: text of a tool result's `content`, and of anything else that a call gives back.
+    Content,
+    /// Inbound: `structuredContent`.
+    Structured,
+    /// Inbound: tools, prompts, resources and templates as lists describe them.
+    Definition,
+    /// Inbound: `instructions` and server information.
+    Instructions,
+    /// Inbound: messages of `prompts/get`.
+    Prompt,
+    /// Inbound: contents of `resources/read`.
+    Resource,
+    /// Inbound: JSON-RPC errors, and HTTP bodies that are not JSON-RPC.
+    Error,
+    /// Inbound: log, progress and other notifications.
+    Notification,
+    /// Inbound: what a server asks of the agent or its user (elicitation, sampling, roots).
+    Question,
+    /// Either way: a string that belongs to no surface above.
+    Other,
+}
+
+impl Surface {
+    /// Every surface, in order.
+    pub const ALL: [Self; 13] = [
+        Self::Arguments,
+        Self::Params,
+        Self::Answer,
+        Self::Content,
+        Self::Structured,
+        Self::Definition,
+        Self::Instructions,
+        Self::Prompt,
+        Self::Resource,
+        Self::Error,
+        Self::Notification,
+        Self::Question,
+        Self::Other,
+    ];
+
+    /// The name in rule files, the audit log and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Arguments => "arguments",
+            Self::Params => "params",
+            Self::Answer => "answer",
+            Self::Content => "content",
+            Self::Structured => "structured",
+            Self::Definition => "definition",
+            Self::Instructions => "instructions",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+            Self::Error => "error",
+            Self::Notification => "notification",
+            Self::Question => "question",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How the receiver will read an outbound string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ReadAs {
+    /// A shell runs it.
+    Shell,
+    /// Text that nothing runs, though it may mention commands.
+    #[default]
+    Text,
+}
+
+/// Where a string stands, as far as rules need to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Which way the message goes.
+    pub direction: Direction,
+    /// Which part of the message it is in.
+    pub surface: Surface,
+    /// The method of the request, or of the request that this answers.
+    pub method: Option<&'a str>,
+    /// The tool that is called, or that answers, or that is described.
+    pub tool: Option<&'a str>,
+    /// Within `arguments`: names joined by dots, indices left out (`steps.command`).
+    pub argument: Option<&'a str>,
+    /// Key or value.
+    pub role: Role,
+    /// How the receiver reads it.
+    pub read_as: ReadAs,
+    /// Inbound: text that markup hid from a person's eyes.
+    pub hidden: bool,
+}
+
+impl Default for Place<'_> {
+    fn default() -> Self {
+        Self {
+            direction: Direction::Inbound,
+            surface: Surface::Other,
+            method: None,
+            tool: None,
+            argument: None,
+            role: Role::Value,
+            read_as: ReadAs::Text,
+            hidden: false,
+        }
+    }
+}
+
+/// A rule that matched, by its index in the set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Index of the rule in its set.
+    pub rule: usize,
+    /// The matched bytes of [`Text::raw`]; `None` where the whole string is meant.
+    pub span: Option<Range<usize>>,
+    /// By which reading it was reached: `raw`, `plain`, `shell` and so on.
+    pub reading: &'static str,
+}
+
+/// Looks for all the rules of one kind at once.
+pub trait Detector: Send + Sync + fmt::Debug {
+    /// Adds every rule that `text` matches at `place`. Linear in the text, whatever it holds.
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>);
+}
+
+/// A kind of rule: how its `find.<kind>` table reads, and how its rules become a detector.
+pub trait Kind {
+    /// What a rule of this kind looks for.
+    type Spec: fmt::Debug + Send + Sync;
+
+    /// Reads a `find` table; notes faults in it.
+    fn read(table: &Table<'_>) -> Option<Self::Spec>;
+
+    /// Makes one detector of all rules of this kind.
+    ///
+    /// # Errors
+    /// What is wrong with which rule.
+    fn build(rules: &[(usize, &Self::Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>>;
+}

@@ -1,0 +1,397 @@
+//! TOML files that people write, read so that every fault is told with its place.
+//!
+//! Rule files and the config file are read through here: a [`Table`] hands out typed values and
+//! notes what is wrong (with file, line, column and a hint) instead of stopping at the first fault.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::{Range, RangeInclusive};
+use std::rc::Rc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// One thing that is wrong in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, as the user named it.
+    pub file: String,
+    /// Line, from 1; 0 where the file as a whole is meant.
+    pub line: usize,
+    /// Column in characters, from 1; 0 where the file as a whole is meant.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        write!(f, ": {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Fault {
+    /// A fault of a whole file.
+    pub fn of_file(file: impl Into<String>, message: impl Into<String>, hint: Option<&str>) -> Self {
+        Self { file: file.into(), line: 0, column: 0, message: message.into(), hint: hint.map(Into::into) }
+    }
+}
+
+/// A value and where in its file it stands.
+#[derive(Clone, Debug)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Its place, to tell faults by.
+    pub place: Place,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The file, as the user named it.
+    pub file: Rc<str>,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl Place {
+    /// A fault here.
+    pub fn fault(&self, message: impl Into<String>, hint: Option<&str>) -> Fault {
+        Fault {
+            file: self.file.to_string(),
+            line: self.line,
+            column: self.column,
+            message: message.into(),
+            hint: hint.map(Into::into),
+        }
+    }
+}
+
+struct Source<'t> {
+    file: Rc<str>,
+    text: &'t str,
+    faults: RefCell<Vec<Fault>>,
+}
+
+impl Source<'_> {
+    fn place(&self, at: usize) -> Place {
+        let before = self.text.get(..at.min(self.text.len())).unwrap_or(self.text);
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        Place { file: self.file.clone(), line, column }
+    }
+
+    fn fault(&self, span: &Range<usize>, message: impl Into<String>, hint: Option<String>) {
+        let fault = self.place(span.start).fault(message, hint.as_deref());
+        self.faults.borrow_mut().push(fault);
+    }
+}
+
+/// Reads `text` and gives its root table to `read`.
+///
+/// # Errors
+/// All faults: a syntax fault alone, or everything that `read` noted.
+pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
+    let source = Source { file: file.into(), text, faults: RefCell::default() };
+    let root = match DeTable::parse(text) {
+        Ok(root) => root,
+        Err(error) => {
+            let at = error.span().map_or(0, |span| span.start);
+            return Err(vec![source.place(at).fault(error.message(), None)]);
+        }
+    };
+    let span = root.span();
+    let made = {
+        let table = Table { source: &source, table: root.get_ref(), span, used: RefCell::default() };
+        read(&table)
+    };
+    let mut faults = source.faults.into_inner();
+    faults.sort_by_key(|fault| (fault.line, fault.column));
+    match made {
+        Some(made) if faults.is_empty() => Ok(made),
+        _ if faults.is_empty() => Err(vec![Fault::of_file(file, "the file could not be read", None)]),
+        _ => Err(faults),
+    }
+}
+
+/// A table of a file. Take what it may hold, then [`Table::finish`].
+pub struct Table<'s> {
+    source: &'s Source<'s>,
+    table: &'s DeTable<'s>,
+    span: Range<usize>,
+    used: RefCell<HashSet<String>>,
+}
+
+impl<'s> Table<'s> {
+    /// Where it stands.
+    pub fn place(&self) -> Place {
+        self.source.place(self.span.start)
+    }
+
+    /// Notes a fault of the table as a whole.
+    pub fn fault(&self, message: impl Into<String>, hint: Option<&str>) {
+        self.source.fault(&self.span, message, hint.map(Into::into));
+    }
+
+    /// Notes a fault at a place.
+    pub fn fault_at(&self, place: &Place, message: impl Into<String>, hint: Option<&str>) {
+        self.source.faults.borrow_mut().push(place.fault(message, hint));
+    }
+
+    /// Notes a fault of one key's value.
+    pub fn fault_of(&self, key: &str, message: impl Into<String>, hint: Option<&str>) {
+        let span = self.table.get(key).map_or(self.span.clone(), Spanned::span);
+        self.source.fault(&span, message, hint.map(Into::into));
+    }
+
+    /// Whether the key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// The keys, in no particular order.
+    pub fn keys(&self) -> Vec<Located<String>> {
+        self.table
+            .keys()
+            .map(|key| Located { value: key.get_ref().to_string(), place: self.source.place(key.span().start) })
+            .collect()
+    }
+
+    fn take(&self, key: &str) -> Option<&'s Spanned<DeValue<'s>>> {
+        self.used.borrow_mut().insert(key.to_owned());
+        self.table.get(key)
+    }
+
+    fn wrong(&self, value: &Spanned<DeValue<'_>>, key: &str, wanted: &str) {
+        self.source.fault(&value.span(), format!("`{key}` must be {wanted}, not {}", kind(value.get_ref())), None);
+    }
+
+    /// Notes that an obligatory key is missing.
+    pub fn missing(&self, key: &str, hint: &str) {
+        self.source.fault(&self.span, format!("`{key}` is missing"), Some(hint.to_owned()));
+    }
+
+    /// A string, if there.
+    pub fn string(&self, key: &str) -> Option<Located<String>> {
+        let value = self.take(key)?;
+        match value.get_ref() {
+            DeValue::String(text) => Some(Located { value: text.to_string(), place: self.source.place(value.span().start) }),
+            _ => {
+                self.wrong(value, key, "a string");
+                None
+            }
+        }
+    }
+
+    /// A string that must be there.
+    pub fn required(&self, key: &str, hint: &str) -> Option<Located<String>> {
+        if !self.has(key) {
+            self.missing(key, hint);
+        }
+        self.string(key)
+    }
+
+    /// A list of strings; empty if not there.
+    pub fn strings(&self, key: &str) -> Vec<Located<String>> {
+        let Some(value) = self.take(key) else { return Vec::new() };
+        let DeValue::Array(items) = value.get_ref() else {
+            self.wrong(value, key, "a list of strings");
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for item in items.iter() {
+            match item.get_ref() {
+                DeValue::String(text) => {
+                    out.push(Located { value: text.to_string(), place: self.source.place(item.span().start) })
+                }
+                _ => self.wrong(item, key, "a list of strings"),
+            }
+        }
+        out
+    }
+
+    /// `true` or `false`, if there.
+    pub fn boolean(&self, key: &str) -> Option<bool> {
+        let value = self.take(key)?;
+        match value.get_ref() {
+            DeValue::Boolean(boolean) => Some(*boolean),
+            _ => {
+                self.wrong(value, key, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A whole number within `range`, if there.
+    pub fn integer(&self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let value = self.take(key)?;
+        let DeValue::Integer(integer) = value.get_ref() else {
+            self.wrong(value, key, "a whole number");
+            return None;
+        };
+        match u64::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(number) if range.contains(&number) => Some(number),
+            _ => {
+                self.source.fault(&value.span(), format!("`{key}` must lie between {} and {}", range.start(), range.end()), None);
+                None
+            }
+        }
+    }
+
+    /// One of a few words, if there.
+    pub fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
+        let text = self.string(key)?;
+        let found = words.iter().find(|(word, _)| *word == text.value).map(|(_, value)| *value);
+        if found.is_none() {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            self.fault_at(&text.place, format!("`{key}` is `{}`", text.value), Some(&suggest(&text.value, &known)));
+        }
+        found
+    }
+
+    /// A table, if there.
+    pub fn table(&self, key: &str) -> Option<Table<'s>> {
+        let value = self.take(key)?;
+        match value.get_ref() {
+            DeValue::Table(table) => Some(Table { source: self.source, table, span: value.span(), used: RefCell::default() }),
+            _ => {
+                self.wrong(value, key, "a table");
+                None
+            }
+        }
+    }
+
+    /// A list of tables (`[[key]]`); empty if not there.
+    pub fn tables(&self, key: &str) -> Vec<Table<'s>> {
+        let Some(value) = self.take(key) else { return Vec::new() };
+        let DeValue::Array(items) = value.get_ref() else {
+            self.wrong(value, key, &format!("a list of tables (write `[[{key}]]`)"));
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for item in items.iter() {
+            match item.get_ref() {
+                DeValue::Table(table) => {
+                    out.push(Table { source: self.source, table, span: item.span(), used: RefCell::default() })
+                }
+                _ => self.wrong(item, key, "a list of tables"),
+            }
+        }
+        out
+    }
+
+    /// Notes every key that nothing asked for, with the nearest known name.
+    pub fn finish(&self) {
+        let used = self.used.borrow();
+        let known: Vec<&str> = used.iter().map(String::as_str).collect();
+        for key in self.table.keys() {
+            let name = key.get_ref();
+            if !used.contains(name.as_ref()) {
+                self.source.fault(&key.span(), format!("unknown key `{name}`"), Some(suggest(name, &known)));
+            }
+        }
+    }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a point",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A hint for a word that is not among the known ones: the nearest, or all of them.
+pub fn suggest(word: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|name| (distance(word, name), *name)).min();
+    match near {
+        Some((far, name)) if far <= 1 + name.len() / 4 => format!("did you mean `{name}`?"),
+        _ => {
+            let mut known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            known.sort();
+            format!("known: {}", known.join(", "))
+        }
+    }
+}
+
+/// Levenshtein distance, for words short enough that its square does not matter.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (y, cell) in b.iter().zip(row.iter_mut().skip(1)) {
+            let best = (diagonal + usize::from(x != *y)).min(left + 1).min(*cell + 1);
+            diagonal = std::mem::replace(cell, best);
+            left = best;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_faults_are_told_at_once_with_their_places() {
+        let text = "mode = \"enforse\"\nsize = 99\n\n[deep]\nlist = [\"a\", 1]\nextra = true\n";
+        let faults = read("x.toml", text, |root| {
+            root.choice("mode", &[("enforce", 1), ("observe", 2)]);
+            root.integer("size", 1..=10);
+            let deep = root.table("deep")?;
+            deep.strings("list");
+            deep.strings("extras");
+            deep.finish();
+            root.finish();
+            Some(())
+        })
+        .unwrap_err();
+        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "x.toml:1:8: `mode` is `enforse`\n  hint: did you mean `enforce`?",
+                "x.toml:2:8: `size` must lie between 1 and 10",
+                "x.toml:5:14: `list` must be a list of strings, not a whole number",
+                "x.toml:6:1: unknown key `extra`\n  hint: did you mean `extras`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_syntax_fault_has_its_place() {
+        let faults = read("x.toml", "a = 1\nb = [\n", |_| Some(())).unwrap_err();
+        assert_eq!((faults.len(), faults[0].line), (1, 2), "{faults:?}");
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(
+            (distance("abc", "abc"), distance("abc", "abd"), distance("", "ab"), distance("kitten", "sitting")),
+            (0, 1, 2, 3)
+        );
+    }
+}

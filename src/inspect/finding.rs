@@ -1,0 +1,36 @@
+//! What was found, told so that a reader can act and the match cannot leak.
+
+use crate::detect::Surface;
+use crate::rules::{Action, RuleId, Severity};
+
+/// A rule that matched a string of a message.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The rule.
+    pub rule: RuleId,
+    /// Its title.
+    pub title: String,
+    /// How bad.
+    pub severity: Severity,
+    /// What is done about it, after overrides, and raised to `block` where the string cannot be edited.
+    pub action: Action,
+    /// The part of the message.
+    pub surface: Surface,
+    /// The place, as a JSON pointer (RFC 6901) from the message's root.
+    pub at: String,
+    /// Which message of a batch, from 0.
+    pub item: usize,
+    /// By which reading the match was reached.
+    pub reading: &'static str,
+    /// Enough of the match to recognise it.
+    pub evidence: Evidence,
+}
+
+/// Enough of a match to recognise it again, never enough to use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// First half of the SHA-256 of the matched text, in hex.
+    pub sha256: String,
+    /// Length of the matched text in bytes.
+    pub length: usize,
+}

@@ -1,0 +1,99 @@
+//! What becomes of a message.
+
+use crate::message::Edit;
+use crate::rules::RuleId;
+
+use super::Finding;
+
+/// Whether verdicts are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// They are only recorded; every message that can be read passes.
+    Observe,
+    /// They are carried out.
+    #[default]
+    Enforce,
+}
+
+impl Mode {
+    /// Words of the config file.
+    pub const WORDS: [(&'static str, Self); 2] = [("observe", Self::Observe), ("enforce", Self::Enforce)];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Enforce => "enforce",
+        }
+    }
+}
+
+/// What is to be done with a message, by the rules alone. [`Mode`] decides whether it is done.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// The bytes that came in go out.
+    Pass,
+    /// The same bytes with these strings replaced. Inbound only.
+    Rewrite(Vec<Edit>),
+    /// It does not go on; whoever waits for it gets an answer that says why. One refusal per refused message of a batch.
+    Block(Vec<Refusal>),
+}
+
+impl Verdict {
+    /// The name in the audit log and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Rewrite(_) => "rewrite",
+            Self::Block(_) => "block",
+        }
+    }
+}
+
+/// Why a message is not passed on, in words for whoever reads the answer. Never the payload.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// Which message of a batch, from 0.
+    pub item: usize,
+    /// The rule that refused it.
+    pub rule: RuleId,
+    /// The rule's title.
+    pub title: String,
+    /// The rule's reason, and what would be acceptable.
+    pub why: String,
+}
+
+/// How much of a message was looked at. "Clean" may be said only where nothing is uninspected.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    /// Strings judged.
+    pub strings: usize,
+    /// Bytes of them.
+    pub bytes: usize,
+    /// What was not, and why.
+    pub uninspected: Vec<Uninspected>,
+}
+
+/// A part of a message that no rule looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uninspected {
+    /// The place, as a JSON pointer.
+    pub at: String,
+    /// Why: `binary`, `event-field`…
+    pub reason: &'static str,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+/// Everything that judging a message gives.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// What the rules want done. In [`Mode::Observe`] it is recorded and not done.
+    pub verdict: Verdict,
+    /// What was found, strongest first.
+    pub findings: Vec<Finding>,
+    /// How much was looked at.
+    pub coverage: Coverage,
+    /// Text of results that the size cap cut off, in bytes.
+    pub cut_bytes: usize,
+}

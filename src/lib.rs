@@ -1,0 +1,13 @@
+//! lychgate: a security gateway between AI agents and MCP servers.
+//!
+//! The modules, lowest floor first; `src/README.md` is the map.
+
+pub mod config;
+pub mod detect;
+pub mod document;
+pub mod inspect;
+pub mod message;
+pub mod protocol;
+pub mod record;
+pub mod rules;
+pub mod text;

@@ -1,0 +1,3 @@
+//! The `lychgate` command.
+
+fn main() {}

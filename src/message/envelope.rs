@@ -1,0 +1,277 @@
+//! The JSON-RPC 2.0 envelope, as MCP uses it.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::json::{Json, Value, ValueKind};
+use super::{ParseError, ReadLimits};
+
+/// A body that holds one JSON-RPC message, or a batch of them. The bytes are what came in, and
+/// are what goes out unless a verdict edits them.
+#[derive(Clone)]
+pub struct Message {
+    json: Json,
+    envelopes: Vec<Envelope>,
+    batch: bool,
+}
+
+/// What a message is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MessageKind {
+    /// Wants an answer.
+    Request {
+        /// Its method.
+        method: Box<str>,
+    },
+    /// Wants none.
+    Notification {
+        /// Its method.
+        method: Box<str>,
+    },
+    /// An answer that went well.
+    Result,
+    /// An answer that did not.
+    Error,
+}
+
+/// One message of a body: its kind, and where its parts stand.
+#[derive(Clone, Debug)]
+pub struct Envelope {
+    /// What it is.
+    pub kind: MessageKind,
+    node: u32,
+    id: Option<u32>,
+    body: Option<u32>,
+}
+
+impl Envelope {
+    /// The method of a request or notification.
+    pub fn method(&self) -> Option<&str> {
+        match &self.kind {
+            MessageKind::Request { method } | MessageKind::Notification { method } => Some(method),
+            _ => None,
+        }
+    }
+
+    /// Whether it wants an answer.
+    pub fn is_request(&self) -> bool {
+        matches!(self.kind, MessageKind::Request { .. })
+    }
+
+    /// Whether it answers a request.
+    pub fn is_answer(&self) -> bool {
+        matches!(self.kind, MessageKind::Result | MessageKind::Error)
+    }
+}
+
+impl Message {
+    /// Reads a body strictly: see [`Json::parse`], and on top of it the envelope of JSON-RPC 2.0
+    /// (an id is a string or an integer; null only in an error that answers nothing readable).
+    ///
+    /// # Errors
+    /// Whatever is not a message, or a batch of at least one.
+    pub fn parse(bytes: Bytes, limits: &ReadLimits) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes, limits)?;
+        let root = json.root();
+        let batch = root.kind() == ValueKind::Array;
+        let envelopes = if batch { root.elements().map(envelope).collect::<Result<Vec<_>, _>>()? } else { vec![envelope(root)?] };
+        if envelopes.is_empty() {
+            return Err(ParseError::NotRpc("an empty batch"));
+        }
+        Ok(Self { json, envelopes, batch })
+    }
+
+    /// The bytes as they came.
+    pub fn bytes(&self) -> &Bytes {
+        self.json.bytes()
+    }
+
+    /// The whole body as JSON.
+    pub fn root(&self) -> Value<'_> {
+        self.json.root()
+    }
+
+    /// Whether the body is an array (legal in MCP 2025-03-26 only).
+    pub fn is_batch(&self) -> bool {
+        self.batch
+    }
+
+    /// The messages in it: one, or those of a batch.
+    pub fn envelopes(&self) -> &[Envelope] {
+        &self.envelopes
+    }
+
+    /// The message, if it is not a batch.
+    pub fn single(&self) -> Option<&Envelope> {
+        if self.batch { None } else { self.envelopes.first() }
+    }
+
+    /// The object that is this message.
+    pub fn value(&self, envelope: &Envelope) -> Value<'_> {
+        self.json.value(envelope.node)
+    }
+
+    /// `params`, `result` or `error`, if there.
+    pub fn body(&self, envelope: &Envelope) -> Option<Value<'_>> {
+        envelope.body.map(|node| self.json.value(node))
+    }
+
+    /// The id as written (`1`, `"a"`), if there and not null.
+    pub fn id(&self, envelope: &Envelope) -> Option<&str> {
+        envelope.id.map(|node| self.json.value(node).raw())
+    }
+
+    /// The bytes of one message of the body.
+    pub fn span(&self, envelope: &Envelope) -> Range<usize> {
+        self.value(envelope).span()
+    }
+}
+
+/// Names that mean something in an envelope or in `params`. Some servers match keys without
+/// regard to case, so a key that differs from one of these in case only is read in two ways.
+const ENVELOPE_KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+const PARAM_KEYS: [&str; 8] = ["name", "arguments", "uri", "_meta", "cursor", "inputResponses", "requestState", "task"];
+
+/// The case folding that lenient readers apply to keys: ASCII, and the two other characters that fold into it.
+fn folds_to(key: &str, name: &str) -> bool {
+    key != name
+        && key.chars().count() == name.len()
+        && key.chars().zip(name.chars()).all(|(k, n)| {
+            let k = match k {
+                '\u{17f}' => 's',
+                '\u{212a}' => 'k',
+                k => k.to_ascii_lowercase(),
+            };
+            k == n.to_ascii_lowercase()
+        })
+}
+
+fn envelope(value: Value<'_>) -> Result<Envelope, ParseError> {
+    if value.kind() != ValueKind::Object {
+        return Err(ParseError::NotRpc("it is not an object"));
+    }
+    let (mut version, mut id, mut method, mut params, mut result, mut error) = (None, None, None, None, None, None);
+    for (key, member) in value.members() {
+        let slot = match &*key {
+            "jsonrpc" => &mut version,
+            "id" => &mut id,
+            "method" => &mut method,
+            "params" => &mut params,
+            "result" => &mut result,
+            "error" => &mut error,
+            key if ENVELOPE_KEYS.iter().any(|name| folds_to(key, name)) => {
+                return Err(ParseError::NotRpc("a key differs from a JSON-RPC key in case only"));
+            }
+            _ => continue,
+        };
+        *slot = Some(member);
+    }
+    if version.and_then(|v| v.str()).as_deref() != Some("2.0") {
+        return Err(ParseError::NotRpc("`jsonrpc` is not \"2.0\""));
+    }
+    let null_id = id.is_some_and(|id| id.kind() == ValueKind::Null);
+    let has_id = match id {
+        Some(id) if id.kind() == ValueKind::String => true,
+        Some(id) if id.kind() == ValueKind::Number && !id.raw().contains(['.', 'e', 'E']) => true,
+        Some(_) if null_id => false,
+        None => false,
+        Some(_) => return Err(ParseError::NotRpc("`id` is neither a string nor an integer")),
+    };
+    let at = |value: Value<'_>| value.handle();
+    let (kind, body) = match (method, result, error) {
+        (Some(method), None, None) => {
+            let Some(method) = method.str() else { return Err(ParseError::NotRpc("`method` is not a string")) };
+            if null_id {
+                return Err(ParseError::NotRpc("`id` is null"));
+            }
+            if let Some(params) = params {
+                if !matches!(params.kind(), ValueKind::Object | ValueKind::Array) {
+                    return Err(ParseError::NotRpc("`params` is neither an object nor an array"));
+                }
+                if params.members().any(|(key, _)| PARAM_KEYS.iter().any(|name| folds_to(&key, name))) {
+                    return Err(ParseError::NotRpc("a key of `params` differs from an MCP key in case only"));
+                }
+            }
+            let method = method.into();
+            (if has_id { MessageKind::Request { method } } else { MessageKind::Notification { method } }, params)
+        }
+        (None, Some(result), None) => {
+            if !has_id {
+                return Err(ParseError::NotRpc("a result without an id"));
+            }
+            (MessageKind::Result, Some(result))
+        }
+        (None, None, Some(error)) => {
+            if error.kind() != ValueKind::Object {
+                return Err(ParseError::NotRpc("`error` is not an object"));
+            }
+            (MessageKind::Error, Some(error))
+        }
+        (None, None, None) => return Err(ParseError::NotRpc("neither `method` nor `result` nor `error`")),
+        _ => return Err(ParseError::NotRpc("more than one of `method`, `result` and `error`")),
+    };
+    Ok(Envelope { kind, node: at(value), id: if has_id { id.map(at) } else { None }, body: body.map(at) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Message, ParseError> {
+        Message::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default())
+    }
+
+    #[test]
+    fn the_four_kinds() {
+        let message = parse(r#"{"jsonrpc":"2.0","id":"a\"","method":"tools/call","params":{"name":"x"}}"#).unwrap();
+        let envelope = message.single().unwrap();
+        assert_eq!(envelope.kind, MessageKind::Request { method: "tools/call".into() });
+        assert_eq!(message.id(envelope), Some(r#""a\"""#));
+        assert_eq!(message.body(envelope).unwrap().raw(), r#"{"name":"x"}"#);
+        assert_eq!(
+            parse(r#"{"jsonrpc":"2.0","method":"n"}"#).unwrap().single().unwrap().kind,
+            MessageKind::Notification { method: "n".into() }
+        );
+        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap().single().unwrap().kind, MessageKind::Result);
+        let error = parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}"#).unwrap();
+        assert_eq!(error.single().unwrap().kind, MessageKind::Error);
+        assert_eq!(error.id(error.single().unwrap()), None);
+    }
+
+    #[test]
+    fn a_batch_is_its_items() {
+        let message = parse(r#"[{"jsonrpc":"2.0","id":1,"method":"a"}, {"jsonrpc":"2.0","method":"b"}]"#).unwrap();
+        assert!(message.is_batch() && message.single().is_none());
+        let methods: Vec<_> = message.envelopes().iter().filter_map(Envelope::method).collect();
+        assert_eq!(methods, ["a", "b"]);
+        assert_eq!(&message.bytes()[message.span(&message.envelopes()[1])], br#"{"jsonrpc":"2.0","method":"b"}"#);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_the_right_code() {
+        for text in [
+            "[]",
+            "1",
+            "\"x\"",
+            "null",
+            "{}",
+            r#"{"jsonrpc":"1.0","method":"a"}"#,
+            r#"{"jsonrpc":"2.0","method":"a","id":null}"#,
+            r#"{"jsonrpc":"2.0","method":"a","id":1.5}"#,
+            r#"{"jsonrpc":"2.0","method":"a","id":[]}"#,
+            r#"{"jsonrpc":"2.0","method":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#,
+            r#"{"jsonrpc":"2.0","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","params":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","param\u017f":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","Arguments":{}}}"#,
+        ] {
+            let error = parse(text).map(|_| ()).unwrap_err();
+            assert_eq!(error.code(), -32600, "{text}");
+        }
+        assert_eq!(parse("{").map(|_| ()).unwrap_err().code(), -32700);
+    }
+}

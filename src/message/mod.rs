@@ -1,0 +1,117 @@
+//! A JSON-RPC message and its bytes. Reading a message never changes it.
+
+mod envelope;
+mod json;
+mod splice;
+
+pub use envelope::{Envelope, Message, MessageKind};
+pub use json::{Found, Json, Path, Role, Step, Value, ValueKind, pointer};
+pub use splice::{Edit, quote, splice};
+
+/// Which way a message travels, seen from the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To the server: arguments, and answers to the server's questions.
+    Outbound,
+    /// To the agent: results, definitions, notifications, the server's questions.
+    Inbound,
+}
+
+impl Direction {
+    /// The name used in rule files, logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Outbound => "outbound",
+            Self::Inbound => "inbound",
+        }
+    }
+}
+
+/// Bounds on what is read as one message.
+#[derive(Clone, Debug)]
+pub struct ReadLimits {
+    /// Longest message, in bytes.
+    pub message_bytes: usize,
+    /// Most strings in a message, keys included.
+    pub strings_per_message: usize,
+    /// Deepest nesting of objects and arrays.
+    pub depth: usize,
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        Self { message_bytes: 8 << 20, strings_per_message: 200_000, depth: 64 }
+    }
+}
+
+/// Why bytes are not a message. `at` counts bytes from the start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Not UTF-8.
+    #[error("not UTF-8 at byte {at}")]
+    NotUtf8 {
+        /// First bad byte.
+        at: usize,
+    },
+    /// Not JSON.
+    #[error("not JSON: expected {expected} at byte {at}")]
+    NotJson {
+        /// Where it goes wrong.
+        at: usize,
+        /// What could have stood there.
+        expected: &'static str,
+    },
+    /// An object has the same key twice, which parsers resolve in different ways.
+    #[error("an object has the same key twice (the second at byte {at})")]
+    DoubledKey {
+        /// The second key.
+        at: usize,
+    },
+    /// A `\u` escape is half of a surrogate pair.
+    #[error("half of a surrogate pair at byte {at}")]
+    LoneSurrogate {
+        /// The escape.
+        at: usize,
+    },
+    /// Longer than the limit `message_bytes`.
+    #[error("longer than {limit} bytes (limit `message_bytes`)")]
+    TooLarge {
+        /// The limit in force.
+        limit: usize,
+    },
+    /// Nested deeper than the limit `depth`.
+    #[error("nested deeper than {limit} (limit `depth`)")]
+    TooDeep {
+        /// The limit in force.
+        limit: usize,
+    },
+    /// More strings than the limit `strings_per_message`.
+    #[error("more than {limit} strings (limit `strings_per_message`)")]
+    TooManyStrings {
+        /// The limit in force.
+        limit: usize,
+    },
+    /// JSON, but no JSON-RPC 2.0 message as MCP uses them.
+    #[error("not a JSON-RPC message: {0}")]
+    NotRpc(&'static str),
+}
+
+impl ParseError {
+    /// The JSON-RPC error code that tells of it: −32700 where the text cannot be read, −32600 where its shape is wrong.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::NotRpc(_) => -32600,
+            _ => -32700,
+        }
+    }
+
+    /// The limit that was hit, if it was one, by its name in the config.
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::TooLarge { .. } => Some("message_bytes"),
+            Self::TooDeep { .. } => Some("depth"),
+            Self::TooManyStrings { .. } => Some("strings_per_message"),
+            _ => None,
+        }
+    }
+}

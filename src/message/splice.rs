@@ -1,0 +1,81 @@
+//! Replaces strings of a message and leaves every other byte as it was.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+/// One replacement: `span` (offsets into the message, between the quotes of a string) becomes `with`, escaped as JSON needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes that go.
+    pub span: Range<usize>,
+    /// The text that comes, not yet escaped.
+    pub with: String,
+}
+
+/// Carries out edits. Spans must not overlap; one that does, or that lies outside, is a fault in
+/// the caller and gives `None`: such a message is not passed on.
+pub fn splice(bytes: &Bytes, mut edits: Vec<Edit>) -> Option<Bytes> {
+    if edits.is_empty() {
+        return Some(bytes.clone());
+    }
+    edits.sort_by_key(|edit| edit.span.start);
+    let grown: usize = edits.iter().map(|edit| edit.with.len() + edit.with.len() / 8).sum();
+    let mut out = Vec::with_capacity(bytes.len() + grown);
+    let mut at = 0;
+    for edit in &edits {
+        out.extend_from_slice(bytes.get(at..edit.span.start)?);
+        escape(&edit.with, &mut out);
+        at = edit.span.end;
+    }
+    out.extend_from_slice(bytes.get(at..)?);
+    Some(out.into())
+}
+
+/// A text as a JSON string, quotes included.
+pub fn quote(text: &str) -> String {
+    let mut out = vec![b'"'];
+    escape(text, &mut out);
+    out.push(b'"');
+    // `escape` writes UTF-8 when it reads UTF-8.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn escape(text: &str, out: &mut Vec<u8>) {
+    for c in text.chars() {
+        match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            // U+2028 and U+2029 end lines for some readers of event streams and scripts.
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes())
+            }
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_byte_stays() {
+        let bytes = Bytes::from_static(b" { \"a\" : \"one\", \"b\":\"t\\u0077o\" , \"n\": 1e2 } ");
+        let edits = vec![Edit { span: 21..29, with: "2\n\"\u{1}".into() }, Edit { span: 10..13, with: "1".into() }];
+        let out = splice(&bytes, edits).unwrap();
+        assert_eq!(&out[..], b" { \"a\" : \"1\", \"b\":\"2\\n\\\"\\u0001\" , \"n\": 1e2 } ");
+        assert_eq!(splice(&bytes, vec![]).unwrap().as_ptr(), bytes.as_ptr(), "no edit, no copy");
+    }
+
+    #[test]
+    fn overlapping_edits_are_refused() {
+        let bytes = Bytes::from_static(b"\"abcdef\"");
+        let edit = |span| Edit { span, with: String::new() };
+        assert!(splice(&bytes, vec![edit(1..4), edit(3..5)]).is_none());
+        assert!(splice(&bytes, vec![edit(1..40)]).is_none());
+    }
+}

@@ -1,0 +1,122 @@
+//! Who sent a message, to whom, and as part of what.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// An agent's name, from the config (`local` where no agent has to log in).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AgentName(pub Arc<str>);
+
+/// An upstream's name, from the config.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UpstreamName(pub Arc<str>);
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for UpstreamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A legacy session's id: opaque here, and a credential, so `Debug` hides it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct SessionId(Arc<str>);
+
+impl SessionId {
+    /// Takes an id that is visible ASCII (0x21–0x7E) and at most 1024 bytes (2025-03-26, Session Management).
+    pub fn new(id: &str) -> Option<Self> {
+        let fits = !id.is_empty() && id.len() <= 1024 && id.bytes().all(|b| (0x21..=0x7E).contains(&b));
+        fits.then(|| Self(id.into()))
+    }
+
+    /// The id itself, for the wire only.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// A name for the session that logs may hold: the start of the id's SHA-256.
+    pub fn digest(&self) -> String {
+        use sha2::{Digest, Sha256};
+        Sha256::digest(self.0.as_bytes()).iter().take(6).map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SessionId({})", self.digest())
+    }
+}
+
+/// Names one judged message in the audit log, in answers and in quarantine notices. A UUID of version 7 (RFC 9562).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AuditId(pub uuid::Uuid);
+
+impl AuditId {
+    /// A new one.
+    pub fn make() -> Self {
+        Self(uuid::Uuid::now_v7())
+    }
+}
+
+impl fmt::Display for AuditId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How a peer speaks MCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// With `initialize` and sessions: 2024-11-05 to 2025-11-25.
+    Legacy,
+    /// Each request stands alone: 2026-07-28.
+    Modern,
+}
+
+impl Era {
+    /// The name in the audit log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+}
+
+/// A request that waits for its answer, as far as judging the answer needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Its id as written.
+    pub id: Box<str>,
+    /// Its method.
+    pub method: Box<str>,
+    /// The tool, prompt or resource it names.
+    pub tool: Option<Box<str>>,
+}
+
+/// Who sent a message, to whom, and as part of what.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The agent on the one side.
+    pub agent: AgentName,
+    /// The server on the other.
+    pub upstream: UpstreamName,
+    /// How the agent speaks.
+    pub era: Era,
+    /// The legacy session, once there is one.
+    pub session: Option<SessionId>,
+    /// The requests that the reply at hand may answer.
+    pub asked: Arc<[Asked]>,
+}
+
+impl Context {
+    /// The request that an answer with this id (as written) belongs to.
+    pub fn asked(&self, id: &str) -> Option<&Asked> {
+        self.asked.iter().find(|asked| &*asked.id == id)
+    }
+}

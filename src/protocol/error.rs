@@ -1,0 +1,103 @@
+//! What can go wrong on the path of a call, and whose fault it is.
+
+use std::io;
+use std::time::Duration;
+
+use crate::message::ParseError;
+
+/// Whose fault a failure is: a metric label, and what decides the status class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The agent's.
+    Agent,
+    /// The server's.
+    Server,
+    /// The gateway's own.
+    Gateway,
+}
+
+impl Side {
+    /// Every side.
+    pub const ALL: [Self; 3] = [Self::Agent, Self::Server, Self::Gateway];
+
+    /// The name in the audit log and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Server => "server",
+            Self::Gateway => "gateway",
+        }
+    }
+}
+
+/// What can go wrong between taking a call and giving its reply. `Display` gives one level; `source` the rest.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The agent's body is not a message.
+    #[error("the request body is {0}")]
+    BadMessage(#[source] ParseError),
+    /// A header disagrees with the body, or one that must be there is missing (2026-07-28, Header Validation).
+    #[error("header mismatch: {0}")]
+    HeaderMismatch(String),
+    /// `_meta` of a modern request lacks what it must hold.
+    #[error("the request's `_meta` lacks {0}")]
+    BadMeta(&'static str),
+    /// A batch in a revision that has none.
+    #[error("batches exist in revision 2025-03-26 only")]
+    NoBatches,
+    /// The session is not this agent's, or is not known.
+    #[error("no such session")]
+    UnknownSession,
+    /// The upstream does not offer what was asked (GET, DELETE).
+    #[error("not offered by this server")]
+    NotOffered,
+    /// A limit of the config was hit.
+    #[error("the limit `{0}` was reached")]
+    Limit(&'static str),
+    /// The upstream cannot be reached, or broke off.
+    #[error("the server cannot be reached")]
+    Connect(#[source] io::Error),
+    /// The upstream said something that is not MCP.
+    #[error("the server's answer is {0}")]
+    NotMcp(#[source] ParseError),
+    /// The upstream broke the rules of its transport.
+    #[error("the server's answer cannot be read: {0}")]
+    BadReply(&'static str),
+    /// The upstream did not answer in time.
+    #[error("the server did not answer within {} s", .0.as_secs_f32())]
+    Silent(Duration),
+    /// The upstream wants a login.
+    #[error("the server wants a login")]
+    AuthRequired,
+    /// The audit log cannot be written and is required.
+    #[error("the audit log cannot be written")]
+    Audit(#[source] io::Error),
+    /// The gateway is shutting down.
+    #[error("the gateway is shutting down")]
+    Draining,
+}
+
+impl CallError {
+    /// Whose fault it is.
+    pub fn side(&self) -> Side {
+        match self {
+            Self::BadMessage(_)
+            | Self::HeaderMismatch(_)
+            | Self::BadMeta(_)
+            | Self::NoBatches
+            | Self::UnknownSession
+            | Self::NotOffered => Side::Agent,
+            Self::Limit(_) | Self::Audit(_) | Self::Draining => Side::Gateway,
+            Self::Connect(_) | Self::NotMcp(_) | Self::BadReply(_) | Self::Silent(_) | Self::AuthRequired => Side::Server,
+        }
+    }
+
+    /// The limit that was hit, if it was one, by its name in the config.
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::Limit(name) => Some(name),
+            Self::BadMessage(error) | Self::NotMcp(error) => error.limit(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What MCP itself lays down, and what passes along the path of a call.
+
+mod context;
+mod error;
+mod exchange;
+pub mod sse;
+
+pub use context::{AgentName, Asked, AuditId, Context, Era, SessionId, UpstreamName};
+pub use error::{CallError, Side};
+pub use exchange::{Ask, Call, Frame, Frames, Framing, Payload, Reply};
+
+/// The first revision without sessions (`docs/specification/2026-07-28`).
+pub const MODERN: &str = "2026-07-28";
+
+/// Header names, as `http` wants them: lower case.
+pub mod header {
+    /// Names the session, from 2025-03-26 to 2025-11-25.
+    pub const SESSION: &str = "mcp-session-id";
+    /// Names the revision, from 2025-06-18.
+    pub const VERSION: &str = "mcp-protocol-version";
+    /// Mirrors `method`, from 2026-07-28.
+    pub const METHOD: &str = "mcp-method";
+    /// Mirrors the name or URI a request is about, from 2026-07-28.
+    pub const NAME: &str = "mcp-name";
+    /// Prefix of headers that mirror annotated arguments, from 2026-07-28.
+    pub const PARAM: &str = "mcp-param-";
+    /// Where an event stream is to go on.
+    pub const LAST_EVENT_ID: &str = "last-event-id";
+}
