@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -16,7 +17,7 @@ use super::{ParseError, ReadLimits};
 #[derive(Clone)]
 pub struct Json {
     bytes: Bytes,
-    nodes: Box<[Node]>,
+    nodes: Arc<[Node]>,
 }
 
 /// What a value is.
@@ -116,7 +117,7 @@ impl Json {
         }
         let text = std::str::from_utf8(&bytes).map_err(|e| ParseError::NotUtf8 { at: e.valid_up_to() })?;
         let nodes = Scanner { bytes: text.as_bytes(), at: 0, nodes: Vec::new(), strings: 0, limits }.scan()?;
-        Ok(Self { bytes, nodes: nodes.into_boxed_slice() })
+        Ok(Self { bytes, nodes: nodes.into() })
     }
 
     /// The bytes as they came.

@@ -1,8 +1,10 @@
 //! What MCP itself lays down, and what passes along the path of a call.
 
+pub mod answer;
 mod context;
 mod error;
 mod exchange;
+pub mod headers;
 pub mod sse;
 
 pub use context::{AgentName, Asked, AuditId, Context, Era, SessionId, UpstreamName};

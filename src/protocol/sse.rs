@@ -8,7 +8,7 @@ pub struct Decoder {
     buffer: BytesMut,
     /// Bytes already looked at, so that a large event in small chunks stays linear.
     seen: usize,
-    /// Whether the line that begins at `line` is the event's first.
+    /// Where the line at hand began.
     line: usize,
 }
 
@@ -125,29 +125,28 @@ impl Event {
         Self { raw, data, name }
     }
 
-    /// The same event with other data, which may hold line feeds: one `data:` line for each line of it, where the
-    /// first of the old ones stood. All other lines stay.
-    pub fn with_data(&self, data: &[u8]) -> Bytes {
-        let mut out = Vec::with_capacity(self.raw.len() + data.len());
-        let mut written = false;
-        for (start, end, next) in lines(&self.raw) {
-            let line = self.raw.get(start..end).unwrap_or_default();
-            let ending = self.raw.get(end..next).unwrap_or_default();
-            if field(line).0 != b"data" {
-                out.extend_from_slice(line);
-                out.extend_from_slice(ending);
-                continue;
-            }
-            if !std::mem::replace(&mut written, true) {
-                for part in data.split(|b| *b == b'\n') {
-                    out.extend_from_slice(b"data: ");
-                    out.extend_from_slice(part);
-                    out.extend_from_slice(ending);
-                }
-            }
+}
+
+/// An event (its raw bytes) with other data, which may hold line feeds: one `data:` line for each line of it, where
+/// the first of the old ones stood; without data, none. All other lines stay.
+pub fn with_data(raw: &[u8], data: Option<&[u8]>) -> Bytes {
+    let mut out = Vec::with_capacity(raw.len() + data.map_or(0, <[u8]>::len));
+    let mut left = data;
+    for (start, end, next) in lines(raw) {
+        let line = raw.get(start..end).unwrap_or_default();
+        let ending = raw.get(end..next).unwrap_or_default();
+        if field(line).0 != b"data" {
+            out.extend_from_slice(line);
+            out.extend_from_slice(ending);
+            continue;
         }
-        out.into()
+        for part in left.take().into_iter().flat_map(|data| data.split(|b| *b == b'\n')) {
+            out.extend_from_slice(b"data: ");
+            out.extend_from_slice(part);
+            out.extend_from_slice(ending);
+        }
     }
+    out.into()
 }
 
 /// Writes an event with this data and no other field but, if given, its name.
@@ -200,8 +199,9 @@ mod tests {
     #[test]
     fn new_data_leaves_every_other_line() {
         let (events, _) = events(1000);
-        assert_eq!(&events[2].with_data(b"[1,\n2]")[..], b"event: message\nid: a\ndata: [1,\ndata: 2]\n\n");
-        assert_eq!(&events[1].with_data(b"x")[..], b"id: 7\r\ndata: x\r\nretry: 5\r\n\r\n");
+        assert_eq!(&with_data(&events[2].raw, Some(b"[1,\n2]"))[..], b"event: message\nid: a\ndata: [1,\ndata: 2]\n\n");
+        assert_eq!(&with_data(&events[1].raw, Some(b"x"))[..], b"id: 7\r\ndata: x\r\nretry: 5\r\n\r\n");
+        assert_eq!(&with_data(&events[1].raw, None)[..], b"id: 7\r\nretry: 5\r\n\r\n");
         assert_eq!(events[2].name.as_deref(), Some(&b"message"[..]));
     }
 

@@ -1,0 +1,261 @@
+//! How a refused or failed call is answered: the only place that turns either into HTTP and JSON-RPC.
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::{AuditId, CallError, Context, Era, Frame, Framing, Payload, Reply, header};
+use crate::message::{Envelope, Message, MessageKind, quote};
+
+/// The JSON-RPC error code of a refusal: outside −32768…−32000, which JSON-RPC and MCP keep for themselves.
+pub const REFUSED: i32 = 1403;
+
+/// Why a message is not passed on, in words for whoever reads the answer. Never the payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// One sentence or two.
+    pub text: String,
+    /// The rule, for programs.
+    pub rule: String,
+    /// The line of the audit log.
+    pub audit: AuditId,
+}
+
+/// What stands in for a request's answer: a tool result with `isError` where a tool was called, since models read
+/// those and may not read protocol errors (2025-11-25 and 2026-07-28, `server/tools`, Error Handling); else an error.
+pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &Reason) -> String {
+    let Reason { text, rule, audit } = reason;
+    let meta = format!(r#"{{"lychgate/rule":{},"lychgate/audit":"{audit}"}}"#, quote(rule));
+    if method == Some("tools/call") {
+        let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
+        let text = quote(text);
+        return format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{{kind}"content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{meta}}}}}"#
+        );
+    }
+    error(Some(id), REFUSED, text, Some(&meta))
+}
+
+/// A JSON-RPC error. `data` is JSON.
+pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> String {
+    let data = data.map(|data| format!(r#","data":{data}"#)).unwrap_or_default();
+    let id = id.unwrap_or("null");
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{}{data}}}}}"#, quote(text))
+}
+
+/// Answers a message that was not sent on. `reasons` are those of each of its items; an item without one fell with
+/// the batch that it came in.
+pub fn refuse(context: &Context, message: &Message, reasons: &[Option<Reason>]) -> Reply {
+    let other = reasons.iter().flatten().next();
+    let answers: Vec<String> = message
+        .envelopes()
+        .iter()
+        .enumerate()
+        .filter(|(_, envelope)| envelope.is_request())
+        .filter_map(|(item, envelope)| {
+            let id = message.id(envelope)?;
+            match reasons.get(item).and_then(Option::as_ref) {
+                Some(reason) => Some(instead(id, envelope.method(), context.era, reason)),
+                None => other.map(|other| {
+                    let text = "Not sent: another message of the same batch was refused. Send it on its own.".to_owned();
+                    instead(id, envelope.method(), context.era, &Reason { text, ..other.clone() })
+                }),
+            }
+        })
+        .collect();
+    match answers.as_slice() {
+        [] => empty(StatusCode::ACCEPTED),
+        [answer] if !message.is_batch() => body(StatusCode::OK, answer.clone()),
+        answers => body(StatusCode::OK, format!("[{}]", answers.join(","))),
+    }
+}
+
+/// What the agent gets in place of one message from the server that is not passed on: an answer in the place of an
+/// answer; `None` for a notification or a question, which vanish.
+pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reason: &Reason) -> Option<String> {
+    match envelope.kind {
+        MessageKind::Result | MessageKind::Error => {
+            let id = message.id(envelope);
+            let method = id.and_then(|id| context.asked(id)).map(|asked| &*asked.method);
+            match id {
+                Some(id) => Some(instead(id, method, context.era, reason)),
+                None => Some(error(None, REFUSED, &reason.text, None)),
+            }
+        }
+        MessageKind::Request { .. } | MessageKind::Notification { .. } => None,
+    }
+}
+
+/// Answers a call that failed. `message` is what the agent sent, if it could be read.
+pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Message>) -> Reply {
+    let (status, code) = status(error);
+    let text = sentence(error, context);
+    let requests: Vec<(&str, &Envelope)> =
+        message.into_iter().flat_map(|m| m.envelopes().iter().filter(|e| e.is_request()).filter_map(|e| Some((m.id(e)?, e)))).collect();
+    let called = |method: Option<&str>| method == Some("tools/call");
+    let answers: Vec<String> = requests
+        .iter()
+        .map(|(id, envelope)| match error {
+            // The model can pass this on to its user; a protocol error may never reach either.
+            CallError::AuthRequired if called(envelope.method()) => tool_error(id, context.map_or(Era::Legacy, |c| c.era), &text),
+            _ => self::error(Some(id), code, &text, None),
+        })
+        .collect();
+    let mut reply = match (answers.as_slice(), message.is_some_and(Message::is_batch)) {
+        ([answer], false) => {
+            let told = matches!(error, CallError::AuthRequired) && called(requests.first().and_then(|(_, e)| e.method()));
+            body(if told { StatusCode::OK } else { status }, answer.clone())
+        }
+        ([_, ..], _) => body(status, format!("[{}]", answers.join(","))),
+        ([], _) if matches!(error, CallError::UnknownSession | CallError::NotOffered) => empty(status),
+        ([], _) => body(status, self::error(None, code, &text, None)),
+    };
+    if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+        reply.headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    reply
+}
+
+fn tool_error(id: &str, era: Era, text: &str) -> String {
+    let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{kind}"content":[{{"type":"text","text":{}}}],"isError":true}}}}"#, quote(text))
+}
+
+fn status(error: &CallError) -> (StatusCode, i32) {
+    match error {
+        CallError::BadMessage(crate::message::ParseError::TooLarge { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, -32600),
+        CallError::BadMessage(error) => (StatusCode::BAD_REQUEST, error.code()),
+        CallError::HeaderMismatch(_) => (StatusCode::BAD_REQUEST, -32020),
+        CallError::BadMeta(_) => (StatusCode::BAD_REQUEST, -32602),
+        CallError::NoBatches => (StatusCode::BAD_REQUEST, -32600),
+        CallError::UnknownSession => (StatusCode::NOT_FOUND, -32600),
+        CallError::NotOffered => (StatusCode::METHOD_NOT_ALLOWED, -32600),
+        CallError::Limit(_) => (StatusCode::TOO_MANY_REQUESTS, -32603),
+        CallError::Connect(_) | CallError::NotMcp(_) | CallError::BadReply(_) | CallError::AuthRequired => (StatusCode::BAD_GATEWAY, -32603),
+        CallError::Silent(_) => (StatusCode::GATEWAY_TIMEOUT, -32603),
+        CallError::Audit(_) | CallError::Draining => (StatusCode::SERVICE_UNAVAILABLE, -32603),
+    }
+}
+
+/// What went wrong and what to do next.
+fn sentence(error: &CallError, context: Option<&Context>) -> String {
+    let upstream = context.map_or_else(|| "the server".to_owned(), |context| format!("the server `{}`", context.upstream));
+    let next = match error {
+        CallError::BadMessage(_) | CallError::NoBatches => "Send one JSON-RPC 2.0 message in UTF-8.".to_owned(),
+        CallError::HeaderMismatch(_) | CallError::BadMeta(_) => "Make headers and body say the same.".to_owned(),
+        CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
+        CallError::NotOffered => return "Method not allowed.".to_owned(),
+        CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),
+        CallError::Connect(_) | CallError::Silent(_) => format!("Try again later, or ask the operator of the gateway to look at {upstream}."),
+        CallError::NotMcp(_) | CallError::BadReply(_) => format!("The gateway withheld it: ask its operator to look at {upstream}."),
+        CallError::AuthRequired => format!("Ask the operator of the gateway to log in to {upstream}."),
+        CallError::Audit(_) => "The gateway passes nothing on until its operator has repaired it.".to_owned(),
+    };
+    let mut text = error.to_string();
+    if let Some(first) = text.get(..1).map(str::to_uppercase) {
+        text.replace_range(..1, &first);
+    }
+    format!("{text}. {next}")
+}
+
+/// A reply with a JSON body.
+pub fn body(status: StatusCode, json: String) -> Reply {
+    let mut headers = HeaderMap::with_capacity(1);
+    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Reply { status, headers, framing: Framing::Body, frames: Box::pin(stream::iter([Ok(made(json.into()))])) }
+}
+
+/// A frame of the gateway's own, which needs no judging.
+pub fn made(raw: Bytes) -> Frame {
+    Frame { raw, payload: Payload::Empty }
+}
+
+/// A reply without a body.
+pub fn empty(status: StatusCode) -> Reply {
+    let mut headers = HeaderMap::new();
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(http::header::ALLOW, HeaderValue::from_static("POST"));
+    }
+    Reply { status, headers, framing: Framing::Empty, frames: Box::pin(stream::empty()) }
+}
+
+/// Whether a reply is the first of a session that it names.
+pub fn session(reply: &Reply) -> Option<super::SessionId> {
+    reply.headers.get(header::SESSION).and_then(|value| value.to_str().ok()).and_then(super::SessionId::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ReadLimits;
+    use crate::protocol::{AgentName, UpstreamName};
+    use futures_util::StreamExt;
+
+    fn context(era: Era) -> Context {
+        Context { agent: AgentName("a".into()), upstream: UpstreamName("files".into()), era, session: None, asked: [].into() }
+    }
+
+    fn message(text: &str) -> Message {
+        Message::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap()
+    }
+
+    async fn text(mut reply: Reply) -> String {
+        match reply.frames.next().await {
+            Some(Ok(frame)) => String::from_utf8(frame.raw.to_vec()).unwrap(),
+            _ => String::new(),
+        }
+    }
+
+    fn reason() -> Reason {
+        Reason { text: "Blocked: \"no\".".into(), rule: "r".into(), audit: AuditId(uuid::Uuid::nil()) }
+    }
+
+    #[tokio::test]
+    async fn a_refused_tool_call_is_a_result_in_the_callers_era() {
+        let call = message(r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}"#);
+        let reply = refuse(&context(Era::Modern), &call, &[Some(reason())]);
+        assert_eq!(reply.status, StatusCode::OK);
+        let said = text(reply).await;
+        assert_eq!(
+            said,
+            r#"{"jsonrpc":"2.0","id":"x","result":{"resultType":"complete","content":[{"type":"text","text":"Blocked: \"no\"."}],"isError":true,"_meta":{"lychgate/rule":"r","lychgate/audit":"00000000-0000-0000-0000-000000000000"}}}"#
+        );
+        let said = text(refuse(&context(Era::Legacy), &call, &[Some(reason())])).await;
+        assert!(!said.contains("resultType"));
+    }
+
+    #[tokio::test]
+    async fn each_request_of_a_refused_batch_is_answered() {
+        let batch = message(
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"tools/call"}]"#,
+        );
+        let said = text(refuse(&context(Era::Legacy), &batch, &[None, None, Some(reason())])).await;
+        let answers = message(&said);
+        assert_eq!(answers.envelopes().len(), 2);
+        assert!(said.contains(r#""code":1403"#) && said.contains(r#""isError":true"#), "{said}");
+        let note = message(r#"{"jsonrpc":"2.0","method":"n"}"#);
+        let reply = refuse(&context(Era::Legacy), &note, &[Some(reason())]);
+        assert_eq!((reply.status, reply.framing), (StatusCode::ACCEPTED, Framing::Empty));
+    }
+
+    #[tokio::test]
+    async fn failures_say_whose_fault_and_what_next() {
+        let call = message(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#);
+        let context = context(Era::Legacy);
+        let cases = [
+            (CallError::HeaderMismatch("`mcp-name` is missing".into()), 400, "-32020"),
+            (CallError::Silent(std::time::Duration::from_secs(30)), 504, "-32603"),
+            (CallError::AuthRequired, 200, "\"isError\":true"),
+            (CallError::Limit("calls_per_agent"), 429, "calls_per_agent"),
+            (CallError::UnknownSession, 404, "\"id\":7"),
+        ];
+        for (error, status, holds) in cases {
+            let reply = failed(&error, Some(&context), Some(&call));
+            assert_eq!(reply.status.as_u16(), status, "{error}");
+            let said = text(reply).await;
+            assert!(said.contains(holds), "{said}");
+            message(&said);
+        }
+        assert_eq!(failed(&CallError::UnknownSession, Some(&context), None).framing, Framing::Empty);
+    }
+}
