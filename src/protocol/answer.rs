@@ -90,8 +90,10 @@ pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reaso
 pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Message>) -> Reply {
     let (status, code) = status(error);
     let text = sentence(error, context);
-    let requests: Vec<(&str, &Envelope)> =
-        message.into_iter().flat_map(|m| m.envelopes().iter().filter(|e| e.is_request()).filter_map(|e| Some((m.id(e)?, e)))).collect();
+    let requests: Vec<(&str, &Envelope)> = message
+        .into_iter()
+        .flat_map(|m| m.envelopes().iter().filter(|e| e.is_request()).filter_map(|e| Some((m.id(e)?, e))))
+        .collect();
     let called = |method: Option<&str>| method == Some("tools/call");
     let answers: Vec<String> = requests
         .iter()
@@ -118,7 +120,10 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
 
 fn tool_error(id: &str, era: Era, text: &str) -> String {
     let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{kind}"content":[{{"type":"text","text":{}}}],"isError":true}}}}"#, quote(text))
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{{kind}"content":[{{"type":"text","text":{}}}],"isError":true}}}}"#,
+        quote(text)
+    )
 }
 
 fn status(error: &CallError) -> (StatusCode, i32) {
@@ -131,7 +136,9 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::UnknownSession => (StatusCode::NOT_FOUND, -32600),
         CallError::NotOffered => (StatusCode::METHOD_NOT_ALLOWED, -32600),
         CallError::Limit(_) => (StatusCode::TOO_MANY_REQUESTS, -32603),
-        CallError::Connect(_) | CallError::NotMcp(_) | CallError::BadReply(_) | CallError::AuthRequired => (StatusCode::BAD_GATEWAY, -32603),
+        CallError::Connect(_) | CallError::NotMcp(_) | CallError::BadReply(_) | CallError::AuthRequired => {
+            (StatusCode::BAD_GATEWAY, -32603)
+        }
         CallError::Silent(_) => (StatusCode::GATEWAY_TIMEOUT, -32603),
         CallError::Audit(_) | CallError::Draining => (StatusCode::SERVICE_UNAVAILABLE, -32603),
     }
@@ -146,8 +153,12 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
         CallError::NotOffered => return "Method not allowed.".to_owned(),
         CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),
-        CallError::Connect(_) | CallError::Silent(_) => format!("Try again later, or ask the operator of the gateway to look at {upstream}."),
-        CallError::NotMcp(_) | CallError::BadReply(_) => format!("The gateway withheld it: ask its operator to look at {upstream}."),
+        CallError::Connect(_) | CallError::Silent(_) => {
+            format!("Try again later, or ask the operator of the gateway to look at {upstream}.")
+        }
+        CallError::NotMcp(_) | CallError::BadReply(_) => {
+            format!("The gateway withheld it: ask its operator to look at {upstream}.")
+        }
         CallError::AuthRequired => format!("Ask the operator of the gateway to log in to {upstream}."),
         CallError::Audit(_) => "The gateway passes nothing on until its operator has repaired it.".to_owned(),
     };

@@ -54,7 +54,8 @@ pub fn travelling(headers: &HeaderMap) -> HeaderMap {
 /// [`CallError::HeaderMismatch`], naming it.
 pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
     let doubled = |name: &str| headers.get_all(name).iter().nth(1).is_some();
-    let fixed = [header::SESSION, header::VERSION, header::METHOD, header::NAME, header::LAST_EVENT_ID, "content-type", "authorization"];
+    let fixed =
+        [header::SESSION, header::VERSION, header::METHOD, header::NAME, header::LAST_EVENT_ID, "content-type", "authorization"];
     let name = fixed.into_iter().find(|name| doubled(name));
     let param = || headers.keys().map(http::HeaderName::as_str).find(|name| name.starts_with(header::PARAM) && doubled(name));
     match name.or_else(param) {
@@ -142,7 +143,8 @@ fn unwrap(value: &HeaderValue) -> Option<Cow<'_, str>> {
 }
 
 fn params(headers: &HeaderMap, arguments: Option<Value<'_>>, mirrors: Option<&[Mirror]>) -> Result<(), CallError> {
-    let sent: Vec<_> = headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(header::PARAM)?, value))).collect();
+    let sent: Vec<_> =
+        headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(header::PARAM)?, value))).collect();
     if sent.is_empty() && mirrors.is_none_or(<[Mirror]>::is_empty) {
         return Ok(());
     }
@@ -256,7 +258,13 @@ mod tests {
 
     #[test]
     fn only_named_headers_travel() {
-        let sent = headers(&[("authorization", "Bearer x"), ("cookie", "a=b"), ("x-forwarded-for", "::1"), ("mcp-param-a", "1"), ("accept", "*/*")]);
+        let sent = headers(&[
+            ("authorization", "Bearer x"),
+            ("cookie", "a=b"),
+            ("x-forwarded-for", "::1"),
+            ("mcp-param-a", "1"),
+            ("accept", "*/*"),
+        ]);
         let out = travelling(&sent);
         let mut names: Vec<_> = out.keys().map(|name| name.as_str()).collect();
         names.sort_unstable();

@@ -124,7 +124,6 @@ impl Event {
         };
         Self { raw, data, name }
     }
-
 }
 
 /// An event (its raw bytes) with other data, which may hold line feeds: one `data:` line for each line of it, where
