@@ -1,17 +1,26 @@
 //! One string, and the other ways to read it. Each reading is made once, and only when asked for.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
+
+mod escape;
+mod unicode;
+
+pub mod unseen;
 
 /// A string under judgement.
 pub struct Text<'m> {
     raw: Cow<'m, str>,
+    /// `None` inside: nothing to change, so the plain reading is the raw one.
+    plain: OnceCell<Option<unicode::Plain>>,
+    bare: OnceCell<Option<String>>,
 }
 
 impl<'m> Text<'m> {
     /// Wraps a string as the message has it.
     pub fn new(raw: impl Into<Cow<'m, str>>) -> Self {
-        Self { raw: raw.into() }
+        Self { raw: raw.into(), plain: OnceCell::new(), bare: OnceCell::new() }
     }
 
     /// As the message has it, unescaped.
@@ -19,13 +28,31 @@ impl<'m> Text<'m> {
         &self.raw
     }
 
-    /// As a reader sees it: compatibility forms folded (NFKC), invisible and control characters gone.
+    /// As a reader sees it: compatibility forms folded character by character (NFKC, UAX #15), terminal
+    /// sequences carried out (ECMA-48), a lone carriage return as a line's end, invisible and control
+    /// characters gone, tag characters as the letters they stand for. The raw string where that changes nothing.
     pub fn plain(&self) -> &str {
-        &self.raw
+        self.made().map_or(&self.raw, |plain| &plain.text)
     }
 
-    /// The range of [`Text::raw`] that a range of [`Text::plain`] stands for.
+    /// The range of [`Text::raw`] that a range of [`Text::plain`] stands for, whole characters of both.
     pub fn locate(&self, plain: Range<usize>) -> Range<usize> {
-        plain
+        self.made().map_or_else(|| plain.clone(), |made| made.locate(&plain))
     }
+
+    /// Where carrying out terminal sequences swallowed characters that someone could have read (erased by
+    /// backspace, inside an operating-system command): the reading in which only control characters are dropped.
+    /// `None` where nothing was swallowed: then [`Text::plain`] says it all.
+    pub fn bare(&self) -> Option<&str> {
+        self.bare.get_or_init(|| self.made().filter(|made| made.swallowed).map(|_| unicode::bare(&self.raw))).as_deref()
+    }
+
+    fn made(&self) -> Option<&unicode::Plain> {
+        self.plain.get_or_init(|| unicode::Plain::of(&self.raw)).as_ref()
+    }
+}
+
+/// The longest prefix of `text` that has at most `bytes` bytes and ends between characters.
+pub fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }

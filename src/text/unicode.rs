@@ -1,0 +1,282 @@
+//! The plain reading of a string: what a person would read in it, with a way back to its bytes.
+
+use std::ops::Range;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+
+use super::escape;
+
+/// A plain reading that differs from the raw string.
+pub(super) struct Plain {
+    pub(super) text: String,
+    /// Whether terminal sequences swallowed readable characters.
+    pub(super) swallowed: bool,
+    /// In order of both offsets.
+    runs: Vec<Run>,
+}
+
+/// From `plain` on (until the next run) the reading stands for `raw` on: byte for byte where
+/// `unit` is 0, else all of it for the `unit` bytes of one character.
+struct Run {
+    plain: usize,
+    raw: usize,
+    unit: usize,
+}
+
+/// What a character becomes.
+enum Fate {
+    Stays,
+    Goes,
+    Becomes(char),
+    /// Its compatibility form.
+    Folds,
+    Backspace,
+    Escape,
+}
+
+impl Plain {
+    /// The plain reading, or `None` where it is the string itself.
+    pub(super) fn of(raw: &str) -> Option<Self> {
+        let first = first_odd(raw)?;
+        let mut made = Self { text: String::with_capacity(raw.len()), swallowed: false, runs: Vec::new() };
+        made.take(0, raw.get(..first)?);
+        made.read(raw, first, true);
+        Some(made)
+    }
+
+    fn read(&mut self, raw: &str, from: usize, obey: bool) {
+        let mut at = from;
+        while let Some(rest) = raw.get(at..).filter(|rest| !rest.is_empty()) {
+            let same = same_bytes(rest.as_bytes());
+            if same > 0 {
+                self.take(at, rest.get(..same).unwrap_or_default());
+                at += same;
+                continue;
+            }
+            let mut chars = rest.chars();
+            let Some(c) = chars.next() else { return };
+            let width = c.len_utf8();
+            match fate(c, chars.next()) {
+                Fate::Stays => self.take(at, rest.get(..width).unwrap_or_default()),
+                Fate::Goes => {}
+                Fate::Becomes(other) => self.put(at, width, std::iter::once(other)),
+                Fate::Folds => self.put(at, width, std::iter::once(c).nfkc()),
+                Fate::Backspace if obey => self.erase(),
+                Fate::Escape if obey => {
+                    let escape = escape::read(rest);
+                    self.swallowed |= escape.swallows;
+                    at += escape.length;
+                    continue;
+                }
+                Fate::Backspace | Fate::Escape => {}
+            }
+            at += width;
+        }
+    }
+
+    /// Adds text that stands for itself.
+    fn take(&mut self, raw: usize, text: &str) {
+        let plain = self.text.len();
+        let goes_on = self.runs.last().is_some_and(|run| run.unit == 0 && run.raw + (plain - run.plain) == raw);
+        if !goes_on && !text.is_empty() {
+            self.runs.push(Run { plain, raw, unit: 0 });
+        }
+        self.text.push_str(text);
+    }
+
+    /// Adds what one character of `unit` bytes becomes.
+    fn put(&mut self, raw: usize, unit: usize, chars: impl Iterator<Item = char>) {
+        self.runs.push(Run { plain: self.text.len(), raw, unit });
+        self.text.extend(chars);
+    }
+
+    /// Takes back the last character of the line, as a terminal does.
+    fn erase(&mut self) {
+        match self.text.pop() {
+            Some('\n') => self.text.push('\n'),
+            Some(_) => {
+                self.swallowed = true;
+                while self.runs.last().is_some_and(|run| run.plain >= self.text.len()) {
+                    self.runs.pop();
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The raw range that a plain range stands for.
+    pub(super) fn locate(&self, plain: &Range<usize>) -> Range<usize> {
+        let run = |at: usize| self.runs.get(self.runs.partition_point(|run| run.plain <= at).saturating_sub(1));
+        let start = run(plain.start).map_or(0, |run| if run.unit == 0 { run.raw + (plain.start - run.plain) } else { run.raw });
+        let end = match plain.end.checked_sub(1).filter(|last| *last >= plain.start).and_then(run) {
+            Some(run) if run.unit == 0 => run.raw + (plain.end - run.plain),
+            Some(run) => run.raw + run.unit,
+            None => start,
+        };
+        start..end.max(start)
+    }
+}
+
+/// The reading in which control characters are dropped and no sequence is carried out.
+pub(super) fn bare(raw: &str) -> String {
+    let mut made = Plain { text: String::with_capacity(raw.len()), swallowed: false, runs: Vec::new() };
+    made.read(raw, 0, false);
+    made.text
+}
+
+/// Where the first character stands that the plain reading does not keep as it is.
+fn first_odd(raw: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = raw.get(at..)?;
+        at += same_bytes(rest.as_bytes());
+        let mut chars = raw.get(at..)?.chars();
+        let c = chars.next()?;
+        if !matches!(fate(c, chars.next()), Fate::Stays) {
+            return Some(at);
+        }
+        at += c.len_utf8();
+    }
+}
+
+/// How many bytes from the start are printable ASCII, tabs and line feeds.
+fn same_bytes(bytes: &[u8]) -> usize {
+    let same = |b: &u8| matches!(b, 0x20..=0x7E | b'\n' | b'\t');
+    // Whole blocks without a branch per byte, which the compiler turns into vector code.
+    let blocks = bytes.chunks_exact(32).take_while(|block| block.iter().fold(true, |all, b| all & same(b))).count() * 32;
+    blocks + bytes.get(blocks..).unwrap_or_default().iter().take_while(|b| same(b)).count()
+}
+
+fn fate(c: char, next: Option<char>) -> Fate {
+    match c {
+        ' '..='~' | '\n' | '\t' => Fate::Stays,
+        '\r' if next == Some('\n') => Fate::Stays,
+        '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Fate::Becomes('\n'),
+        '\u{8}' => Fate::Backspace,
+        '\u{1b}' => Fate::Escape,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Fate::Goes,
+        // Letters of common scripts, which compatibility folding leaves alone: a shortcut, not a rule of its own.
+        '\u{c0}'..='\u{130}' | '\u{400}'..='\u{52f}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{3041}'..='\u{3096}' => {
+            Fate::Stays
+        }
+        '\u{2013}'..='\u{2014}' | '\u{2018}'..='\u{201f}' | '\u{2022}' | '\u{2500}'..='\u{257f}' => Fate::Stays,
+        '\u{e0020}'..='\u{e007e}' => Fate::Becomes(char::from_u32(c as u32 - 0xE0000).unwrap_or(' ')),
+        c if invisible(c) => Fate::Goes,
+        c if is_nfkc_quick(std::iter::once(c)) == IsNormalized::No => Fate::Folds,
+        _ => Fate::Stays,
+    }
+}
+
+/// Characters that leave no mark on a page: default-ignorable code points (Unicode, DerivedCoreProperties)
+/// and interlinear annotation marks.
+pub(super) fn invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Text;
+
+    fn plain(raw: &str) -> String {
+        Text::new(raw).plain().to_owned()
+    }
+
+    #[test]
+    fn ordinary_text_is_not_copied() {
+        for raw in ["", "plain text\r\n\twith lines", "Grüße aus Köln – “so” 中文 Привет", &"x".repeat(100)] {
+            let text = Text::new(raw);
+            assert_eq!(text.plain().as_ptr(), text.raw().as_ptr(), "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn readings() {
+        for (raw, read) in [
+            ("rm -rf /\r# harmless", "rm -rf /\n# harmless"),
+            ("r\0m", "rm"),
+            ("rx\u{8}m", "rm"),
+            ("\u{8}a", "a"),
+            ("\x1b[1mbold\x1b[0m", "bold"),
+            ("\x1b]8;;https://x.test\x07link\x1b]8;;\x07", "link"),
+            ("i\u{200b}g\u{200d}n\u{2060}ore", "ignore"),
+            ("\u{e0049}\u{e0067}", "Ig"),
+            ("ｉｇｎｏｒｅ", "ignore"),
+            ("𝐢𝐠𝐧𝐨𝐫𝐞 ⓐ ﬁ", "ignore a fi"),
+            ("a\u{a0}b", "a b"),
+            ("e\u{301}", "e\u{301}"),
+            ("a\u{fe0f}\u{e0100}", "a"),
+        ] {
+            assert_eq!(plain(raw), read, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn the_way_back_is_exact() {
+        let raw = "aﬁ\u{200b}b𝐢\x1b[1mz\u{8}q end";
+        let text = Text::new(raw);
+        assert_eq!(text.plain(), "afibiq end");
+        let back = |plain: &str| {
+            let at = text.plain().find(plain).unwrap();
+            &raw[text.locate(at..at + plain.len())]
+        };
+        assert_eq!(back("a"), "a");
+        assert_eq!(back("fi"), "ﬁ");
+        assert_eq!(back("f"), "ﬁ");
+        assert_eq!(back("b"), "b");
+        assert_eq!(back("bi"), "b𝐢");
+        assert_eq!(back("fib"), "ﬁ\u{200b}b");
+        assert_eq!(back("q"), "q");
+        assert_eq!(back("end"), "end");
+        assert_eq!(text.locate(3..3).len(), 0);
+    }
+
+    #[test]
+    fn swallowed_text_is_still_read() {
+        assert_eq!(Text::new("\x1b[31mred\x1b[0m").bare(), None);
+        assert_eq!(Text::new("plain").bare(), None);
+        assert_eq!(Text::new("x\x1b[;rm -rf /").bare(), Some("x[;rm -rf /"));
+        assert_eq!(Text::new("rm -rf /\u{8}\u{8}\u{8}").bare(), Some("rm -rf /"));
+        assert_eq!(Text::new("\x1b]; reboot ;\x07").bare(), Some("]; reboot ;"));
+    }
+
+    #[test]
+    fn every_range_of_any_text_maps_to_whole_characters() {
+        let alphabet = ["a", "ﬁ", "\u{200b}", "\u{8}", "\x1b[1m", "é", "\r", "𝐢", "\u{e0041}", "㌀", "\n", "\x1b"];
+        let mut seed = 7u64;
+        for _ in 0..300 {
+            let raw: String = (0..12)
+                .map(|_| {
+                    seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
+                    alphabet[(seed >> 33) as usize % alphabet.len()]
+                })
+                .collect();
+            let text = Text::new(raw.as_str());
+            let borders: Vec<usize> = (0..=text.plain().len()).filter(|at| text.plain().is_char_boundary(*at)).collect();
+            for (n, start) in borders.iter().enumerate() {
+                for end in &borders[n..] {
+                    let range = text.locate(*start..*end);
+                    assert!(raw.get(range.clone()).is_some(), "{raw:?} {start}..{end} {range:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Characters of a string that a reader does not see, and how many of them no honest writer uses.
+
+use std::ops::Range;
+
+use super::escape::{self, Kind};
+use super::unicode::invisible;
+
+/// Ways to write what is not seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unseen {
+    /// Tag characters (U+E0020–E007E) outside an emoji flag: a hidden ASCII text.
+    Tags,
+    /// Zero-width characters in runs, or strewn between the letters of words.
+    ZeroWidth,
+    /// Variation selectors in runs, or after plain letters: they encode bytes.
+    Variation,
+    /// Overrides of the writing direction: what is read differs from what is there.
+    Bidi,
+    /// Terminal text that is concealed, or in the colour of its background.
+    Conceal,
+    /// Terminal text that is erased by backspaces and written over.
+    Overwrite,
+    /// Prose inside a string meant for the terminal itself (title, link target).
+    TerminalString,
+}
+
+impl Unseen {
+    /// Words of rule files.
+    pub const WORDS: [(&'static str, Self); 7] = [
+        ("tags", Self::Tags),
+        ("zero-width", Self::ZeroWidth),
+        ("variation", Self::Variation),
+        ("bidi", Self::Bidi),
+        ("conceal", Self::Conceal),
+        ("overwrite", Self::Overwrite),
+        ("terminal-string", Self::TerminalString),
+    ];
+}
+
+/// A run of zero-width characters this long is no joiner between letters or emoji.
+const ZERO_WIDTH_RUN: usize = 6;
+/// So many zero-width characters between ASCII letters are no line-break hints.
+const ZERO_WIDTH_IN_WORDS: usize = 6;
+/// A character takes one variation selector; emoji and ideographs in a row never give runs.
+const VARIATION_RUN: usize = 3;
+const VARIATION_AFTER_LETTERS: usize = 6;
+/// Letters under concealment, from which on it is a message.
+const CONCEALED_LETTERS: usize = 8;
+/// Erased characters that were not the ones written in their place (man pages strike over the same).
+const OVERWRITTEN: usize = 8;
+/// Spaces in a terminal string from which on it is prose.
+const PROSE_SPACES: usize = 4;
+
+/// Finds what is unseen beyond what honest texts hold. Linear; at most one range for each way, from its first
+/// place to its last. Emoji sequences, joiners of Persian and Indic scripts, a byte order mark at the start
+/// and the marks and isolates of right-to-left scripts are honest.
+pub fn unseen(raw: &str) -> Vec<(Unseen, Range<usize>)> {
+    if raw.bytes().all(|b| matches!(b, 0x09..=0x1A | 0x1C..=0x7E)) {
+        return Vec::new();
+    }
+    let mut found = Search::default();
+    let mut at = 0;
+    let mut before = '\n';
+    while let Some(rest) = raw.get(at..) {
+        let Some(c) = rest.chars().next() else { break };
+        let width = match c {
+            '\u{1b}' => found.escape(at, &escape::read(rest)),
+            '\u{8}' => found.backspaces(raw, at, rest),
+            _ if c.is_ascii() => found.plain(at, c),
+            _ if invisible(c) => found.run(at, before, rest),
+            _ => found.plain(at, c),
+        };
+        before = rest.get(..width).and_then(|taken| taken.chars().next_back()).unwrap_or(before);
+        at += width.max(1);
+    }
+    found.end(raw.len())
+}
+
+#[derive(Default)]
+struct Search {
+    found: Vec<(Unseen, Range<usize>)>,
+    in_words: Count,
+    after_letters: Count,
+    overwritten: Count,
+    conceal: Conceal,
+}
+
+/// How often something was met, and between which places.
+#[derive(Default)]
+struct Count {
+    times: usize,
+    span: Option<Range<usize>>,
+}
+
+impl Count {
+    fn add(&mut self, times: usize, span: Range<usize>) {
+        self.times += times;
+        self.span = Some(self.span.take().map_or(span.start, |old| old.start)..span.end);
+    }
+}
+
+/// The terminal's state as far as it can hide text.
+#[derive(Default)]
+struct Conceal {
+    on: bool,
+    fore: Option<u32>,
+    back: Option<u32>,
+    start: usize,
+    letters: usize,
+}
+
+impl Conceal {
+    fn hides(&self) -> bool {
+        self.on || (self.fore.is_some() && self.fore == self.back)
+    }
+}
+
+impl Search {
+    fn note(&mut self, what: Unseen, span: Range<usize>) {
+        match self.found.iter_mut().find(|(kind, _)| *kind == what) {
+            Some((_, known)) => known.end = known.end.max(span.end),
+            None => self.found.push((what, span)),
+        }
+    }
+
+    fn plain(&mut self, at: usize, c: char) -> usize {
+        if self.conceal.hides() && c.is_alphanumeric() {
+            if self.conceal.letters == 0 {
+                self.conceal.start = at;
+            }
+            self.conceal.letters += 1;
+        }
+        c.len_utf8()
+    }
+
+    /// A run of invisible characters; `before` is the character in front of it.
+    fn run(&mut self, at: usize, before: char, rest: &str) -> usize {
+        let length = rest.find(|c: char| !invisible(c)).unwrap_or(rest.len());
+        let run = rest.get(..length).unwrap_or_default();
+        let after = rest.get(length..).and_then(|after| after.chars().next()).unwrap_or('\n');
+        let count = |wanted: fn(char) -> bool| run.chars().filter(|c| wanted(*c)).count();
+        let span = at..at + length;
+        let tags = count(|c| matches!(c, '\u{e0000}'..='\u{e007f}'));
+        if tags > 0 && !(before == '\u{1f3f4}' && tags <= 8 && run.ends_with('\u{e007f}')) {
+            self.note(Unseen::Tags, span.clone());
+        }
+        let zero = count(|c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}' | '\u{34f}'));
+        if zero >= ZERO_WIDTH_RUN {
+            self.note(Unseen::ZeroWidth, span.clone());
+        }
+        if zero > 0 && before.is_ascii_alphanumeric() && after.is_ascii_alphanumeric() {
+            self.in_words.add(zero, span.clone());
+        }
+        let variation = count(|c| matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'));
+        if variation >= VARIATION_RUN {
+            self.note(Unseen::Variation, span.clone());
+        }
+        if variation > 0 && before.is_ascii_alphabetic() {
+            self.after_letters.add(variation, span.clone());
+        }
+        if count(|c| matches!(c, '\u{202d}' | '\u{202e}')) > 0 {
+            self.note(Unseen::Bidi, span);
+        }
+        length
+    }
+
+    fn backspaces(&mut self, raw: &str, at: usize, rest: &str) -> usize {
+        let length = rest.bytes().take_while(|b| *b == 8).count();
+        let erased = raw.get(..at).unwrap_or_default().chars().rev().take(length);
+        let erased: Vec<char> = erased.collect();
+        let written = rest.get(length..).unwrap_or_default().chars();
+        // A struck-over letter is the same letter, or an underscore.
+        let other = erased.iter().rev().zip(written).filter(|(old, new)| *old != new && **old != '_' && *new != '_').count();
+        if other > 0 {
+            self.overwritten.add(other, at.saturating_sub(length)..at + length);
+        }
+        length
+    }
+
+    fn escape(&mut self, at: usize, escape: &escape::Escape<'_>) -> usize {
+        match escape.kind {
+            Kind::Rendition(parameters) => {
+                let hid = self.conceal.hides();
+                rendition(&mut self.conceal, parameters);
+                if hid && !self.conceal.hides() {
+                    self.uncover(at);
+                }
+            }
+            Kind::String(content) => {
+                if content.matches(' ').count() >= PROSE_SPACES {
+                    self.note(Unseen::TerminalString, at..at + escape.length);
+                }
+            }
+            Kind::Other => {}
+        }
+        escape.length
+    }
+
+    fn uncover(&mut self, at: usize) {
+        if self.conceal.letters >= CONCEALED_LETTERS {
+            self.note(Unseen::Conceal, self.conceal.start..at);
+        }
+        self.conceal.letters = 0;
+    }
+
+    fn end(mut self, at: usize) -> Vec<(Unseen, Range<usize>)> {
+        self.uncover(at);
+        for (what, count, least) in [
+            (Unseen::ZeroWidth, std::mem::take(&mut self.in_words), ZERO_WIDTH_IN_WORDS),
+            (Unseen::Variation, std::mem::take(&mut self.after_letters), VARIATION_AFTER_LETTERS),
+            (Unseen::Overwrite, std::mem::take(&mut self.overwritten), OVERWRITTEN),
+        ] {
+            if let Some(span) = count.span.filter(|_| count.times >= least) {
+                self.note(what, span);
+            }
+        }
+        self.found
+    }
+}
+
+/// Applies the parameters of a select-graphic-rendition sequence (ECMA-48, 8.3.117; colours as xterm has them).
+fn rendition(state: &mut Conceal, parameters: &str) {
+    let mut numbers = parameters.split([';', ':']).map(|n| n.parse::<u32>().unwrap_or(0));
+    while let Some(number) = numbers.next() {
+        match number {
+            0 => (state.on, state.fore, state.back) = (false, None, None),
+            8 => state.on = true,
+            28 => state.on = false,
+            30..=37 => state.fore = Some(number - 30),
+            90..=97 => state.fore = Some(number - 82),
+            40..=47 => state.back = Some(number - 40),
+            100..=107 => state.back = Some(number - 92),
+            39 => state.fore = None,
+            49 => state.back = None,
+            38 | 48 => {
+                let colour = match numbers.next() {
+                    Some(5) => numbers.next(),
+                    Some(2) => {
+                        let parts: Vec<u32> = numbers.by_ref().take(3).collect();
+                        Some(parts.iter().fold(1, |sum, part| sum << 8 | (part & 0xFF)))
+                    }
+                    _ => None,
+                };
+                *(if number == 38 { &mut state.fore } else { &mut state.back }) = colour;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(raw: &str) -> Vec<Unseen> {
+        unseen(raw).into_iter().map(|(kind, _)| kind).collect()
+    }
+
+    #[test]
+    fn honest_texts_hide_nothing() {
+        for raw in [
+            "plain",
+            "\u{feff}with a byte order mark",
+            "👨\u{200d}👩\u{200d}👧\u{200d}👦 ❤\u{fe0f} 🏳\u{fe0f}\u{200d}🌈",
+            "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+            "می\u{200c}خواهم کتاب\u{200c}ها را بخوانم و نمی\u{200c}دانم چه\u{200c}قدر می\u{200c}شود، آن\u{200c}ها",
+            "\u{200f}שלום\u{200e} world \u{2067}עברית\u{2069}",
+            "soft\u{ad}hy\u{ad}phens in some very long com\u{ad}pound words of a web\u{ad}page and a few more of them hy\u{ad}phens",
+            "\x1b[31merror\x1b[0m: \x1b[38;5;8mgrey text that can be read\x1b[0m",
+            "\x1b]8;;https://example.test/a\x07a link\x1b]8;;\x07",
+            "N\u{8}NA\u{8}AM\u{8}ME\u{8}E  _\u{8}f_\u{8}i_\u{8}l_\u{8}e_\u{8}n_\u{8}a_\u{8}m_\u{8}e",
+            "葛\u{e0100}城市 辻\u{e0101}",
+        ] {
+            assert_eq!(kinds(raw), [], "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn each_way_is_found() {
+        let tags: String = "do it".chars().map(|c| char::from_u32(c as u32 + 0xE0000).unwrap()).collect();
+        assert_eq!(kinds(&format!("hi{tags} there")), [Unseen::Tags]);
+        assert_eq!(kinds("a\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\u{200c}b"), [Unseen::ZeroWidth]);
+        assert_eq!(kinds("i\u{200b}g\u{200b}n\u{200b}o\u{200b}r\u{200b}e\u{200b}d"), [Unseen::ZeroWidth]);
+        assert_eq!(kinds("😀\u{fe01}\u{e0110}\u{e0111}\u{e0112}"), [Unseen::Variation]);
+        assert_eq!(kinds("abc \u{202e}cba"), [Unseen::Bidi]);
+        assert_eq!(kinds("\x1b[8mhidden orders\x1b[28m"), [Unseen::Conceal]);
+        assert_eq!(kinds("\x1b[30;40mhidden orders"), [Unseen::Conceal]);
+        assert_eq!(kinds("\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m"), [Unseen::Conceal]);
+        assert_eq!(kinds("bad order\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}all is ok"), [Unseen::Overwrite]);
+        assert_eq!(kinds("\x1b]0;you must now do this\x07"), [Unseen::TerminalString]);
+    }
+
+    #[test]
+    fn backspaces_cost_linear_time() {
+        let raw = "x".repeat(50_000) + &"\u{8}y\u{8}z".repeat(25_000) + &"\u{8}".repeat(50_000);
+        let start = std::time::Instant::now();
+        assert_eq!(kinds(&raw), [Unseen::Overwrite]);
+        assert!(start.elapsed().as_millis() < 500);
+    }
+}
