@@ -82,7 +82,9 @@ mod tests {
 
     #[test]
     fn usual_sequences_swallow_nothing() {
-        for (text, length) in [("\x1b[31mred", 5), ("\x1b[0m", 4), ("\x1b[m", 3), ("\x1b[?25lx", 6), ("\x1b[38;5;8mx", 9), ("\x1b(B", 3)] {
+        for (text, length) in
+            [("\x1b[31mred", 5), ("\x1b[0m", 4), ("\x1b[m", 3), ("\x1b[?25lx", 6), ("\x1b[38;5;8mx", 9), ("\x1b(B", 3)]
+        {
             let escape = read(text);
             assert_eq!((escape.length, escape.swallows), (length, false), "{text:?}");
         }

@@ -156,9 +156,11 @@ fn fate(c: char, next: Option<char>) -> Fate {
         '\u{1b}' => Fate::Escape,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Fate::Goes,
         // Letters of common scripts, which compatibility folding leaves alone: a shortcut, not a rule of its own.
-        '\u{c0}'..='\u{130}' | '\u{400}'..='\u{52f}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{3041}'..='\u{3096}' => {
-            Fate::Stays
-        }
+        '\u{c0}'..='\u{130}'
+        | '\u{400}'..='\u{52f}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{3041}'..='\u{3096}' => Fate::Stays,
         '\u{2013}'..='\u{2014}' | '\u{2018}'..='\u{201f}' | '\u{2022}' | '\u{2500}'..='\u{257f}' => Fate::Stays,
         '\u{e0020}'..='\u{e007e}' => Fate::Becomes(char::from_u32(c as u32 - 0xE0000).unwrap_or(' ')),
         c if invisible(c) => Fate::Goes,

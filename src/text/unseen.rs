@@ -144,7 +144,8 @@ impl Search {
         if tags > 0 && !(before == '\u{1f3f4}' && tags <= 8 && run.ends_with('\u{e007f}')) {
             self.note(Unseen::Tags, span.clone());
         }
-        let zero = count(|c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}' | '\u{34f}'));
+        let zero =
+            count(|c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}' | '\u{34f}'));
         if zero >= ZERO_WIDTH_RUN {
             self.note(Unseen::ZeroWidth, span.clone());
         }
