@@ -11,3 +11,4 @@ pub mod protocol;
 pub mod record;
 pub mod rules;
 pub mod text;
+pub mod upstream;

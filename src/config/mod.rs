@@ -134,7 +134,7 @@ pub struct UpstreamConfig {
     pub policy: String,
     /// Time for the answer to `initialize` (`initialize_timeout_seconds`, 10).
     pub initialize_timeout: Duration,
-    /// Time for each other answer to begin, and between its frames (`request_timeout_seconds`, 30).
+    /// Time for each other answer to begin (`request_timeout_seconds`, 30); between the events of a stream `stream_idle` counts.
     pub request_timeout: Duration,
 }
 

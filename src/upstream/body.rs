@@ -1,0 +1,164 @@
+//! Reading bodies: whole and bounded, or event by event.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+use super::client::chain;
+use crate::message::{Message, ParseError, ReadLimits};
+use crate::protocol::sse::{Decoder, Event};
+use crate::protocol::{CallError, Frame, Frames, Payload};
+
+/// The next piece of a body; `None` at its end.
+async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
+    loop {
+        match body.frame().await {
+            None => return Ok(None),
+            Some(Err(error)) => return Err(CallError::Connect(io::Error::other(chain(&error)))),
+            // Trailers say nothing to an agent.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data()
+                    && !data.is_empty()
+                {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+/// Reads a body to its end.
+///
+/// # Errors
+/// `NotMcp` where it is longer than `message_bytes`, `Silent` where nothing came for `gap`, `Connect` where it broke off.
+pub(super) async fn whole(mut body: Incoming, limits: &ReadLimits, gap: Duration) -> Result<Bytes, CallError> {
+    let too_large = || CallError::NotMcp(ParseError::TooLarge { limit: limits.message_bytes });
+    if body.size_hint().lower() > limits.message_bytes as u64 {
+        return Err(too_large());
+    }
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(piece) = within(gap, piece(&mut body)).await? {
+        if first.len() + rest.len() + piece.len() > limits.message_bytes {
+            return Err(too_large());
+        }
+        match (first.is_empty(), rest.is_empty()) {
+            (true, true) => first = piece,
+            (_, true) => {
+                let expected = usize::try_from(body.size_hint().lower()).unwrap_or(0).min(limits.message_bytes);
+                rest.reserve(first.len() + piece.len() + expected);
+                rest.extend_from_slice(&std::mem::take(&mut first));
+                rest.extend_from_slice(&piece);
+            }
+            _ => rest.extend_from_slice(&piece),
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// What `future` gives, unless it takes longer than `time`.
+pub(super) async fn within<T>(time: Duration, future: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
+    tokio::time::timeout(time, future).await.unwrap_or(Err(CallError::Silent(time)))
+}
+
+/// An event stream as it is read.
+pub(super) struct Events {
+    body: Incoming,
+    decoder: Decoder,
+    limits: ReadLimits,
+}
+
+impl Events {
+    pub(super) fn new(body: Incoming, limits: ReadLimits) -> Self {
+        Self { body, decoder: Decoder::default(), limits }
+    }
+
+    /// The next event as soon as the blank line that ends it is in; `None` when the stream has ended. An event cut
+    /// short by the end is dropped, as receivers must.
+    ///
+    /// # Errors
+    /// `NotMcp` where an event is longer than `message_bytes`, `Connect` where the stream broke off.
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, CallError> {
+        loop {
+            if let Some(event) = self.decoder.next_event() {
+                return Ok(Some(event));
+            }
+            let limit = self.limits.message_bytes;
+            if self.decoder.held() > limit {
+                return Err(CallError::NotMcp(ParseError::TooLarge { limit }));
+            }
+            match piece(&mut self.body).await? {
+                Some(piece) => self.decoder.push(&piece),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The frames of this stream. It ends with an error at the first event that cannot be judged, and with
+    /// `Limit("stream_idle_seconds")` or `Silent` when no event came for `gap`.
+    pub(super) fn frames(self, gap: Gap) -> Frames {
+        let open = Some((self, gap));
+        Box::pin(futures_util::stream::unfold(open, async |open| {
+            let (mut events, gap) = open?;
+            let next = match tokio::time::timeout(gap.time(), events.next()).await {
+                Err(_) => Err(gap.error()),
+                Ok(Ok(None)) => return None,
+                Ok(Ok(Some(event))) => frame(event, &events.limits),
+                Ok(Err(error)) => Err(error),
+            };
+            match next {
+                Ok(frame) => Some((Ok(frame), Some((events, gap.after_a_frame())))),
+                Err(error) => Some((Err(error), None)),
+            }
+        }))
+    }
+}
+
+/// How long a stream may be silent.
+#[derive(Clone, Copy)]
+pub(super) enum Gap {
+    /// The limit `stream_idle_seconds`.
+    Idle(Duration),
+    /// The time for an answer to `initialize` or the like, and once something came the limit `stream_idle_seconds`.
+    Answer(Duration, Duration),
+}
+
+impl Gap {
+    pub(super) fn time(self) -> Duration {
+        match self {
+            Self::Idle(time) | Self::Answer(time, _) => time,
+        }
+    }
+
+    pub(super) fn error(self) -> CallError {
+        match self {
+            Self::Idle(_) => CallError::Limit("stream_idle_seconds"),
+            Self::Answer(time, _) => CallError::Silent(time),
+        }
+    }
+
+    fn after_a_frame(self) -> Self {
+        match self {
+            Self::Idle(time) | Self::Answer(_, time) => Self::Idle(time),
+        }
+    }
+}
+
+fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
+    let payload = match event.data {
+        None => Payload::Empty,
+        Some(data) if data.is_empty() => Payload::Empty,
+        Some(data) => match Message::parse(data.clone(), limits) {
+            Ok(message) => Payload::Message(message),
+            // Clients read messages from events of this name or none; what stands in others is only text to them.
+            Err(error) if event.name.as_deref().is_none_or(|name| name == b"message" || name.is_empty()) => {
+                return Err(CallError::NotMcp(error));
+            }
+            Err(_) => Payload::Text(data),
+        },
+    };
+    Ok(Frame { raw: event.raw, payload })
+}

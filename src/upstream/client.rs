@@ -1,0 +1,204 @@
+//! The HTTP client that streamable HTTP and HTTP+SSE share: connections, the gateway's own credentials, and which
+//! headers travel.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{Client as Pool, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::tls;
+use crate::config::HttpTransport;
+use crate::protocol::CallError;
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a connection that nobody uses is kept.
+const KEPT: Duration = Duration::from_secs(60);
+/// Longest head of a response, and largest read, over HTTP/1.1.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// A pooled client for one server.
+pub(super) struct Client {
+    pool: Pool<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// The URL of the config.
+    pub(super) url: Uri,
+    own: HeaderMap,
+}
+
+impl Client {
+    /// # Errors
+    /// What is wrong with the config, in words for its user.
+    pub(super) fn new(transport: &HttpTransport) -> Result<Self, String> {
+        let url = url(&transport.url)?;
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT));
+        connector.set_keepalive(Some(KEPT));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls::client(transport)?)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(connector);
+        let pool = Pool::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEPT)
+            .pool_max_idle_per_host(128)
+            .http1_max_buf_size(HEAD_BYTES)
+            .http2_max_header_list_size(HEAD_BYTES as u32)
+            // One slow agent may hold back its own stream, not the connection that others share.
+            .http2_initial_stream_window_size(256 << 10)
+            .http2_initial_connection_window_size(16 << 20)
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .build(connector);
+        Ok(Self { pool, url, own: own_headers(transport)? })
+    }
+
+    /// Sends one request and gives the response once its head is in. Dropping the future gives the request up.
+    /// The gateway's own headers take the place of the agent's of the same name.
+    ///
+    /// # Errors
+    /// `Connect` where no response came, `AuthRequired` on 401, `BadReply` on a redirect, which is never followed.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        url: &Uri,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, CallError> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = url.clone();
+        *request.headers_mut() = self.outgoing(headers);
+        let response = self.pool.request(request).await.map_err(|e| CallError::Connect(io::Error::other(chain(&e))))?;
+        match response.status() {
+            StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
+            status if status.is_redirection() => Err(CallError::BadReply("a redirect, and redirects are not followed")),
+            _ => Ok(response),
+        }
+    }
+
+    fn outgoing(&self, from_agent: &HeaderMap) -> HeaderMap {
+        let mut headers = from_agent.clone();
+        for name in NOT_OUT {
+            headers.remove(name);
+        }
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if !headers.contains_key(header::USER_AGENT) {
+            let own = HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION")));
+            headers.insert(header::USER_AGENT, own);
+        }
+        for (name, value) in &self.own {
+            headers.insert(name, value.clone());
+        }
+        headers
+    }
+}
+
+/// Headers that the connection makes itself, or that are credentials of the agent. The listener has taken most of
+/// them out already; a second look costs nothing.
+const NOT_OUT: [HeaderName; 14] = [
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::CONNECTION,
+    header::UPGRADE,
+    header::TE,
+    header::TRAILER,
+    header::EXPECT,
+    header::AUTHORIZATION,
+    header::PROXY_AUTHORIZATION,
+    header::COOKIE,
+    header::FORWARDED,
+    header::ORIGIN,
+    header::REFERER,
+];
+
+/// Headers of a response that end at the gateway: they are about the upstream's connection, its host or its logins.
+const NOT_IN: [HeaderName; 15] = [
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::CONNECTION,
+    header::UPGRADE,
+    header::TE,
+    header::TRAILER,
+    HeaderName::from_static("keep-alive"),
+    header::SET_COOKIE,
+    header::WWW_AUTHENTICATE,
+    header::ALT_SVC,
+    header::LOCATION,
+    header::REFRESH,
+    header::STRICT_TRANSPORT_SECURITY,
+    HeaderName::from_static("clear-site-data"),
+    HeaderName::from_static("set-cookie2"),
+];
+
+/// Takes out of a response's headers what is not for the agent.
+pub(super) fn incoming(mut headers: HeaderMap) -> HeaderMap {
+    let mut dropped: Vec<HeaderName> = NOT_IN.to_vec();
+    for value in headers.get_all(header::CONNECTION) {
+        let names = value.to_str().unwrap_or_default().split(',');
+        dropped.extend(names.filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok()));
+    }
+    let by_prefix = |name: &&HeaderName| {
+        let name = name.as_str();
+        name.starts_with("proxy-") || name.starts_with("access-control-")
+    };
+    dropped.extend(headers.keys().filter(by_prefix).cloned());
+    for name in dropped {
+        headers.remove(name);
+    }
+    headers
+}
+
+fn url(text: &str) -> Result<Uri, String> {
+    let url: Uri = text.parse().map_err(|e| format!("the URL cannot be read: {e}"))?;
+    if !matches!(url.scheme_str(), Some("http" | "https")) {
+        return Err("the URL begins with neither `http://` nor `https://`".into());
+    }
+    match url.authority() {
+        Some(authority) if authority.as_str().contains('@') => {
+            Err("the URL holds a login; use `bearer` or `headers` instead".into())
+        }
+        Some(_) => Ok(url),
+        None => Err("the URL has no host".into()),
+    }
+}
+
+fn own_headers(transport: &HttpTransport) -> Result<HeaderMap, String> {
+    let mut own = HeaderMap::new();
+    for (name, value) in &transport.headers {
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header name"))?;
+        if key != header::AUTHORIZATION && NOT_OUT.contains(&key) {
+            return Err(format!("the header `{name}` is made by the gateway and cannot be set"));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
+        value.set_sensitive(true);
+        own.append(key, value);
+    }
+    if let Some(token) = &transport.bearer {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let mut value = value.map_err(|_| "the bearer token cannot stand in a header".to_owned())?;
+        value.set_sensitive(true);
+        own.insert(header::AUTHORIZATION, value);
+    }
+    Ok(own)
+}
+
+/// An error and what caused it, on one line: `hyper` says the useful part last.
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        next = error.source();
+    }
+    text
+}

@@ -1,0 +1,149 @@
+//! Streamable HTTP (2025-03-26 and later, Transports).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, Method, Response, StatusCode, header};
+use hyper::body::{Body, Incoming};
+
+use super::body::{self, Events, Gap, within};
+use super::client::{self, Client};
+use super::{Health, Pulse};
+use crate::config::{HttpTransport, Limits, UpstreamConfig};
+use crate::message::{Message, ParseError, ReadLimits};
+use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, Payload, Reply};
+
+/// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
+pub struct Http {
+    client: Client,
+    limits: ReadLimits,
+    stream_idle: Duration,
+    initialize_timeout: Duration,
+    request_timeout: Duration,
+    pulse: Pulse,
+}
+
+impl Http {
+    /// # Errors
+    /// What is wrong with the config, in words for its user.
+    pub(super) fn new(transport: &HttpTransport, config: &UpstreamConfig, limits: &Limits) -> Result<Self, String> {
+        Ok(Self {
+            client: Client::new(transport)?,
+            limits: limits.read.clone(),
+            stream_idle: limits.stream_idle,
+            initialize_timeout: config.initialize_timeout,
+            request_timeout: config.request_timeout,
+            pulse: Pulse::default(),
+        })
+    }
+
+    /// Carries one call. Dropping the future, or the frames of the reply, closes the stream to the server, which
+    /// cancels a modern request.
+    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
+        self.pulse.felt(self.exchange(call).await)
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.pulse.health()
+    }
+
+    async fn exchange(&self, call: Call) -> Result<Reply, CallError> {
+        let (method, body, time, gap) = match &call.ask {
+            Ask::Send(message) if initializes(message) => {
+                let time = self.initialize_timeout;
+                (Method::POST, message.bytes().clone(), time, Gap::Answer(time, self.stream_idle))
+            }
+            Ask::Send(message) => (Method::POST, message.bytes().clone(), self.request_timeout, Gap::Idle(self.stream_idle)),
+            // Some servers send no head before the first event.
+            Ask::Listen => (Method::GET, Bytes::new(), self.stream_idle, Gap::Idle(self.stream_idle)),
+            Ask::Close => (Method::DELETE, Bytes::new(), self.request_timeout, Gap::Idle(self.stream_idle)),
+        };
+        let response = within(time, self.client.send(method, &self.client.url, &call.headers, body)).await?;
+        within(self.stream_idle, self.read(response, time, gap)).await
+    }
+
+    async fn read(&self, response: Response<Incoming>, time: Duration, gap: Gap) -> Result<Reply, CallError> {
+        let (head, body) = response.into_parts();
+        let (status, mut headers) = (head.status, client::incoming(head.headers));
+        let failed = status.is_client_error() || status.is_server_error();
+        if encoded(&headers) {
+            // The status still says something, and no more than that can be judged.
+            return if failed {
+                Ok(empty(status, headers))
+            } else {
+                Err(CallError::BadReply("it is compressed, which was not asked for"))
+            };
+        }
+        headers.remove(header::CONTENT_ENCODING);
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) || body.is_end_stream() {
+            return Ok(empty(status, headers));
+        }
+        let kind = ContentKind::of(&headers);
+        if kind == ContentKind::Events {
+            let frames = Events::new(body, self.limits.clone()).frames(gap);
+            return Ok(Reply { status, headers, framing: Framing::Events, frames });
+        }
+        let bytes = body::whole(body, &self.limits, time).await?;
+        if bytes.is_empty() {
+            return Ok(empty(status, headers));
+        }
+        let payload = match (Message::parse(bytes.clone(), &self.limits), kind) {
+            (Ok(message), ContentKind::Json) => Payload::Message(message),
+            (Ok(message), _) if failed => Payload::Message(message),
+            (Err(error), _) if failed => match text_of(bytes.clone(), &error) {
+                Some(text) => Payload::Text(text),
+                None => return Ok(empty(status, headers)),
+            },
+            (Err(error), ContentKind::Json) => return Err(CallError::NotMcp(error)),
+            _ => return Err(CallError::BadReply("its content type is neither JSON nor an event stream")),
+        };
+        let frames: Frames = Box::pin(stream::iter([Ok(Frame { raw: bytes, payload })]));
+        Ok(Reply { status, headers, framing: Framing::Body, frames })
+    }
+}
+
+/// Whether this is the request that opens a legacy session.
+pub(super) fn initializes(message: &Message) -> bool {
+    message.envelopes().iter().any(|envelope| envelope.is_request() && envelope.method() == Some("initialize"))
+}
+
+/// A reply without a body.
+pub(super) fn empty(status: StatusCode, mut headers: HeaderMap) -> Reply {
+    headers.remove(header::CONTENT_TYPE);
+    headers.remove(header::CONTENT_ENCODING);
+    Reply { status, headers, framing: Framing::Empty, frames: Box::pin(stream::empty()) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ContentKind {
+    Json,
+    Events,
+    Other,
+}
+
+impl ContentKind {
+    fn of(headers: &HeaderMap) -> Self {
+        let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let essence = value.split(';').next().unwrap_or_default().trim();
+        if essence.eq_ignore_ascii_case("application/json") {
+            Self::Json
+        } else if essence.eq_ignore_ascii_case("text/event-stream") {
+            Self::Events
+        } else {
+            Self::Other
+        }
+    }
+}
+
+fn encoded(headers: &HeaderMap) -> bool {
+    headers.get_all(header::CONTENT_ENCODING).iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+/// The body of an HTTP error that is no message, where it can be judged as text. What looks like JSON and cannot be
+/// read strictly is withheld: a client may read in it what a judge of its text does not see.
+fn text_of(bytes: Bytes, error: &ParseError) -> Option<Bytes> {
+    let text = std::str::from_utf8(&bytes).ok()?;
+    let json = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(['{', '[']);
+    (!json || matches!(error, ParseError::NotRpc(_))).then_some(bytes)
+}
