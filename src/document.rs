@@ -163,6 +163,16 @@ impl<'s> Table<'s> {
         self.table.contains_key(key)
     }
 
+    /// Whether the key is there and holds a table, where something else may stand too.
+    pub fn is_table(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Table(_)))
+    }
+
+    /// Says that the key is known, where its value cannot be read.
+    pub fn know(&self, key: &str) {
+        self.used.borrow_mut().insert(key.to_owned());
+    }
+
     /// The keys, in no particular order.
     pub fn keys(&self) -> Vec<Located<String>> {
         self.table
@@ -264,7 +274,7 @@ impl<'s> Table<'s> {
     }
 
     /// A table, if there.
-    pub fn table(&self, key: &str) -> Option<Table<'s>> {
+    pub fn table(&self, key: &str) -> Option<Self> {
         let value = self.take(key)?;
         match value.get_ref() {
             DeValue::Table(table) => Some(Table { source: self.source, table, span: value.span(), used: RefCell::default() }),
@@ -276,7 +286,7 @@ impl<'s> Table<'s> {
     }
 
     /// A list of tables (`[[key]]`); empty if not there.
-    pub fn tables(&self, key: &str) -> Vec<Table<'s>> {
+    pub fn tables(&self, key: &str) -> Vec<Self> {
         let Some(value) = self.take(key) else { return Vec::new() };
         let DeValue::Array(items) = value.get_ref() else {
             self.wrong(value, key, &format!("a list of tables (write `[[{key}]]`)"));
@@ -352,46 +362,4 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_faults_are_told_at_once_with_their_places() {
-        let text = "mode = \"enforse\"\nsize = 99\n\n[deep]\nlist = [\"a\", 1]\nextra = true\n";
-        let faults = read("x.toml", text, |root| {
-            root.choice("mode", &[("enforce", 1), ("observe", 2)]);
-            root.integer("size", 1..=10);
-            let deep = root.table("deep")?;
-            deep.strings("list");
-            deep.strings("extras");
-            deep.finish();
-            root.finish();
-            Some(())
-        })
-        .unwrap_err();
-        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            told,
-            [
-                "x.toml:1:8: `mode` is `enforse`\n  hint: did you mean `enforce`?",
-                "x.toml:2:8: `size` must lie between 1 and 10",
-                "x.toml:5:14: `list` must be a list of strings, not a whole number",
-                "x.toml:6:1: unknown key `extra`\n  hint: did you mean `extras`?",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_syntax_fault_has_its_place() {
-        let faults = read("x.toml", "a = 1\nb = [\n", |_| Some(())).unwrap_err();
-        assert_eq!((faults.len(), faults[0].line), (1, 2), "{faults:?}");
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(
-            (distance("abc", "abc"), distance("abc", "abd"), distance("", "ab"), distance("kitten", "sitting")),
-            (0, 1, 2, 3)
-        );
-    }
-}
+mod tests;

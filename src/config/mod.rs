@@ -1,4 +1,4 @@
-//! The config file, as the user wrote it: plain data with defaults.
+//! The config file: plain data with defaults, and [`load`], which reads it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::message::ReadLimits;
+
+mod load;
+
+pub use load::load;
 
 /// Everything a config file says.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +41,8 @@ pub struct Listen {
     pub origins: Vec<String>,
     /// Host names by which agents may reach the listener, besides loopback names and its own address.
     pub hosts: Vec<String>,
-    /// Off loopback the gate refuses to start without agents; this says to start all the same.
+    /// Off loopback the gate refuses to start without agents; this says to start all the same
+    /// (`allow_unauthenticated_agents_off_loopback`).
     pub allow_anyone: bool,
 }
 
@@ -138,6 +143,18 @@ pub struct UpstreamConfig {
     pub request_timeout: Duration,
 }
 
+impl UpstreamConfig {
+    /// An upstream reached by `transport`, all else as when the file says nothing.
+    pub fn new(transport: Transport) -> Self {
+        Self {
+            transport,
+            policy: "default".to_owned(),
+            initialize_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
 /// How a server is reached.
 #[derive(Clone, Debug)]
 pub enum Transport {
@@ -166,7 +183,9 @@ pub struct HttpTransport {
 
 impl std::fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpTransport").field("url", &self.url).finish_non_exhaustive()
+        // Some servers take a key in the query.
+        let url = self.url.split('?').next().unwrap_or_default();
+        f.debug_struct("HttpTransport").field("url", &url).finish_non_exhaustive()
     }
 }
 

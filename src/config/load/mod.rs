@@ -1,0 +1,207 @@
+//! Reads the config file: every fault at once, each with its place and what to do about it.
+
+mod listen;
+mod policy;
+mod upstream;
+mod values;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::document::{self, Fault, Located, Table, suggest};
+use crate::message::ReadLimits;
+
+use super::{Config, Limits, PolicyConfig};
+use values::Reader;
+
+/// Longest config file, in bytes.
+const CONFIG_BYTES: u64 = 1 << 20;
+
+/// Reads a config file. Secrets are taken from where the file says they are, relative paths are
+/// resolved against the file's folder, and every file and folder that is named must be there.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the file.
+pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
+    load_in(path, &Machine)
+}
+
+/// What a config file may refer to outside itself.
+trait Surroundings {
+    /// An environment variable; `None` if it is not set, or not UTF-8.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// A file's text, up to a number of bytes.
+    fn read(&self, path: &Path, most: u64) -> io::Result<String>;
+    /// Whether a file is there.
+    fn is_file(&self, path: &Path) -> bool;
+    /// Whether a folder is there.
+    fn is_folder(&self, path: &Path) -> bool;
+}
+
+/// The machine this runs on.
+struct Machine;
+
+impl Surroundings for Machine {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn read(&self, path: &Path, most: u64) -> io::Result<String> {
+        let mut text = String::new();
+        std::fs::File::open(path)?.take(most + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > most {
+            return Err(io::Error::other(format!("longer than {most} bytes")));
+        }
+        Ok(text)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+}
+
+fn load_in(path: &Path, world: &dyn Surroundings) -> Result<Config, Vec<Fault>> {
+    let file = path.display().to_string();
+    let text = world.read(path, CONFIG_BYTES).map_err(|error| {
+        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another with `--config FILE`"))]
+    })?;
+    document::read(&file, &text, |root| Some(config(root, &Reader::new(path, world))))
+}
+
+/// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
+fn config(root: &Table<'_>, reader: &Reader<'_>) -> Config {
+    let listen = listen::listen(root, reader);
+    let agents = listen::agents(root, reader);
+    let policies = named(root, "policy", |name, table| policy::policy(name, table, reader));
+    let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
+    let audit = listen::audit(root, reader);
+    let admin = listen::admin(root, listen.address);
+    let limits = root.table("limits").map_or_else(Limits::default, |table| limits(&table));
+    root.finish();
+
+    let mut policies: BTreeMap<String, PolicyConfig> = policies.into_iter().map(|(name, policy)| (name.value, policy)).collect();
+    policies.entry("default".to_owned()).or_default();
+    check_listener(root, &listen, agents.is_empty());
+    check_agents(root, &agents, &upstreams);
+    check_policies(root, &policies, &upstreams);
+
+    Config {
+        listen,
+        agents: agents.into_iter().map(|read| read.agent).collect(),
+        policies,
+        upstreams: upstreams.into_iter().map(|(name, read)| (name.value, read.config)).collect(),
+        audit,
+        admin,
+        limits,
+    }
+}
+
+/// Reads every `[section.NAME]`, in the order of names.
+fn named<T>(root: &Table<'_>, section: &str, read: impl Fn(&str, &Table<'_>) -> T) -> Vec<(Located<String>, T)> {
+    let Some(all) = root.table(section) else { return Vec::new() };
+    let mut names = all.keys();
+    names.sort_by(|a, b| a.value.cmp(&b.value));
+    let mut out = Vec::new();
+    for name in names {
+        values::check_name(&all, &name, section);
+        if let Some(table) = all.table(&name.value) {
+            let made = read(&name.value, &table);
+            table.finish();
+            out.push((name, made));
+        }
+    }
+    out
+}
+
+fn check_listener(root: &Table<'_>, listen: &super::Listen, nobody: bool) {
+    if listen.address.ip().to_canonical().is_loopback() || !nobody || listen.allow_anyone {
+        return;
+    }
+    root.fault_of(
+        "listen",
+        format!("`{}` is reachable from other machines, and no `[[agent]]` has to log in", listen.address),
+        Some("name the agents with their tokens, listen on 127.0.0.1, or say `allow_unauthenticated_agents_off_loopback = true`"),
+    );
+}
+
+fn check_agents(root: &Table<'_>, agents: &[listen::AgentRead], upstreams: &[(Located<String>, upstream::UpstreamRead)]) {
+    let known: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
+    for (index, read) in agents.iter().enumerate() {
+        for earlier in agents.iter().take(index) {
+            if earlier.agent.name == read.agent.name {
+                root.fault_at(
+                    &read.place,
+                    format!("there are two agents `{}`", read.agent.name),
+                    Some("each agent has its own name"),
+                );
+            }
+            if read.token_is_known && earlier.token_is_known && earlier.agent.token_sha256 == read.agent.token_sha256 {
+                let message = format!("`{}` has the same token as `{}`", read.agent.name, earlier.agent.name);
+                root.fault_at(&read.place, message, Some("each agent has its own token: it is how the gate tells them apart"));
+            }
+        }
+        for name in &read.upstreams {
+            if !known.contains(&name.value.as_str()) {
+                let message = format!("there is no `[upstream.{}]`", name.value);
+                root.fault_at(&name.place, message, Some(&suggest(&name.value, &known)));
+            }
+        }
+    }
+}
+
+fn check_policies(
+    root: &Table<'_>,
+    policies: &BTreeMap<String, PolicyConfig>,
+    upstreams: &[(Located<String>, upstream::UpstreamRead)],
+) {
+    if upstreams.is_empty() {
+        let hint = "say where the server is: `[upstream.NAME]` with `http`, `sse` or `stdio`";
+        root.fault("no upstream is named", Some(hint));
+    }
+    let known: Vec<&str> = policies.keys().map(String::as_str).collect();
+    for (_, read) in upstreams {
+        if let Some(policy) = &read.policy
+            && !policies.contains_key(&policy.value)
+        {
+            let message = format!("there is no `[policy.{}]`", policy.value);
+            root.fault_at(&policy.place, message, Some(&suggest(&policy.value, &known)));
+        }
+    }
+}
+
+fn limits(table: &Table<'_>) -> Limits {
+    let base = Limits::default();
+    let count = |key: &str, range: std::ops::RangeInclusive<u64>, base: usize| {
+        table.integer(key, range).map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX))
+    };
+    let seconds = |key: &str, most: u64, base: Duration| table.integer(key, 1..=most).map_or(base, Duration::from_secs);
+    let made = Limits {
+        read: ReadLimits {
+            message_bytes: count("message_bytes", 1024..=1 << 30, base.read.message_bytes),
+            strings_per_message: count("strings_per_message", 100..=100_000_000, base.read.strings_per_message),
+            depth: count("depth", 8..=1024, base.read.depth),
+        },
+        header_bytes: count("header_bytes", 4096..=1 << 20, base.header_bytes),
+        connections: count("connections", 1..=1_000_000, base.connections),
+        calls_per_agent: count("calls_per_agent", 1..=1_000_000, base.calls_per_agent),
+        calls_per_upstream: count("calls_per_upstream", 1..=1_000_000, base.calls_per_upstream),
+        sessions: count("sessions", 1..=10_000_000, base.sessions),
+        session_idle: seconds("session_idle_seconds", 30 * 86_400, base.session_idle),
+        stream_idle: seconds("stream_idle_seconds", 7 * 86_400, base.stream_idle),
+        request_read: seconds("request_read_seconds", 3600, base.request_read),
+        children_per_upstream: count("children_per_upstream", 1..=10_000, base.children_per_upstream),
+        queued_messages: count("queued_messages", 1..=1_000_000, base.queued_messages),
+        drain: seconds("drain_seconds", 3600, base.drain),
+    };
+    table.finish();
+    made
+}
+
+#[cfg(test)]
+mod tests;

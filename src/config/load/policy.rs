@@ -1,0 +1,71 @@
+//! `[policy.NAME]`
+
+use crate::config::{Override, PolicyConfig};
+use crate::document::Table;
+use crate::rules::Action;
+
+use super::values::Reader;
+
+/// The word in `rules` that stands for the built-in rules.
+const BUILTIN: &str = "builtin";
+
+/// Reads a policy.
+pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> PolicyConfig {
+    let mut made = PolicyConfig::default();
+    made.enforce = table.choice("mode", &[("enforce", true), ("observe", false)]).unwrap_or(true);
+    if table.has("rules") {
+        let written = table.strings("rules");
+        made.builtin = written.iter().any(|entry| entry.value == BUILTIN);
+        made.rules =
+            written.iter().filter(|entry| entry.value != BUILTIN).map(|entry| reader.folder(table, "rules", entry)).collect();
+        if written.is_empty() && made.enforce {
+            let hint = format!("write `rules = [\"{BUILTIN}\"]`, or `mode = \"observe\"` if nothing is to be judged");
+            table.fault_of("rules", format!("`policy.{name}` enforces no rules at all"), Some(&hint));
+        }
+    }
+    if let Some(packs) = table.table("packs") {
+        made.packs =
+            packs.keys().into_iter().filter_map(|pack| Some((pack.value.clone(), packs.boolean(&pack.value)?))).collect();
+        packs.finish();
+    }
+    if let Some(all) = table.table("override") {
+        for rule in all.keys() {
+            if let Some(change) = all.table(&rule.value) {
+                made.overrides.insert(rule.value, change_of(&change));
+            }
+        }
+        all.finish();
+    }
+    made.shell = arguments(table, "shell");
+    made.text = arguments(table, "text");
+    if let Some(sizes) = table.table("result_text_bytes") {
+        for tool in sizes.keys() {
+            if let Some(bytes) = sizes.integer(&tool.value, 256..=1 << 30) {
+                made.result_text_bytes.insert(tool.value, usize::try_from(bytes).unwrap_or(usize::MAX));
+            }
+        }
+        sizes.finish();
+    }
+    made
+}
+
+fn change_of(table: &Table<'_>) -> Override {
+    let made = Override { action: table.choice("action", &Action::WORDS), enabled: table.boolean("enabled") };
+    if made.action.is_none() && made.enabled.is_none() && !table.has("action") && !table.has("enabled") {
+        table.fault("the override changes nothing", Some("write `{ action = \"log\" }` or `{ enabled = false }`"));
+    }
+    table.finish();
+    made
+}
+
+fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
+    let written = table.strings(key);
+    for entry in &written {
+        let fits = entry.value.split_once('.').is_some_and(|(tool, argument)| !tool.is_empty() && !argument.is_empty());
+        if !fits {
+            let hint = "a tool and its argument joined by a point, as in `run_query.sql`";
+            table.fault_at(&entry.place, format!("`{key}` holds `{}`", entry.value), Some(hint));
+        }
+    }
+    written.into_iter().map(|entry| entry.value).collect()
+}

@@ -1,0 +1,182 @@
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::*;
+use crate::config::{AuditTo, Transport};
+
+/// A machine with these variables and secret files, on which every path that holds `ok` exists.
+#[derive(Default)]
+struct Pretend {
+    text: String,
+    variables: HashMap<&'static str, &'static str>,
+    files: HashMap<&'static str, &'static str>,
+    all_paths: bool,
+}
+
+impl Surroundings for Pretend {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).map(ToString::to_string)
+    }
+
+    fn read(&self, path: &Path, _: u64) -> io::Result<String> {
+        if path.ends_with("lychgate.toml") {
+            return Ok(self.text.clone());
+        }
+        let file = self.files.iter().find(|(name, _)| path.ends_with(name));
+        file.map(|(_, text)| text.to_string()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.all_paths || path.to_string_lossy().contains("ok")
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        self.is_file(path)
+    }
+}
+
+fn pretend(text: &str) -> Pretend {
+    Pretend {
+        text: text.to_owned(),
+        variables: HashMap::from([
+            ("HOME", "/home/ada"),
+            ("TOKEN_THREE", "three-three-three-three"),
+            ("SHORT", "short"),
+            ("BEARER", "up-stream-token"),
+        ]),
+        files: HashMap::from([("token-file", "from-a-file-0123456789\n")]),
+        all_paths: false,
+    }
+}
+
+fn load_text(text: &str) -> Result<Config, String> {
+    load_in(Path::new("/etc/gate/lychgate.toml"), &pretend(text)).map_err(|faults| told(&faults))
+}
+
+fn told(faults: &[Fault]) -> String {
+    faults.iter().map(|fault| format!("{fault}\n")).collect::<String>().replace("/etc/gate/lychgate.toml", "faulty.toml")
+}
+
+const UPSTREAM: &str = "[upstream.a]\nhttp = { url = \"https://example.org/mcp\" }\n";
+
+#[test]
+fn every_fault_is_told_at_once_with_place_and_hint() {
+    let told = load_text(include_str!("../../../tests/snapshots/config/faulty.toml")).unwrap_err();
+    for secret in ["hunter2", "ghp_abc", "user:pass", "inline\"", "three-three"] {
+        assert!(!told.contains(secret), "a fault shows a secret: {told}");
+    }
+    assert_eq!(told, include_str!("../../../tests/snapshots/config/faulty.txt"), "got:\n{told}");
+}
+
+#[test]
+fn an_empty_file_and_a_missing_one_are_faults() {
+    assert!(load_text("").unwrap_err().contains("no upstream is named"));
+    let told = told(&load(Path::new("/nowhere/at/all.toml")).unwrap_err());
+    assert!(told.contains("/nowhere/at/all.toml: cannot be read") && told.contains("--config"), "{told}");
+}
+
+#[test]
+fn little_is_enough_and_the_rest_has_defaults() {
+    let config = load_text(UPSTREAM).unwrap();
+    assert_eq!(config.listen.address, "127.0.0.1:8800".parse().unwrap());
+    assert!(config.agents.is_empty() && config.policies.contains_key("default") && config.audit.to.is_none());
+    assert_eq!((config.limits.read.message_bytes, config.limits.header_bytes), (8 << 20, 32 << 10));
+    let upstream = &config.upstreams["a"];
+    assert_eq!((upstream.policy.as_str(), upstream.request_timeout.as_secs()), ("default", 30));
+}
+
+#[test]
+fn secrets_come_from_outside_and_agents_keep_only_hashes() {
+    let config = load_text(
+        "[[agent]]\nname = \"a\"\ntoken = { env = \"TOKEN_THREE\" }\n\
+         [[agent]]\nname = \"b\"\ntoken = { file = \"token-file\" }\nupstreams = [\"a\"]\n\
+         [upstream.a]\nhttp = { url = \"https://example.org\", bearer = { env = \"BEARER\" }, \
+         headers = { \"X-Region\" = \"eu\", \"X-Api-Key\" = { file = \"token-file\" } } }\n",
+    )
+    .unwrap();
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    assert_eq!(
+        hex(&config.agents[0].token_sha256),
+        // printf %s three-three-three-three | sha256sum
+        "4fb91117a1da7bee627506cd097dbc65db9008160bc902e261e4b53a4621f458",
+    );
+    assert_eq!(config.agents[1].upstreams.as_deref(), Some(&["a".to_owned()][..]));
+    let Transport::Http(http) = &config.upstreams["a"].transport else { panic!("not http") };
+    assert_eq!(http.bearer.as_deref(), Some("up-stream-token"));
+    assert_eq!(
+        http.headers,
+        [("x-api-key".to_owned(), "from-a-file-0123456789".to_owned()), ("x-region".to_owned(), "eu".to_owned())]
+    );
+    let shown = format!("{config:?}");
+    for secret in ["three-three", "up-stream-token", "from-a-file"] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+#[test]
+fn a_written_hash_is_the_hash_of_the_token() {
+    let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"; // of `test`, FIPS 180-4
+    let config = load_text(&format!("[[agent]]\nname = \"a\"\ntoken_sha256 = \"{hash}\"\n{UPSTREAM}")).unwrap();
+    use sha2::Digest;
+    assert_eq!(config.agents[0].token_sha256, <[u8; 32]>::from(sha2::Sha256::digest(b"test")));
+}
+
+#[test]
+fn paths_start_at_the_files_folder_or_at_home() {
+    let config = load_text(
+        "[policy.default]\nrules = [\"builtin\", \"./ok-rules\", \"~/ok-rules\"]\n\
+         [upstream.a]\nstdio = { command = [\"./bin/server\", \"./argument\"], directory = \"/ok\" }\n\
+         [upstream.b]\nstdio = { command = [\"npx\"] }\n\
+         [audit]\nfile = \"log/audit.jsonl\"\nrequired = true\n",
+    )
+    .unwrap();
+    let policy = &config.policies["default"];
+    assert!(policy.builtin);
+    assert_eq!(policy.rules, [PathBuf::from("/etc/gate/ok-rules"), PathBuf::from("/home/ada/ok-rules")]);
+    assert_eq!(config.audit.to, Some(AuditTo::File("/etc/gate/log/audit.jsonl".into())));
+    assert!(config.audit.required);
+    let Transport::Stdio(stdio) = &config.upstreams["a"].transport else { panic!("not stdio") };
+    assert_eq!(stdio.command, ["/etc/gate/bin/server", "./argument"], "arguments are handed over exactly");
+    let Transport::Stdio(stdio) = &config.upstreams["b"].transport else { panic!("not stdio") };
+    assert_eq!(stdio.command, ["npx"], "looked up in PATH");
+}
+
+#[test]
+fn off_loopback_someone_must_log_in_unless_told_otherwise() {
+    for address in ["0.0.0.0:1", "[::]:1", "192.0.2.1:1"] {
+        let open = format!("[listen]\naddress = \"{address}\"\n");
+        let fault = load_text(&format!("{open}{UPSTREAM}")).unwrap_err();
+        assert!(fault.contains("allow_unauthenticated_agents_off_loopback"), "{fault}");
+        let told_so = format!("{open}allow_unauthenticated_agents_off_loopback = true\n{UPSTREAM}");
+        assert!(load_text(&told_so).unwrap().listen.allow_anyone);
+        let with_agent = format!("{open}[[agent]]\nname = \"a\"\ntoken = {{ env = \"TOKEN_THREE\" }}\n{UPSTREAM}");
+        assert_eq!(load_text(&with_agent).unwrap().agents.len(), 1);
+    }
+    for address in ["127.0.0.2:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+        let closed = format!("[listen]\naddress = \"{address}\"\n{UPSTREAM}");
+        assert!(load_text(&closed).is_ok(), "{address}");
+    }
+}
+
+#[test]
+fn ports_must_differ_where_addresses_meet() {
+    for (listen, admin, fits) in [
+        ("127.0.0.1:8800", "127.0.0.1:8800", false),
+        ("127.0.0.1:8800", "0.0.0.0:8800", false),
+        ("127.0.0.1:8800", "127.0.0.1:8801", true),
+        ("127.0.0.1:0", "127.0.0.1:0", true),
+    ] {
+        let text = format!("[listen]\naddress = \"{listen}\"\n[admin]\naddress = \"{admin}\"\n{UPSTREAM}");
+        assert_eq!(load_text(&text).is_ok(), fits, "{listen} {admin}");
+    }
+}
+
+#[test]
+fn names_that_tell_of_secrets() {
+    for name in ["Authorization", "X-Api-Key", "GITHUB_TOKEN", "DB_PASSWORD", "Cookie", "AWS_SECRET_ACCESS_KEY", "GH_PAT"] {
+        assert!(values::names_a_secret(name), "{name}");
+    }
+    for name in ["X-Region", "PATH", "NODE_ENV", "KEYBOARD", "AUTHOR", "PATIENCE"] {
+        assert!(!values::names_a_secret(name), "{name}");
+    }
+}

@@ -1,0 +1,204 @@
+//! `[upstream.NAME]`
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+
+use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig};
+use crate::document::{Located, Table};
+
+use super::values::{Reader, names_a_secret};
+
+/// Headers that belong to the transport or travel with each call: the config may not set them.
+const OWN_HEADERS: [&str; 17] = [
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "content-encoding",
+    "transfer-encoding",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "accept",
+    "accept-encoding",
+    "keep-alive",
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "mcp-method",
+    "last-event-id",
+];
+
+/// An upstream and what checking it against the rest needs.
+pub(super) struct UpstreamRead {
+    /// The upstream.
+    pub(super) config: UpstreamConfig,
+    /// The policy it names, with its place.
+    pub(super) policy: Option<Located<String>>,
+}
+
+/// Reads an upstream.
+pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
+    let ways = ["http", "sse", "stdio"];
+    if ways.iter().filter(|way| table.has(way)).count() != 1 {
+        let hint = "as in `http = { url = \"https://…\" }` or `stdio = { command = [\"PROGRAM\", \"ARGUMENT\"] }`";
+        table.fault("an upstream has `http`, `sse` or `stdio`, one of the three", Some(hint));
+    }
+    let mut transport = None;
+    for way in ways {
+        let Some(inner) = table.table(way) else { continue };
+        transport = match way {
+            "http" => http(&inner, reader).map(Transport::Http),
+            "sse" => http(&inner, reader).map(Transport::Sse),
+            _ => stdio(&inner, reader).map(Transport::Stdio),
+        };
+        inner.finish();
+    }
+    // With a fault noted the config is not used: this stands in for the transport that could not be read.
+    let nothing = || Transport::Stdio(StdioTransport { command: vec![], env: vec![], set_env: vec![], directory: None });
+    let mut config = UpstreamConfig::new(transport.unwrap_or_else(nothing));
+    let policy = table.string("policy");
+    if let Some(policy) = &policy {
+        config.policy.clone_from(&policy.value);
+    }
+    let seconds = |key: &str, base| table.integer(key, 1..=86_400).map_or(base, Duration::from_secs);
+    config.initialize_timeout = seconds("initialize_timeout_seconds", config.initialize_timeout);
+    config.request_timeout = seconds("request_timeout_seconds", config.request_timeout);
+    UpstreamRead { config, policy }
+}
+
+fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
+    let url = table.required("url", "the server's MCP endpoint, as in `https://mcp.example.org/mcp`");
+    let https = url.as_ref().is_some_and(|url| check_url(table, url));
+    let bearer = reader.secret(table, "bearer");
+    if bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
+        table.fault_of("bearer", "the token cannot stand in a header", Some("a bearer token is printable ASCII"));
+    }
+    let headers = headers(table, reader);
+    let ca = reader.file(table, "ca");
+    let client_cert = table.table("client_cert").and_then(|pair| {
+        for key in ["cert", "key"] {
+            if !pair.has(key) {
+                pair.missing(key, "a client certificate needs the chain and its private key, PEM files");
+            }
+        }
+        let (cert, key) = (reader.file(&pair, "cert"), reader.file(&pair, "key"));
+        pair.finish();
+        Some((cert?, key?))
+    });
+    if url.is_some() && !https {
+        for key in ["ca", "client_cert"] {
+            if table.has(key) {
+                table.fault_of(key, format!("`{key}` has no effect on an `http://` URL"), Some("write `https://`"));
+            }
+        }
+    }
+    Some(HttpTransport { url: url?.value, bearer, headers, ca, client_cert })
+}
+
+/// Notes what is wrong with a URL; says whether it is `https`.
+fn check_url(table: &Table<'_>, url: &Located<String>) -> bool {
+    let hint = "a URL is `http://` or `https://`, a host and a path, as in `https://mcp.example.org/mcp`";
+    let parsed = url.value.parse::<Uri>().ok();
+    let scheme = parsed.as_ref().and_then(Uri::scheme_str);
+    let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
+    if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains('#') {
+        table.fault_at(&url.place, "`url` is no URL that can be called", Some(hint));
+    } else if parsed.as_ref().and_then(Uri::authority).is_some_and(|authority| authority.as_str().contains('@')) {
+        let hint = "leave it out and write `bearer` or `headers` with `{ env = … }`";
+        table.fault_at(&url.place, "`url` holds a name or password", Some(hint));
+    }
+    scheme == Some("https")
+}
+
+fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, String)> {
+    let Some(all) = table.table("headers") else { return Vec::new() };
+    let mut out: Vec<(String, String)> = Vec::new();
+    let mut names = all.keys();
+    names.sort_by(|a, b| a.value.cmp(&b.value));
+    for written in names {
+        let name = written.value.to_ascii_lowercase();
+        let fault = if HeaderName::try_from(&name).is_err() {
+            Some("is no header name")
+        } else if OWN_HEADERS.contains(&name.as_str()) || name.starts_with("mcp-param-") || name == "mcp-name" {
+            Some("is set by the gate itself")
+        } else if name == "authorization" && table.has("bearer") {
+            Some("is set by `bearer` already")
+        } else if out.iter().any(|(other, _)| *other == name) {
+            Some("is there twice: case does not count")
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            all.fault_at(&written.place, format!("header `{}` {fault}", written.value.escape_debug()), None);
+        }
+        let Some(value) = plain_or_secret(&all, reader, &written) else { continue };
+        if HeaderValue::try_from(value.as_str()).is_err() {
+            all.fault_at(&written.place, format!("the value of `{name}` cannot stand in a header"), None);
+        }
+        out.push((name, value));
+    }
+    all.finish();
+    out
+}
+
+fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
+    if !table.has("command") {
+        table.missing("command", "the program and its arguments, as in `[\"npx\", \"-y\", \"some-server\"]`");
+    }
+    let written = table.strings("command");
+    if table.has("command") && written.first().is_none_or(|program| program.value.is_empty()) {
+        table.fault_of("command", "`command` names no program", None);
+    }
+    let mut command = Vec::new();
+    for (index, part) in written.into_iter().enumerate() {
+        if part.value.contains('\0') {
+            table.fault_at(&part.place, "`command` holds a NUL character", None);
+        }
+        if index > 0 && part.value.starts_with("~/") {
+            let hint = "arguments are handed over exactly and no shell reads them: write the folder in full";
+            table.fault_at(&part.place, format!("`{}` would not be expanded", part.value), Some(hint));
+        }
+        // As for a shell, only a program with a slash in it is a path.
+        let is_path = index == 0 && part.value.contains('/');
+        command.push(if is_path { reader.path(&part.value).display().to_string() } else { part.value });
+    }
+    let env = table.strings("env");
+    for name in &env {
+        check_variable(table, name);
+    }
+    let mut set_env = Vec::new();
+    if let Some(all) = table.table("set_env") {
+        let mut names = all.keys();
+        names.sort_by(|a, b| a.value.cmp(&b.value));
+        for name in names {
+            check_variable(&all, &name);
+            if let Some(value) = plain_or_secret(&all, reader, &name) {
+                set_env.push((name.value, Secret(value)));
+            }
+        }
+        all.finish();
+    }
+    let directory = table.string("directory").map(|written| reader.folder(table, "directory", &written));
+    Some(StdioTransport { command, env: env.into_iter().map(|name| name.value).collect(), set_env, directory })
+}
+
+fn check_variable(table: &Table<'_>, name: &Located<String>) {
+    if name.value.is_empty() || name.value.contains(['=', '\0']) {
+        let hint = "names only: a value goes into `set_env`";
+        table.fault_at(&name.place, format!("`{}` is no name of an environment variable", name.value.escape_debug()), Some(hint));
+    }
+}
+
+/// A value that may stand in the file, unless its name says that it is a secret.
+fn plain_or_secret(table: &Table<'_>, reader: &Reader<'_>, name: &Located<String>) -> Option<String> {
+    if table.is_table(&name.value) || names_a_secret(&name.value) {
+        return reader.secret(table, &name.value);
+    }
+    let value = table.string(&name.value)?;
+    if value.value.contains('\0') {
+        table.fault_at(&value.place, format!("`{}` holds a NUL character", name.value), None);
+    }
+    Some(value.value)
+}
