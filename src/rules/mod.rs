@@ -1,6 +1,73 @@
 //! Rule files: read, compiled, tried against their own cases.
 
+mod builtin;
+mod file;
+mod kinds;
+mod library;
+mod only;
+mod set;
+mod trial;
+
 use std::fmt;
+use std::sync::Arc;
+
+use crate::detect::pattern::Regex;
+use crate::message::Direction;
+
+pub use builtin::{FILES as BUILTIN_FILES, README as BUILTIN_README};
+pub use kinds::Find;
+pub use library::Library;
+pub use only::Only;
+pub use set::{RuleSet, weakened};
+pub use trial::{Trial, Wrong, try_cases};
+
+/// One rule, as its file and the policy make it.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Its name.
+    pub id: RuleId,
+    /// What it catches, in a few words.
+    pub title: String,
+    /// Why that is dangerous and what would be acceptable. Goes into refusals.
+    pub why: String,
+    /// How bad a finding is.
+    pub severity: Severity,
+    /// What is done about a finding.
+    pub action: Action,
+    /// What it looks for.
+    pub find: Arc<Find>,
+    /// Where it looks.
+    pub only: Only,
+    /// A match is spared if one of these matches around it.
+    pub unless: Vec<Regex>,
+    /// Texts that it must catch.
+    pub catches: Vec<Case>,
+    /// Texts that it must spare.
+    pub spares: Vec<Case>,
+    /// Where to read on.
+    pub references: Vec<String>,
+    /// Names it had before; overrides by them still work.
+    pub was: Vec<RuleId>,
+    /// Which way the messages go that it judges.
+    pub direction: Direction,
+    /// The pack it belongs to: rules that are switched on and off together.
+    pub pack: Option<String>,
+    /// Whether it is on if the policy says nothing.
+    pub enabled: bool,
+    /// The file it stands in.
+    pub file: Arc<str>,
+    /// The line it starts on, from 1.
+    pub line: usize,
+}
+
+/// A text that a rule must catch or spare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The text.
+    pub text: String,
+    /// The line it stands on in the rule's file, from 1.
+    pub line: usize,
+}
 
 /// A rule's name: lower-case words joined by hyphens, stable, a metric label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,3 +147,6 @@ impl Action {
         Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! The rule files that are part of the binary.
+
+/// Name and text of each. A new file is a line here.
+pub const FILES: &[(&str, &str)] = &[
+    ("rules/outbound/commands.toml", include_str!("../../rules/outbound/commands.toml")),
+    ("rules/inbound/injection.toml", include_str!("../../rules/inbound/injection.toml")),
+];
+
+/// How to write a rule.
+pub const README: &str = include_str!("../../rules/README.md");

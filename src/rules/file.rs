@@ -1,0 +1,161 @@
+//! One rule file: TOML to rules, every fault told with its place.
+
+use std::sync::Arc;
+
+use crate::detect::pattern::Regex;
+use crate::document::{self, Fault, Located, Table};
+use crate::message::Direction;
+
+use super::{Action, Case, Find, Only, Rule, RuleId, Severity};
+
+/// The newest format of rule files that this version reads.
+const FORMAT: u64 = 1;
+/// Most characters of a rule's id: it is a metric label and stands in each refusal.
+const ID_CHARACTERS: usize = 64;
+
+/// Reads the rules of one file. `name` is told in faults.
+///
+/// # Errors
+/// Every fault of the file.
+pub(super) fn read(name: &str, text: &str) -> Result<Vec<Rule>, Vec<Fault>> {
+    document::read(name, text, |root| {
+        if !root.has("format") {
+            root.missing("format", "write `format = 1`");
+        }
+        if root.integer("format", 0..=u64::MAX).is_some_and(|format| format != FORMAT) {
+            let hint = "write `format = 1`, or use a newer lychgate";
+            root.fault_of("format", format!("this version reads format {FORMAT} of rule files"), Some(hint));
+        }
+        if !root.has("direction") {
+            root.missing("direction", "write `direction = \"outbound\"` (what agents send) or `\"inbound\"` (what they get)");
+        }
+        let direction = root.choice("direction", &[("outbound", Direction::Outbound), ("inbound", Direction::Inbound)]);
+        let pack = root.string("pack").filter(|pack| slug(root, "pack", pack));
+        let shared = Shared {
+            direction,
+            pack: pack.map(|pack| pack.value),
+            enabled: root.boolean("enabled").unwrap_or(true),
+            file: name.into(),
+        };
+        let tables = root.tables("rule");
+        if tables.is_empty() {
+            root.fault("no rules", Some("start each with `[[rule]]`"));
+        }
+        let rules: Vec<Option<Rule>> = tables.iter().map(|table| rule(table, &shared)).collect();
+        root.finish();
+        rules.into_iter().collect()
+    })
+}
+
+/// What the rules of a file have in common.
+struct Shared {
+    direction: Option<Direction>,
+    pack: Option<String>,
+    enabled: bool,
+    file: Arc<str>,
+}
+
+fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
+    let id = table.required("id", "a name of lower-case words joined by hyphens").filter(|id| slug(table, "id", id));
+    let title = filled(table, "title", "say in a few words what is caught");
+    let why = filled(table, "why", "say why it is dangerous and what would be acceptable: the agent reads it");
+    if !table.has("severity") {
+        table.missing("severity", "one of `info`, `low`, `medium`, `high`, `critical`");
+    }
+    let severity = table.choice("severity", &Severity::WORDS);
+    if !table.has("action") {
+        table.missing("action", "one of `log`, `strip`, `redact`, `quarantine`, `block`");
+    }
+    let action = table.choice("action", &Action::WORDS);
+    if let (Some(Direction::Outbound), Some(action @ (Action::Strip | Action::Redact | Action::Quarantine))) =
+        (shared.direction, action)
+    {
+        table.fault_of(
+            "action",
+            format!("`{}` can never be carried out: what an agent sends is never rewritten", action.name()),
+            Some("use `block` or `log`"),
+        );
+    }
+    let find = Find::read(table);
+    let only = Only::read(table);
+    let unless = regexes(table, "unless");
+    let catches = cases(table, "catches", "texts that the rule must catch: they are tried at every load");
+    let spares = cases(table, "spares", "texts close by that it must leave alone: they are tried at every load");
+    let references = table.strings("references").into_iter().map(|reference| reference.value).collect();
+    let was = table.strings("was").into_iter().filter(|id| slug(table, "was", id)).map(|id| RuleId::new(&id.value)).collect();
+    let place = table.place();
+    table.finish();
+    Some(Rule {
+        id: RuleId::new(&id?.value),
+        title: title?,
+        why: why?,
+        severity: severity?,
+        action: action?,
+        find: Arc::new(find?),
+        only: only?,
+        unless: unless?,
+        catches,
+        spares,
+        references,
+        was,
+        direction: shared.direction?,
+        pack: shared.pack.clone(),
+        enabled: shared.enabled,
+        file: shared.file.clone(),
+        line: place.line,
+    })
+}
+
+/// Whether a name is one: lower-case letters, digits, single hyphens between them. Notes a fault if not.
+fn slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
+    let fit = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let good = name.value.len() <= ID_CHARACTERS && name.value.split('-').all(fit);
+    if !good {
+        let hint = format!("lower-case letters and digits, joined by single hyphens, at most {ID_CHARACTERS} characters");
+        table.fault_at(&name.place, format!("`{key}` is `{}`", name.value), Some(&hint));
+    }
+    good
+}
+
+fn filled(table: &Table<'_>, key: &str, hint: &str) -> Option<String> {
+    let text = table.required(key, hint)?;
+    if text.value.trim().is_empty() {
+        table.fault_at(&text.place, format!("`{key}` is empty"), Some(hint));
+    }
+    Some(text.value)
+}
+
+fn cases(table: &Table<'_>, key: &str, hint: &str) -> Vec<Case> {
+    if !table.has(key) {
+        table.missing(key, hint);
+        return Vec::new();
+    }
+    let cases = table.strings(key);
+    if cases.is_empty() {
+        table.fault_of(key, format!("`{key}` is empty"), Some(hint));
+    }
+    for case in &cases {
+        if case.value.is_empty() {
+            table.fault_at(&case.place, format!("an empty text in `{key}`"), Some(hint));
+        }
+    }
+    cases.into_iter().map(|case| Case { text: case.value, line: case.place.line }).collect()
+}
+
+fn regexes(table: &Table<'_>, key: &str) -> Option<Vec<Regex>> {
+    let mut good = Some(Vec::new());
+    for source in table.strings(key) {
+        match Regex::new(&source.value) {
+            Ok(regex) => {
+                if let Some(list) = &mut good {
+                    list.push(regex);
+                }
+            }
+            Err(message) => {
+                table.fault_at(&source.place, message, None);
+                good = None;
+            }
+        }
+    }
+    good
+}

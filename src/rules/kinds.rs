@@ -1,0 +1,89 @@
+//! The table of kinds. A new kind is a file in `detect/` and a line here.
+
+use crate::detect::{Detector, Kind, command, hidden, markup, pattern};
+use crate::document::{Table, suggest};
+
+use super::Rule;
+
+/// Makes [`Find`], its reader and the detectors from one line per kind.
+macro_rules! kinds {
+    ($($variant:ident, $word:literal, $kind:ty;)+) => {
+        /// What a rule looks for: one variant per kind.
+        #[derive(Debug)]
+        pub enum Find {
+            $(#[doc = concat!("`find.", $word, "`")] $variant(<$kind as Kind>::Spec),)+
+        }
+
+        impl Find {
+            /// The words after `find.` in rule files.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word of this kind.
+            pub fn word(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $word,)+ }
+            }
+
+            fn read_kind(word: &str, find: &Table<'_>) -> Option<Self> {
+                match word {
+                    $($word => <$kind>::read(&find.table($word)?).map(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        /// One detector for all rules of a kind, for each kind that occurs. Matches name rules by their place in `rules`.
+        ///
+        /// # Errors
+        /// What is wrong with which rule.
+        pub(super) fn detectors<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Result<Vec<Box<dyn Detector>>, Vec<(usize, String)>> {
+            let (mut made, mut faults) = (Vec::new(), Vec::new());
+            $(
+                let of_kind: Vec<_> = rules.clone().enumerate().filter_map(|(index, rule)| match rule.find.as_ref() {
+                    Find::$variant(spec) => Some((index, spec)),
+                    #[allow(unreachable_patterns, reason = "a table of one kind has no other")]
+                    _ => None,
+                }).collect();
+                if !of_kind.is_empty() {
+                    match <$kind>::build(&of_kind) {
+                        Ok(detector) => made.push(detector),
+                        Err(wrong) => faults.extend(wrong),
+                    }
+                }
+            )+
+            if faults.is_empty() { Ok(made) } else { Err(faults) }
+        }
+    };
+}
+
+kinds! {
+    Command, "command", command::Command;
+    Hidden, "hidden", hidden::Hidden;
+    Markup, "markup", markup::Markup;
+    Pattern, "pattern", pattern::Pattern;
+}
+
+impl Find {
+    /// Reads the `find` table of a rule: exactly one kind.
+    pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
+        let hint = format!("one of: {}", Self::WORDS.iter().map(|word| format!("`find.{word}`")).collect::<Vec<_>>().join(", "));
+        if !rule.has("find") {
+            rule.missing("find", &format!("say what to look for, {hint}"));
+        }
+        let find = rule.table("find")?;
+        let keys = find.keys();
+        if keys.len() > 1 {
+            find.fault("a rule looks for one kind of thing", Some("split it into one rule per kind"));
+            return None;
+        }
+        let Some(key) = keys.first() else {
+            find.fault("`find` is empty", Some(&hint));
+            return None;
+        };
+        if !Self::WORDS.contains(&key.value.as_str()) {
+            let hint = suggest(&key.value, Self::WORDS);
+            find.fault_at(&key.place, format!("no such kind: `find.{}`", key.value), Some(&hint));
+            return None;
+        }
+        Self::read_kind(&key.value, &find)
+    }
+}

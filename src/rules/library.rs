@@ -1,0 +1,211 @@
+//! All rules there are, before a policy chooses among them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::config::PolicyConfig;
+use crate::document::{Fault, suggest};
+use crate::message::Direction;
+
+use super::set::Compiled;
+use super::{Action, BUILTIN_FILES, Rule, RuleId, RuleSet, file, try_cases};
+
+/// Largest rule file, in bytes.
+const FILE_BYTES: u64 = 1 << 20;
+/// Most rule files of one folder, subfolders included.
+const FILES: usize = 1000;
+
+/// All rules there are. Sets made from it share what they have in common, so that fifty policies cost one compilation.
+#[derive(Debug)]
+pub struct Library {
+    rules: Vec<Arc<Rule>>,
+    compiled: Mutex<HashMap<String, Arc<Compiled>>>,
+}
+
+impl Library {
+    /// The rules that are part of the binary. Their cases are tried in the tests of the build, not at each start.
+    ///
+    /// # Panics
+    /// If they are faulty, which those tests rule out: a gateway without its rules must not start.
+    pub fn builtin() -> Self {
+        Self::load(true, &[]).unwrap_or_else(|faults| panic!("the built-in rules are faulty: {faults:?}"))
+    }
+
+    /// Reads the built-in rules, if wanted, then each folder (or single file). A rule takes the place of an earlier one with
+    /// its id in the same direction. Rules of folders are tried against their own cases.
+    ///
+    /// # Errors
+    /// Every fault of every file; or else every case that its rule gets wrong.
+    pub fn load(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
+        let (mut rules, mut faults) = (Vec::new(), Vec::new());
+        if builtin {
+            let files = BUILTIN_FILES.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned())));
+            lay(&mut rules, &mut faults, files);
+        }
+        let shipped: HashSet<*const Rule> = rules.iter().map(Arc::as_ptr).collect();
+        for folder in folders {
+            match files(folder) {
+                Ok(files) => {
+                    lay(&mut rules, &mut faults, files.into_iter().map(|path| (path.display().to_string(), read(&path))))
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() {
+            let own: Vec<_> = rules.iter().filter(|rule| !shipped.contains(&Arc::as_ptr(rule))).cloned().collect();
+            match try_cases(&own) {
+                Ok(trial) => faults.extend(trial.wrong.iter().map(super::Wrong::fault)),
+                Err(wrong) => faults = wrong,
+            }
+        }
+        if faults.is_empty() { Ok(Self { rules, compiled: Mutex::default() }) } else { Err(faults) }
+    }
+
+    /// Every rule, switched on or not, in the order of the files.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// The rule with this id, or that had it before.
+    pub fn find(&self, id: &str) -> Option<&Arc<Rule>> {
+        let now = self.rules.iter().find(|rule| rule.id.as_str() == id);
+        now.or_else(|| self.rules.iter().find(|rule| rule.was.iter().any(|was| was.as_str() == id)))
+    }
+
+    /// The rules of one direction that a policy wants, with its overrides, compiled.
+    ///
+    /// # Errors
+    /// Overrides and packs that name nothing or cannot be carried out; regexes over their limits. The same in both directions.
+    pub fn set(&self, direction: Direction, policy: &PolicyConfig) -> Result<RuleSet, Vec<Fault>> {
+        let mut faults = self.unknown(policy);
+        let overrides: HashMap<&RuleId, _> =
+            policy.overrides.iter().filter_map(|(id, change)| Some((&self.find(id)?.id, change))).collect();
+        let mut wanted = Vec::new();
+        for rule in self.rules.iter().filter(|rule| rule.direction == direction) {
+            let pack = rule.pack.as_ref().and_then(|pack| policy.packs.get(pack));
+            let change = overrides.get(&rule.id);
+            let enabled = change.and_then(|change| change.enabled).or(pack.copied()).unwrap_or(rule.enabled);
+            match change.and_then(|change| change.action).filter(|action| *action != rule.action) {
+                _ if !enabled => {}
+                None => wanted.push(rule.clone()),
+                Some(action) if direction == Direction::Outbound && action.rewrites() => {
+                    let message =
+                        format!("rule `{}` cannot `{}`: what an agent sends is never rewritten", rule.id, action.name());
+                    faults.push(Fault::of_file("policy", message, Some("use `block` or `log`")));
+                }
+                Some(action) => wanted.push(Arc::new(Rule { action, ..Rule::clone(rule) })),
+            }
+        }
+        if faults.is_empty() { self.compile(direction, wanted) } else { Err(faults) }
+    }
+
+    fn compile(&self, direction: Direction, rules: Vec<Arc<Rule>>) -> Result<RuleSet, Vec<Fault>> {
+        let digest = RuleSet::digest_of(direction, &rules);
+        let mut compiled = self.compiled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(known) = compiled.get(&digest) {
+            return Ok(RuleSet::from(known.clone()));
+        }
+        let made = Arc::new(Compiled::new(direction, rules, digest.clone())?);
+        compiled.insert(digest, made.clone());
+        Ok(RuleSet::from(made))
+    }
+
+    fn unknown(&self, policy: &PolicyConfig) -> Vec<Fault> {
+        let ids: Vec<&str> = self.rules.iter().map(|rule| rule.id.as_str()).collect();
+        let packs: Vec<&str> = self.rules.iter().filter_map(|rule| rule.pack.as_deref()).collect();
+        let no_rule = policy.overrides.keys().filter(|id| self.find(id).is_none()).map(|id| ("rule", id, &ids));
+        let no_pack = policy.packs.keys().filter(|pack| !packs.contains(&pack.as_str())).map(|pack| ("pack", pack, &packs));
+        no_rule
+            .chain(no_pack)
+            .map(|(what, name, known)| {
+                Fault::of_file("policy", format!("there is no {what} `{name}` to change"), Some(&nearest(name, known)))
+            })
+            .collect()
+    }
+}
+
+impl Action {
+    /// Whether it changes what is passed on.
+    pub fn rewrites(self) -> bool {
+        matches!(self, Self::Strip | Self::Redact | Self::Quarantine)
+    }
+}
+
+/// The nearest name; where none is near, how to see them all.
+pub(super) fn nearest(name: &str, known: &[&str]) -> String {
+    let hint = suggest(name, known);
+    if hint.starts_with("known:") { "`lychgate rules list` shows all".into() } else { hint }
+}
+
+/// Puts a layer of files onto the rules below it.
+fn lay(rules: &mut Vec<Arc<Rule>>, faults: &mut Vec<Fault>, files: impl Iterator<Item = (String, Result<String, Fault>)>) {
+    let mut layer: Vec<Arc<Rule>> = Vec::new();
+    for (name, text) in files {
+        match text.map_err(|fault| vec![fault]).and_then(|text| file::read(&name, &text)) {
+            Ok(read) => layer.extend(read.into_iter().map(Arc::new)),
+            Err(wrong) => faults.extend(wrong),
+        }
+    }
+    let mut seen: HashMap<&str, &Rule> = HashMap::new();
+    for rule in &layer {
+        for name in rule.was.iter().chain([&rule.id]) {
+            if let Some(other) = seen.insert(name.as_str(), rule) {
+                faults.push(Fault {
+                    file: rule.file.to_string(),
+                    line: rule.line,
+                    column: 1,
+                    message: format!("the id `{name}` is taken by the rule at {}:{}", other.file, other.line),
+                    hint: Some("give each rule its own id; a later folder may replace a rule by its id".into()),
+                });
+            }
+        }
+    }
+    for rule in layer {
+        match rules.iter_mut().find(|below| below.id == rule.id && below.direction == rule.direction) {
+            Some(below) => *below = rule,
+            None => rules.push(rule),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, Fault> {
+    let fault = |message: String| Fault::of_file(path.display().to_string(), message, None);
+    match std::fs::metadata(path) {
+        Ok(about) if about.len() > FILE_BYTES => Err(fault(format!("larger than {FILE_BYTES} bytes"))),
+        _ => std::fs::read_to_string(path).map_err(|error| fault(error.to_string())),
+    }
+}
+
+/// The `*.toml` files of a folder and its subfolders, sorted by path; or the file itself.
+fn files(root: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let fault = |path: &Path, error: std::io::Error| {
+        Fault::of_file(path.display().to_string(), error.to_string(), Some("name a folder of rule files, or one file"))
+    };
+    if root.is_file() {
+        return Ok(vec![root.to_owned()]);
+    }
+    let (mut found, mut open) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(|error| fault(&folder, error))? {
+            let entry = entry.map_err(|error| fault(&folder, error))?;
+            let path = entry.path();
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            // A link to a folder is not followed: it could lead in a circle.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !hidden {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "toml") && !hidden {
+                found.push(path);
+            }
+            if found.len() + open.len() > FILES {
+                return Err(Fault::of_file(
+                    root.display().to_string(),
+                    format!("more than {FILES} rule files and folders"),
+                    None,
+                ));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,112 @@
+//! Where a rule looks: `only = { tools, arguments, methods, surfaces, hidden }`.
+
+use crate::detect::{Place, Surface};
+use crate::document::{Located, Table, suggest};
+
+/// Where a rule looks. What is empty or `None` allows everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Only {
+    /// Tool names; `*` stands for anything.
+    pub tools: Vec<String>,
+    /// Argument names joined by dots (`steps.command`); `*` stands for anything.
+    pub arguments: Vec<String>,
+    /// Methods.
+    pub methods: Vec<String>,
+    /// Parts of a message.
+    pub surfaces: Vec<Surface>,
+    /// Only text that markup hides from a person (`true`), or only text that it does not (`false`).
+    pub hidden: Option<bool>,
+}
+
+impl Only {
+    /// Reads the `only` table of a rule.
+    pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
+        let Some(table) = rule.table("only") else { return (!rule.has("only")).then(Self::default) };
+        let words = |key: &str| {
+            let words = table.strings(key);
+            if table.has(key) && words.is_empty() {
+                table.fault_of(
+                    key,
+                    format!("`{key}` names nothing, so the rule would look nowhere"),
+                    Some("name some, or leave it out"),
+                );
+            }
+            words
+        };
+        let names = |key: &str| words(key).into_iter().map(|word| word.value).collect::<Vec<_>>();
+        let only = Self {
+            tools: names("tools"),
+            arguments: names("arguments"),
+            methods: names("methods"),
+            surfaces: surfaces(&table, words("surfaces")),
+            hidden: table.boolean("hidden"),
+        };
+        table.finish();
+        Some(only)
+    }
+
+    /// Whether a rule limited so looks at `place`.
+    pub fn admits(&self, place: &Place<'_>) -> bool {
+        admitted(&self.tools, place.tool)
+            && admitted(&self.arguments, place.argument)
+            && admitted(&self.methods, place.method)
+            && (self.surfaces.is_empty() || self.surfaces.contains(&place.surface))
+            && self.hidden.is_none_or(|hidden| hidden == place.hidden)
+    }
+}
+
+fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
+    let known = Surface::ALL.map(Surface::name);
+    let mut out = Vec::new();
+    for word in words {
+        match Surface::ALL.iter().find(|surface| surface.name() == word.value) {
+            Some(surface) => out.push(*surface),
+            None => {
+                table.fault_at(&word.place, format!("no such surface: `{}`", word.value), Some(&suggest(&word.value, &known)))
+            }
+        }
+    }
+    out
+}
+
+fn admitted(globs: &[String], name: Option<&str>) -> bool {
+    globs.is_empty() || name.is_some_and(|name| globs.iter().any(|glob| fits(glob, name)))
+}
+
+/// Whether `name` fits `glob`, in which `*` stands for any run of characters.
+pub(super) fn fits(glob: &str, name: &str) -> bool {
+    let mut parts = glob.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        let fitting =
+            [("run", "run"), ("*", ""), ("*", "x"), ("run_*", "run_shell"), ("*shell*", "a_shell_b"), ("a*b*c", "aXbXbXc")];
+        let not = [("run", "runs"), ("run_*", "run"), ("a*a", "a"), ("*x", "xy"), ("a*b*c", "acb"), ("", "x")];
+        assert!(fitting.iter().all(|(glob, name)| fits(glob, name)));
+        for (glob, name) in not {
+            assert!(!fits(glob, name), "{glob} {name}");
+        }
+    }
+
+    #[test]
+    fn a_named_tool_is_not_an_unknown_one() {
+        let only = Only { tools: vec!["run_*".into()], ..Only::default() };
+        assert!(only.admits(&Place { tool: Some("run_it"), ..Place::default() }));
+        assert!(!only.admits(&Place { tool: None, ..Place::default() }));
+        let hidden = Only { hidden: Some(true), ..Only::default() };
+        assert!(!hidden.admits(&Place::default()));
+    }
+}

@@ -1,0 +1,143 @@
+//! The rules in force for one direction, compiled.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::detect::{Detector, Match, Place};
+use crate::document::Fault;
+use crate::message::Direction;
+use crate::text::Text;
+
+use super::{Rule, kinds};
+
+/// `unless` looks at a match and at so many bytes on each side of it.
+const UNLESS_BYTES: usize = 256;
+
+/// The rules in force for one direction. Cheap to clone; equal sets of a library share their automata.
+#[derive(Clone, Debug)]
+pub struct RuleSet(Arc<Compiled>);
+
+#[derive(Debug)]
+pub(super) struct Compiled {
+    direction: Direction,
+    rules: Vec<Arc<Rule>>,
+    detectors: Vec<Box<dyn Detector>>,
+    digest: String,
+}
+
+impl Compiled {
+    /// Compiles rules of one direction.
+    pub(super) fn new(direction: Direction, rules: Vec<Arc<Rule>>, digest: String) -> Result<Self, Vec<Fault>> {
+        let detectors = kinds::detectors(rules.iter().map(Arc::as_ref)).map_err(|wrong| {
+            let fault = |(index, message): (usize, String)| {
+                let rule = rules.get(index);
+                let (file, line) = rule.map_or((String::new(), 0), |rule| (rule.file.to_string(), rule.line));
+                let message = format!("`{}`: {message}", rule.map_or("", |rule| rule.id.as_str()));
+                Fault { file, line, column: 1, message, hint: None }
+            };
+            wrong.into_iter().map(fault).collect::<Vec<_>>()
+        })?;
+        Ok(Self { direction, rules, detectors, digest })
+    }
+}
+
+impl From<Arc<Compiled>> for RuleSet {
+    fn from(compiled: Arc<Compiled>) -> Self {
+        Self(compiled)
+    }
+}
+
+impl RuleSet {
+    /// The rules, by the index that [`Match::rule`] names.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.0.rules
+    }
+
+    /// Which way the messages go that these rules judge.
+    pub fn direction(&self) -> Direction {
+        self.0.direction
+    }
+
+    /// SHA-256 over everything in the rules that decides what they find and what is done about it, in hex.
+    pub fn digest(&self) -> &str {
+        &self.0.digest
+    }
+
+    /// Adds every match of a rule in force at `place`.
+    pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        let before = found.len();
+        for detector in &self.0.detectors {
+            detector.scan(text, place, found);
+        }
+        if found.len() == before {
+            return;
+        }
+        let mut index = 0;
+        found.retain(|hit| {
+            index += 1;
+            index <= before
+                || self.0.rules.get(hit.rule).is_none_or(|rule| rule.only.admits(place) && !spared(rule, text, hit.span.as_ref()))
+        });
+    }
+
+    /// The digest of rules in this order.
+    pub(super) fn digest_of(direction: Direction, rules: &[Arc<Rule>]) -> String {
+        let mut hash = Sha256::new();
+        hash.update(direction.name());
+        for rule in rules {
+            let Rule { id, severity, action, find, only, unless, .. } = rule.as_ref();
+            hash.update(format!("{:?}", (id, severity, action, find, only, unless)));
+        }
+        hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+            // Writing to a `String` cannot fail.
+            let _infallible = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}
+
+/// Whether what stands around a match excuses it.
+fn spared(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
+    if rule.unless.is_empty() {
+        return false;
+    }
+    let around = span.map_or(text.raw(), |span| around(text.raw(), span));
+    let around = Text::new(around);
+    rule.unless.iter().any(|regex| regex.is_match(around.plain()) || regex.is_match(around.raw()))
+}
+
+fn around<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
+    let start = (0..=span.start.saturating_sub(UNLESS_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = span.end.saturating_add(UNLESS_BYTES);
+    let end = (end..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text.get(start..end).unwrap_or(text)
+}
+
+/// What a change of rules no longer protects from, in sentences: rules gone or off, actions and severities lowered.
+pub fn weakened(old: &RuleSet, new: &RuleSet) -> Vec<String> {
+    let mut told = Vec::new();
+    for rule in old.rules() {
+        let id = &rule.id;
+        let now = new.rules().iter().find(|now| now.id == *id || now.was.contains(id));
+        let Some(now) = now else {
+            told.push(format!("{} rule `{id}` is no longer in force", old.direction().name()));
+            continue;
+        };
+        if now.action < rule.action {
+            told.push(format!("rule `{id}` now does `{}` where it did `{}`", now.action.name(), rule.action.name()));
+        }
+        if now.severity < rule.severity {
+            told.push(format!("rule `{id}` is now of severity `{}`, was `{}`", now.severity.name(), rule.severity.name()));
+        }
+        if now.only != rule.only && now.only != super::Only::default() {
+            told.push(format!("rule `{id}` looks elsewhere: its `only` has changed"));
+        }
+        if now.unless.iter().any(|spare| rule.unless.iter().all(|before| before.source() != spare.source())) {
+            told.push(format!("rule `{id}` spares more: its `unless` has grown"));
+        }
+    }
+    told
+}

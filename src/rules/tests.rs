@@ -1,0 +1,171 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::config::{Override, PolicyConfig};
+use crate::detect::{Match, Place};
+use crate::text::Text;
+
+const HEAD: &str = "format = 1\ndirection = \"inbound\"\n";
+
+fn rule(id: &str, word: &str, rest: &str) -> String {
+    format!(
+        "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nwhy = \"w\"\nseverity = \"high\"\naction = \"block\"\n\
+         find.pattern = {{ keywords = [\"{word}\"], any = ['''\\b{word}\\b'''] }}\ncatches = [\"a {word}!\"]\nspares = [\"{word}s\"]\n{rest}\n"
+    )
+}
+
+fn folder(files: &[(&str, String)]) -> (TempDir, PathBuf) {
+    let dir = TempDir::new().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let path = dir.path().to_owned();
+    (dir, path)
+}
+
+fn library(files: &[(&str, String)]) -> Library {
+    let (_dir, path) = folder(files);
+    Library::load(false, &[path]).unwrap()
+}
+
+fn hits(set: &RuleSet, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    set.scan(&Text::new(text), &Place::default(), &mut found);
+    found.iter().map(|hit: &Match| set.rules()[hit.rule].id.to_string()).collect()
+}
+
+/// What each faulty rule file is told stands beside it. `UPDATE=1 cargo test --lib faults` writes it anew.
+#[test]
+fn faults_of_rule_files_read_well() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/rule-faults");
+    let mut tried = 0;
+    for entry in fs::read_dir(&root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "toml") {
+            continue;
+        }
+        let faults = Library::load(false, std::slice::from_ref(&path)).expect_err("a faulty file");
+        let told: String = faults.iter().map(|fault| format!("{fault}\n")).collect();
+        let told = told.replace(&format!("{}/", root.display()), "");
+        let golden = path.with_extension("txt");
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&golden, &told).unwrap();
+        }
+        assert_eq!(told, fs::read_to_string(&golden).unwrap_or_default(), "{}", path.display());
+        tried += 1;
+    }
+    assert!(tried >= 6, "only {tried} files");
+}
+
+#[test]
+fn the_built_in_rules_do_what_their_cases_say() {
+    let trial = try_cases(Library::builtin().rules()).unwrap();
+    assert!(trial.wrong.is_empty(), "{trial}");
+    assert!(trial.rules >= 2 && trial.cases >= 4 * trial.rules / 2, "{trial}");
+}
+
+#[test]
+fn a_later_folder_replaces_a_rule_by_id() {
+    let (_a, first) = folder(&[
+        ("x.toml", format!("{HEAD}{}", rule("one", "alpha", ""))),
+        ("deep/y.toml", format!("{HEAD}{}", rule("two", "beta", ""))),
+    ]);
+    let (_b, second) = folder(&[("z.toml", format!("{HEAD}{}", rule("one", "gamma", "")))]);
+    let library = Library::load(false, &[first, second]).unwrap();
+    let set = library.set(Direction::Inbound, &PolicyConfig::default()).unwrap();
+    assert_eq!(hits(&set, "alpha beta gamma"), ["two", "one"]);
+    assert!(library.set(Direction::Outbound, &PolicyConfig::default()).unwrap().rules().is_empty());
+}
+
+#[test]
+fn overrides_and_packs() {
+    let files = [
+        ("a.toml", format!("{HEAD}{}{}", rule("one", "alpha", "was = [\"uno\"]"), rule("two", "beta", ""))),
+        ("b.toml", format!("{HEAD}pack = \"ops\"\nenabled = false\n{}", rule("three", "gamma", ""))),
+    ];
+    let library = library(&files);
+    let text = "alpha beta gamma";
+    let plain = library.set(Direction::Inbound, &PolicyConfig::default()).unwrap();
+    assert_eq!(hits(&plain, text), ["one", "two"]);
+
+    let mut policy = PolicyConfig::default();
+    policy.packs.insert("ops".into(), true);
+    policy.overrides.insert("uno".into(), Override { action: Some(Action::Log), enabled: None });
+    policy.overrides.insert("two".into(), Override { action: None, enabled: Some(false) });
+    let changed = library.set(Direction::Inbound, &policy).unwrap();
+    assert_eq!(hits(&changed, text), ["one", "three"]);
+    assert_eq!(changed.rules()[0].action, Action::Log);
+    assert_eq!(
+        weakened(&plain, &changed),
+        ["rule `one` now does `log` where it did `block`", "inbound rule `two` is no longer in force"]
+    );
+    assert!(weakened(&plain, &plain).is_empty());
+
+    let mut wrong = PolicyConfig::default();
+    wrong.packs.insert("opps".into(), true);
+    wrong.overrides.insert("twoo".into(), Override { action: None, enabled: Some(false) });
+    let told: Vec<String> = library.set(Direction::Inbound, &wrong).unwrap_err().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "policy: there is no rule `twoo` to change\n  hint: did you mean `two`?",
+            "policy: there is no pack `opps` to change\n  hint: did you mean `ops`?"
+        ]
+    );
+}
+
+#[test]
+fn an_override_cannot_ask_for_what_is_never_done() {
+    let file = format!("format = 1\ndirection = \"outbound\"\n{}", rule("one", "alpha", ""));
+    let mut policy = PolicyConfig::default();
+    policy.overrides.insert("one".into(), Override { action: Some(Action::Redact), enabled: None });
+    let faults = library(&[("a.toml", file)]).set(Direction::Outbound, &policy).unwrap_err();
+    assert!(faults[0].message.contains("cannot `redact`"), "{faults:?}");
+}
+
+#[test]
+fn equal_sets_share_their_automata_and_digest() {
+    let files = [("a.toml", format!("{HEAD}{}{}", rule("one", "alpha", ""), rule("two", "beta", "")))];
+    let library = library(&files);
+    let set = |policy: &PolicyConfig| library.set(Direction::Inbound, policy).unwrap();
+    let mut off = PolicyConfig::default();
+    off.overrides.insert("two".into(), Override { action: None, enabled: Some(false) });
+    let (first, second, third) = (set(&PolicyConfig::default()), set(&PolicyConfig::default()), set(&off));
+    assert!(std::ptr::eq(first.rules(), second.rules()));
+    assert_eq!(first.digest().len(), 64);
+    assert_ne!(first.digest(), third.digest());
+    let (a, b) = (Library::builtin(), Library::builtin());
+    for direction in [Direction::Inbound, Direction::Outbound] {
+        let digest = |library: &Library| library.set(direction, &PolicyConfig::default()).unwrap().digest().to_owned();
+        assert_eq!(digest(&a), digest(&b), "a digest must not depend on the run");
+    }
+}
+
+#[test]
+fn unless_spares_only_near_the_match() {
+    let files = [("a.toml", format!("{HEAD}{}", rule("one", "alpha", "unless = ['''for example''']")))];
+    let set = library(&files).set(Direction::Inbound, &PolicyConfig::default()).unwrap();
+    assert!(hits(&set, "for example, alpha").is_empty());
+    let far = format!("for example, {} alpha", "x ".repeat(400));
+    assert_eq!(hits(&set, &far), ["one"]);
+}
+
+#[test]
+fn only_limits_where_a_rule_looks() {
+    let only = "only = { tools = [\"fetch_*\"], surfaces = [\"content\"], hidden = false }";
+    let set = library(&[("a.toml", format!("{HEAD}{}", rule("one", "alpha", only)))])
+        .set(Direction::Inbound, &PolicyConfig::default())
+        .unwrap();
+    let place = Place { tool: Some("fetch_page"), surface: crate::detect::Surface::Content, ..Place::default() };
+    let count = |place: &Place<'_>| {
+        let mut found = Vec::new();
+        set.scan(&Text::new("alpha"), place, &mut found);
+        found.len()
+    };
+    assert_eq!((count(&place), count(&Place { hidden: true, ..place }), count(&Place { tool: Some("x"), ..place })), (1, 0, 0));
+}

@@ -1,0 +1,113 @@
+//! Every rule against its own cases.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::detect::{Place, ReadAs, Surface};
+use crate::document::Fault;
+use crate::message::Direction;
+use crate::text::Text;
+
+use super::set::Compiled;
+use super::{Case, Find, Rule, RuleId, RuleSet};
+
+/// What came of trying rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trial {
+    /// Rules tried.
+    pub rules: usize,
+    /// Cases tried.
+    pub cases: usize,
+    /// Cases that their rule gets wrong.
+    pub wrong: Vec<Wrong>,
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for wrong in &self.wrong {
+            writeln!(f, "{wrong}")?;
+        }
+        let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+        write!(f, "{}, {}, {} wrong", count(self.rules, "rule"), count(self.cases, "case"), self.wrong.len())
+    }
+}
+
+/// A case that its rule gets wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The file.
+    pub file: Arc<str>,
+    /// The line of the case.
+    pub line: usize,
+    /// The rule.
+    pub rule: RuleId,
+    /// Whether the rule should have caught it.
+    pub should_catch: bool,
+    /// The case.
+    pub text: String,
+}
+
+impl Wrong {
+    fn says(&self) -> String {
+        let should = if self.should_catch { "catch" } else { "spare" };
+        format!("`{}` should {should} this and does not: {:?}", self.rule, self.text)
+    }
+
+    /// As a fault of the rule's file.
+    pub fn fault(&self) -> Fault {
+        Fault { file: self.file.to_string(), line: self.line, column: 1, message: self.says(), hint: None }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.says())
+    }
+}
+
+/// Tries each rule, switched on or not, against its own cases; other rules do not matter.
+///
+/// # Errors
+/// Rules that cannot be compiled.
+pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
+    let mut trial = Trial::default();
+    for direction in [Direction::Outbound, Direction::Inbound] {
+        let rules: Vec<Arc<Rule>> = rules.iter().filter(|rule| rule.direction == direction).cloned().collect();
+        let set = RuleSet::from(Arc::new(Compiled::new(direction, rules, String::new())?));
+        for (index, rule) in set.rules().iter().enumerate() {
+            trial.rules += 1;
+            let should = rule.catches.iter().map(|case| (case, true)).chain(rule.spares.iter().map(|case| (case, false)));
+            for (case, should_catch) in should {
+                trial.cases += 1;
+                if catches(&set, index, rule, case) != should_catch {
+                    let (file, line) = (rule.file.clone(), case.line);
+                    trial.wrong.push(Wrong { file, line, rule: rule.id.clone(), should_catch, text: case.text.clone() });
+                }
+            }
+        }
+    }
+    Ok(trial)
+}
+
+fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
+    let only = &rule.only;
+    // A name that the rule's own globs fit: what `*` stands for may be empty.
+    let name = |globs: &[String], usual: &str| globs.first().map_or_else(|| usual.to_owned(), |glob| glob.replace('*', ""));
+    let (tool, argument, method) =
+        (name(&only.tools, "run_command"), name(&only.arguments, "command"), name(&only.methods, "tools/call"));
+    let outbound = rule.direction == Direction::Outbound;
+    let usual = if outbound { Surface::Arguments } else { Surface::Content };
+    let place = Place {
+        direction: rule.direction,
+        surface: only.surfaces.first().copied().unwrap_or(usual),
+        method: Some(&method),
+        tool: Some(&tool),
+        argument: (outbound || !only.arguments.is_empty()).then_some(&argument),
+        read_as: if matches!(rule.find.as_ref(), Find::Command(_)) { ReadAs::Shell } else { ReadAs::Text },
+        hidden: only.hidden.unwrap_or(false),
+        ..Place::default()
+    };
+    let mut found = Vec::new();
+    set.scan(&Text::new(case.text.as_str()), &place, &mut found);
+    found.iter().any(|hit| hit.rule == index)
+}
