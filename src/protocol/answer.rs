@@ -133,6 +133,9 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::HeaderMismatch(_) => (StatusCode::BAD_REQUEST, -32020),
         CallError::BadMeta(_) => (StatusCode::BAD_REQUEST, -32602),
         CallError::NoBatches => (StatusCode::BAD_REQUEST, -32600),
+        CallError::MediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600),
+        CallError::BrokenOff(_) => (StatusCode::BAD_REQUEST, -32700),
+        CallError::Limit("request_read_seconds") => (StatusCode::REQUEST_TIMEOUT, -32603),
         CallError::UnknownSession => (StatusCode::NOT_FOUND, -32600),
         CallError::NotOffered => (StatusCode::METHOD_NOT_ALLOWED, -32600),
         CallError::Limit(_) => (StatusCode::TOO_MANY_REQUESTS, -32603),
@@ -148,7 +151,9 @@ fn status(error: &CallError) -> (StatusCode, i32) {
 fn sentence(error: &CallError, context: Option<&Context>) -> String {
     let upstream = context.map_or_else(|| "the server".to_owned(), |context| format!("the server `{}`", context.upstream));
     let next = match error {
-        CallError::BadMessage(_) | CallError::NoBatches => "Send one JSON-RPC 2.0 message in UTF-8.".to_owned(),
+        CallError::BadMessage(_) | CallError::NoBatches | CallError::MediaType(_) | CallError::BrokenOff(_) => {
+            "Send one JSON-RPC 2.0 message in UTF-8.".to_owned()
+        }
         CallError::HeaderMismatch(_) | CallError::BadMeta(_) => "Make headers and body say the same.".to_owned(),
         CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
         CallError::NotOffered => return "Method not allowed.".to_owned(),

@@ -45,6 +45,12 @@ pub enum CallError {
     /// A batch in a revision that has none.
     #[error("batches exist in revision 2025-03-26 only")]
     NoBatches,
+    /// The body is of a kind that is not read.
+    #[error("{0}")]
+    MediaType(&'static str),
+    /// The agent broke off before its request was whole.
+    #[error("the request broke off")]
+    BrokenOff(#[source] io::Error),
     /// The session is not this agent's, or is not known.
     #[error("no such session")]
     UnknownSession,

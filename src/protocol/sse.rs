@@ -148,6 +148,11 @@ pub fn with_data(raw: &[u8], data: Option<&[u8]>) -> Bytes {
     out.into()
 }
 
+/// The data of an event (its raw bytes), if it has any.
+pub fn data(raw: &Bytes) -> Option<Bytes> {
+    Event::read(raw.clone()).data
+}
+
 /// Writes an event with this data and no other field but, if given, its name.
 pub fn event(name: Option<&str>, data: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(data.len() + 32);

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::inspect::{Inspection, Mode};
+use crate::inspect::{Coverage, Finding, Inspection, Mode};
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, CallError, Context};
 
@@ -29,6 +29,25 @@ pub enum Event<'a> {
         took: Duration,
         /// For a reply: how long ago its call was sent upstream.
         waited: Option<Duration>,
+    },
+    /// A body that is not JSON-RPC (an HTTP error's, say) was judged as one text.
+    JudgedText {
+        /// Names this line.
+        audit: AuditId,
+        /// Whose answer it is, to whom.
+        context: &'a Context,
+        /// Its length in bytes.
+        bytes: usize,
+        /// What became of it, or would have: `pass`, `rewrite` or `block`.
+        verdict: &'static str,
+        /// What was found.
+        findings: &'a [Finding],
+        /// How much was looked at.
+        coverage: &'a Coverage,
+        /// Whether the verdict is carried out.
+        mode: Mode,
+        /// The rule set that judged it.
+        rules: &'a str,
     },
     /// A call failed.
     Failed {
