@@ -91,6 +91,8 @@ impl CallError {
             | Self::HeaderMismatch(_)
             | Self::BadMeta(_)
             | Self::NoBatches
+            | Self::MediaType(_)
+            | Self::BrokenOff(_)
             | Self::UnknownSession
             | Self::NotOffered => Side::Agent,
             Self::Limit(_) | Self::Audit(_) | Self::Draining => Side::Gateway,
