@@ -4,12 +4,17 @@ use std::fmt;
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 /// Largest compiled form of one regex, in bytes.
 pub const REGEX_BYTES: usize = 256 << 10;
 /// Most memory that one regex may fill with states it met while searching, in bytes.
 const CACHE_BYTES: usize = 128 << 10;
+
+/// Deepest nesting within a regex.
+const NESTING: u32 = 64;
+/// A gap that may be shorter by this much or more is pooled: see [`pooled`].
+const POOLED: u32 = 8;
 
 /// A regular expression, compiled.
 #[derive(Clone)]
@@ -48,7 +53,16 @@ impl fmt::Debug for Regex {
 /// Reads a regex. `\w`, `\s`, `\d`, `\b` and `.` mean ASCII and bytes, and letters match in either case, unless the regex
 /// says `(?u)` or `(?-i)`: Unicode classes made the automata of a rule set forty times larger.
 pub(super) fn parse(source: &str) -> Result<Hir, String> {
-    let rules = syntax::Config::new().unicode(false).utf8(false).case_insensitive(true);
+    parse_as(source, true)
+}
+
+/// The same, for its literals: in one case only, so that they stay few.
+pub(super) fn parse_for_literals(source: &str) -> Result<Hir, String> {
+    parse_as(source, false)
+}
+
+fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
+    let rules = syntax::Config::new().unicode(false).utf8(false).nest_limit(NESTING).case_insensitive(any_case);
     let hir = syntax::parse_with(source, &rules).map_err(|error| told(&error))?;
     if hir.properties().minimum_len().is_none_or(|least| least == 0) {
         return Err("the regex matches the empty text".into());
@@ -56,8 +70,40 @@ pub(super) fn parse(source: &str) -> Result<Hir, String> {
     Ok(hir)
 }
 
+/// Compiles several regexes as one, with their gaps pooled.
+pub(super) fn compile_any(sources: &[String]) -> Result<meta::Regex, String> {
+    let hirs = sources.iter().map(|source| Ok(pooled(&parse(source)?, true))).collect::<Result<Vec<_>, String>>()?;
+    compile(&Hir::alternation(hirs))
+}
+
+/// The regex without upper bounds on the gaps inside it: `a[^.]{0,40}b` as `a[^.]*?b`.
+///
+/// An automaton that counts has a state for each set of counts, and a text can be made to need a new one at each byte, a
+/// thousand times slower than the rest. What the bounds add up to is held by whoever searches: no match is longer.
+fn pooled(hir: &Hir, last: bool) -> Hir {
+    match hir.kind() {
+        HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => match gap.max {
+            Some(max) if max - gap.min >= POOLED => {
+                Hir::repetition(Repetition { min: gap.min, max: None, greedy: false, sub: gap.sub.clone() })
+            }
+            _ => hir.clone(),
+        },
+        HirKind::Repetition(repetition) => {
+            let once = repetition.max == Some(1);
+            Hir::repetition(repetition.with(pooled(&repetition.sub, last && once)))
+        }
+        HirKind::Capture(capture) => pooled(&capture.sub, last),
+        HirKind::Concat(parts) => {
+            let end = parts.iter().rposition(|part| !matches!(part.kind(), HirKind::Look(_)));
+            Hir::concat(parts.iter().enumerate().map(|(at, part)| pooled(part, last && Some(at) == end)).collect())
+        }
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(|part| pooled(part, last)).collect()),
+        _ => hir.clone(),
+    }
+}
+
 /// Compiles a regex within its bounds.
-pub(super) fn compile(hir: &Hir) -> Result<meta::Regex, String> {
+fn compile(hir: &Hir) -> Result<meta::Regex, String> {
     let bounds = meta::Config::new()
         .utf8_empty(false)
         .nfa_size_limit(Some(REGEX_BYTES))

@@ -1,0 +1,284 @@
+//! All pattern rules of a set, searched at once.
+//!
+//! Three sieves, each run only where the one before found something: the keywords of all rules (one automaton, over the
+//! whole text), the literals that a rule's regexes cannot match without (one automaton, near keywords), the rule's own
+//! regexes (near those literals). The last is paid from a budget that grows with the text; a rule that still has somewhere
+//! to look when it is spent counts as matching the whole text, since what could not be read is not passed on.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use regex_automata::Input as RegexInput;
+
+use super::lazy::Lazy;
+use super::{Detector, Match, Place, Spec, literals, regex};
+use crate::text::Text;
+
+/// How far a regex looks on each side of a keyword, in bytes, if its longest match is not shorter. A match that runs on to
+/// the end of that window is followed further.
+pub const REACH_BYTES: usize = 512;
+/// Most spans told of one rule in one text; beyond, the text as a whole is meant.
+const SPANS: usize = 64;
+/// So much of a window is searched at once.
+const PIECE_BYTES: usize = 4 << 10;
+/// Bytes that regexes may look at: so many for any text, and so many for each byte of it.
+const BUDGET_BYTES: usize = 32 << 10;
+const BUDGET_PER_BYTE: usize = 8;
+
+/// All pattern rules of a set.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    rules: Vec<Searched>,
+    keywords: AhoCorasick,
+    /// Keyword to place in `rules`.
+    keyword_rules: Vec<Vec<usize>>,
+    branches: Vec<Branch>,
+    literals: AhoCorasick,
+    /// Literal to branch, and which of its groups the literal belongs to.
+    literal_groups: Vec<Vec<(usize, usize)>>,
+}
+
+#[derive(Debug)]
+struct Searched {
+    /// Its index in the set.
+    rule: usize,
+    regex: Lazy,
+    reach: usize,
+    /// Longest match in bytes, if it has an end.
+    most: Option<usize>,
+    /// Whether one of its regexes has no literals to wait for.
+    blind: bool,
+}
+
+#[derive(Debug)]
+struct Branch {
+    /// Its place in `rules`.
+    owner: usize,
+    groups: usize,
+    reach: usize,
+}
+
+impl Patterns {
+    /// Prepares the rules. Their regexes are compiled when they are first needed.
+    pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
+        let (mut searched, mut branches) = (Vec::new(), Vec::new());
+        let (mut keywords, mut literals) = (Words::default(), Words::default());
+        for (rule, spec) in rules {
+            let owner = searched.len();
+            for keyword in &spec.keywords {
+                // The automaton folds ASCII only.
+                for form in [keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()] {
+                    keywords.add(form.to_ascii_lowercase().into_bytes(), owner);
+                }
+            }
+            let (mut longest, mut blind, mut most) = (0, false, Some(0));
+            let hirs: Result<Vec<_>, _> = spec.any.iter().map(|regex| regex::parse_for_literals(regex)).collect();
+            for branch in hirs.map_err(|error| vec![(*rule, error)])?.iter().flat_map(literals::branches) {
+                match (&mut most, branch.longest) {
+                    (Some(most), Some(bytes)) => *most = bytes.max(*most),
+                    _ => most = None,
+                }
+                let reach = branch.longest.map_or(REACH_BYTES, |bytes| bytes.min(REACH_BYTES));
+                longest = longest.max(reach);
+                blind |= branch.groups.is_empty();
+                for (index, group) in branch.groups.iter().enumerate() {
+                    group.iter().for_each(|literal| literals.add(literal.clone(), (branches.len(), index)));
+                }
+                branches.push(Branch { owner, groups: branch.groups.len(), reach });
+            }
+            searched.push(Searched { rule: *rule, regex: spec.lazy.clone(), reach: longest, most, blind });
+        }
+        let built = keywords.build().and_then(|keywords| Ok((keywords, literals.build()?)));
+        let (keywords, literals) = built.map_err(|error| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)])?;
+        let ((keywords, keyword_rules), (literals, literal_groups)) = (keywords, literals);
+        Ok(Self { rules: searched, keywords, keyword_rules, branches, literals, literal_groups })
+    }
+
+    fn search(&self, text: &str, mut tell: impl FnMut(usize, Option<Range<usize>>)) {
+        let Some(near) = self.near_keywords(text) else { return };
+        let worth = self.worth_a_look(text, &near);
+        let mut budget = text.len().saturating_mul(BUDGET_PER_BYTE).saturating_add(BUDGET_BYTES);
+        for (rule, windows) in self.rules.iter().zip(worth) {
+            rule.look(text, windows, &mut budget, |span| tell(rule.rule, span));
+        }
+    }
+
+    /// For each rule, where its keywords stand, with its reach around them. `None` if there are none at all.
+    fn near_keywords(&self, text: &str) -> Option<Vec<Windows>> {
+        let mut hits = self.keywords.find_overlapping_iter(text).peekable();
+        hits.peek()?;
+        let mut near = vec![Windows::default(); self.rules.len()];
+        for hit in hits {
+            for owner in self.keyword_rules.get(hit.pattern().as_usize()).into_iter().flatten() {
+                if let (Some(windows), Some(rule)) = (near.get_mut(*owner), self.rules.get(*owner)) {
+                    windows.add(widen(hit.range(), rule.reach, text.len()));
+                }
+            }
+        }
+        Some(near)
+    }
+
+    /// For each rule, where one of its regexes could match for all that its literals say.
+    fn worth_a_look(&self, text: &str, near: &[Windows]) -> Vec<Windows> {
+        let mut regions = Windows::default();
+        let mut all: Vec<&Range<usize>> = near.iter().flat_map(|windows| &windows.0).collect();
+        all.sort_unstable_by_key(|window| window.end);
+        all.into_iter().for_each(|window| regions.add(window.clone()));
+
+        let mut worth: Vec<Windows> = vec![Windows::default(); self.rules.len()];
+        for ((rule, near), worth) in self.rules.iter().zip(near).zip(&mut worth) {
+            if rule.blind {
+                *worth = near.clone();
+            }
+        }
+        // For each branch and group, where the latest run of literals that has come so far begins.
+        let mut runs: Vec<[usize; literals::GROUPS]> = vec![[NONE; literals::GROUPS]; self.branches.len()];
+        for region in &regions.0 {
+            for hit in self.literals.find_overlapping_iter(Input::new(text).range(region.clone())) {
+                for (index, group) in self.literal_groups.get(hit.pattern().as_usize()).into_iter().flatten() {
+                    let (Some(branch), Some(runs)) = (self.branches.get(*index), runs.get_mut(*index)) else { continue };
+                    let start = match group.checked_sub(1) {
+                        None => hit.start(),
+                        Some(before) => runs.get(before).copied().unwrap_or(NONE),
+                    };
+                    if start == NONE || hit.start().saturating_sub(start) > branch.reach {
+                        continue;
+                    }
+                    if let Some(run) = runs.get_mut(*group) {
+                        *run = start;
+                    }
+                    if group + 1 == branch.groups {
+                        let window = widen(hit.range(), branch.reach, text.len());
+                        let (Some(near), Some(worth)) = (near.get(branch.owner), worth.get_mut(branch.owner)) else { continue };
+                        near.clip(window, |clipped| worth.add(clipped));
+                    }
+                }
+            }
+        }
+        worth
+    }
+}
+
+const NONE: usize = usize::MAX;
+
+impl Searched {
+    /// Runs the rule's regexes in its windows.
+    fn look(&self, text: &str, windows: Windows, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
+        let mut spans = 0;
+        for Range { start: mut at, end } in windows.0 {
+            // Searched in pieces, so that no search looks much further than the match it finds.
+            let mut stop = end.min(at.saturating_add(PIECE_BYTES));
+            while at < stop {
+                let Some(regex) = self.regex.get().filter(|_| *budget > 0 && spans < SPANS) else { return tell(None) };
+                let hit = regex.search(&RegexInput::new(text).range(at..stop));
+                let looked = hit.map_or(stop, |hit| hit.end()) - at;
+                *budget = budget.saturating_sub(looked);
+                at = match hit {
+                    None if stop == end => break,
+                    None => stop.saturating_sub(self.reach).max(at.saturating_add(1)),
+                    // It may run on: look again, further.
+                    Some(hit) if hit.end() == stop && stop < text.len() => {
+                        stop = stop.saturating_add(hit.len().max(PIECE_BYTES)).min(text.len());
+                        at = hit.start();
+                        continue;
+                    }
+                    Some(hit) if self.most.is_some_and(|most| hit.len() > most) => hit.start().saturating_add(1),
+                    Some(hit) => {
+                        spans += 1;
+                        tell(Some(whole_characters(text, hit.range())));
+                        hit.end().max(at.saturating_add(1))
+                    }
+                };
+                stop = end.min(at.saturating_add(PIECE_BYTES));
+            }
+        }
+    }
+}
+
+impl Detector for Patterns {
+    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
+        let (plain, raw) = (text.plain(), text.raw());
+        self.search(plain, |rule, span| found.push(Match { rule, span: span.map(|span| text.locate(span)), reading: "plain" }));
+        if std::ptr::eq(plain, raw) {
+            return;
+        }
+        let mut known: HashSet<(usize, Option<Range<usize>>)> = found.iter().map(|hit| (hit.rule, hit.span.clone())).collect();
+        self.search(raw, |rule, span| {
+            if known.insert((rule, span.clone())) {
+                found.push(Match { rule, span, reading: "raw" });
+            }
+        });
+        if let Some(bare) = text.bare() {
+            self.search(bare, |rule, _| {
+                if known.insert((rule, None)) {
+                    found.push(Match { rule, span: None, reading: "bare" });
+                }
+            });
+        }
+    }
+}
+
+/// Ranges in order that neither touch nor overlap.
+#[derive(Clone, Debug, Default)]
+struct Windows(Vec<Range<usize>>);
+
+impl Windows {
+    /// Adds a range that ends no earlier than those before it, give or take their overlap.
+    fn add(&mut self, mut window: Range<usize>) {
+        while let Some(last) = self.0.pop_if(|last| last.end >= window.start) {
+            window = window.start.min(last.start)..window.end.max(last.end);
+        }
+        self.0.push(window);
+    }
+
+    /// Calls `with` for what of `window` lies within these ranges.
+    fn clip(&self, window: Range<usize>, mut with: impl FnMut(Range<usize>)) {
+        let first = self.0.partition_point(|range| range.end <= window.start);
+        for range in self.0.get(first..).into_iter().flatten().take_while(|range| range.start < window.end) {
+            with(range.start.max(window.start)..range.end.min(window.end));
+        }
+    }
+}
+
+/// Words to look for, each once, and what each stands for.
+struct Words<T>(std::collections::BTreeMap<Vec<u8>, Vec<T>>);
+
+impl<T> Default for Words<T> {
+    fn default() -> Self {
+        Self(std::collections::BTreeMap::new())
+    }
+}
+
+impl<T: PartialEq> Words<T> {
+    fn add(&mut self, word: Vec<u8>, meaning: T) {
+        let meanings = self.0.entry(word).or_default();
+        if !meanings.contains(&meaning) {
+            meanings.push(meaning);
+        }
+    }
+
+    fn build(self) -> Result<(AhoCorasick, Vec<Vec<T>>), String> {
+        let (words, meanings): (Vec<_>, Vec<_>) = self.0.into_iter().unzip();
+        let built = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .build(words);
+        Ok((built.map_err(|error| error.to_string())?, meanings))
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect())
+}
+
+fn widen(range: Range<usize>, by: usize, end: usize) -> Range<usize> {
+    range.start.saturating_sub(by)..range.end.saturating_add(by).min(end)
+}
+
+/// The smallest range of whole characters that holds `range`.
+fn whole_characters(text: &str, range: Range<usize>) -> Range<usize> {
+    text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end)
+}
