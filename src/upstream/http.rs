@@ -147,3 +147,7 @@ fn text_of(bytes: Bytes, error: &ParseError) -> Option<Bytes> {
     let json = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(['{', '[']);
     (!json || matches!(error, ParseError::NotRpc(_))).then_some(bytes)
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

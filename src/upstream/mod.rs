@@ -3,6 +3,8 @@
 mod body;
 mod client;
 mod http;
+#[cfg(test)]
+mod testing;
 mod tls;
 
 use std::sync::{Mutex, PoisonError};
