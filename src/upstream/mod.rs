@@ -1,15 +1,22 @@
 //! Transports to servers. A transport carries and never judges.
 
 mod body;
+mod channel;
+mod child;
 mod client;
 mod http;
+mod lines;
+mod sessions;
+mod stdio;
 #[cfg(test)]
 mod testing;
+mod ticket;
 mod tls;
 
 use std::sync::{Mutex, PoisonError};
 
 pub use self::http::Http;
+pub use self::stdio::Stdio;
 use crate::config::{Limits, Transport, UpstreamConfig};
 use crate::document::Fault;
 use crate::protocol::{Call, CallError, Reply, UpstreamName};
@@ -18,6 +25,8 @@ use crate::protocol::{Call, CallError, Reply, UpstreamName};
 pub enum Upstream {
     /// Streamable HTTP.
     Http(Http),
+    /// A child process.
+    Stdio(Stdio),
 }
 
 impl Upstream {
@@ -28,6 +37,7 @@ impl Upstream {
     pub fn new(name: UpstreamName, config: &UpstreamConfig, limits: &Limits) -> Result<Self, Fault> {
         let built = match &config.transport {
             Transport::Http(transport) => Http::new(transport, config, limits).map(Self::Http),
+            Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits).map(Self::Stdio),
             _ => Err("not there yet".into()),
         };
         built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))
@@ -41,6 +51,7 @@ impl Upstream {
     pub async fn call(&self, call: Call) -> Result<Reply, CallError> {
         match self {
             Self::Http(http) => http.call(call).await,
+            Self::Stdio(stdio) => stdio.call(call).await,
         }
     }
 
@@ -48,6 +59,7 @@ impl Upstream {
     pub fn health(&self) -> Health {
         match self {
             Self::Http(http) => http.health(),
+            Self::Stdio(stdio) => stdio.health(),
         }
     }
 
@@ -55,6 +67,7 @@ impl Upstream {
     pub async fn shutdown(&self) {
         match self {
             Self::Http(_) => {}
+            Self::Stdio(stdio) => stdio.shutdown().await,
         }
     }
 }
@@ -106,8 +119,16 @@ impl Pulse {
             Err(CallError::NotMcp(_) | CallError::BadReply(_)) => Health::Up,
             Err(_) => return outcome,
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = health;
+        self.note(health);
         outcome
+    }
+
+    fn down(&self, why: String) {
+        self.note(Health::Down(why));
+    }
+
+    fn note(&self, health: Health) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = health;
     }
 
     fn health(&self) -> Health {

@@ -1,0 +1,390 @@
+//! One two-way stream shared by many calls: hands each message that comes in to its call.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::ticket::{Listener, Ticket};
+use crate::config::Limits;
+use crate::message::{Envelope, Message, MessageKind, ParseError, ReadLimits, Value, ValueKind};
+use crate::protocol::{CallError, Era, UpstreamName};
+
+/// Where the answers on one stream go. Message ids are never rewritten: a call whose id is in flight takes another
+/// channel.
+pub(super) struct Channel {
+    pub(super) era: Era,
+    upstream: UpstreamName,
+    read: ReadLimits,
+    queued_messages: usize,
+    /// Bytes that may wait for readers. When all are taken, reading from the server stops until one catches up.
+    room: Arc<Semaphore>,
+    room_bytes: u32,
+    state: Mutex<State>,
+}
+
+struct State {
+    modern: bool,
+    /// By order of arrival.
+    calls: BTreeMap<u64, Waiting>,
+    arrivals: u64,
+    listener: Option<mpsc::UnboundedSender<Delivery>>,
+    queue: VecDeque<Incoming>,
+    ended: Option<End>,
+    used: Instant,
+}
+
+struct Waiting {
+    /// Requests without an answer so far.
+    open: Vec<Id>,
+    tokens: Vec<Box<str>>,
+    /// A modern subscription: only what names it belongs to it.
+    subscribes: bool,
+    to: mpsc::UnboundedSender<Delivery>,
+}
+
+/// A request's id: comparable, and as written.
+struct Id {
+    key: Box<str>,
+    raw: Box<str>,
+}
+
+/// A message on its way to a reader; it takes up room until it is read.
+pub(super) struct Incoming {
+    pub(super) message: Message,
+    /// Whether it answers the last open request of its call.
+    pub(super) last: bool,
+    _room: Arc<OwnedSemaphorePermit>,
+}
+
+pub(super) type Delivery = Result<Incoming, CallError>;
+
+/// Why a channel carries no more.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// The server went away, or was sent away.
+    Gone(Arc<str>),
+    /// It said more at once than `message_bytes`.
+    TooLarge(usize),
+}
+
+impl End {
+    pub(super) fn error(&self) -> CallError {
+        match self {
+            Self::Gone(why) => CallError::Connect(io::Error::new(io::ErrorKind::BrokenPipe, why.to_string())),
+            Self::TooLarge(limit) => CallError::NotMcp(ParseError::TooLarge { limit: *limit }),
+        }
+    }
+}
+
+/// What a message costs in memory beside its bytes, roughly.
+const MESSAGE_OVERHEAD_BYTES: usize = 1024;
+
+impl Channel {
+    pub(super) fn new(era: Era, upstream: UpstreamName, limits: &Limits) -> Arc<Self> {
+        let room = limits.read.message_bytes.saturating_mul(2).clamp(1 << 20, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        Arc::new(Self {
+            era,
+            upstream,
+            read: limits.read.clone(),
+            queued_messages: limits.queued_messages,
+            room: Arc::new(Semaphore::new(room)),
+            room_bytes: u32::try_from(room).unwrap_or(u32::MAX),
+            state: Mutex::new(State {
+                modern: era == Era::Modern,
+                calls: BTreeMap::new(),
+                arrivals: 0,
+                listener: None,
+                queue: VecDeque::new(),
+                ended: None,
+                used: Instant::now(),
+            }),
+        })
+    }
+
+    /// Makes a call known before it is sent, so that no answer can be too early. `None` where one of its ids, or in
+    /// the modern era of its progress tokens, is in flight already.
+    ///
+    /// # Errors
+    /// Why the channel has ended.
+    pub(super) fn begin(self: &Arc<Self>, message: &Message) -> Result<Option<Ticket>, CallError> {
+        let mut state = self.state();
+        if let Some(end) = &state.ended {
+            return Err(end.error());
+        }
+        let (mut open, mut tokens) = (Vec::new(), Vec::new());
+        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_request()) {
+            let id = message.value(envelope).get("id");
+            if let (Some(key), Some(raw)) = (id.and_then(key), message.id(envelope)) {
+                open.push(Id { key, raw: raw.into() });
+            }
+            let token = message.body(envelope).and_then(|params| params.at(&["_meta", "progressToken"]));
+            tokens.extend(token.and_then(key));
+        }
+        let modern = self.era == Era::Modern;
+        let taken = state.calls.values().any(|call| {
+            open.iter().any(|id| call.holds(&id.key)) || (modern && tokens.iter().any(|token| call.tokens.contains(token)))
+        });
+        if taken {
+            return Ok(None);
+        }
+        let subscribes = modern && message.single().and_then(Envelope::method) == Some("subscriptions/listen");
+        let (to, from) = mpsc::unbounded_channel();
+        state.arrivals += 1;
+        let number = state.arrivals;
+        state.used = Instant::now();
+        state.calls.insert(number, Waiting { open, tokens, subscribes, to });
+        Ok(Some(Ticket::new(self.clone(), number, from, subscribes)))
+    }
+
+    /// Takes a call off the channel; gives the ids (as written) of its requests that have no answer.
+    pub(super) fn give_up(&self, number: u64) -> Vec<Box<str>> {
+        let mut state = self.state();
+        state.used = Instant::now();
+        let call = state.calls.remove(&number);
+        call.map(|call| call.open.into_iter().map(|id| id.raw).collect()).unwrap_or_default()
+    }
+
+    /// Whether a request with this id is in flight.
+    pub(super) fn holds(&self, id: Value<'_>) -> bool {
+        key(id).is_some_and(|key| self.state().calls.values().any(|call| call.holds(&key)))
+    }
+
+    /// Attaches the one reader of what belongs to no call.
+    ///
+    /// # Errors
+    /// `NotOffered` where there is one already; why the channel has ended.
+    pub(super) fn listen(self: &Arc<Self>) -> Result<Listener, CallError> {
+        let mut state = self.state();
+        if let Some(end) = &state.ended {
+            return Err(end.error());
+        }
+        if state.listener.as_ref().is_some_and(|listener| !listener.is_closed()) {
+            return Err(CallError::NotOffered);
+        }
+        let (to, from) = mpsc::unbounded_channel();
+        for waiting in state.queue.drain(..) {
+            // The other end is three lines above.
+            drop(to.send(Ok(waiting)));
+        }
+        state.listener = Some(to);
+        state.used = Instant::now();
+        Ok(Listener::new(self.clone(), from))
+    }
+
+    /// Notes that the channel was used just now.
+    pub(super) fn touch(&self) {
+        self.state().used = Instant::now();
+    }
+
+    /// How long nobody has used the channel; zero while a call or a listener is open.
+    pub(super) fn idle(&self) -> Duration {
+        let state = self.state();
+        let listened = state.listener.as_ref().is_some_and(|listener| !listener.is_closed());
+        if listened || !state.calls.is_empty() { Duration::ZERO } else { state.used.elapsed() }
+    }
+
+    /// Ends the channel: every open call fails, and later ones do at once. The first reason stays.
+    pub(super) fn end(&self, end: End) {
+        let mut state = self.state();
+        for call in std::mem::take(&mut state.calls).into_values() {
+            // A call that is being given up need not hear why.
+            drop(call.to.send(Err(end.error())));
+        }
+        state.listener = None;
+        state.queue.clear();
+        state.ended.get_or_insert(end);
+    }
+
+    /// Why it has ended, if it has.
+    pub(super) fn ended(&self) -> Option<End> {
+        self.state().ended.clone()
+    }
+
+    /// Takes one message from the server and hands it on. What is no message is dropped, and logged without its
+    /// text. Waits while readers are behind.
+    pub(super) async fn receive(&self, bytes: Bytes) {
+        let json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| matches!(byte, b'{' | b'['));
+        let length = bytes.len();
+        let message = match Message::parse(bytes, &self.read) {
+            Ok(message) => message,
+            Err(error) => return self.unreadable(error, json, length),
+        };
+        let room = Arc::new(self.make_room(length).await);
+        let mut state = self.state();
+        if message.is_batch() && state.owners(&message) > 1 {
+            for envelope in message.envelopes() {
+                let item = message.bytes().slice(message.span(envelope));
+                match Message::parse(item, &self.read) {
+                    Ok(item) => self.deliver(&mut state, item, room.clone()),
+                    Err(error) => tracing::warn!(upstream = %self.upstream, "an item of a batch is {error}"),
+                }
+            }
+        } else {
+            self.deliver(&mut state, message, room);
+        }
+    }
+
+    fn unreadable(&self, error: ParseError, json: bool, bytes: usize) {
+        tracing::warn!(upstream = %self.upstream, bytes, "the server said something that is {error}; dropped");
+        // Servers print banners where they should not. But what begins as JSON may have been the answer that a
+        // call waits for, and with one call open it is known whose.
+        let mut state = self.state();
+        if json
+            && state.calls.len() == 1
+            && let Some((_, call)) = state.calls.pop_first()
+        {
+            drop(call.to.send(Err(CallError::NotMcp(error))));
+        }
+    }
+
+    async fn make_room(&self, length: usize) -> OwnedSemaphorePermit {
+        let wanted = u32::try_from(length.saturating_add(MESSAGE_OVERHEAD_BYTES)).unwrap_or(u32::MAX).min(self.room_bytes);
+        loop {
+            if let Ok(room) = self.room.clone().try_acquire_many_owned(wanted) {
+                return room;
+            }
+            // What nobody may ever read must not hold back what somebody waits for.
+            if !self.drop_oldest(&mut self.state()) {
+                break;
+            }
+        }
+        match self.room.clone().acquire_many_owned(wanted).await {
+            Ok(room) => room,
+            // The semaphore is never closed.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    fn drop_oldest(&self, state: &mut State) -> bool {
+        let dropped = state.queue.pop_front().is_some();
+        if dropped {
+            tracing::warn!(upstream = %self.upstream, limit = "queued_messages", "a message that nobody came for was dropped");
+        }
+        dropped
+    }
+
+    fn deliver(&self, state: &mut State, message: Message, room: Arc<OwnedSemaphorePermit>) {
+        state.used = Instant::now();
+        let place = message.envelopes().iter().find_map(|envelope| state.owner(&message, envelope));
+        let answers = message.envelopes().iter().any(Envelope::is_answer);
+        let place = match place {
+            Some(call) => Some(call),
+            None if answers && message.envelopes().iter().all(|e| e.is_answer() && message.id(e).is_some()) => {
+                return tracing::debug!(upstream = %self.upstream, "an answer came that nobody waits for; dropped");
+            }
+            None if self.era == Era::Modern => match state.only_call() {
+                Some(call) => Some(call),
+                None => return tracing::debug!(upstream = %self.upstream, "a message that belongs to no call was dropped"),
+            },
+            None => None,
+        };
+        let mut incoming = Incoming { message, last: false, _room: room };
+        if place.is_none()
+            && let Some(listener) = &state.listener
+        {
+            match listener.send(Ok(incoming)) {
+                Ok(()) => return,
+                Err(unsent) => match unsent.0 {
+                    Ok(back) => incoming = back,
+                    Err(_) => return,
+                },
+            }
+            state.listener = None;
+        }
+        let Some(call) = place.or_else(|| state.calls.keys().next().copied()) else {
+            state.queue.push_back(incoming);
+            if state.queue.len() > self.queued_messages {
+                self.drop_oldest(state);
+            }
+            return;
+        };
+        state.hand_over(call, incoming);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn holds(&self, key: &str) -> bool {
+        self.open.iter().any(|id| &*id.key == key)
+    }
+}
+
+impl State {
+    /// Gives `incoming` to a call, and lets the call go if nothing of it stays open.
+    fn hand_over(&mut self, number: u64, mut incoming: Incoming) {
+        let Some(call) = self.calls.get_mut(&number) else { return };
+        let before = call.open.len();
+        for envelope in incoming.message.envelopes() {
+            if let Some(key) = settles(&incoming.message, envelope, self.modern) {
+                call.open.retain(|id| id.key != key);
+            }
+        }
+        incoming.last = call.open.is_empty() && before > 0;
+        let last = incoming.last;
+        // A call that is being given up takes nothing more.
+        drop(call.to.send(Ok(incoming)));
+        if last {
+            self.calls.remove(&number);
+        }
+    }
+
+    /// The call that one message belongs to by what it says.
+    fn owner(&self, message: &Message, envelope: &Envelope) -> Option<u64> {
+        let holder = |key: &str| self.calls.iter().find(|(_, call)| call.holds(key)).map(|(number, _)| *number);
+        if let Some(key) = settles(message, envelope, self.modern) {
+            return holder(&key);
+        }
+        let params = message.body(envelope)?;
+        if envelope.method() == Some("notifications/progress") {
+            let token = key(params.get("progressToken")?)?;
+            return self.calls.iter().find(|(_, call)| call.tokens.contains(&token)).map(|(number, _)| *number);
+        }
+        let subscription = params.at(&["_meta", "io.modelcontextprotocol/subscriptionId"]).and_then(key)?;
+        holder(&subscription)
+    }
+
+    fn owners(&self, message: &Message) -> usize {
+        let mut owners: Vec<u64> = message.envelopes().iter().filter_map(|e| self.owner(message, e)).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners.len()
+    }
+
+    /// The one call in flight, subscriptions aside.
+    fn only_call(&self) -> Option<u64> {
+        let mut calls = self.calls.iter().filter(|(_, call)| !call.subscribes);
+        match (calls.next(), calls.next()) {
+            (Some((number, _)), None) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// The key of the request that a message closes. An answer does, and so does a modern server's
+/// `notifications/cancelled`, by which it takes a subscription down (2026-07-28, Cancellation); a legacy server's is
+/// about a request of its own.
+fn settles(message: &Message, envelope: &Envelope, modern: bool) -> Option<Box<str>> {
+    match &envelope.kind {
+        MessageKind::Result | MessageKind::Error => message.value(envelope).get("id").and_then(key),
+        MessageKind::Notification { method } if modern && &**method == "notifications/cancelled" => {
+            message.body(envelope)?.get("requestId").and_then(key)
+        }
+        _ => None,
+    }
+}
+
+/// An id or token such that equal ones compare equal, however written.
+fn key(value: Value<'_>) -> Option<Box<str>> {
+    match value.kind() {
+        ValueKind::String => value.str().map(|text| format!("\"{text}").into()),
+        ValueKind::Number => Some(value.raw().into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,296 @@
+//! One child process: started without a shell, spoken to in lines, ended for certain.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio as Pipe};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, Command};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::body::within;
+use super::channel::{Channel, End};
+use super::lines::{Line, Lines, one_line};
+use super::sessions::Link;
+use super::ticket::Ticket;
+use crate::config::{Limits, StdioTransport};
+use crate::message::Message;
+use crate::protocol::{CallError, Era, UpstreamName};
+
+/// How long a child gets to end by itself after its standard input is closed, and again after SIGTERM
+/// (2025-11-25, Lifecycle, Shutdown).
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the rest of its output is waited for once a child has ended.
+const DRAIN: Duration = Duration::from_millis(500);
+const STDERR_LINE_BYTES: usize = 64 << 10;
+
+/// What is started, for whom.
+pub(super) struct Spec {
+    pub(super) upstream: UpstreamName,
+    pub(super) transport: StdioTransport,
+    pub(super) limits: Limits,
+}
+
+/// A running child. When the last handle is dropped, the child is ended.
+pub(super) struct Child {
+    channel: Arc<Channel>,
+    lines: mpsc::UnboundedSender<Outgoing>,
+    room: Arc<Semaphore>,
+    stop: watch::Sender<bool>,
+}
+
+struct Outgoing {
+    line: Vec<u8>,
+    /// Notifications of cancellation take none: there is at most one for each call, and they must not wait.
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// How a child ended.
+pub(super) enum Ended {
+    /// As it was told to.
+    Told,
+    /// By itself; how, in words.
+    ByItself(String),
+}
+
+impl Child {
+    /// Starts a child. `ended` is called once it and its whole process group are gone, `place` is kept until then.
+    /// When `closing` turns true it is ended.
+    pub(super) fn start(
+        spec: &Spec,
+        era: Era,
+        place: OwnedSemaphorePermit,
+        closing: watch::Receiver<bool>,
+        ended: impl FnOnce(Ended) + Send + 'static,
+    ) -> io::Result<Arc<Self>> {
+        let mut process = command(&spec.transport)?.spawn()?;
+        let channel = Channel::new(era, spec.upstream.clone(), &spec.limits);
+        let (lines, outgoing) = mpsc::unbounded_channel();
+        let (stop, stopping) = watch::channel(false);
+        let room = spec.limits.read.message_bytes.saturating_mul(2).clamp(1 << 20, Semaphore::MAX_PERMITS);
+        let writing = tokio::spawn(write(process.stdin.take(), outgoing));
+        if let Some(stderr) = process.stderr.take() {
+            tokio::spawn(log(Lines::new(stderr, STDERR_LINE_BYTES), spec.upstream.clone()));
+        }
+        let output = process.stdout.take().map(|stdout| Lines::new(stdout, spec.limits.read.message_bytes));
+        let reading = tokio::spawn(read(output, channel.clone(), spec.limits.read.message_bytes));
+        let supervisor = Supervisor {
+            group: process.id().and_then(|id| Pid::from_raw(id.cast_signed())),
+            process,
+            channel: channel.clone(),
+            reading,
+            writing,
+            idle: spec.limits.session_idle,
+            stopping,
+            closing,
+        };
+        tokio::spawn(async move {
+            let how = supervisor.run().await;
+            drop(place);
+            ended(how);
+        });
+        Ok(Arc::new(Self { channel, lines, room: Arc::new(Semaphore::new(room)), stop }))
+    }
+}
+
+impl Link for Child {
+    fn channel(&self) -> &Arc<Channel> {
+        &self.channel
+    }
+
+    async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
+        let line = one_line(message.bytes());
+        let wanted = u32::try_from(line.len()).unwrap_or(u32::MAX);
+        let gone = || self.channel.ended().unwrap_or(End::Gone("the server's process has ended".into())).error();
+        let room = within(time, async { self.room.clone().acquire_many_owned(wanted).await.map_err(|_| gone()) }).await?;
+        self.lines.send(Outgoing { line, _room: Some(room) }).map_err(|_| gone())
+    }
+
+    fn arm(&self, ticket: &mut Ticket) {
+        let lines = self.lines.clone();
+        ticket.cancels_by(move |message: Bytes| {
+            // A child that is gone needs no cancellation.
+            drop(lines.send(Outgoing { line: one_line(&message), _room: None }));
+        });
+    }
+
+    fn close(&self) {
+        self.channel.end(End::Gone("the session was closed".into()));
+        self.stop.send_replace(true);
+    }
+}
+
+fn command(transport: &StdioTransport) -> io::Result<Command> {
+    let (name, arguments) = transport.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(find_program(name)?);
+    command.arg0(name).args(arguments).env_clear();
+    command.envs(transport.env.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(transport.set_env.iter().map(|(name, value)| (name, &value.0)));
+    if let Some(directory) = &transport.directory {
+        command.current_dir(directory);
+    }
+    command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).process_group(0).kill_on_drop(true);
+    Ok(command)
+}
+
+/// Finds a program on the gateway's own PATH: the child's may have none.
+fn find_program(name: &str) -> io::Result<PathBuf> {
+    if name.contains('/') {
+        return Ok(name.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
+    let runs = |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    let not_found = || io::Error::new(io::ErrorKind::NotFound, format!("`{name}` is not on the PATH"));
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs).ok_or_else(not_found)
+}
+
+async fn write(stdin: Option<ChildStdin>, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
+    let Some(mut stdin) = stdin else { return };
+    while let Some(next) = outgoing.recv().await {
+        if let Err(error) = stdin.write_all(&next.line).await {
+            // Its end is noticed where its output is read.
+            return tracing::debug!("writing to a server's process failed: {error}");
+        }
+    }
+}
+
+/// Hands lines to the channel until there are no more; gives whether one was too long.
+async fn read(output: Option<Lines<tokio::process::ChildStdout>>, channel: Arc<Channel>, limit: usize) -> bool {
+    let Some(mut lines) = output else { return false };
+    while let Ok(Some(line)) = lines.next().await {
+        match line {
+            Line::Whole(line) if line.trim_ascii().is_empty() => {}
+            Line::Whole(line) => channel.receive(line).await,
+            Line::Cut(_) => {
+                channel.end(End::TooLarge(limit));
+                return true;
+            }
+        }
+    }
+    false
+}
+
+async fn log(mut lines: Lines<tokio::process::ChildStderr>, upstream: UpstreamName) {
+    while let Ok(Some(Line::Whole(line) | Line::Cut(line))) = lines.next().await {
+        // A server must not steer the operator's terminal. Debug only: what servers say may hold secrets.
+        let plain: String = String::from_utf8_lossy(&line).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        tracing::debug!(%upstream, "server: {plain}");
+    }
+}
+
+/// Waits for the end of a child, by itself or because it is told to, and sees to it that nothing is left of it.
+struct Supervisor {
+    process: tokio::process::Child,
+    group: Option<Pid>,
+    channel: Arc<Channel>,
+    reading: JoinHandle<bool>,
+    /// Holds the child's standard input open.
+    writing: JoinHandle<()>,
+    idle: Duration,
+    stopping: watch::Receiver<bool>,
+    closing: watch::Receiver<bool>,
+}
+
+enum Cause {
+    Exit(io::Result<ExitStatus>),
+    NoMoreOutput {
+        too_long: bool,
+    },
+    /// It was told to, nobody holds it any more, or nobody used it for long.
+    Told,
+}
+
+impl Supervisor {
+    async fn run(mut self) -> Ended {
+        let mut at_once = false;
+        let how = match self.cause().await {
+            Cause::Exit(status) => {
+                let drained = timeout(DRAIN, &mut self.reading).await;
+                tracing::debug!(whole = drained.is_ok(), "the rest of a server's output was read");
+                Ended::ByItself(match status {
+                    Ok(status) => format!("the server's process ended ({status})"),
+                    Err(error) => format!("the server's process was lost: {error}"),
+                })
+            }
+            Cause::NoMoreOutput { too_long: true } => {
+                at_once = true;
+                Ended::ByItself("the server said a line longer than `message_bytes`".into())
+            }
+            Cause::NoMoreOutput { .. } => match timeout(DRAIN, self.process.wait()).await {
+                Ok(Ok(status)) => Ended::ByItself(format!("the server's process ended ({status})")),
+                _ => Ended::ByItself("the server closed its output".into()),
+            },
+            Cause::Told => Ended::Told,
+        };
+        let why = match &how {
+            Ended::Told => "the session was ended",
+            Ended::ByItself(why) => why,
+        };
+        self.channel.end(End::Gone(why.into()));
+        if at_once {
+            self.kill().await
+        } else {
+            self.finish().await
+        }
+        how
+    }
+
+    async fn cause(&mut self) -> Cause {
+        loop {
+            let nap = self.idle.saturating_sub(self.channel.idle()).max(Duration::from_millis(50));
+            tokio::select! {
+                status = self.process.wait() => return Cause::Exit(status),
+                too_long = &mut self.reading => return Cause::NoMoreOutput { too_long: too_long.unwrap_or(false) },
+                _ = self.stopping.wait_for(|stop| *stop) => return Cause::Told,
+                _ = self.closing.wait_for(|closing| *closing) => return Cause::Told,
+                () = sleep(nap) => {
+                    if self.channel.idle() >= self.idle {
+                        return Cause::Told;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Standard input closed, then SIGTERM, then SIGKILL, to the whole group, with a wait after each.
+    async fn finish(&mut self) {
+        self.writing.abort();
+        // Whether it ended in time shows in the next step; what it leaves behind gets SIGTERM all the same.
+        drop(timeout(GRACE, self.process.wait()).await);
+        self.signal(Signal::TERM);
+        drop(timeout(GRACE, self.all_gone()).await);
+        self.kill().await;
+    }
+
+    async fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        if let Err(error) = self.process.wait().await {
+            tracing::warn!("a server's process could not be waited for: {error}");
+        }
+        self.reading.abort();
+    }
+
+    async fn all_gone(&mut self) {
+        drop(self.process.wait().await);
+        // Where nobody reaps orphans they count as there until the wait is over.
+        while self.group.is_some_and(|group| test_kill_process_group(group).is_ok()) {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group
+            && let Err(error) = kill_process_group(group, signal)
+        {
+            tracing::debug!("signal {signal:?} did not reach a server's process: {error}");
+        }
+    }
+}

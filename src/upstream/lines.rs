@@ -1,0 +1,85 @@
+//! Lines of bounded length, in and out.
+
+use std::io;
+
+use bytes::Bytes;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+/// Reads lines.
+pub(super) struct Lines<R> {
+    from: BufReader<R>,
+    held: Vec<u8>,
+    longest: usize,
+}
+
+/// What came next.
+pub(super) enum Line {
+    /// A line, or the rest before the end, without its line feed.
+    Whole(Bytes),
+    /// The beginning of a line that is too long; what follows it comes next.
+    Cut(Bytes),
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Reads lines of up to `longest` bytes.
+    pub(super) fn new(from: R, longest: usize) -> Self {
+        Self { from: BufReader::new(from), held: Vec::new(), longest }
+    }
+
+    /// The next line; `None` at the end.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let piece = self.from.fill_buf().await?;
+            if piece.is_empty() {
+                let rest = std::mem::take(&mut self.held);
+                return Ok(if rest.is_empty() { None } else { Some(Line::Whole(rest.into())) });
+            }
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            let taken = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+            let room = self.longest.saturating_sub(self.held.len());
+            if taken.len() > room {
+                self.held.extend_from_slice(taken.get(..room).unwrap_or_default());
+                self.from.consume(room);
+                return Ok(Some(Line::Cut(std::mem::take(&mut self.held).into())));
+            }
+            self.held.extend_from_slice(taken);
+            let used = taken.len() + usize::from(end.is_some());
+            self.from.consume(used);
+            if end.is_some() {
+                return Ok(Some(Line::Whole(std::mem::take(&mut self.held).into())));
+            }
+        }
+    }
+}
+
+/// A message as one line: its raw line breaks, which in JSON can only be white space, become spaces.
+pub(super) fn one_line(message: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(message.len() + 1);
+    line.extend(message.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_whole_and_long_ones_are_cut() {
+        let text = format!("ab\n\n{}\nrest", "x".repeat(25));
+        let mut lines = Lines::new(text.as_bytes(), 10);
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            seen.push(match line {
+                Line::Whole(line) => format!("whole {}", line.len()),
+                Line::Cut(line) => format!("cut {}", line.len()),
+            });
+        }
+        assert_eq!(seen, ["whole 2", "whole 0", "cut 10", "cut 10", "whole 5", "whole 4"]);
+    }
+
+    #[test]
+    fn only_line_breaks_change() {
+        assert_eq!(one_line(b"{\r\n\t\"a\" : \"\\n\"}\n"), b"{  \t\"a\" : \"\\n\"} \n");
+    }
+}

@@ -1,0 +1,170 @@
+//! Legacy sessions of servers that have none of their own on the wire: stdio children and HTTP+SSE streams. Each
+//! session is one link to the server, and belongs to the agent that opened it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::body::Gap;
+use super::channel::Channel;
+use super::http::{empty, initializes};
+use super::ticket::{Opened, Ticket};
+use crate::config::{Limits, UpstreamConfig};
+use crate::message::{Message, ParseError};
+use crate::protocol::{AgentName, Ask, Call, CallError, Context, Reply, SessionId, header};
+
+/// A way to the server: a child process, a stream and its endpoint.
+pub(super) trait Link: Send + Sync {
+    /// Where its messages come in.
+    fn channel(&self) -> &Arc<Channel>;
+    /// Sends a message to the server, within `time`.
+    fn send(&self, message: &Message, time: Duration) -> impl Future<Output = Result<(), CallError>> + Send;
+    /// Lets a dropped ticket say `notifications/cancelled`, if the transport can.
+    fn arm(&self, ticket: &mut Ticket);
+    /// Ends the link, in the background.
+    fn close(&self);
+}
+
+/// How long answers may take.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) initialize: Duration,
+    pub(super) request: Duration,
+    pub(super) idle: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(config: &UpstreamConfig, limits: &Limits) -> Self {
+        Self { initialize: config.initialize_timeout, request: config.request_timeout, idle: limits.stream_idle }
+    }
+
+    fn first(&self, message: &Message) -> Duration {
+        if initializes(message) { self.initialize } else { self.request }
+    }
+}
+
+/// Sends a call's requests over a link and waits for the first message of the answer. `None` where their ids are in
+/// flight there.
+pub(super) async fn ask<L: Link>(link: &L, message: &Message, patience: &Patience) -> Result<Option<Opened>, CallError> {
+    match link.channel().begin(message)? {
+        Some(ticket) => asked(link, ticket, message, patience).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The same with a ticket that is taken already.
+pub(super) async fn asked<L: Link>(
+    link: &L,
+    mut ticket: Ticket,
+    message: &Message,
+    patience: &Patience,
+) -> Result<Opened, CallError> {
+    let first = patience.first(message);
+    let gap = if ticket.subscribes { Gap::Idle(patience.idle) } else { Gap::Answer(patience.request, patience.idle) };
+    link.send(message, first).await?;
+    // `initialize` must not be cancelled (2025-11-25, Cancellation).
+    if !initializes(message) {
+        link.arm(&mut ticket);
+    }
+    ticket.reply(first, gap).await
+}
+
+/// The sessions of one upstream.
+pub(super) struct Sessions<L> {
+    held: Mutex<HashMap<SessionId, Held<L>>>,
+    most: usize,
+    patience: Patience,
+}
+
+struct Held<L> {
+    agent: AgentName,
+    link: Arc<L>,
+}
+
+impl<L: Link> Sessions<L> {
+    pub(super) fn new(most: usize, patience: Patience) -> Self {
+        Self { held: Mutex::default(), most, patience }
+    }
+
+    /// Carries a legacy call. `connect` makes a new link for a new session.
+    pub(super) async fn carry(
+        &self,
+        call: &Call,
+        connect: impl Future<Output = Result<Arc<L>, CallError>> + Send,
+    ) -> Result<Reply, CallError> {
+        let context = &call.context;
+        match (&call.ask, &context.session) {
+            (Ask::Send(message), None) if initializes(message) && !message.is_batch() => {
+                self.open(context, connect.await?, message).await
+            }
+            (Ask::Send(_), None) => Err(CallError::UnknownSession),
+            (Ask::Send(message), Some(session)) => {
+                let link = self.find(&context.agent, session)?;
+                if message.envelopes().iter().any(|envelope| envelope.is_request()) {
+                    let opened = ask(&*link, message, &self.patience).await?;
+                    let taken = CallError::BadMessage(ParseError::NotRpc("its id is that of a request still in flight"));
+                    return opened.map(|opened| opened.reply).ok_or(taken);
+                }
+                link.channel().touch();
+                link.send(message, self.patience.request).await?;
+                Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
+            }
+            (Ask::Listen, Some(session)) => {
+                let link = self.find(&context.agent, session)?;
+                Ok(link.channel().listen()?.reply(Gap::Idle(self.patience.idle)))
+            }
+            (Ask::Close, Some(session)) => {
+                let link = self.find(&context.agent, session)?;
+                self.lock().remove(session);
+                link.close();
+                Ok(empty(StatusCode::NO_CONTENT, HeaderMap::new()))
+            }
+            (Ask::Listen | Ask::Close, None) => Err(CallError::NotOffered),
+        }
+    }
+
+    async fn open(&self, context: &Context, link: Arc<L>, message: &Message) -> Result<Reply, CallError> {
+        let opened = ask(&*link, message, &self.patience).await;
+        let Opened { mut reply, refused } = match opened {
+            Ok(Some(opened)) => opened,
+            Ok(None) => return Err(CallError::BadReply("a new session is busy")),
+            Err(error) => {
+                link.close();
+                return Err(error);
+            }
+        };
+        if refused {
+            link.close();
+            return Ok(reply);
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        let Some(session) = SessionId::new(&id) else { return Err(CallError::UnknownSession) };
+        let mut held = self.lock();
+        held.retain(|_, held| held.link.channel().ended().is_none());
+        if held.len() >= self.most {
+            link.close();
+            return Err(CallError::Limit("sessions"));
+        }
+        held.insert(session, Held { agent: context.agent.clone(), link });
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            reply.headers.insert(header::SESSION, id);
+        }
+        Ok(reply)
+    }
+
+    fn find(&self, agent: &AgentName, session: &SessionId) -> Result<Arc<L>, CallError> {
+        let mut held = self.lock();
+        let found = held.get(session).filter(|held| held.agent == *agent).ok_or(CallError::UnknownSession)?;
+        if found.link.channel().ended().is_some() {
+            held.remove(session);
+            return Err(CallError::UnknownSession);
+        }
+        Ok(found.link.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Held<L>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

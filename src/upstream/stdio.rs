@@ -1,0 +1,207 @@
+//! Servers that are child processes (all revisions, Transports, stdio). Two agents never share a child.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, StatusCode};
+use tokio::sync::{Semaphore, watch};
+
+use super::channel::Channel;
+use super::child::{Child, Ended, Spec};
+use super::http::empty;
+use super::sessions::{Link, Patience, Sessions, asked};
+use super::ticket::Ticket;
+use super::{Health, Pulse};
+use crate::config::{Limits, StdioTransport, UpstreamConfig};
+use crate::message::Message;
+use crate::protocol::{AgentName, Ask, Call, CallError, Era, Reply, UpstreamName};
+
+/// A server that is a child process: one child for each legacy session; for modern calls one for each agent, and
+/// another where ids or progress tokens would collide.
+pub struct Stdio {
+    spec: Spec,
+    places: Arc<Semaphore>,
+    sessions: Sessions<Child>,
+    pools: Mutex<HashMap<AgentName, Vec<Arc<Child>>>>,
+    patience: Patience,
+    closing: watch::Sender<bool>,
+    past: Arc<Past>,
+}
+
+/// What earlier children tell about later ones.
+#[derive(Default)]
+struct Past {
+    pulse: Pulse,
+    crashes: Mutex<HashMap<AgentName, Crashes>>,
+}
+
+/// How often an agent's children ended by themselves, one after the other, and when the next may start.
+struct Crashes {
+    count: u32,
+    next: Instant,
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+impl Stdio {
+    /// # Errors
+    /// What is wrong with the config, in words for its user.
+    pub(super) fn new(
+        name: UpstreamName,
+        transport: &StdioTransport,
+        config: &UpstreamConfig,
+        limits: &Limits,
+    ) -> Result<Self, String> {
+        if transport.command.first().is_none_or(String::is_empty) {
+            return Err("`command` names no program".into());
+        }
+        let patience = Patience::new(config, limits);
+        Ok(Self {
+            spec: Spec { upstream: name, transport: transport.clone(), limits: limits.clone() },
+            places: Arc::new(Semaphore::new(limits.children_per_upstream)),
+            sessions: Sessions::new(limits.sessions, patience),
+            pools: Mutex::default(),
+            patience,
+            closing: watch::Sender::new(false),
+            past: Arc::default(),
+        })
+    }
+
+    /// Carries one call. Dropping the frames of a modern reply says `notifications/cancelled` to the child; those of
+    /// a legacy one cancel nothing, and the late answer is dropped.
+    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
+        let outcome = match call.context.era {
+            Era::Legacy => self.sessions.carry(&call, self.connect(&call.context.agent, Era::Legacy)).await,
+            Era::Modern => self.modern(&call).await,
+        };
+        if outcome.is_ok() {
+            self.past.crashes().remove(&call.context.agent);
+        }
+        self.past.pulse.felt(outcome)
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.past.pulse.health()
+    }
+
+    /// Ends all children and waits until they are gone: at most three times the grace each is given, side by side.
+    pub(super) async fn shutdown(&self) {
+        self.closing.send_replace(true);
+        let all = u32::try_from(self.spec.limits.children_per_upstream).unwrap_or(u32::MAX);
+        drop(self.places.acquire_many(all).await);
+    }
+
+    async fn modern(&self, call: &Call) -> Result<Reply, CallError> {
+        let Ask::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
+        let agent = &call.context.agent;
+        if !message.envelopes().iter().any(|envelope| envelope.is_request()) {
+            return self.notify(agent, message).await;
+        }
+        self.pause(agent).await?;
+        let (child, ticket) = self.seat(agent, message)?;
+        Ok(asked(&*child, ticket, message, &self.patience).await?.reply)
+    }
+
+    /// A notification goes to the child that works on the request it names, else to the agent's first. Without a
+    /// child there is nobody whom it could concern.
+    async fn notify(&self, agent: &AgentName, message: &Message) -> Result<Reply, CallError> {
+        let request = message.single().and_then(|envelope| message.body(envelope)).and_then(|body| body.get("requestId"));
+        let child = {
+            let pools = self.pools();
+            let pool = pools.get(agent).map(Vec::as_slice).unwrap_or_default();
+            let concerned = pool.iter().find(|child| request.is_some_and(|id| child.channel().holds(id)));
+            concerned.or_else(|| pool.iter().find(|child| alive(child.channel()))).cloned()
+        };
+        if let Some(child) = child {
+            child.send(message, self.patience.request).await?;
+        }
+        Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
+    }
+
+    /// Finds the agent's first child on which the call's ids are free, or starts one. The pool stays locked
+    /// meanwhile, so that two calls at once do not start two.
+    fn seat(&self, agent: &AgentName, message: &Message) -> Result<(Arc<Child>, Ticket), CallError> {
+        let mut pools = self.pools();
+        let pool = pools.entry(agent.clone()).or_default();
+        pool.retain(|child| alive(child.channel()));
+        for child in pool.iter() {
+            // A child that ended just now is as good as none.
+            if let Ok(Some(ticket)) = child.channel().begin(message) {
+                return Ok((child.clone(), ticket));
+            }
+        }
+        let child = self.start(agent, Era::Modern)?;
+        let ticket = child.channel().begin(message)?.ok_or(CallError::BadReply("a new process is busy"))?;
+        pool.push(child.clone());
+        Ok((child, ticket))
+    }
+
+    async fn connect(&self, agent: &AgentName, era: Era) -> Result<Arc<Child>, CallError> {
+        self.pause(agent).await?;
+        self.start(agent, era)
+    }
+
+    /// Waits out the pause that crashes have earned; one that is longer than the agent would wait fails at once.
+    async fn pause(&self, agent: &AgentName) -> Result<(), CallError> {
+        let pause = match self.past.crashes().get(agent) {
+            Some(crashes) => crashes.next.saturating_duration_since(Instant::now()),
+            None => return Ok(()),
+        };
+        if pause > self.patience.initialize {
+            let why = format!("the server's process keeps ending; the next start is in {} s", pause.as_secs());
+            return Err(CallError::Connect(io::Error::other(why)));
+        }
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+
+    fn start(&self, agent: &AgentName, era: Era) -> Result<Arc<Child>, CallError> {
+        if *self.closing.borrow() {
+            return Err(CallError::Draining);
+        }
+        let limit = CallError::Limit("children_per_upstream");
+        let place = self.places.clone().try_acquire_owned().map_err(|_| limit)?;
+        let (past, whose, upstream) = (self.past.clone(), agent.clone(), self.spec.upstream.clone());
+        let ended = move |how| {
+            if let Ended::ByItself(why) = how {
+                tracing::warn!(%upstream, agent = %whose, "{why}");
+                past.crashed(&whose, why);
+            }
+        };
+        Child::start(&self.spec, era, place, self.closing.subscribe(), ended).map_err(|error| {
+            let why = format!("the server's process cannot be started: {error}");
+            self.past.crashed(agent, why.clone());
+            CallError::Connect(io::Error::new(error.kind(), why))
+        })
+    }
+
+    fn pools(&self) -> MutexGuard<'_, HashMap<AgentName, Vec<Arc<Child>>>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn alive(channel: &Channel) -> bool {
+    channel.ended().is_none()
+}
+
+impl Past {
+    fn crashed(&self, agent: &AgentName, why: String) {
+        self.pulse.down(why);
+        let mut all = self.crashes();
+        let crashes = all.entry(agent.clone()).or_insert(Crashes { count: 0, next: Instant::now() });
+        let pause = FIRST_PAUSE.saturating_mul(1 << crashes.count.min(16)).min(LONGEST_PAUSE);
+        crashes.count = crashes.count.saturating_add(1);
+        crashes.next = Instant::now() + pause;
+    }
+
+    fn crashes(&self) -> MutexGuard<'_, HashMap<AgentName, Crashes>> {
+        self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "stdio_tests.rs"]
+mod tests;

@@ -1,0 +1,280 @@
+use std::path::Path;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::super::testing::*;
+use super::*;
+use crate::config::{Secret, Transport};
+use crate::protocol::{Framing, header};
+use crate::upstream::Upstream;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
+
+/// A server written in shell: `say` writes a line; each line that comes in is noted in `in` and put into `$line`.
+fn script(folder: &Path, body: &str) -> Transport {
+    let frame = format!(
+        r#"say() {{ printf '%s\n' "$1"; }}
+echo $$ >> pids
+while IFS= read -r line; do
+  printf '%s\n' "$line" >> in
+  case "$line" in *'"initialize"'*) say '{{"jsonrpc":"2.0","id":0,"result":{{}}}}'; continue;; esac
+  {body}
+done"#
+    );
+    Transport::Stdio(StdioTransport {
+        command: vec!["sh".into(), "-c".into(), frame],
+        env: vec!["PATH".into()],
+        set_env: vec![],
+        directory: Some(folder.into()),
+    })
+}
+
+fn server(folder: &Path, body: &str) -> Upstream {
+    upstream(script(folder, body), &limits())
+}
+
+async fn open(upstream: &Upstream) -> String {
+    let reply = upstream.call(legacy(INITIALIZE, None)).await.unwrap();
+    assert_eq!((reply.status, reply.framing), (StatusCode::OK, Framing::Body));
+    reply.headers[header::SESSION].to_str().unwrap().to_owned()
+}
+
+fn lines(folder: &Path, name: &str) -> Vec<String> {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_default().lines().map(Into::into).collect()
+}
+
+fn runs(pid: &str) -> bool {
+    // A zombie has no command line.
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}: waited for six seconds");
+}
+
+#[tokio::test]
+async fn bytes_go_out_and_come_back_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), r#"say ' {"id" : 7,"jsonrpc":"2.0","result":{"s":"\u00e9é\/","n":1.0e+3}}	'"#);
+    let session = open(&server).await;
+    let ask = "{ \"jsonrpc\":\"2.0\",\n\t\"id\":7,\r\n\"method\":\"x\",\"params\":{\"s\":\"\\u00e9é\\n\",\"n\":-0.10E2}}";
+    let reply = server.call(legacy(ask, Some(&session))).await.unwrap();
+    assert_eq!((reply.framing, reply.headers["content-type"].to_str().unwrap()), (Framing::Body, "application/json"));
+    assert_eq!(all(reply).await.0, [" {\"id\" : 7,\"jsonrpc\":\"2.0\",\"result\":{\"s\":\"\\u00e9é\\/\",\"n\":1.0e+3}}\t"]);
+    assert_eq!(lines(folder.path(), "in"), [INITIALIZE.to_owned(), ask.replace("\r\n", "  ").replace('\n', " ")]);
+    assert_eq!(server.health(), Health::Up);
+    server.shutdown().await;
+    assert!(!runs(&lines(folder.path(), "pids")[0]));
+    assert!(matches!(server.call(legacy(INITIALIZE, None)).await, Err(CallError::Draining)));
+}
+
+#[tokio::test]
+async fn messages_before_the_answer_are_events_as_they_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(
+        folder.path(),
+        r#"case "$line" in *'"go"'*)
+    say '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t"}}'
+    say 'starting up: not JSON at all'
+    say '{"jsonrpc":"2.0","id":99,"result":{"late":true}}'
+    say '{"jsonrpc":"2.0","id":1,"method":"roots/list"}';;
+  *'"roots"'*) say '{"jsonrpc":"2.0","id":"1","result":{"done":true}}';; esac"#,
+    );
+    let session = open(&server).await;
+    let go = r#"{"jsonrpc":"2.0","id":"1","method":"go","params":{"_meta":{"progressToken":"t"}}}"#;
+    let mut reply = server.call(legacy(go, Some(&session))).await.unwrap();
+    assert_eq!(reply.framing, Framing::Events);
+    assert_eq!(
+        next(&mut reply).await,
+        "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"t\"}}\n\n"
+    );
+    assert!(next(&mut reply).await.contains("roots/list"));
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#;
+    let accepted = server.call(legacy(answer, Some(&session))).await.unwrap();
+    assert_eq!((accepted.status, accepted.framing), (StatusCode::ACCEPTED, Framing::Empty));
+    let (rest, error) = all(reply).await;
+    assert!(error.is_none() && rest.len() == 1 && rest[0].contains("done"), "{rest:?} {error:?}");
+}
+
+#[tokio::test]
+async fn a_session_is_its_agents_and_ends_with_delete() {
+    let folder = tempfile::tempdir().unwrap();
+    // The helper process that it starts ignores everything but SIGKILL.
+    let server = server(folder.path(), "( trap '' TERM HUP; sleep 300 ) & echo $! >> pids");
+    let session = open(&server).await;
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let mut foreign = legacy(note, Some(&session));
+    foreign.context.agent = AgentName("bob".into());
+    assert!(matches!(server.call(foreign).await, Err(CallError::UnknownSession)));
+    for session in [None, Some("made-up")] {
+        assert!(matches!(server.call(legacy(note, session)).await, Err(CallError::UnknownSession)));
+    }
+    server.call(legacy(note, Some(&session))).await.unwrap();
+    until("a helper process", || lines(folder.path(), "pids").len() == 2).await;
+    let pids = lines(folder.path(), "pids");
+    assert!(pids.iter().all(|pid| runs(pid)));
+    let closed = server.call(call(Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    assert_eq!((closed.status, closed.framing), (StatusCode::NO_CONTENT, Framing::Empty));
+    assert!(matches!(server.call(legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
+    until("the whole process group to end", || !pids.iter().any(|pid| runs(pid))).await;
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_call_goes_to_the_one_listener() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(
+        folder.path(),
+        r#"say '{"jsonrpc":"2.0","method":"a"}'; say '{"jsonrpc":"2.0","method":"b"}'; say '{"jsonrpc":"2.0","method":"c"}'"#,
+    );
+    let session = open(&server).await;
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    server.call(legacy(note, Some(&session))).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let listen = || server.call(call(Ask::Listen, Era::Legacy, Some(&session)));
+    let mut reply = listen().await.unwrap();
+    assert!(matches!(listen().await, Err(CallError::NotOffered)));
+    assert!(next(&mut reply).await.contains(r#""a""#));
+    assert!(next(&mut reply).await.contains(r#""b""#));
+    assert!(next(&mut reply).await.contains(r#""c""#));
+    server.call(legacy(note, Some(&session))).await.unwrap();
+    assert!(next(&mut reply).await.contains(r#""a""#));
+    drop(reply);
+    let reply = listen().await.unwrap();
+    server.shutdown().await;
+    assert!(all(reply).await.1.is_none());
+}
+
+#[tokio::test]
+async fn modern_calls_of_an_agent_share_a_child_unless_ids_collide() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(
+        folder.path(),
+        r#"case "$line" in *'"wait"'*) ;;
+  *'"method":"subscriptions/listen"'*) say '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}}';;
+  *) say '{"jsonrpc":"2.0","id":5,"result":{"pid":'$$'}}';; esac"#,
+    );
+    let ask = |id: &str, method: &str| modern(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#));
+    let mut listen = server.call(ask("\"s\"", "subscriptions/listen")).await.unwrap();
+    assert!(next(&mut listen).await.contains("acknowledged"));
+    let first = all(server.call(ask("5", "x")).await.unwrap()).await.0;
+    let again = all(server.call(ask("5", "x")).await.unwrap()).await.0;
+    assert_eq!(first, again);
+    assert_eq!(lines(folder.path(), "pids").len(), 1);
+    let (waits, other) = tokio::join!(server.call(ask("5", "wait")), async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        all(server.call(ask("5", "x")).await.unwrap()).await.0
+    });
+    assert!(matches!(waits, Err(CallError::Silent(_))), "{waits:?}");
+    assert_ne!(first, other, "the same id in flight twice on one child");
+    let mut foreign = ask("5", "x");
+    foreign.context.agent = AgentName("bob".into());
+    let foreign = all(server.call(foreign).await.unwrap()).await.0;
+    assert!(foreign != first && foreign != other, "two agents share a child");
+    drop(listen);
+    until("cancellation", || lines(folder.path(), "in").iter().any(|line| line.contains(r#""requestId":"s""#))).await;
+    let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
+    assert!(lines(folder.path(), "in").iter().any(|line| line == cancelled), "the call that timed out");
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn dropping_a_call_cancels_it_in_the_modern_era_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), r#"case "$line" in *'"method":"x"'*) say '{"jsonrpc":"2.0","method":"m"}';; esac"#);
+    let session = open(&server).await;
+    let ask = r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#;
+    drop(server.call(legacy(ask, Some(&session))).await.unwrap());
+    drop(server.call(modern(ask)).await.unwrap());
+    let cancelled = || lines(folder.path(), "in").iter().filter(|line| line.contains("cancelled")).count();
+    until("cancellation", || cancelled() > 0).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(cancelled(), 1);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_what_is_named_reaches_the_child() {
+    let folder = tempfile::tempdir().unwrap();
+    let Transport::Stdio(mut transport) = script(folder.path(), "") else { panic!() };
+    transport.command =
+        vec!["sh".into(), "-c".into(), "read -r l; env > env; for a; do echo \"$a\" >> args; done; kill $$".into()];
+    transport.command.extend(["zero", "$(touch oops)", "a b"].map(Into::into));
+    transport.set_env = vec![("TOKEN".into(), Secret("s3cret".into()))];
+    let server = upstream(Transport::Stdio(transport), &limits());
+    let error = server.call(legacy(INITIALIZE, None)).await.unwrap_err();
+    assert!(matches!(error, CallError::Connect(_)), "{error:?}");
+    assert_eq!(lines(folder.path(), "args"), ["$(touch oops)", "a b"]);
+    let mut names: Vec<_> = lines(folder.path(), "env").iter().map(|line| line.split('=').next().unwrap().to_owned()).collect();
+    // The shell itself sets the others.
+    names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
+    names.sort();
+    assert_eq!(names, ["PATH", "TOKEN"]);
+    assert!(!folder.path().join("oops").exists());
+}
+
+#[tokio::test]
+async fn limits_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut few = limits();
+    few.children_per_upstream = 1;
+    few.read.message_bytes = 1000;
+    few.session_idle = Duration::from_millis(600);
+    let body = r#"case "$line" in *'"long"'*) printf '%02000d' 1; sleep 60;; esac"#;
+    let server = upstream(script(folder.path(), body), &few);
+    let session = open(&server).await;
+    let error = server.call(legacy(INITIALIZE, None)).await.unwrap_err();
+    assert_eq!(error.limit(), Some("children_per_upstream"));
+    let long = legacy(r#"{"jsonrpc":"2.0","id":3,"method":"long"}"#, Some(&session));
+    assert_eq!(server.call(long.clone()).await.unwrap_err().limit(), Some("message_bytes"));
+    assert!(matches!(server.call(long).await, Err(CallError::UnknownSession)));
+    until("the child to be killed", || !runs(&lines(folder.path(), "pids")[0])).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    let session = open(&server).await;
+    until("a session that nobody uses to end", || !runs(&lines(folder.path(), "pids")[1])).await;
+    let note = legacy(r#"{"jsonrpc":"2.0","method":"n"}"#, Some(&session));
+    assert!(matches!(server.call(note).await, Err(CallError::UnknownSession)));
+}
+
+#[tokio::test]
+async fn a_child_that_ends_is_told_of_and_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), "exit 3");
+    let ask = || modern(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#);
+    let error = server.call(ask()).await.unwrap_err();
+    let CallError::Connect(why) = &error else { panic!("{error:?}") };
+    assert!(why.to_string().contains("exit status: 3"), "{why}");
+    assert!(matches!(server.health(), Health::Down(_)));
+    let begun = Instant::now();
+    assert!(server.call(ask()).await.is_err());
+    assert!(begun.elapsed() >= Duration::from_millis(200), "no pause before the second start");
+    assert_eq!(lines(folder.path(), "pids").len(), 2);
+
+    let Transport::Stdio(mut nothing) = script(folder.path(), "") else { panic!() };
+    nothing.command = vec!["no-such-program-here".into()];
+    let server = upstream(Transport::Stdio(nothing), &limits());
+    assert!(matches!(server.call(ask()).await, Err(CallError::Connect(_))));
+    assert!(matches!(server.health(), Health::Down(why) if why.contains("no-such-program-here")));
+}
+
+#[tokio::test]
+async fn answers_that_cannot_be_read_fail_their_call_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), r#"say '{"jsonrpc":"2.0","id":3,"id":3,"result":{}}'"#);
+    let session = open(&server).await;
+    let error = server.call(legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session))).await.unwrap_err();
+    assert!(matches!(error, CallError::NotMcp(_)), "{error:?}");
+    let reply = server.call(legacy(r#"{"jsonrpc":"2.0","id":4,"method":"initialize"}"#, Some(&session))).await;
+    assert!(
+        matches!(reply, Err(CallError::Silent(_))),
+        "an answer to another id was taken: {:?}",
+        reply.map(|r| r.frames.size_hint())
+    );
+}
