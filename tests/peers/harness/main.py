@@ -1,0 +1,37 @@
+"""`tests/peers/run` after it has set itself up."""
+
+import shutil
+import sys
+import time
+
+import compare
+import conformance
+from places import SCRATCH, gate
+
+PARTS = {"agents": compare.compare, "conformance": conformance.conformance}
+
+
+def main(words):
+    """`agents[=WORD]` and `conformance[=WORD]`: with a word, only what has it in its name."""
+    wanted = [word.partition("=") for word in words] or [(part, "", "") for part in PARTS]
+    print(f"gate: {gate()}")
+    outcomes = []
+    for part, _, only in wanted:
+        if part not in PARTS:
+            sys.exit(f"peers: `{part}` is none of {', '.join(PARTS)}")
+        began = time.monotonic()
+        done = PARTS[part](only)
+        outcomes += done
+        for name, fault in done:
+            print(f"{'FAIL' if fault else 'ok  '} {name}" + (f"\n   {fault}" if fault else ""))
+        print(f"{part}: {len(done)} in {time.monotonic() - began:.0f} s")
+    failed = sum(1 for _, fault in outcomes if fault)
+    if failed:
+        print(f"logs and config are in {SCRATCH}")
+    else:
+        shutil.rmtree(SCRATCH)
+    print(f"{len(outcomes) - failed} passed, {failed} failed")
+    sys.exit(1 if failed or not outcomes else 0)
+
+
+main(sys.argv[1:])
