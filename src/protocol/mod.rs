@@ -4,6 +4,7 @@ pub mod answer;
 mod context;
 mod error;
 mod exchange;
+pub mod opaque;
 pub mod headers;
 pub mod sse;
 

@@ -54,5 +54,5 @@ impl<'m> Text<'m> {
 
 /// The longest prefix of `text` that has at most `bytes` bytes and ends between characters.
 pub fn cut(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+    (0..=bytes.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
