@@ -1,8 +1,9 @@
-//! Rules of the kind `hidden`.
+//! Rules of the kind `hidden`: characters that a reader does not see, beyond what honest texts hold.
 
 use super::{Detector, Kind, Match, Place};
-use crate::document::Table;
+use crate::document::{Table, suggest};
 use crate::text::Text;
+use crate::text::unseen::{Unseen, unseen};
 
 /// The kind `hidden`.
 #[derive(Debug)]
@@ -10,20 +11,51 @@ pub struct Hidden;
 
 /// What a rule of this kind looks for.
 #[derive(Debug)]
-pub struct Spec {}
+pub struct Spec {
+    /// Ways to hide, of which any is enough.
+    pub any: Vec<Unseen>,
+}
 
 impl Kind for Hidden {
     type Spec = Spec;
 
-    fn read(_table: &Table<'_>) -> Option<Spec> {
-        Some(Spec {})
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        let words = table.strings("any");
+        let known = Unseen::WORDS.map(|(word, _)| word);
+        if words.is_empty() {
+            table.missing("any", &format!("a list of ways to hide text: {}", known.join(", ")));
+        }
+        let mut any = Vec::new();
+        for word in &words {
+            match Unseen::WORDS.iter().find(|(name, _)| *name == word.value) {
+                Some((_, unseen)) => any.push(*unseen),
+                None => table.fault_at(
+                    &word.place,
+                    format!("no such way to hide text: `{}`", word.value),
+                    Some(&suggest(&word.value, &known)),
+                ),
+            }
+        }
+        table.finish();
+        (!any.is_empty() && any.len() == words.len()).then_some(Spec { any })
     }
 
-    fn build(_rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Self))
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(Ways { rules: rules.iter().map(|(rule, spec)| (*rule, spec.any.clone())).collect() }))
     }
 }
 
-impl Detector for Hidden {
-    fn scan(&self, _text: &Text<'_>, _place: &Place<'_>, _found: &mut Vec<Match>) {}
+/// All hidden rules of a set.
+#[derive(Debug)]
+struct Ways {
+    rules: Vec<(usize, Vec<Unseen>)>,
+}
+
+impl Detector for Ways {
+    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
+        for (what, span) in unseen(text.raw()) {
+            let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
+            found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(span.clone()), reading: "raw" }));
+        }
+    }
 }

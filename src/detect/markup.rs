@@ -1,7 +1,8 @@
-//! Rules of the kind `markup`.
+//! Rules of the kind `markup`: HTML in a text that a model reads.
 
 use super::{Detector, Kind, Match, Place};
 use crate::document::Table;
+use crate::message::Role;
 use crate::text::Text;
 
 /// The kind `markup`.
@@ -10,20 +11,41 @@ pub struct Markup;
 
 /// What a rule of this kind looks for.
 #[derive(Debug)]
-pub struct Spec {}
+pub struct Spec {
+    /// Only markup that hides text from a person.
+    pub hides: bool,
+}
 
 impl Kind for Markup {
     type Spec = Spec;
 
-    fn read(_table: &Table<'_>) -> Option<Spec> {
-        Some(Spec {})
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        let hides = table.boolean("hides").unwrap_or(false);
+        table.finish();
+        Some(Spec { hides })
     }
 
-    fn build(_rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Self))
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(Pages { rules: rules.iter().map(|(rule, spec)| (*rule, spec.hides)).collect() }))
     }
 }
 
-impl Detector for Markup {
-    fn scan(&self, _text: &Text<'_>, _place: &Place<'_>, _found: &mut Vec<Match>) {}
+/// All markup rules of a set: index, and whether the markup must hide something.
+#[derive(Debug)]
+struct Pages {
+    rules: Vec<(usize, bool)>,
+}
+
+impl Detector for Pages {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        if place.hidden || place.role == Role::Key {
+            return;
+        }
+        let Some(page) = text.page() else { return };
+        for (rule, hides) in &self.rules {
+            if !hides || !page.hidden.is_empty() {
+                found.push(Match { rule: *rule, span: None, reading: "markup" });
+            }
+        }
+    }
 }

@@ -1,7 +1,15 @@
 //! From a message to a verdict. Pure: no clock, no I/O, no state.
 
+mod caps;
 mod finding;
+mod inbound;
+mod outbound;
+mod policy;
+mod rewrite;
+mod string;
+mod surface;
 mod verdict;
 
 pub use finding::{Evidence, Finding};
+pub use policy::{Policy, TextInspection, TextVerdict};
 pub use verdict::{Coverage, Inspection, Mode, Refusal, Uninspected, Verdict};

@@ -4,8 +4,8 @@ pub mod answer;
 mod context;
 mod error;
 mod exchange;
-pub mod opaque;
 pub mod headers;
+pub mod opaque;
 pub mod sse;
 
 pub use context::{AgentName, Asked, AuditId, Context, Era, SessionId, UpstreamName};

@@ -76,7 +76,7 @@ pub fn is_opaque(path: &Path<'_>, role: Role) -> bool {
     }
     // The innermost names decide: `default` may hold a list or an object of values.
     let blocks = |key: &str| MEMBERS.binary_search(&key).is_ok();
-    let last = keys().last().unwrap_or_default();
+    let last = keys().next_back().unwrap_or_default();
     let in_block_data = last == "data" && keys().any(|key| key == "content");
     // A property of a schema may be called `name`; what it says of itself stays prose.
     blocks(last) || in_block_data || keys().skip(1).any(|key| matches!(key, "default" | "enum" | "examples" | "required"))

@@ -3,6 +3,8 @@
 /// Name and text of each. A new file is a line here.
 pub const FILES: &[(&str, &str)] = &[
     ("rules/outbound/commands.toml", include_str!("../../rules/outbound/commands.toml")),
+    ("rules/inbound/hidden-text.toml", include_str!("../../rules/inbound/hidden-text.toml")),
+    ("rules/inbound/markup.toml", include_str!("../../rules/inbound/markup.toml")),
     ("rules/inbound/injection.toml", include_str!("../../rules/inbound/injection.toml")),
 ];
 

@@ -4,10 +4,18 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
 
+mod element;
 mod escape;
+mod html;
+mod layout;
+mod sniff;
+mod strip;
+mod style;
 mod unicode;
 
 pub mod unseen;
+
+pub use html::Page;
 
 /// A string under judgement.
 pub struct Text<'m> {
@@ -15,12 +23,13 @@ pub struct Text<'m> {
     /// `None` inside: nothing to change, so the plain reading is the raw one.
     plain: OnceCell<Option<unicode::Plain>>,
     bare: OnceCell<Option<String>>,
+    page: OnceCell<Option<Box<Page>>>,
 }
 
 impl<'m> Text<'m> {
     /// Wraps a string as the message has it.
     pub fn new(raw: impl Into<Cow<'m, str>>) -> Self {
-        Self { raw: raw.into(), plain: OnceCell::new(), bare: OnceCell::new() }
+        Self { raw: raw.into(), plain: OnceCell::new(), bare: OnceCell::new(), page: OnceCell::new() }
     }
 
     /// As the message has it, unescaped.
@@ -45,6 +54,11 @@ impl<'m> Text<'m> {
     /// `None` where nothing was swallowed: then [`Text::plain`] says it all.
     pub fn bare(&self) -> Option<&str> {
         self.bare.get_or_init(|| self.made().filter(|made| made.swallowed).map(|_| unicode::bare(&self.raw))).as_deref()
+    }
+
+    /// What a person would see of it and what not, where it is HTML or holds some. `None` for all other text.
+    pub fn page(&self) -> Option<&Page> {
+        self.page.get_or_init(|| Page::of(&self.raw).map(Box::new)).as_deref()
     }
 
     fn made(&self) -> Option<&unicode::Plain> {

@@ -76,6 +76,31 @@ pub fn unseen(raw: &str) -> Vec<(Unseen, Range<usize>)> {
     found.end(raw.len())
 }
 
+/// The text without what is unseen: invisible characters and terminal sequences. Joiners and selectors that shape the
+/// characters beside them stay, and so do soft hyphens.
+pub fn seen(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let mut at = 0;
+    while let Some(c) = raw.get(at..).and_then(|rest| rest.chars().next()) {
+        let before = out.chars().next_back().unwrap_or(' ');
+        let shapes = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') && !before.is_ascii() && !invisible(before);
+        let width = match c {
+            '\u{1b}' => raw.get(at..).map_or(1, |rest| escape::read(rest).length),
+            '\n' | '\t' | '\r' | '\u{ad}' => {
+                out.push(c);
+                1
+            }
+            c if c.is_control() || (invisible(c) && !shapes) => c.len_utf8(),
+            c => {
+                out.push(c);
+                c.len_utf8()
+            }
+        };
+        at += if c == '\u{ad}' { 2 } else { width };
+    }
+    out
+}
+
 #[derive(Default)]
 struct Search {
     found: Vec<(Unseen, Range<usize>)>,

@@ -1,0 +1,129 @@
+//! What one upstream's traffic is judged by.
+
+use crate::config::PolicyConfig;
+use crate::detect::{Place, Surface};
+use crate::document::Fault;
+use crate::message::{Direction, Message};
+use crate::protocol::{AuditId, Context};
+use crate::rules::{Library, RuleSet};
+use crate::text::Text;
+
+use super::caps::Caps;
+use super::inbound::Inbound;
+use super::outbound::Outbound;
+use super::rewrite::Outcome;
+use super::string::{Judge, Site};
+use super::{Coverage, Finding, Inspection, Mode, Refusal, Verdict};
+
+/// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
+#[derive(Debug)]
+pub struct Policy {
+    /// Its name in the config.
+    pub name: Box<str>,
+    /// Whether verdicts are carried out. Judging does not depend on it.
+    pub mode: Mode,
+    pub(super) outbound: RuleSet,
+    pub(super) inbound: RuleSet,
+    pub(super) caps: Caps,
+}
+
+/// What judging a text that is no message gives.
+#[derive(Clone, Debug)]
+pub struct TextInspection {
+    /// What the rules want done.
+    pub verdict: TextVerdict,
+    /// What was found, strongest first.
+    pub findings: Vec<Finding>,
+    /// How much was looked at.
+    pub coverage: Coverage,
+}
+
+/// What becomes of a text that is no message.
+#[derive(Clone, Debug)]
+pub enum TextVerdict {
+    /// It goes on as it came.
+    Pass,
+    /// This goes on in its place.
+    Rewrite(String),
+    /// It does not go on.
+    Block(Refusal),
+}
+
+impl Policy {
+    /// Chooses the rules of both directions.
+    ///
+    /// # Errors
+    /// Every override and pack that names nothing or cannot be carried out.
+    pub fn new(name: &str, config: &PolicyConfig, library: &Library) -> Result<Self, Vec<Fault>> {
+        let outbound = library.set(Direction::Outbound, config)?;
+        let inbound = library.set(Direction::Inbound, config)?;
+        Ok(Self {
+            name: name.into(),
+            mode: if config.enforce { Mode::Enforce } else { Mode::Observe },
+            outbound,
+            inbound,
+            caps: Caps::new(config),
+        })
+    }
+
+    /// Judges a message, each item of a batch by itself. `audit` names the quarantine in what it withholds.
+    pub fn inspect(&self, direction: Direction, message: &Message, context: &Context, audit: AuditId) -> Inspection {
+        let mut inspection =
+            Inspection { verdict: Verdict::Pass, findings: Vec::new(), coverage: Coverage::default(), cut_bytes: 0 };
+        let (mut edits, mut refusals) = (Vec::new(), Vec::new());
+        for (item, envelope) in message.envelopes().iter().enumerate() {
+            let found = inspection.findings.len();
+            match direction {
+                Direction::Inbound => {
+                    Inbound { policy: self, message, envelope, item, context, audit }.inspect(&mut inspection, &mut edits);
+                }
+                Direction::Outbound => Outbound { policy: self, message, envelope, item, audit }.inspect(&mut inspection),
+            }
+            refusals.extend(refusal(self.rules(direction), inspection.findings.get(found..).unwrap_or_default(), item));
+        }
+        inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
+        inspection.verdict = match (refusals.is_empty(), edits.is_empty()) {
+            (false, _) => Verdict::Block(refusals),
+            (true, false) => Verdict::Rewrite(edits),
+            (true, true) => Verdict::Pass,
+        };
+        inspection
+    }
+
+    /// Judges a text that is no JSON-RPC message, such as the body of an HTTP error: always inbound.
+    pub fn inspect_text(&self, text: &str, _context: &Context, audit: AuditId) -> TextInspection {
+        let place = Place { surface: Surface::Error, ..Place::default() };
+        let mut findings = Vec::new();
+        let coverage = Coverage { strings: 1, bytes: text.len(), uninspected: Vec::new() };
+        let mut judge = Judge { rules: &self.inbound, audit, item: 0, findings: &mut findings, matches: Vec::new() };
+        let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false });
+        findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
+        let verdict = match (refusal(&self.inbound, &findings, 0), outcome) {
+            (Some(refusal), _) => TextVerdict::Block(refusal),
+            (None, Outcome::Replace(text)) => TextVerdict::Rewrite(text),
+            (None, Outcome::Keep) => TextVerdict::Pass,
+        };
+        TextInspection { verdict, findings, coverage }
+    }
+
+    /// The rules of one direction.
+    pub fn rules(&self, direction: Direction) -> &RuleSet {
+        match direction {
+            Direction::Outbound => &self.outbound,
+            Direction::Inbound => &self.inbound,
+        }
+    }
+
+    /// Names the rule set of one direction in audit records.
+    pub fn rules_digest(&self, direction: Direction) -> &str {
+        self.rules(direction).digest()
+    }
+}
+
+/// The refusal that the findings of one item call for: that of the gravest rule that blocks.
+fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal> {
+    let blocking = findings.iter().filter(|finding| finding.action == crate::rules::Action::Block);
+    let gravest = blocking.max_by_key(|finding| finding.severity)?;
+    let rule = rules.rules().iter().find(|rule| rule.id == gravest.rule)?;
+    Some(Refusal { item, rule: rule.id.clone(), title: rule.title.clone(), why: rule.why.clone() })
+}

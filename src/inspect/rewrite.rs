@@ -1,0 +1,128 @@
+//! How the text of a string changes when parts of it are withheld.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::detect::Surface;
+use crate::protocol::AuditId;
+
+/// What becomes of a string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It stays.
+    Keep,
+    /// This takes its place.
+    Replace(String),
+}
+
+/// Stands where a passage was.
+pub(super) const MARK: &str = "[withheld]";
+
+/// A line up to this long is withheld whole; of a longer one, the sentence.
+const LINE_BYTES: usize = 1000;
+/// How far a sentence reaches from the match to each side at most.
+const SENTENCE_BYTES: usize = 300;
+
+/// A part of a text that goes, and what stands in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) span: Range<usize>,
+    pub(super) mark: String,
+}
+
+/// Carries out cuts; those that touch become one, with the mark of the first.
+pub(super) fn carry_out(text: &str, mut cuts: Vec<Cut>) -> String {
+    cuts.sort_by_key(|cut| (cut.span.start, std::cmp::Reverse(cut.span.end)));
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for cut in cuts {
+        if cut.span.start >= at && !(at > 0 && cut.span.start == at) {
+            out.push_str(text.get(at..cut.span.start).unwrap_or_default());
+            out.push_str(&cut.mark);
+        }
+        at = at.max(cut.span.end);
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// The passage that a match belongs to: its line, or in a long line its sentence and what follows closely, for
+/// an order seldom comes in one sentence.
+pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let after = text.get(span.end..).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line_end = span.end + after.find('\n').unwrap_or(after.len());
+    if line_end - line_start <= LINE_BYTES {
+        return line_start..line_end;
+    }
+    let start = line_start.max(floor(text, span.start.saturating_sub(SENTENCE_BYTES)));
+    let end = line_end.min(ceil(text, span.end + SENTENCE_BYTES));
+    let ends = |part: &str| {
+        part.char_indices()
+            .filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '\n'))
+            .map(|(at, c)| at + c.len_utf8())
+            .next_back()
+    };
+    let first = text.get(start..span.start).and_then(ends).map_or(start, |at| start + at);
+    let last = text.get(span.end..end).and_then(ends).map_or(end, |at| span.end + at);
+    first..last
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+fn ceil(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
+/// What was withheld from one string.
+#[derive(Default)]
+pub(super) struct Withheld<'r> {
+    pub(super) passages: usize,
+    pub(super) rules: BTreeSet<&'r str>,
+}
+
+impl Withheld<'_> {
+    /// The line that tells of it, to stand in front of what is left.
+    pub(super) fn notice(&self, surface: Surface, audit: AuditId) -> String {
+        let of = match surface {
+            Surface::Content | Surface::Structured => "this tool's output",
+            Surface::Definition => "this description",
+            _ => "this text",
+        };
+        let (passages, they) = if self.passages == 1 { ("passage", "it reads") } else { ("passages", "they read") };
+        let rules: Vec<String> = self.rules.iter().map(|rule| format!("`{rule}`")).collect();
+        let word = if rules.len() == 1 { "rule" } else { "rules" };
+        format!(
+            "[lychgate withheld {} {passages} of {of} because {they} like instructions to the model: {word} {}, quarantine {audit}]\n",
+            self.passages,
+            rules.join(", ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_cuts_are_one() {
+        let cut = |span, mark: &str| Cut { span, mark: mark.into() };
+        let cuts = vec![cut(6..8, "B"), cut(0..2, "A"), cut(1..4, "x"), cut(4..5, "y"), cut(6..7, "z")];
+        assert_eq!(carry_out("0123456789", cuts), "A5B89");
+        assert_eq!(carry_out("abc", vec![]), "abc");
+    }
+
+    #[test]
+    fn a_passage_is_a_line_or_a_sentence() {
+        let text = "one line\nignore this now\nthree";
+        let at = text.find("this").unwrap();
+        assert_eq!(&text[passage(text, &(at..at + 4))], "ignore this now");
+        let long = format!("{} First. Do ignore this. {}", "lorem ipsum ".repeat(100), "dolor é sit ".repeat(100));
+        let at = long.find("this").unwrap();
+        let taken = &long[passage(&long, &(at..at + 4))];
+        assert!(taken.starts_with(" Do ignore this.") && taken.len() < 2 * SENTENCE_BYTES, "{taken}");
+    }
+}

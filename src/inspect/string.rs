@@ -1,0 +1,257 @@
+//! Judges one string: every reading of it, then what becomes of it.
+
+use sha2::{Digest, Sha256};
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::detect::{Match, Place};
+use crate::message::{Edit, Json, ReadLimits, splice};
+use crate::protocol::AuditId;
+use crate::rules::{Action, Find, Rule, RuleSet};
+use crate::text::Text;
+use crate::text::unseen::seen;
+
+use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
+use super::{Evidence, Finding};
+
+/// Most findings told of one message; more still act.
+const FINDINGS: usize = 500;
+/// A text in which cutting leaves something to cut after so many rounds is withheld whole.
+const ROUNDS: usize = 4;
+
+/// Judges the strings of one item of a message.
+pub(super) struct Judge<'p, 'f> {
+    pub(super) rules: &'p RuleSet,
+    pub(super) audit: AuditId,
+    pub(super) item: usize,
+    pub(super) findings: &'f mut Vec<Finding>,
+    /// Room for matches, kept from string to string.
+    pub(super) matches: Vec<Match>,
+}
+
+/// Where a string stands, for its findings and its rewriting. Asked only when something is found.
+pub(super) struct Site<'s> {
+    /// Its JSON pointer.
+    pub(super) at: &'s dyn Fn() -> String,
+    /// Whether it may not be edited.
+    pub(super) opaque: &'s dyn Fn() -> bool,
+}
+
+struct Hit {
+    rule: usize,
+    /// Within the text at hand; `None` for all of it.
+    span: Option<Range<usize>>,
+    reading: &'static str,
+    /// In what markup hides: nothing of what is left need go.
+    hidden: bool,
+}
+
+impl<'p> Judge<'p, '_> {
+    /// Judges a string and says what becomes of it; findings are noted. A string that may not be edited is
+    /// kept, and what would have changed it is noted as a refusal.
+    pub(super) fn string(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> Outcome {
+        self.judge(text, place, site, true)
+    }
+
+    fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
+        let mut matches = std::mem::take(&mut self.matches);
+        matches.clear();
+        self.rules.scan(text, place, &mut matches);
+        let outcome = self.weigh(text, place, site, whole, &mut matches);
+        self.matches = matches;
+        outcome
+    }
+
+    fn weigh(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool, matches: &mut Vec<Match>) -> Outcome {
+        let page = text.page();
+        let json = whole && is_json(text.raw());
+        if matches.is_empty() && page.is_none() && text.bare().is_none() && !(json && text.raw().contains('\\')) {
+            return Outcome::Keep;
+        }
+        let opaque = (site.opaque)();
+        if json
+            && !opaque
+            && let Some(outcome) = self.nested(text.raw(), place, site)
+        {
+            return outcome;
+        }
+        let mut hits: Vec<Hit> = matches.drain(..).map(|found| self.hit(found, false)).collect();
+        if let Some(bare) = text.bare() {
+            self.scan_more(&Text::new(bare), place, "bare", &mut hits);
+        }
+        // Markup of a name or an address is no page, and strips to nothing useful.
+        let page = page.filter(|_| !opaque);
+        let strips = page.is_some() && hits.iter().any(|hit| self.is_markup(hit) && self.action(hit) >= Action::Strip);
+        if strips || opaque {
+            // What is left after stripping, and what went, are judged for themselves.
+            hits.retain(|hit| self.is_markup(hit) == strips);
+        }
+        let mut base = text.raw();
+        if let Some(page) = page {
+            if strips {
+                base = &page.visible;
+                let visible = Text::new(base);
+                self.rules.scan(&visible, place, matches);
+                hits.extend(matches.drain(..).filter(|found| !self.of_markup(found.rule)).map(|found| self.hit(found, false)));
+            }
+            let place = Place { hidden: true, ..*place };
+            if !page.hidden.is_empty() {
+                self.scan_more(&Text::new(page.hidden.as_str()), &place, "hidden", &mut hits);
+            }
+        }
+        self.note(&hits, base, place, site, opaque);
+        match (opaque, self.rewrite(base, place, hits)) {
+            (true, _) => Outcome::Keep,
+            (false, Outcome::Keep) => page.filter(|_| strips).map_or(Outcome::Keep, |page| Outcome::Replace(page.written())),
+            (false, replaced) => replaced,
+        }
+    }
+
+    /// Scans a further reading for rules that have not matched yet.
+    fn scan_more(&self, text: &Text<'_>, place: &Place<'_>, reading: &'static str, hits: &mut Vec<Hit>) {
+        let mut matches = Vec::new();
+        self.rules.scan(text, place, &mut matches);
+        for found in matches {
+            if !self.of_markup(found.rule) && hits.iter().all(|hit| hit.rule != found.rule) {
+                hits.push(Hit { rule: found.rule, span: None, reading, hidden: place.hidden });
+            }
+        }
+    }
+
+    fn hit(&self, found: Match, hidden: bool) -> Hit {
+        Hit { rule: found.rule, span: found.span, reading: found.reading, hidden }
+    }
+
+    fn rule(&self, hit: &Hit) -> Option<&'p Rule> {
+        self.rules.rules().get(hit.rule).map(AsRef::as_ref)
+    }
+
+    fn action(&self, hit: &Hit) -> Action {
+        self.rule(hit).map_or(Action::Block, |rule| rule.action)
+    }
+
+    fn is_markup(&self, hit: &Hit) -> bool {
+        self.of_markup(hit.rule)
+    }
+
+    fn of_markup(&self, rule: usize) -> bool {
+        self.rules.rules().get(rule).is_some_and(|rule| matches!(*rule.find, Find::Markup(_)))
+    }
+
+    /// Judges a JSON document that is the text of a string: its strings by themselves, so that what changes leaves
+    /// it JSON. `None` where it is none, or where something is found only in the text as a whole.
+    fn nested(&mut self, raw: &str, place: &Place<'_>, site: &Site<'_>) -> Option<Outcome> {
+        let json = Json::parse(Bytes::copy_from_slice(raw.as_bytes()), &ReadLimits::default()).ok()?;
+        let mut edits = Vec::new();
+        // Within a text every string may change, keys too: nobody resolves them.
+        let site = Site { at: site.at, opaque: &|| false };
+        json.root().strings(|_, found| {
+            let place = Place { role: found.role, ..*place };
+            if let Outcome::Replace(with) = self.judge(&Text::new(found.value), &place, &site, false) {
+                edits.push(Edit { span: found.span, with });
+            }
+        });
+        let spliced = splice(json.bytes(), edits)?;
+        let left = std::str::from_utf8(&spliced).ok()?;
+        if self.acts_on(&Text::new(left), place) {
+            return None;
+        }
+        Some(if left == raw { Outcome::Keep } else { Outcome::Replace(left.to_owned()) })
+    }
+
+    /// Whether a rule other than that of markup would still have something withheld.
+    fn acts_on(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
+        let mut matches = Vec::new();
+        self.rules.scan(text, place, &mut matches);
+        matches.iter().any(|found| {
+            self.rules.rules().get(found.rule).is_some_and(|rule| rule.action >= Action::Redact && !self.of_markup(found.rule))
+        })
+    }
+
+    fn note(&mut self, hits: &[Hit], base: &str, place: &Place<'_>, site: &Site<'_>, opaque: bool) {
+        for (n, hit) in hits.iter().enumerate() {
+            let earlier = hits.get(..n).unwrap_or_default();
+            if earlier.iter().any(|other| other.rule == hit.rule && other.hidden == hit.hidden) {
+                continue;
+            }
+            let Some(rule) = self.rule(hit) else { continue };
+            let action = if opaque && rule.action > Action::Log { Action::Block } else { rule.action };
+            let first_block = action == Action::Block && self.findings.iter().all(|finding| finding.action != Action::Block);
+            if self.findings.len() >= FINDINGS && !first_block {
+                continue;
+            }
+            let matched = hit.span.clone().and_then(|span| base.get(span)).unwrap_or(base);
+            self.findings.push(Finding {
+                rule: rule.id.clone(),
+                title: rule.title.clone(),
+                severity: rule.severity,
+                action,
+                surface: place.surface,
+                at: (site.at)(),
+                item: self.item,
+                reading: hit.reading,
+                evidence: Evidence::of(matched),
+            });
+        }
+    }
+
+    fn rewrite(&self, base: &str, place: &Place<'_>, mut hits: Vec<Hit>) -> Outcome {
+        let mut withheld = Withheld::default();
+        let mut text = base.to_owned();
+        let unseen = hits.iter().any(|hit| !self.is_markup(hit) && self.action(hit) == Action::Strip);
+        for round in 0.. {
+            let mut cuts = Vec::new();
+            for hit in &hits {
+                let Some(rule) = self.rule(hit) else { continue };
+                let span = hit.span.clone().unwrap_or(0..text.len());
+                match rule.action {
+                    Action::Quarantine => {
+                        withheld.rules.insert(rule.id.as_str());
+                        if hit.hidden {
+                            withheld.passages += 1;
+                        } else {
+                            let whole = hit.span.is_none() || round >= ROUNDS;
+                            let span = if whole { 0..text.len() } else { passage(&text, &span) };
+                            cuts.push(Cut { span, mark: MARK.into() });
+                        }
+                    }
+                    Action::Redact if !hit.hidden => cuts.push(Cut { span, mark: format!("[redacted: {}]", rule.id) }),
+                    Action::Redact | Action::Log | Action::Strip | Action::Block => {}
+                }
+            }
+            if cuts.is_empty() {
+                break;
+            }
+            let before = text.matches(MARK).count();
+            text = carry_out(&text, cuts);
+            withheld.passages += text.matches(MARK).count().saturating_sub(before);
+            if round >= ROUNDS {
+                break;
+            }
+            let mut matches = Vec::new();
+            self.rules.scan(&Text::new(text.as_str()), place, &mut matches);
+            hits = matches.into_iter().map(|found| self.hit(found, false)).filter(|hit| !self.is_markup(hit)).collect();
+        }
+        if unseen {
+            text = seen(&text);
+        }
+        if withheld.passages > 0 {
+            text.insert_str(0, &withheld.notice(place.surface, self.audit));
+        }
+        if text == base { Outcome::Keep } else { Outcome::Replace(text) }
+    }
+}
+
+impl Evidence {
+    /// Of the text that matched.
+    pub(super) fn of(matched: &str) -> Self {
+        let digest = Sha256::digest(matched.as_bytes());
+        Self { sha256: digest.iter().take(16).map(|b| format!("{b:02x}")).collect(), length: matched.len() }
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with('{') || text.starts_with('[')
+}
