@@ -2,12 +2,16 @@
 //!
 //! The modules, lowest floor first; `src/README.md` is the map.
 
+pub mod app;
+pub mod cli;
 pub mod config;
 pub mod detect;
 pub mod document;
 pub mod inspect;
+pub mod listen;
 pub mod message;
 pub mod protocol;
+pub mod proxy;
 pub mod record;
 pub mod rules;
 pub mod text;

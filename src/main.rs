@@ -1,3 +1,7 @@
 //! The `lychgate` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lychgate::cli::main()
+}

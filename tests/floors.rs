@@ -1,1 +1,126 @@
+//! The architecture, as a test: who may use whom, how long a file may be, and what may stand only in one place.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The floors, lowest first. A module uses only floors below its own; modules on one floor do not use each other.
+const FLOORS: [&[&str]; 10] = [
+    &["message", "text", "config", "document"],
+    &["detect", "protocol"],
+    &["rules"],
+    &["inspect"],
+    &["record"],
+    &["upstream"],
+    &["proxy"],
+    &["listen"],
+    &["app"],
+    &["cli", "demo"],
+];
+/// Uses within or against the floors that are meant: `config` reads with `document` and names the actions and modes
+/// that users write; the demo is driven by its verb.
+const MEANT: [(&str, &str); 6] = [
+    ("config", "document"),
+    ("config", "rules"),
+    ("config", "message"),
+    ("config", "inspect"),
+    ("text", "message"),
+    ("cli", "demo"),
+];
+/// Pairs that the floors would allow and the design does not: a transport cannot judge.
+const FORBIDDEN: [(&str, &str); 3] = [("upstream", "inspect"), ("upstream", "rules"), ("upstream", "detect")];
+/// Longest file, in lines.
+const LINES: usize = 400;
+
+fn floor(module: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| floor.contains(&module))
+}
+
+fn files(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// The names of the modules that a line names as `crate::name`, several in braces included.
+fn named(line: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for part in line.split("crate::").skip(1) {
+        let list = part.strip_prefix('{').map_or(part, |inner| inner.split('}').next().unwrap_or(inner));
+        let grouped = part.starts_with('{');
+        for item in list.split(',').take(if grouped { usize::MAX } else { 1 }) {
+            let name: String = item.trim().chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+            if floor(&name).is_some() {
+                out.push(name);
+            }
+        }
+    }
+    out
+}
+
+/// Faults of one file: (line, what).
+fn faults(module: &str, path: &str, text: &str) -> Vec<(usize, String)> {
+    let mut out = Vec::new();
+    if text.lines().count() > LINES {
+        out.push((LINES, format!("longer than {LINES} lines")));
+    }
+    let mut tests = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        tests |= line.trim_start().starts_with("#[cfg(test)]");
+        let code = line.trim_start();
+        if tests || code.starts_with("//") {
+            continue;
+        }
+        if code.contains("super::super") {
+            out.push((number, "`super::super` hides who uses whom".into()));
+        }
+        if code.contains("html2text::") && path != "text/html.rs" && !path.starts_with("text/html/") {
+            out.push((number, "`html2text` stands in `text/html.rs` only".into()));
+        }
+        for used in named(code) {
+            let (Some(own), Some(theirs)) = (floor(module), floor(&used)) else { continue };
+            let pair = |&(a, b): &(&str, &str)| a == module && b == used;
+            let allowed = used == module || theirs < own || MEANT.iter().any(pair);
+            if !allowed || FORBIDDEN.iter().any(pair) {
+                out.push((number, format!("`{module}` uses `{used}`")));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn every_module_keeps_to_its_floor() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    assert!(all.len() > 30, "only {} files found", all.len());
+    let mut told = Vec::new();
+    for path in all {
+        let inner = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        let module = inner.split('/').next().unwrap_or("").trim_end_matches(".rs");
+        if matches!(module, "lib" | "main") {
+            continue;
+        }
+        assert!(floor(module).is_some(), "`src/{inner}` belongs to no floor");
+        let tests = inner.ends_with("tests.rs") || inner.ends_with("testing.rs");
+        let text = fs::read_to_string(&path).unwrap();
+        if !tests {
+            told.extend(faults(module, &inner, &text).into_iter().map(|(line, what)| format!("src/{inner}:{line}: {what}")));
+        }
+    }
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+#[test]
+fn a_breach_is_told_with_its_line() {
+    let text = "use crate::proxy::Gate;\n// crate::cli::main\nuse crate::{message::Json, app};\n";
+    let told = faults("upstream", "upstream/x.rs", text);
+    assert_eq!(told, [(1, "`upstream` uses `proxy`".to_owned()), (3, "`upstream` uses `app`".to_owned())]);
+    assert_eq!(faults("upstream", "upstream/x.rs", "use crate::inspect::Policy;")[0].1, "`upstream` uses `inspect`");
+    assert_eq!(faults("text", "text/mod.rs", &"\n".repeat(LINES + 1)).len(), 1);
+}

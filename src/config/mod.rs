@@ -213,7 +213,7 @@ impl std::fmt::Debug for Secret {
 }
 
 /// The audit log.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditConfig {
     /// Where lines go; nowhere if not set.
     pub to: Option<AuditTo>,

@@ -2,11 +2,14 @@
 
 mod envelope;
 mod json;
+mod scan;
 mod splice;
+mod walk;
 
 pub use envelope::{Envelope, Message, MessageKind};
-pub use json::{Found, Json, Path, Role, Step, Value, ValueKind, pointer};
+pub use json::{Json, Value, ValueKind};
 pub use splice::{Edit, quote, splice};
+pub use walk::{Found, Path, Role, Step, pointer};
 
 /// Which way a message travels, seen from the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

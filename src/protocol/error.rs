@@ -34,7 +34,7 @@ impl Side {
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The agent's body is not a message.
-    #[error("the request body is {0}")]
+    #[error("the request body cannot be read: {0}")]
     BadMessage(#[source] ParseError),
     /// A header disagrees with the body, or one that must be there is missing (2026-07-28, Header Validation).
     #[error("header mismatch: {0}")]
@@ -64,7 +64,7 @@ pub enum CallError {
     #[error("the server cannot be reached")]
     Connect(#[source] io::Error),
     /// The upstream said something that is not MCP.
-    #[error("the server's answer is {0}")]
+    #[error("the server's answer cannot be read: {0}")]
     NotMcp(#[source] ParseError),
     /// The upstream broke the rules of its transport.
     #[error("the server's answer cannot be read: {0}")]

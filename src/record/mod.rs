@@ -1,5 +1,8 @@
 //! Telling what happened: said once, heard by the audit log, the counters and the log.
 
+mod interim;
+pub use interim::*;
+
 use std::io;
 use std::time::Duration;
 

@@ -1,0 +1,121 @@
+//! Builds the parts from the config, runs them, reloads, drains.
+
+mod build;
+mod reload;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub use build::policies;
+
+use crate::config::Config;
+use crate::document::Fault;
+use crate::listen::{self, Front};
+use crate::protocol::UpstreamName;
+use crate::proxy::Gate;
+use crate::record::Recorder;
+use crate::upstream::Upstream;
+
+/// A gate that serves.
+pub struct Running {
+    /// Where agents reach it.
+    pub address: SocketAddr,
+    /// Where `/metrics` and its siblings are.
+    pub admin: Option<SocketAddr>,
+    gate: Arc<Gate>,
+    draining: watch::Sender<bool>,
+    reload: watch::Sender<u64>,
+    serving: JoinHandle<()>,
+    others: Vec<JoinHandle<()>>,
+}
+
+/// Starts a gate. `source` is the file the config came from, looked at again for reloads.
+///
+/// # Errors
+/// Everything that keeps it from starting, at once.
+pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let loaded = build::policies(&config).map_err(|more| faults.extend(more)).ok();
+    let mut upstreams = Vec::new();
+    for (name, upstream) in &config.upstreams {
+        let name = UpstreamName(name.as_str().into());
+        match Upstream::new(name.clone(), upstream, &config.limits) {
+            Ok(upstream) => upstreams.push((name, upstream)),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
+    let tls = tls.map_err(|error| faults.push(Fault::of_file("listen.tls", error, None))).ok().flatten();
+    let listener = bind(config.listen.address, "listen.address", &mut faults).await;
+    let admin = match config.admin.address {
+        Some(address) => bind(address, "admin.address", &mut faults).await,
+        None => None,
+    };
+    let recorder = Recorder::new(&config.audit);
+    let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok();
+    let (Some(loaded), Some(listener), Some(recorder), true) = (loaded, listener, recorder, faults.is_empty()) else {
+        return Err(faults);
+    };
+    let address = address(&listener)?;
+    let admin_address = admin.as_ref().map(address_of).transpose()?;
+    let recorder = Arc::new(recorder);
+    build::announce(&recorder, &loaded);
+    let gate = Arc::new(Gate::new(upstreams, loaded, recorder, config.limits.clone()));
+    let (draining, drained) = watch::channel(false);
+    let front = Arc::new(Front::new(gate.clone(), config.listen.clone(), config.agents.clone(), drained));
+    let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
+    let mut others = Vec::new();
+    if let Some(listener) = admin {
+        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener)));
+    }
+    let (reload, asked) = watch::channel(0);
+    others.push(tokio::spawn(reload::watch(front, gate.clone(), config, source, asked)));
+    Ok(Running { address, admin: admin_address, gate, draining, reload, serving, others })
+}
+
+async fn bind(address: SocketAddr, name: &str, faults: &mut Vec<Fault>) -> Option<TcpListener> {
+    let bound = TcpListener::bind(address).await;
+    let hint = "choose another address, or stop what listens there";
+    bound.map_err(|error| faults.push(Fault::of_file(name, format!("cannot listen on {address}: {error}"), Some(hint)))).ok()
+}
+
+fn address_of(listener: &TcpListener) -> Result<SocketAddr, Vec<Fault>> {
+    listener.local_addr().map_err(|error| vec![Fault::of_file("listen.address", error.to_string(), None)])
+}
+
+use address_of as address;
+
+impl Running {
+    /// The gate itself.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Looks at config and rules at once, and opens the audit file anew (SIGHUP).
+    pub fn reload(&self) {
+        self.reload.send_modify(|times| *times += 1);
+    }
+
+    /// Ends in good order: no new connections, open calls may finish within `drain_seconds`, then upstreams end.
+    pub async fn drain(self) {
+        let deadline = self.gate.limits().drain;
+        if self.draining.send(true).is_err() {
+            tracing::debug!("nothing is left to drain");
+        }
+        let mut serving = self.serving;
+        if tokio::time::timeout(deadline, &mut serving).await.is_err() {
+            tracing::warn!(limit = "drain_seconds", "calls were still open at the end and are cut off");
+            serving.abort();
+        }
+        for other in self.others {
+            other.abort();
+        }
+        self.gate.shutdown().await;
+        self.gate.recorder().flush();
+    }
+}

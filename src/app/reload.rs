@@ -1,0 +1,165 @@
+//! Takes changed rules and policies into force while the gate runs.
+//!
+//! By polling, not by notification: that works on network file systems, bind mounts and Kubernetes volumes too.
+//! A change counts once it has held still for two looks, so that no half-written file is read.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch as channel;
+
+use super::build;
+use crate::config::{self, Config};
+use crate::document::Fault;
+use crate::inspect::Mode;
+use crate::listen::Front;
+use crate::message::Direction;
+use crate::proxy::{Gate, Policies};
+use crate::record::Event;
+use crate::rules::weakened;
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_secs(1);
+/// Files looked at, at the most; a folder with more is a mistake.
+const FILES: usize = 10_000;
+
+/// What tells one state of a file from another.
+type Stamp = (PathBuf, u64, i64, i64, u64);
+
+/// Looks for changes until it is aborted. `asked` ticks when somebody wants it done at once.
+pub(super) async fn watch(
+    front: Arc<Front>,
+    gate: Arc<Gate>,
+    config: Config,
+    source: Option<PathBuf>,
+    mut asked: channel::Receiver<u64>,
+) {
+    let mut config = Arc::new(config);
+    let mut in_force = stamps(config.clone(), source.clone()).await;
+    let mut before = in_force.clone();
+    loop {
+        let at_once = tokio::select! {
+            () = tokio::time::sleep(LOOK) => false,
+            changed = asked.changed() => match changed {
+                Ok(()) => true,
+                Err(_) => return,
+            },
+        };
+        if at_once {
+            if let Err(error) = gate.recorder().reopen() {
+                tracing::error!(%error, "the audit file cannot be opened anew");
+            }
+        }
+        let now = stamps(config.clone(), source.clone()).await;
+        let held_still = now == before;
+        before.clone_from(&now);
+        if !at_once && (now == in_force || !held_still) {
+            continue;
+        }
+        // Refused or not, the same state is not tried again.
+        in_force = now;
+        let (old, file) = (config.clone(), source.clone());
+        let loaded = tokio::task::spawn_blocking(move || load(&old, file.as_deref())).await;
+        match loaded.unwrap_or_else(|_| Err(vec![Fault::of_file("reload", "loading failed", None)])) {
+            Ok((new, policies)) => {
+                let weaker = weaker(&gate.policies(), &policies);
+                told_restart(&config, &new);
+                build::announce(gate.recorder(), &policies);
+                let rules = rules(&policies);
+                gate.replace(policies);
+                front.replace_agents(new.agents.clone());
+                config = Arc::new(new);
+                in_force = stamps(config.clone(), source.clone()).await;
+                before.clone_from(&in_force);
+                gate.tell(Event::Reloaded { rules, weakened: &weaker });
+            }
+            Err(faults) => gate.tell(Event::ReloadRefused { faults: &faults }),
+        }
+    }
+}
+
+fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<Fault>> {
+    let mut new = match source {
+        Some(source) => config::load(source)?,
+        None => old.clone(),
+    };
+    // The upstreams that run are those of the start: a new one waits for a restart, and one that is gone keeps its policy.
+    let mut kept = old.upstreams.clone();
+    for (name, upstream) in &mut kept {
+        if let Some(new) = new.upstreams.get(name) {
+            upstream.policy.clone_from(&new.policy);
+        }
+        if !new.policies.contains_key(&upstream.policy) {
+            let text = format!("the policy `{}` of `upstream.{name}` is gone", upstream.policy);
+            return Err(vec![Fault::of_file("reload", text, Some("bring it back, or restart the gate"))]);
+        }
+    }
+    let wanted = std::mem::replace(&mut new.upstreams, kept);
+    let policies = build::policies(&new)?;
+    if wanted.len() != new.upstreams.len() || wanted.keys().any(|name| !new.upstreams.contains_key(name)) {
+        tracing::warn!("upstreams were added or taken away in the config: that needs a restart");
+    }
+    Ok((new, policies))
+}
+
+fn told_restart(old: &Config, new: &Config) {
+    if old.listen.address != new.listen.address || old.admin.address != new.admin.address {
+        tracing::warn!("an address was changed in the config: that needs a restart");
+    }
+    if old.audit != new.audit {
+        tracing::warn!("`[audit]` was changed in the config: that needs a restart");
+    }
+}
+
+/// What protects less than before, in sentences.
+fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
+    let mut out = Vec::new();
+    for (upstream, new) in new {
+        let Some(old) = old.get(upstream) else { continue };
+        if old.mode == Mode::Enforce && new.mode == Mode::Observe {
+            out.push(format!("`{upstream}`: mode {} became {}", old.mode.name(), new.mode.name()));
+        }
+        for direction in [Direction::Outbound, Direction::Inbound] {
+            out.extend(
+                weakened(old.rules(direction), new.rules(direction)).into_iter().map(|what| format!("`{upstream}`: {what}")),
+            );
+        }
+    }
+    out.sort();
+    out
+}
+
+fn rules(policies: &Policies) -> usize {
+    let mut ids: Vec<_> = policies
+        .values()
+        .flat_map(|policy| [Direction::Outbound, Direction::Inbound].map(|direction| policy.rules(direction).rules()))
+        .flatten()
+        .map(|rule| &rule.id)
+        .collect();
+    ids.sort();
+    ids.dedup();
+    ids.len()
+}
+
+async fn stamps(config: Arc<Config>, source: Option<PathBuf>) -> Vec<Stamp> {
+    let look = tokio::task::spawn_blocking(move || {
+        let mut open: Vec<PathBuf> =
+            config.policies.values().flat_map(|policy| policy.rules.iter().cloned()).chain(source).collect();
+        let mut out = Vec::new();
+        while let Some(path) = open.pop() {
+            let Ok(meta) = std::fs::metadata(&path) else { continue };
+            if meta.is_dir() {
+                let inside = std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
+                open.extend(inside.take(FILES.saturating_sub(open.len())));
+            } else if out.len() < FILES {
+                out.push((path, meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()));
+            }
+        }
+        out.sort();
+        out.dedup();
+        out
+    });
+    look.await.unwrap_or_default()
+}

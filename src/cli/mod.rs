@@ -1,0 +1,39 @@
+//! The command line. Data goes to standard output, everything else to standard error.
+
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::document::Fault;
+
+/// A security gateway between AI agents and MCP servers.
+#[derive(Parser)]
+#[command(name = "lychgate", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Serve until told to stop
+    Run(run::Args),
+}
+
+/// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
+pub fn main() -> ExitCode {
+    match Cli::parse().verb {
+        Verb::Run(args) => run::run(&args),
+    }
+}
+
+/// Tells faults, one a paragraph.
+#[allow(clippy::print_stderr)]
+fn tell_faults(faults: &[Fault]) {
+    for fault in faults {
+        eprintln!("{fault}");
+    }
+    eprintln!("{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" });
+}

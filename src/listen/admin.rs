@@ -1,0 +1,88 @@
+//! The admin port: `/metrics`, `/healthz`, `/readyz`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::{Body, Front};
+use crate::message::quote;
+use crate::upstream::Health;
+
+/// Connections to the admin port at the same time.
+const CONNECTIONS: usize = 64;
+
+/// Answers on the admin port for as long as the process lives.
+pub async fn serve(front: Arc<Front>, listener: TcpListener) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            continue;
+        };
+        let front = front.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let read = front.gate.limits().request_read;
+            let service = service_fn(move |request| {
+                let front = front.clone();
+                async move { Ok::<_, Infallible>(answer(&front, &request)) }
+            });
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(read);
+            if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+                tracing::debug!(%error, "a connection to the admin port broke off");
+            }
+        });
+    }
+}
+
+fn answer(front: &Front, request: &Request<Incoming>) -> Response<Body> {
+    if request.method() != Method::GET {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".into());
+    }
+    match request.uri().path() {
+        "/metrics" => text(StatusCode::OK, "text/plain; version=0.0.4", front.gate.recorder().metrics_text()),
+        "/healthz" => text(StatusCode::OK, "text/plain", "alive\n".into()),
+        "/readyz" => {
+            let (ready, told) = readiness(front);
+            text(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, "application/json", told)
+        }
+        _ => text(StatusCode::NOT_FOUND, "text/plain", "paths: /metrics, /healthz, /readyz\n".into()),
+    }
+}
+
+/// Whether new calls are welcome, and how each upstream is. One that is down does not make the gate unready: the others go on.
+fn readiness(front: &Front) -> (bool, String) {
+    let ready = !front.draining();
+    let mut upstreams: Vec<String> = front
+        .gate
+        .upstreams()
+        .map(|(name, upstream)| {
+            let (state, why) = match upstream.health() {
+                Health::Up => ("up", None),
+                Health::AuthRequired => ("auth_required", None),
+                Health::Down(why) => ("down", Some(why)),
+                Health::Unknown => ("unknown", None),
+            };
+            let why = why.map(|why| format!(",\"why\":{}", quote(&why))).unwrap_or_default();
+            format!("{}:{{\"state\":\"{state}\"{why}}}", quote(&name.0))
+        })
+        .collect();
+    upstreams.sort();
+    (ready, format!("{{\"ready\":{ready},\"upstreams\":{{{}}}}}\n", upstreams.join(",")))
+}
+
+fn text(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(text.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

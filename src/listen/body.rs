@@ -1,0 +1,91 @@
+//! Bodies of requests and responses.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::config::Limits;
+use crate::message::ParseError;
+use crate::protocol::CallError;
+
+/// The body of a response: nothing, bytes at hand, or a stream of them.
+pub enum Body {
+    /// Nothing.
+    Empty,
+    /// Bytes at hand, with their length told.
+    Whole(Bytes),
+    /// Bytes as they come.
+    Stream(BoxStream<'static, io::Result<Bytes>>),
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match &mut *self {
+            Self::Empty => Poll::Ready(None),
+            Self::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                *self = Self::Empty;
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+            }
+            Self::Stream(stream) => stream.as_mut().poll_next(context).map(|next| next.map(|bytes| bytes.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Empty => SizeHint::with_exact(0),
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Reads a request's body within the limits of size and time.
+///
+/// # Errors
+/// `Limit` where it is too long or too slow.
+pub(super) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, CallError> {
+    let most = limits.read.message_bytes;
+    let too_large = || CallError::BadMessage(ParseError::TooLarge { limit: most });
+    if body.size_hint().lower() > most as u64 {
+        return Err(too_large());
+    }
+    let gather = async {
+        let mut body = body;
+        let mut first: Option<Bytes> = None;
+        let mut more = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| CallError::BrokenOff(io::Error::other(error)))?;
+            let Ok(data) = frame.into_data() else { continue };
+            let held = if more.is_empty() { first.as_ref().map_or(0, Bytes::len) } else { more.len() };
+            if held + data.len() > most {
+                return Err(too_large());
+            }
+            // Most bodies come in one piece, which need not be copied.
+            match &first {
+                None => first = Some(data),
+                Some(start) => {
+                    if more.is_empty() {
+                        more.extend_from_slice(start);
+                    }
+                    more.extend_from_slice(&data);
+                }
+            }
+        }
+        Ok(if more.is_empty() { first.unwrap_or_default() } else { more.freeze() })
+    };
+    tokio::time::timeout(limits.request_read, gather).await.map_err(|_| CallError::Limit("request_read_seconds"))?
+}

@@ -1,0 +1,219 @@
+//! The MCP endpoint: a transparent path for each upstream.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, ORIGIN, VARY, WWW_AUTHENTICATE};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+
+use super::admit::{self, TurnedAway};
+use super::{Body, Front, body};
+use crate::message::Message;
+use crate::protocol::{
+    AgentName, Ask, Call, CallError, Context, Era, Framing, Reply, SessionId, UpstreamName, answer, header, headers, sse,
+};
+use crate::record::Event;
+
+/// Answers one request.
+pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>) -> Response<Body> {
+    let origin = request.headers().get(ORIGIN).cloned();
+    let answered = try_answer(&front, request).await;
+    let mut response = answered.unwrap_or_else(|turned| {
+        front.gate.tell(Event::TurnedAway { reason: turned.reason });
+        turn_away(&turned)
+    });
+    // Pages of listed origins may read answers; no wildcard, no credentials.
+    if let Some(origin) = origin.filter(|origin| origin.to_str().is_ok_and(|origin| admit::listed(origin, &front.listen))) {
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(VARY, HeaderValue::from_static("origin"));
+        headers.insert("access-control-expose-headers", HeaderValue::from_static("mcp-session-id, www-authenticate"));
+        headers.insert("access-control-allow-methods", HeaderValue::from_static("GET, POST, DELETE"));
+        headers.insert(
+            "access-control-allow-headers",
+            HeaderValue::from_static(
+                "authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name",
+            ),
+        );
+    }
+    response
+}
+
+fn turn_away(turned: &TurnedAway) -> Response<Body> {
+    let text = answer::error(None, answer::REFUSED, &format!("Refused: {}.", turned.hint), None);
+    let mut response = Response::new(Body::Whole(text.into()));
+    *response.status_mut() = turned.status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if turned.status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+async fn try_answer(front: &Arc<Front>, request: Request<Incoming>) -> Result<Response<Body>, TurnedAway> {
+    admit::place(&request, &front.listen)?;
+    if request.method() == Method::OPTIONS {
+        let mut response = Response::new(Body::Empty);
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(response);
+    }
+    let (agent, upstreams) = {
+        let agents = front.agents.load();
+        let (name, index) = admit::agent(request.headers(), &agents)?;
+        (name, index.and_then(|index| agents.get(index)?.upstreams.clone()))
+    };
+    let unknown = TurnedAway {
+        status: StatusCode::NOT_FOUND,
+        reason: "path",
+        hint: "the gate has no such upstream for this agent; its paths are `/mcp/<upstream>` and, for HTTP+SSE, `/sse/<upstream>`",
+    };
+    let path = request.uri().path().to_owned();
+    let mut parts = path.trim_start_matches('/').split('/');
+    let (kind, name, rest) = (parts.next(), parts.next().unwrap_or(""), parts.next());
+    if parts.next().is_some() || upstreams.is_some_and(|allowed| !allowed.iter().any(|allowed| allowed == name)) {
+        return Err(unknown);
+    }
+    let upstream = front.gate.upstream_named(name).ok_or_else(|| TurnedAway { ..unknown })?;
+    match (kind, rest) {
+        (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, agent, upstream).await),
+        (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, agent, upstream)),
+        (Some("sse"), Some(id)) => Ok(super::sse::post(front, request, &agent, &upstream, id).await),
+        _ => Err(TurnedAway {
+            status: StatusCode::NOT_FOUND,
+            reason: "path",
+            hint: "the gate's paths are `/mcp/<upstream>` and `/sse/<upstream>`",
+        }),
+    }
+}
+
+/// One request to an upstream's transparent path.
+async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, agent: AgentName, upstream: UpstreamName) -> Response<Body> {
+    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() };
+    let (method, sent) = (request.method().clone(), headers::travelling(request.headers()));
+    let (mut call, message) = match read(front, request, &mut context).await {
+        Ok(ask) => {
+            let message = if let Ask::Send(message) = &ask { Some(message.clone()) } else { None };
+            (Call { ask, headers: sent, context: context.clone() }, message)
+        }
+        Err((error, message)) => {
+            front.gate.tell_failed(&context, &error);
+            return respond(front, answer::failed(&error, Some(&context), message.as_ref()), false).await;
+        }
+    };
+    if method != Method::POST {
+        call.headers.remove(CONTENT_TYPE);
+    }
+    let listens = message.as_ref().is_none_or(|m| m.single().and_then(|e| e.method()) == Some("subscriptions/listen"));
+    let reply = match front.gate.carry(call).await {
+        Ok(reply) => closed_off(reply, context, message),
+        Err(error) => answer::failed(&error, Some(&context), message.as_ref()),
+    };
+    respond(front, reply, listens).await
+}
+
+/// Reads what is asked, and fills in who asks.
+async fn read(front: &Front, request: Request<Incoming>, context: &mut Context) -> Result<Ask, (CallError, Option<Message>)> {
+    let headers = request.headers().clone();
+    let alone = |error| (error, None);
+    headers::single(&headers).map_err(alone)?;
+    if let Some(value) = headers.get(header::SESSION) {
+        let session = value.to_str().ok().and_then(SessionId::new);
+        context.session = Some(session.ok_or((CallError::UnknownSession, None))?);
+    }
+    let ask = match *request.method() {
+        Method::POST => {
+            content(&headers).map_err(alone)?;
+            let bytes = body::read(request.into_body(), front.gate.limits()).await.map_err(alone)?;
+            Ask::Send(Message::parse(bytes, &front.gate.limits().read).map_err(|error| alone(CallError::BadMessage(error)))?)
+        }
+        Method::GET => Ask::Listen,
+        Method::DELETE => Ask::Close,
+        _ => return Err(alone(CallError::NotOffered)),
+    };
+    let message = if let Ask::Send(message) = &ask { Some(message) } else { None };
+    context.era = headers::era(&headers, message).map_err(|error| (error, message.cloned()))?;
+    match (context.era, &ask) {
+        // Modern peers have neither sessions nor a stream of their own (2026-07-28, changelog, 1 and 4).
+        (Era::Modern, Ask::Listen | Ask::Close) => Err(alone(CallError::NotOffered)),
+        (Era::Modern, Ask::Send(_)) => {
+            context.session = None;
+            Ok(ask)
+        }
+        (Era::Legacy, _) => Ok(ask),
+    }
+}
+
+/// A body must be JSON in the clear: what is compressed cannot be judged as it stands.
+fn content(headers: &HeaderMap) -> Result<(), CallError> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(CallError::MediaType("`Content-Encoding` must be `identity`"));
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    let essence = kind.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(CallError::MediaType("`Content-Type` must be `application/json`"))
+    }
+}
+
+/// The reply whose stream, should it fail on the way for a reason that its client cannot see, says so at its end.
+fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply {
+    if reply.framing != Framing::Events {
+        return reply;
+    }
+    let frames = reply.frames.then(move |frame| {
+        let failed = match &frame {
+            // A connection that breaks breaks off here too: clients know what to do then.
+            Ok(_) | Err(CallError::Connect(_)) => None,
+            Err(error) => message.as_ref().map(|message| answer::failed(error, Some(&context), Some(message))),
+        };
+        async move {
+            let Some(mut reply) = failed else { return frame };
+            match reply.frames.next().await {
+                Some(Ok(said)) => Ok(answer::made(sse::event(Some("message"), &said.raw))),
+                _ => frame,
+            }
+        }
+    });
+    Reply { frames: Box::pin(frames), ..reply }
+}
+
+/// Writes a reply as HTTP. Streams that only listen end when the gate drains; others may finish.
+pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: bool) -> Response<Body> {
+    let Reply { status, headers, framing, mut frames } = reply;
+    let body = match framing {
+        Framing::Empty => Body::Empty,
+        Framing::Body => match frames.next().await {
+            Some(Ok(frame)) => Body::Whole(frame.raw),
+            Some(Err(error)) => return Box::pin(respond(front, answer::failed(&error, None, None), false)).await,
+            None => Body::Empty,
+        },
+        Framing::Events => {
+            let open = front.gate.recorder().open_stream();
+            let bytes = frames.map(move |frame| {
+                let _counted = &open;
+                frame.map(|frame| frame.raw).map_err(io::Error::other)
+            });
+            let bytes = bytes.boxed();
+            Body::Stream(if listens { until_drained(front, bytes) } else { bytes })
+        }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// A stream that ends when the gate drains.
+pub(super) fn until_drained(
+    front: &Front,
+    bytes: stream::BoxStream<'static, io::Result<Bytes>>,
+) -> stream::BoxStream<'static, io::Result<Bytes>> {
+    let mut draining = front.draining.clone();
+    let drained = async move { super::drained(&mut draining).await };
+    bytes.take_until(Box::pin(drained)).boxed()
+}

@@ -1,0 +1,138 @@
+//! The side that faces agents: accepts connections, turns requests into calls, and drains.
+
+pub mod admin;
+mod admit;
+mod body;
+mod http;
+mod sse;
+pub mod tls;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+
+use ::http::{Request, Response};
+use arc_swap::ArcSwap;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::{Agent, Limits, Listen};
+use crate::proxy::Gate;
+use crate::record::Event;
+pub use body::Body;
+
+/// What every request from an agent needs.
+pub struct Front {
+    gate: Arc<Gate>,
+    listen: Listen,
+    agents: ArcSwap<Vec<Agent>>,
+    channels: sse::Channels,
+    draining: watch::Receiver<bool>,
+}
+
+impl Front {
+    /// Puts the parts together. `draining` turns true when streams shall end.
+    pub fn new(gate: Arc<Gate>, listen: Listen, agents: Vec<Agent>, draining: watch::Receiver<bool>) -> Self {
+        Self { gate, listen, agents: ArcSwap::from_pointee(agents), channels: sse::Channels::default(), draining }
+    }
+
+    /// Puts another list of agents in force.
+    pub fn replace_agents(&self, agents: Vec<Agent>) {
+        self.agents.store(Arc::new(agents));
+    }
+
+    /// Whether the gate is on its way out.
+    pub fn draining(&self) -> bool {
+        *self.draining.borrow()
+    }
+}
+
+/// Accepts agents until the gate drains, then lets open connections end.
+pub async fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+    let limits = front.gate.limits().clone();
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let graceful = GracefulShutdown::new();
+    let mut draining = front.draining.clone();
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors or the like: let others end before the next try.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+            () = drained(&mut draining) => break,
+        };
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            front.gate.tell(Event::Limit { name: "connections" });
+            tokio::spawn(turn_away(stream));
+            continue;
+        };
+        let (front, tls, watcher, limits) = (front.clone(), tls.clone(), graceful.watcher(), limits.clone());
+        tokio::spawn(async move {
+            let _place = place;
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "no TCP_NODELAY");
+            }
+            match tls {
+                None => connection(front, stream, watcher, &limits).await,
+                Some(tls) => match tokio::time::timeout(limits.request_read, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => connection(front, stream, watcher, &limits).await,
+                    _ => front.gate.tell(Event::TurnedAway { reason: "tls" }),
+                },
+            }
+        });
+    }
+    drop(listener);
+    graceful.shutdown().await;
+}
+
+/// Returns when the gate drains. Should the sender go, there is nothing left to wait for either.
+async fn drained(draining: &mut watch::Receiver<bool>) {
+    drop(draining.wait_for(|draining| *draining).await);
+}
+
+async fn connection<S>(front: Arc<Front>, stream: S, watcher: Watcher, limits: &Limits)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = {
+        let front = front.clone();
+        service_fn(move |request| answer(front.clone(), request))
+    };
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
+        .keep_alive_interval(std::time::Duration::from_secs(30));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(connection.into_owned()).await {
+        tracing::debug!(%error, "a connection from an agent broke off");
+    }
+}
+
+fn answer(front: Arc<Front>, request: Request<Incoming>) -> impl Future<Output = Result<Response<Body>, Infallible>> {
+    async move { Ok(http::answer(front, request).await) }
+}
+
+/// Tells a connection beyond the limit so, without reading from it.
+async fn turn_away(mut stream: TcpStream) {
+    const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let write = tokio::time::timeout(std::time::Duration::from_secs(1), stream.write_all(FULL)).await;
+    if !matches!(write, Ok(Ok(()))) {
+        tracing::debug!("a connection beyond the limit went before it was told");
+    }
+}

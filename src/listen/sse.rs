@@ -1,0 +1,210 @@
+//! HTTP+SSE for agents of 2024-11-05: one stream for all that the server says, one address to post to.
+//!
+//! Whatever the upstream's transport is, each posted message is carried like any other call, and what comes back is
+//! written to the stream.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use tokio::sync::mpsc;
+
+use super::{Body, Front, body, http as endpoint};
+use crate::message::Message;
+use crate::protocol::{
+    AgentName, Ask, Call, CallError, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer, header, headers, sse,
+};
+use crate::record::Event;
+
+/// Comments keep the way open where nothing else is said for this long.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// The open streams, by the last part of the address to post to. Bounded by `sessions`.
+#[derive(Default)]
+pub(super) struct Channels(Mutex<HashMap<String, Arc<Channel>>>);
+
+/// One agent's stream.
+struct Channel {
+    agent: AgentName,
+    upstream: UpstreamName,
+    /// The session that the upstream opened, if it has any.
+    session: Mutex<Option<SessionId>>,
+    out: mpsc::Sender<Bytes>,
+}
+
+impl Channels {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Channel>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the channel when its stream is dropped.
+struct Guard {
+    front: Arc<Front>,
+    id: String,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let Some(channel) = self.front.channels.open().remove(&self.id) else { return };
+        let front = self.front.clone();
+        let Some(call) = channel.call(Ask::Close, HeaderMap::new()).filter(|call| call.context.session.is_some()) else { return };
+        tokio::spawn(async move {
+            // The stream's end is the session's end in this revision; the upstream is told as its own lays down.
+            if let Err(error) = front.gate.carry(call).await {
+                tracing::debug!(%error, "a session could not be closed");
+            }
+        });
+    }
+}
+
+impl Channel {
+    fn session(&self) -> MutexGuard<'_, Option<SessionId>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn call(&self, ask: Ask, mut headers: HeaderMap) -> Option<Call> {
+        let session = self.session().clone();
+        if let Some(session) = &session {
+            headers.insert(header::SESSION, HeaderValue::from_str(session.expose()).ok()?);
+        }
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let context =
+            Context { agent: self.agent.clone(), upstream: self.upstream.clone(), era: Era::Legacy, session, asked: [].into() };
+        Some(Call { ask, headers, context })
+    }
+}
+
+/// GET: opens a stream.
+pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, agent: AgentName, upstream: UpstreamName) -> Response<Body> {
+    if request.method() != Method::GET {
+        return status(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let limits = front.gate.limits();
+    let (out, inbox) = mpsc::channel(limits.queued_messages);
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    {
+        let mut channels = front.channels.open();
+        if channels.len() >= limits.sessions {
+            drop(channels);
+            front.gate.tell(Event::Limit { name: "sessions" });
+            return status(StatusCode::SERVICE_UNAVAILABLE);
+        }
+        channels.insert(id.clone(), Arc::new(Channel { agent, upstream: upstream.clone(), session: Mutex::default(), out }));
+    }
+    let first = sse::event(Some("endpoint"), format!("/sse/{upstream}/{id}").as_bytes());
+    let guard = Guard { front: front.clone(), id };
+    let events = stream::unfold((inbox, guard), |(mut inbox, guard)| async move {
+        match tokio::time::timeout(QUIET, inbox.recv()).await {
+            Ok(Some(event)) => Some((Ok(event), (inbox, guard))),
+            Ok(None) => None,
+            Err(_) => Some((Ok(Bytes::from_static(b": still here\n\n")), (inbox, guard))),
+        }
+    });
+    let body = Body::Stream(endpoint::until_drained(front, stream::iter([Ok(first)]).chain(events).boxed()));
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// POST: takes a message; its answer comes on the stream.
+pub(super) async fn post(
+    front: &Arc<Front>,
+    request: Request<Incoming>,
+    agent: &AgentName,
+    upstream: &UpstreamName,
+    id: &str,
+) -> Response<Body> {
+    if request.method() != Method::POST {
+        return status(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let channel = front.channels.open().get(id).cloned();
+    let Some(channel) = channel.filter(|channel| channel.agent == *agent && channel.upstream == *upstream) else {
+        return status(StatusCode::NOT_FOUND);
+    };
+    let mut sent = headers::travelling(request.headers());
+    sent.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let read = match body::read(request.into_body(), front.gate.limits()).await {
+        Ok(bytes) => Message::parse(bytes, &front.gate.limits().read).map_err(CallError::BadMessage),
+        Err(error) => Err(error),
+    };
+    let message = match read {
+        Ok(message) => message,
+        Err(error) => {
+            if let Some(call) = channel.call(Ask::Listen, HeaderMap::new()) {
+                front.gate.tell_failed(&call.context, &error);
+            }
+            return endpoint::respond(front, answer::failed(&error, None, None), false).await;
+        }
+    };
+    tokio::spawn(carry(front.clone(), channel, message, sent));
+    status(StatusCode::ACCEPTED)
+}
+
+/// Carries one message and writes what comes back to the stream.
+async fn carry(front: Arc<Front>, channel: Arc<Channel>, message: Message, sent: HeaderMap) {
+    let Some(call) = channel.call(Ask::Send(message.clone()), sent) else { return };
+    let context = call.context.clone();
+    let reply = match front.gate.carry(call).await {
+        Ok(reply) => reply,
+        Err(error) => answer::failed(&error, Some(&context), Some(&message)),
+    };
+    if let Some(session) = answer::session(&reply) {
+        *channel.session() = Some(session);
+    }
+    let initialized = message.single().and_then(|envelope| envelope.method()) == Some("notifications/initialized");
+    deliver(&channel, reply, &context, Some(&message)).await;
+    if initialized {
+        // From here on the server may speak unasked, on a stream that this agent does not know of.
+        let Some(call) = channel.call(Ask::Listen, HeaderMap::new()).filter(|call| call.context.session.is_some()) else {
+            return;
+        };
+        let context = call.context.clone();
+        match front.gate.carry(call).await {
+            Ok(reply) => deliver(&channel, reply, &context, None).await,
+            Err(error) => tracing::debug!(%error, "the server has no stream of its own"),
+        }
+    }
+}
+
+/// Writes a reply's messages to the stream, until either ends.
+async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Option<&Message>) {
+    let (framing, status, mut frames) = (reply.framing, reply.status, reply.frames);
+    loop {
+        let next = tokio::select! {
+            next = frames.next() => next,
+            () = channel.out.closed() => return,
+        };
+        let data = match next {
+            None => return,
+            Some(Ok(frame)) => match (framing, &frame.payload) {
+                (_, Payload::Text(_)) => failed(CallError::BadReply("it is not JSON-RPC"), context, message).await,
+                (Framing::Events, _) => sse::data(&frame.raw),
+                _ if status.is_success() || message.is_some() => Some(frame.raw),
+                _ => None,
+            },
+            Some(Err(error)) => failed(error, context, message).await,
+        };
+        let Some(data) = data.filter(|data| !data.is_empty()) else { continue };
+        if channel.out.send(sse::event(Some("message"), &data)).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn failed(error: CallError, context: &Context, message: Option<&Message>) -> Option<Bytes> {
+    let mut reply = answer::failed(&error, Some(context), Some(message?));
+    reply.frames.next().await?.ok().map(|frame| frame.raw)
+}
+
+fn status(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,310 @@
+//! The grammar of JSON (RFC 8259), checked in one pass that notes where every value stands.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::json::{Node, ValueKind};
+use super::{ParseError, ReadLimits};
+
+pub(super) struct Scanner<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    nodes: Vec<Node>,
+    strings: usize,
+    limits: &'b ReadLimits,
+}
+
+impl<'b> Scanner<'b> {
+    /// Stands before the first byte of a text that is UTF-8.
+    pub(super) fn new(text: &'b str, limits: &'b ReadLimits) -> Self {
+        Self { bytes: text.as_bytes(), at: 0, nodes: Vec::new(), strings: 0, limits }
+    }
+}
+
+/// An open container during the scan.
+struct Open {
+    node: usize,
+    array: bool,
+    /// Members met so far, and their names once there are enough to need a set.
+    members: usize,
+    names: HashSet<String>,
+}
+
+/// Objects with more members than this look their keys up in a set.
+const FEW_MEMBERS: usize = 12;
+
+impl Scanner<'_> {
+    pub(super) fn scan(mut self) -> Result<Vec<Node>, ParseError> {
+        let mut open: Vec<Open> = Vec::new();
+        self.space();
+        loop {
+            // A value stands here.
+            let at = self.nodes.len();
+            match self.peek() {
+                Some(b @ (b'{' | b'[')) => {
+                    if open.len() >= self.limits.depth {
+                        return Err(ParseError::TooDeep { limit: self.limits.depth });
+                    }
+                    let array = b == b'[';
+                    self.push(if array { ValueKind::Array } else { ValueKind::Object }, false, self.at, self.at);
+                    self.at += 1;
+                    self.space();
+                    let closer = if array { b']' } else { b'}' };
+                    open.push(Open { node: at, array, members: 0, names: HashSet::new() });
+                    if self.peek() != Some(closer) {
+                        if !array {
+                            self.key(&mut open)?;
+                        }
+                        continue;
+                    }
+                }
+                Some(b'"') => self.string()?,
+                Some(b't') => self.word(b"true", ValueKind::Bool)?,
+                Some(b'f') => self.word(b"false", ValueKind::Bool)?,
+                Some(b'n') => self.word(b"null", ValueKind::Null)?,
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                _ => return Err(self.wrong("a value")),
+            }
+            // A value has ended: close what closes, or go on to the next.
+            loop {
+                self.space();
+                let Some(last) = open.last() else {
+                    return if self.at == self.bytes.len() { Ok(self.nodes) } else { Err(self.wrong("the end")) };
+                };
+                let closer = if last.array { b']' } else { b'}' };
+                match self.peek() {
+                    Some(b',') if self.nodes.len() > last.node + 1 => {
+                        let array = last.array;
+                        self.at += 1;
+                        self.space();
+                        if !array {
+                            self.key(&mut open)?;
+                        }
+                        break;
+                    }
+                    Some(b) if b == closer => {
+                        let node = last.node;
+                        self.at += 1;
+                        let (end, next) = (self.at as u32, self.nodes.len() as u32);
+                        if let Some(node) = self.nodes.get_mut(node) {
+                            node.end = end;
+                            node.next = next;
+                        }
+                        open.pop();
+                    }
+                    _ => return Err(self.wrong(if last.array { "`,` or `]`" } else { "`,` or `}`" })),
+                }
+            }
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn wrong(&self, expected: &'static str) -> ParseError {
+        ParseError::NotJson { at: self.at, expected }
+    }
+
+    fn push(&mut self, kind: ValueKind, escaped: bool, start: usize, end: usize) {
+        let next = self.nodes.len() as u32 + 1;
+        self.nodes.push(Node { kind, escaped, start: start as u32, end: end as u32, next });
+    }
+
+    fn word(&mut self, word: &'static [u8], kind: ValueKind) -> Result<(), ParseError> {
+        if !self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+            return Err(self.wrong("a value"));
+        }
+        self.push(kind, false, self.at, self.at + word.len());
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), ParseError> {
+        if !self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            return Err(self.wrong("a digit"));
+        }
+        while self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), ParseError> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        self.push(ValueKind::Number, false, start, self.at);
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), ParseError> {
+        self.strings += 1;
+        if self.strings > self.limits.strings_per_message {
+            return Err(ParseError::TooManyStrings { limit: self.limits.strings_per_message });
+        }
+        let start = self.at;
+        let mut escaped = false;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return Err(self.wrong("the string's end")),
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(0..=0x1F) => return Err(self.wrong("no raw control character in a string")),
+                Some(_) => self.at += 1,
+            }
+        }
+        self.at += 1;
+        self.push(ValueKind::String, escaped, start, self.at);
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), ParseError> {
+        let start = self.at;
+        self.at += 1;
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(b'u') => {
+                let high = self.hex()?;
+                match high {
+                    0xD800..=0xDBFF => {
+                        if self.bytes.get(self.at) != Some(&b'\\') || self.bytes.get(self.at + 1) != Some(&b'u') {
+                            return Err(ParseError::LoneSurrogate { at: start });
+                        }
+                        self.at += 1;
+                        match self.hex()? {
+                            0xDC00..=0xDFFF => Ok(()),
+                            _ => Err(ParseError::LoneSurrogate { at: start }),
+                        }
+                    }
+                    0xDC00..=0xDFFF => Err(ParseError::LoneSurrogate { at: start }),
+                    _ => Ok(()),
+                }
+            }
+            _ => Err(self.wrong("an escape")),
+        }
+    }
+
+    /// Reads `uXXXX`, standing on the `u`.
+    fn hex(&mut self) -> Result<u32, ParseError> {
+        let digits = self.bytes.get(self.at + 1..self.at + 5).ok_or_else(|| self.wrong("four hex digits"))?;
+        let code = digits
+            .iter()
+            .try_fold(0u32, |n, b| (*b as char).to_digit(16).map(|d| n * 16 + d))
+            .ok_or_else(|| self.wrong("four hex digits"))?;
+        self.at += 5;
+        Ok(code)
+    }
+
+    /// Reads `"key":` and the space after it; refuses a key the object already has.
+    fn key(&mut self, open: &mut [Open]) -> Result<(), ParseError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.wrong("a key"));
+        }
+        let at = self.nodes.len();
+        let start = self.at;
+        self.string()?;
+        let Some(object) = open.last_mut() else { return Err(self.wrong("a key")) };
+        let name = self.name(at);
+        let doubled = if object.members < FEW_MEMBERS {
+            let mut member = object.node + 1;
+            let mut doubled = false;
+            while member < at {
+                doubled |= self.name(member) == name;
+                member = self.nodes.get(member + 1).map_or(at, |value| value.next as usize);
+            }
+            doubled
+        } else {
+            if object.names.is_empty() {
+                let mut member = object.node + 1;
+                while member < at {
+                    object.names.insert(self.name(member).into_owned());
+                    member = self.nodes.get(member + 1).map_or(at, |value| value.next as usize);
+                }
+            }
+            !object.names.insert(name.into_owned())
+        };
+        if doubled {
+            return Err(ParseError::DoubledKey { at: start });
+        }
+        object.members += 1;
+        self.space();
+        if self.peek() != Some(b':') {
+            return Err(self.wrong("`:`"));
+        }
+        self.at += 1;
+        self.space();
+        Ok(())
+    }
+
+    fn name(&self, node: usize) -> Cow<'_, str> {
+        let Some(node) = self.nodes.get(node) else { return Cow::Borrowed("") };
+        let inner = self.bytes.get(node.start as usize + 1..(node.end as usize).saturating_sub(1)).unwrap_or_default();
+        let inner = std::str::from_utf8(inner).unwrap_or("");
+        if node.escaped { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
+    }
+}
+
+/// Undoes JSON escapes of text that the scanner accepted.
+pub(super) fn unescape(inner: &str) -> String {
+    let mut out = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    let hex = |chars: &mut std::str::Chars<'_>| {
+        (0..4).fold(0u32, |n, _| n * 16 + chars.next().and_then(|c| c.to_digit(16)).unwrap_or(0))
+    };
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('b') => out.push('\u{8}'),
+            Some('f') => out.push('\u{c}'),
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some('t') => out.push('\t'),
+            Some('u') => {
+                let mut code = hex(&mut chars);
+                if (0xD800..0xDC00).contains(&code) {
+                    chars.next();
+                    chars.next();
+                    code = 0x10000 + ((code - 0xD800) << 10) + (hex(&mut chars).wrapping_sub(0xDC00) & 0x3FF);
+                }
+                out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            Some(other) => out.push(other),
+            None => {}
+        }
+    }
+    out
+}

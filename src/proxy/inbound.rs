@@ -1,0 +1,145 @@
+//! Judging what a server says, frame by frame.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, future};
+use http::HeaderMap;
+
+use super::slots::Permit;
+use super::{Gate, Judged, reason};
+use crate::inspect::{Mode, TextVerdict, Verdict};
+use crate::message::{Direction, Message, splice};
+use crate::protocol::{AuditId, CallError, Context, Frame, Framing, Payload, Reply, answer, sse};
+use crate::record::Event;
+
+/// A call whose reply is on its way.
+pub(super) struct Waiting {
+    pub(super) context: Context,
+    /// The headers that went with it, for whatever else the same peer is told.
+    pub(super) headers: HeaderMap,
+    pub(super) started: Instant,
+    /// Its place among the calls in flight, held until the reply has ended.
+    pub(super) _permit: Permit,
+}
+
+/// What goes out in a message's place.
+enum Outcome {
+    /// The message as it came.
+    Same,
+    /// Other bytes.
+    Other(Bytes),
+    /// Nothing.
+    Nothing,
+}
+
+impl Gate {
+    /// The reply with every frame judged.
+    pub(super) fn judge_reply(self: &Arc<Self>, reply: Reply, waiting: Waiting) -> Reply {
+        let (gate, waiting, framing) = (self.clone(), Arc::new(waiting), reply.framing);
+        let judged = reply.frames.then(move |frame| {
+            let (gate, waiting) = (gate.clone(), waiting.clone());
+            async move {
+                let judged = match frame {
+                    Ok(frame) => gate.judge_frame(frame, framing, &waiting).await,
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = &judged {
+                    gate.tell_failed(&waiting.context, error);
+                }
+                judged
+            }
+        });
+        // A frame that is withheld altogether vanishes; after a failure nothing follows.
+        let frames = judged.filter_map(|judged| future::ready(judged.transpose())).scan(false, |ended, frame| {
+            let before = std::mem::replace(ended, frame.is_err());
+            future::ready((!before).then_some(frame))
+        });
+        Reply { frames: Box::pin(frames), ..reply }
+    }
+
+    async fn judge_frame(
+        self: &Arc<Self>,
+        frame: Frame,
+        framing: Framing,
+        waiting: &Waiting,
+    ) -> Result<Option<Frame>, CallError> {
+        let outcome = match &frame.payload {
+            Payload::Empty => Outcome::Same,
+            Payload::Text(text) => self.judge_text(text, &waiting.context)?,
+            Payload::Message(message) => {
+                if let Some(behind) = self.upstreams.get(&waiting.context.upstream) {
+                    behind.mirrors.learn(message, &waiting.context);
+                }
+                let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting.started.elapsed())).await?;
+                self.sessions.answered(&waiting.context, message);
+                self.carry_out(&judged, message, waiting)?
+            }
+        };
+        Ok(match (outcome, framing) {
+            (Outcome::Same, _) => Some(frame),
+            // An event keeps its id and its other fields, so that a client can still resume after it.
+            (Outcome::Other(new), Framing::Events) => Some(answer::made(sse::with_data(&frame.raw, Some(&new)))),
+            (Outcome::Nothing, Framing::Events) => Some(answer::made(sse::with_data(&frame.raw, None))),
+            (Outcome::Other(new), _) => Some(answer::made(new)),
+            (Outcome::Nothing, _) => None,
+        })
+    }
+
+    fn carry_out(self: &Arc<Self>, judged: &Judged, message: &Message, waiting: &Waiting) -> Result<Outcome, CallError> {
+        let refusals = match (&judged.inspection.verdict, judged.mode) {
+            (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(Outcome::Same),
+            (Verdict::Rewrite(edits), _) => {
+                let new = splice(message.bytes(), edits.clone()).ok_or(CallError::BadReply("its edits overlap"))?;
+                return Ok(Outcome::Other(new));
+            }
+            (Verdict::Block(refusals), _) => refusals,
+        };
+        let mut left: Vec<String> = Vec::new();
+        for (item, envelope) in message.envelopes().iter().enumerate() {
+            let Some(refusal) = refusals.iter().find(|refusal| refusal.item == item) else {
+                left.push(message.value(envelope).raw().to_owned());
+                continue;
+            };
+            let reason = reason(refusal, judged.audit);
+            left.extend(answer::withheld(&waiting.context, message, envelope, &reason));
+            // A question that is not put is answered to whoever asked it.
+            if let (true, Some(id)) = (envelope.is_request(), message.id(envelope)) {
+                let text = format!("The question was withheld from the agent (rule `{}`).", reason.rule);
+                let error = answer::error(Some(id), answer::REFUSED, &text, None);
+                self.tell_server(&waiting.context, &waiting.headers, error);
+            }
+        }
+        Ok(match (left.pop(), message.is_batch()) {
+            (None, _) => Outcome::Nothing,
+            (Some(one), false) => Outcome::Other(one.into()),
+            (Some(last), true) => {
+                left.push(last);
+                Outcome::Other(format!("[{}]", left.join(",")).into())
+            }
+        })
+    }
+
+    /// A body that is not JSON-RPC is judged as one text: it passes whole, edited, or not at all.
+    fn judge_text(&self, text: &[u8], context: &Context) -> Result<Outcome, CallError> {
+        let text = std::str::from_utf8(text).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
+        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+        let (audit, mode) = (AuditId::make(), policy.mode);
+        let judged = policy.inspect_text(text, context, audit);
+        let rules = policy.rules_digest(Direction::Inbound);
+        let verdict = match &judged.verdict {
+            TextVerdict::Pass => "pass",
+            TextVerdict::Rewrite(_) => "rewrite",
+            TextVerdict::Block(_) => "block",
+        };
+        let (findings, coverage) = (&judged.findings[..], &judged.coverage);
+        let event = Event::JudgedText { audit, context, bytes: text.len(), verdict, findings, coverage, mode, rules };
+        self.recorder.tell(event).map_err(CallError::Audit)?;
+        Ok(match (mode, judged.verdict) {
+            (Mode::Observe, _) | (_, TextVerdict::Pass) => Outcome::Same,
+            (_, TextVerdict::Rewrite(new)) => Outcome::Other(new.into()),
+            (_, TextVerdict::Block(_)) => Outcome::Nothing,
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Which arguments of which tool are mirrored in headers, learnt from the tool lists that pass
+//! (2026-07-28, `server/tools`, `x-mcp-header`).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::message::{Message, Value};
+use crate::protocol::Context;
+use crate::protocol::headers::Mirror;
+
+/// Most tools remembered of one upstream; of further ones the headers are checked without their definition.
+const TOOLS: usize = 4096;
+
+/// The mirrors of one upstream's tools.
+#[derive(Default)]
+pub(super) struct Mirrors(Mutex<HashMap<String, Arc<[Mirror]>>>);
+
+impl Mirrors {
+    /// Those of a tool, if its definition was seen.
+    pub(super) fn of(&self, tool: &str) -> Option<Arc<[Mirror]>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
+    }
+
+    /// Learns from a message, if it is a list of tools that was asked for.
+    pub(super) fn learn(&self, message: &Message, context: &Context) {
+        for envelope in message.envelopes() {
+            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            if asked.is_none_or(|asked| &*asked.method != "tools/list") {
+                continue;
+            }
+            let Some(tools) = message.body(envelope).and_then(|result| result.get("tools")) else { continue };
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for tool in tools.elements() {
+                let Some(name) = tool.get("name").and_then(|name| name.str()) else { continue };
+                if known.len() < TOOLS || known.contains_key(&*name) {
+                    known.insert(name.into_owned(), mirrors(tool.get("inputSchema")).into());
+                }
+            }
+        }
+    }
+}
+
+/// The annotated properties that are reached through `properties` alone.
+fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
+    let mut out = Vec::new();
+    let mut open: Vec<(Value<'_>, Vec<String>)> = schema.map(|schema| (schema, Vec::new())).into_iter().collect();
+    while let Some((schema, path)) = open.pop() {
+        for (name, property) in schema.get("properties").into_iter().flat_map(|properties| properties.members()) {
+            let mut path = path.clone();
+            path.push(name.into_owned());
+            if let Some(header) = property.get("x-mcp-header").and_then(|header| header.str()) {
+                out.push(Mirror { header: header.to_ascii_lowercase(), path: path.clone() });
+            }
+            open.push((property, path));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ReadLimits;
+    use crate::protocol::{AgentName, Asked, Era, UpstreamName};
+
+    #[test]
+    fn annotations_are_learnt_from_lists_that_were_asked_for() {
+        let text = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"q","inputSchema":{"type":"object","properties":{
+            "region":{"type":"string","x-mcp-header":"Region"},"deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"plain":{}}}}]}}"#;
+        let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
+        let asked = Asked { id: "3".into(), method: "tools/list".into(), tool: None };
+        let mut context = Context {
+            agent: AgentName("a".into()),
+            upstream: UpstreamName("u".into()),
+            era: Era::Modern,
+            session: None,
+            asked: [].into(),
+        };
+        let mirrors = Mirrors::default();
+        mirrors.learn(&message, &context);
+        assert!(mirrors.of("q").is_none());
+        context.asked = [asked].into();
+        mirrors.learn(&message, &context);
+        let learnt: Vec<_> = mirrors.of("q").unwrap().iter().map(|m| (m.header.clone(), m.path.join("."))).collect();
+        assert_eq!(learnt, [("region".to_owned(), "region".to_owned()), ("n".to_owned(), "deep.n".to_owned())]);
+    }
+}

@@ -1,0 +1,224 @@
+//! The path of a call: from an agent to a server and back, judged both ways.
+
+mod inbound;
+mod mirrors;
+mod outbound;
+mod sessions;
+mod slots;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use futures_util::StreamExt;
+use tokio::sync::Semaphore;
+
+use crate::config::Limits;
+use crate::inspect::{Inspection, Mode, Policy};
+use crate::message::{Direction, Message};
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Reply, UpstreamName, answer, header, headers};
+use crate::record::{Event, Recorder};
+use crate::upstream::Upstream;
+use inbound::Waiting;
+use mirrors::Mirrors;
+use sessions::Sessions;
+use slots::Slots;
+
+/// Messages longer than this are judged off the threads that carry traffic, so that one does not hold up the others.
+const LONG_BYTES: usize = 64 << 10;
+
+/// The policies in force, by upstream; a reload swaps them whole.
+pub type Policies = HashMap<UpstreamName, Arc<Policy>>;
+
+/// Carries calls from agents to upstreams and their replies back.
+pub struct Gate {
+    policies: ArcSwap<Policies>,
+    upstreams: HashMap<UpstreamName, Behind>,
+    sessions: Sessions,
+    slots: Slots,
+    long: Arc<Semaphore>,
+    recorder: Arc<Recorder>,
+    limits: Limits,
+}
+
+/// An upstream, and what the gate has learnt of it.
+struct Behind {
+    upstream: Upstream,
+    mirrors: Mirrors,
+}
+
+/// What judging gave, and how it is named in the audit log.
+struct Judged {
+    inspection: Inspection,
+    mode: Mode,
+    audit: AuditId,
+}
+
+impl Gate {
+    /// Puts the parts together.
+    pub fn new(upstreams: Vec<(UpstreamName, Upstream)>, policies: Policies, recorder: Arc<Recorder>, limits: Limits) -> Self {
+        let behind = |(name, upstream)| (name, Behind { upstream, mirrors: Mirrors::default() });
+        let upstreams: HashMap<_, _> = upstreams.into_iter().map(behind).collect();
+        let workers = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            policies: ArcSwap::from_pointee(policies),
+            slots: Slots::new(upstreams.keys().cloned(), &limits),
+            upstreams,
+            sessions: Sessions::new(limits.sessions, limits.session_idle),
+            long: Arc::new(Semaphore::new(workers)),
+            recorder,
+            limits,
+        }
+    }
+
+    /// Puts other policies in force: messages that arrive from now on are judged by them, in open streams too.
+    pub fn replace(&self, policies: Policies) {
+        self.policies.store(Arc::new(policies));
+    }
+
+    /// The policies in force.
+    pub fn policies(&self) -> Arc<Policies> {
+        self.policies.load_full()
+    }
+
+    /// The upstreams, with their names.
+    pub fn upstreams(&self) -> impl Iterator<Item = (&UpstreamName, &Upstream)> {
+        self.upstreams.iter().map(|(name, behind)| (name, &behind.upstream))
+    }
+
+    /// The upstream of this name, if there is one.
+    pub fn upstream_named(&self, name: &str) -> Option<UpstreamName> {
+        self.upstreams.get_key_value(&UpstreamName(name.into())).map(|(name, _)| name.clone())
+    }
+
+    /// Who hears of what happens.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Carries one call: agree, admit, judge, call, judge what comes back.
+    ///
+    /// # Errors
+    /// Whatever keeps it from a reply; [`answer::failed`] turns it into one. The recorder has been told.
+    pub async fn carry(self: &Arc<Self>, call: Call) -> Result<Reply, CallError> {
+        let context = call.context.clone();
+        let carried = self.try_carry(call).await;
+        if let Err(error) = &carried {
+            self.tell_failed(&context, error);
+        }
+        carried
+    }
+
+    async fn try_carry(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
+        let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+        self.agree(behind, &call)?;
+        self.sessions.admit(&call.context)?;
+        let permit = self.slots.take(&call)?;
+        if let Ask::Send(message) = &call.ask {
+            if let Some(answered) = self.judge_outbound(message, &call).await? {
+                return Ok(answered);
+            }
+            call.context.asked = self.sessions.asking(&call.context, message);
+        } else {
+            call.context.asked = self.sessions.asked(&call.context);
+        }
+        let waiting =
+            Waiting { context: call.context.clone(), headers: call.headers.clone(), started: Instant::now(), _permit: permit };
+        let closes = matches!(call.ask, Ask::Close);
+        let reply = behind.upstream.call(call).await?;
+        if closes && reply.status.is_success() {
+            self.sessions.forget(&waiting.context);
+        } else {
+            self.sessions.learn(&waiting.context, &reply);
+        }
+        Ok(self.judge_reply(reply, waiting))
+    }
+
+    fn agree(&self, behind: &Behind, call: &Call) -> Result<(), CallError> {
+        let Ask::Send(message) = &call.ask else { return Ok(()) };
+        // Only 2025-03-26 has batches; its clients send no version header, or that one.
+        if message.is_batch() && call.headers.get(header::VERSION).is_some_and(|version| version != "2025-03-26") {
+            return Err(CallError::NoBatches);
+        }
+        let tool = message.single().and_then(|envelope| headers::named(message, envelope));
+        let mirrors = tool.and_then(|tool| behind.mirrors.of(&tool));
+        headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
+    }
+
+    /// Judges a message and tells of it. What must be told and cannot be is not passed on.
+    async fn judge(
+        &self,
+        direction: Direction,
+        message: &Message,
+        context: &Context,
+        waited: Option<Duration>,
+    ) -> Result<Judged, CallError> {
+        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+        let audit = AuditId::make();
+        let started = Instant::now();
+        let inspection = if message.bytes().len() > LONG_BYTES {
+            let (policy, message, context) = (policy.clone(), message.clone(), context.clone());
+            let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
+            let judged = tokio::task::spawn_blocking(move || policy.inspect(direction, &message, &context, audit)).await;
+            judged.map_err(|_| CallError::BadReply("judging it failed"))?
+        } else {
+            policy.inspect(direction, message, context, audit)
+        };
+        let (took, mode, rules) = (started.elapsed(), policy.mode, policy.rules_digest(direction));
+        let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
+        self.recorder.tell(event).map_err(CallError::Audit)?;
+        Ok(Judged { inspection, mode, audit })
+    }
+
+    /// Tells of a call that failed, and of the limit if one was hit.
+    pub fn tell_failed(&self, context: &Context, error: &CallError) {
+        if let Some(name) = error.limit() {
+            self.tell(Event::Limit { name });
+        }
+        self.tell(Event::Failed { context, error });
+    }
+
+    /// Tells of something that is no message: if the log cannot take it, the next message will not pass.
+    pub fn tell(&self, event: Event<'_>) {
+        if let Err(error) = self.recorder.tell(event) {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+    }
+
+    /// Tells a server something of the gateway's own: that a question was not put, or an answer not given.
+    fn tell_server(self: &Arc<Self>, context: &Context, headers: &http::HeaderMap, message: String) {
+        let Ok(message) = Message::parse(message.into(), &self.limits.read) else { return };
+        let call = Call { ask: Ask::Send(message), headers: headers.clone(), context: context.clone() };
+        let gate = self.clone();
+        tokio::spawn(async move {
+            let Ok(_permit) = gate.slots.take(&call) else { return };
+            let Some(behind) = gate.upstreams.get(&call.context.upstream) else { return };
+            let context = call.context.clone();
+            match behind.upstream.call(call).await {
+                Ok(mut reply) => while reply.frames.next().await.is_some() {},
+                Err(error) => gate.tell_failed(&context, &error),
+            }
+        });
+    }
+
+    /// Ends every upstream.
+    pub async fn shutdown(&self) {
+        futures_util::future::join_all(self.upstreams.values().map(|behind| behind.upstream.shutdown())).await;
+    }
+}
+
+/// The words of a refusal, as the agent reads them.
+fn reason(refusal: &crate::inspect::Refusal, audit: AuditId) -> answer::Reason {
+    let crate::inspect::Refusal { rule, title, why, .. } = refusal;
+    answer::Reason {
+        text: format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit})"),
+        rule: rule.to_string(),
+        audit,
+    }
+}

@@ -1,0 +1,50 @@
+//! Bounds on calls in flight, for each agent and each upstream.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::Limits;
+use crate::protocol::{AgentName, Ask, Call, CallError, UpstreamName};
+
+/// Places for calls in flight.
+pub(super) struct Slots {
+    /// Agents come from the config, so this map is as long as their list.
+    agents: Mutex<HashMap<AgentName, Arc<Semaphore>>>,
+    upstreams: HashMap<UpstreamName, Arc<Semaphore>>,
+    per_agent: usize,
+}
+
+/// A call's places, given back when it is dropped.
+#[derive(Default)]
+pub(super) struct Permit {
+    _held: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
+}
+
+impl Slots {
+    pub(super) fn new(upstreams: impl Iterator<Item = UpstreamName>, limits: &Limits) -> Self {
+        let places = |name| (name, Arc::new(Semaphore::new(limits.calls_per_upstream)));
+        Self { agents: Mutex::default(), upstreams: upstreams.map(places).collect(), per_agent: limits.calls_per_agent }
+    }
+
+    /// Takes a call's places. Streams that only listen need none: they are bounded with the connections they hold.
+    pub(super) fn take(&self, call: &Call) -> Result<Permit, CallError> {
+        let listens = match &call.ask {
+            Ask::Listen => true,
+            Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
+            Ask::Close => false,
+        };
+        if listens {
+            return Ok(Permit::default());
+        }
+        let agent = {
+            let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+            agents.entry(call.context.agent.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.per_agent))).clone()
+        };
+        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?.clone();
+        let agent = agent.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_agent"))?;
+        let upstream = upstream.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_upstream"))?;
+        Ok(Permit { _held: Some((agent, upstream)) })
+    }
+}
