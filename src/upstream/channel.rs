@@ -180,11 +180,19 @@ impl Channel {
         self.state().used = Instant::now();
     }
 
-    /// How long nobody has used the channel; zero while a call or a listener is open.
-    pub(super) fn idle(&self) -> Duration {
-        let state = self.state();
-        let listened = state.listener.as_ref().is_some_and(|listener| !listener.is_closed());
-        if listened || !state.calls.is_empty() { Duration::ZERO } else { state.used.elapsed() }
+    /// Waits until nobody has used the channel for `time`. While a call or a listener is open it is in use.
+    pub(super) async fn unused_for(&self, time: Duration) {
+        loop {
+            let left = {
+                let state = self.state();
+                let listened = state.listener.as_ref().is_some_and(|listener| !listener.is_closed());
+                if listened || !state.calls.is_empty() { time } else { time.saturating_sub(state.used.elapsed()) }
+            };
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
     }
 
     /// Ends the channel: every open call fails, and later ones do at once. The first reason stays.

@@ -128,6 +128,7 @@ impl Link for Child {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is the one place where children are started")]
 fn command(transport: &StdioTransport) -> io::Result<Command> {
     let (name, arguments) = transport.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(find_program(name)?);
@@ -244,19 +245,12 @@ impl Supervisor {
     }
 
     async fn cause(&mut self) -> Cause {
-        loop {
-            let nap = self.idle.saturating_sub(self.channel.idle()).max(Duration::from_millis(50));
-            tokio::select! {
-                status = self.process.wait() => return Cause::Exit(status),
-                too_long = &mut self.reading => return Cause::NoMoreOutput { too_long: too_long.unwrap_or(false) },
-                _ = self.stopping.wait_for(|stop| *stop) => return Cause::Told,
-                _ = self.closing.wait_for(|closing| *closing) => return Cause::Told,
-                () = sleep(nap) => {
-                    if self.channel.idle() >= self.idle {
-                        return Cause::Told;
-                    }
-                }
-            }
+        tokio::select! {
+            status = self.process.wait() => Cause::Exit(status),
+            too_long = &mut self.reading => Cause::NoMoreOutput { too_long: too_long.unwrap_or(false) },
+            _ = self.stopping.wait_for(|stop| *stop) => Cause::Told,
+            _ = self.closing.wait_for(|closing| *closing) => Cause::Told,
+            () = self.channel.unused_for(self.idle) => Cause::Told,
         }
     }
 

@@ -115,15 +115,16 @@ pub(super) fn empty(status: StatusCode, mut headers: HeaderMap) -> Reply {
     Reply { status, headers, framing: Framing::Empty, frames: Box::pin(stream::empty()) }
 }
 
+/// What a body claims to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ContentKind {
+pub(super) enum ContentKind {
     Json,
     Events,
     Other,
 }
 
 impl ContentKind {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let essence = value.split(';').next().unwrap_or_default().trim();
         if essence.eq_ignore_ascii_case("application/json") {

@@ -3,7 +3,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use http_body_util::BodyExt;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use rustls::RootCertStore;
 use rustls::server::WebPkiClientVerifier;
@@ -43,7 +42,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
         assert_eq!(header("mcp-session-id").as_deref(), Some("abc"));
         assert_eq!(header("user-agent").as_deref(), Some("agent/1"));
         assert!(header("host").unwrap().starts_with("127.0.0.1:"));
-        *taken.lock().unwrap() = body.collect().await.unwrap().to_bytes();
+        *taken.lock().unwrap() = body::whole(body, &limits().read, Duration::from_secs(1)).await.unwrap();
         let headers = [
             ("content-type", "application/json; charset=utf-8"),
             ("set-cookie", "a=b"),

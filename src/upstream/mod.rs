@@ -7,6 +7,7 @@ mod client;
 mod http;
 mod lines;
 mod sessions;
+mod sse;
 mod stdio;
 #[cfg(test)]
 mod testing;
@@ -16,6 +17,7 @@ mod tls;
 use std::sync::{Mutex, PoisonError};
 
 pub use self::http::Http;
+pub use self::sse::Sse;
 pub use self::stdio::Stdio;
 use crate::config::{Limits, Transport, UpstreamConfig};
 use crate::document::Fault;
@@ -25,6 +27,8 @@ use crate::protocol::{Call, CallError, Reply, UpstreamName};
 pub enum Upstream {
     /// Streamable HTTP.
     Http(Http),
+    /// HTTP+SSE.
+    Sse(Sse),
     /// A child process.
     Stdio(Stdio),
 }
@@ -38,7 +42,7 @@ impl Upstream {
         let built = match &config.transport {
             Transport::Http(transport) => Http::new(transport, config, limits).map(Self::Http),
             Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits).map(Self::Stdio),
-            _ => Err("not there yet".into()),
+            Transport::Sse(transport) => Sse::new(name.clone(), transport, config, limits).map(Self::Sse),
         };
         built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))
     }
@@ -51,6 +55,7 @@ impl Upstream {
     pub async fn call(&self, call: Call) -> Result<Reply, CallError> {
         match self {
             Self::Http(http) => http.call(call).await,
+            Self::Sse(sse) => sse.call(call).await,
             Self::Stdio(stdio) => stdio.call(call).await,
         }
     }
@@ -59,6 +64,7 @@ impl Upstream {
     pub fn health(&self) -> Health {
         match self {
             Self::Http(http) => http.health(),
+            Self::Sse(sse) => sse.health(),
             Self::Stdio(stdio) => stdio.health(),
         }
     }
@@ -67,6 +73,7 @@ impl Upstream {
     pub async fn shutdown(&self) {
         match self {
             Self::Http(_) => {}
+            Self::Sse(sse) => sse.shutdown(),
             Self::Stdio(stdio) => stdio.shutdown().await,
         }
     }

@@ -2,9 +2,11 @@
 //! session is one link to the server, and belongs to the agent that opened it.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::body::Gap;
@@ -63,12 +65,16 @@ pub(super) async fn asked<L: Link>(
 ) -> Result<Opened, CallError> {
     let first = patience.first(message);
     let gap = if ticket.subscribes { Gap::Idle(patience.idle) } else { Gap::Answer(patience.request, patience.idle) };
-    link.send(message, first).await?;
     // `initialize` must not be cancelled (2025-11-25, Cancellation).
     if !initializes(message) {
         link.arm(&mut ticket);
     }
-    ticket.reply(first, gap).await
+    // An answer may be there before the server has confirmed that it got the request.
+    match select(pin!(link.send(message, first)), pin!(ticket.reply(first, gap))).await {
+        Either::Left((Ok(()), reply)) => reply.await,
+        Either::Left((Err(error), _)) => Err(error),
+        Either::Right((reply, _)) => reply,
+    }
 }
 
 /// The sessions of one upstream.

@@ -1,0 +1,266 @@
+//! HTTP+SSE of 2024-11-05: one GET stream on which everything comes in, and an endpoint that messages are POSTed to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri};
+use tokio::sync::watch;
+
+use super::body::{self, Events, within};
+use super::channel::{Channel, End};
+use super::client::Client;
+use super::http::ContentKind;
+use super::sessions::{Link, Patience, Sessions};
+use super::ticket::Ticket;
+use super::{Health, Pulse};
+use crate::config::{HttpTransport, Limits, UpstreamConfig};
+use crate::message::{Message, ReadLimits};
+use crate::protocol::{Call, CallError, Era, Reply, UpstreamName, header as mcp};
+
+/// A server reached by HTTP+SSE. Towards the agent each stream is a legacy session of streamable HTTP.
+pub struct Sse {
+    client: Arc<Client>,
+    name: UpstreamName,
+    limits: Limits,
+    patience: Patience,
+    sessions: Sessions<Stream>,
+    pulse: Pulse,
+    closing: watch::Sender<bool>,
+}
+
+impl Sse {
+    /// # Errors
+    /// What is wrong with the config, in words for its user.
+    pub(super) fn new(
+        name: UpstreamName,
+        transport: &HttpTransport,
+        config: &UpstreamConfig,
+        limits: &Limits,
+    ) -> Result<Self, String> {
+        let patience = Patience::new(config, limits);
+        Ok(Self {
+            client: Arc::new(Client::new(transport)?),
+            name,
+            limits: limits.clone(),
+            patience,
+            sessions: Sessions::new(limits.sessions, patience),
+            pulse: Pulse::default(),
+            closing: watch::Sender::new(false),
+        })
+    }
+
+    /// Carries one call. A modern one is not offered: the transport ended two revisions before, and an agent that
+    /// hears so goes back to `initialize`.
+    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
+        if call.context.era == Era::Modern {
+            return Err(CallError::NotOffered);
+        }
+        self.pulse.felt(self.sessions.carry(&call, self.connect(&call.headers)).await)
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.pulse.health()
+    }
+
+    /// Ends all streams.
+    pub(super) fn shutdown(&self) {
+        self.closing.send_replace(true);
+    }
+
+    async fn connect(&self, from_agent: &HeaderMap) -> Result<Arc<Stream>, CallError> {
+        if *self.closing.borrow() {
+            return Err(CallError::Draining);
+        }
+        let mut headers = from_agent.clone();
+        headers.remove(mcp::SESSION);
+        headers.remove(header::CONTENT_TYPE);
+        headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let (events, endpoint) = within(self.patience.initialize, self.begin(&headers)).await?;
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+        let channel = Channel::new(Era::Legacy, self.name.clone(), &self.limits);
+        let (stop, stopping) = watch::channel(false);
+        let reader = Reader {
+            events,
+            channel: channel.clone(),
+            idle: self.limits.session_idle,
+            message_bytes: self.limits.read.message_bytes,
+            stopping,
+            closing: self.closing.subscribe(),
+        };
+        tokio::spawn(reader.run());
+        let post = Post { client: self.client.clone(), endpoint, headers, limits: self.limits.read.clone() };
+        Ok(Arc::new(Stream { channel, post: Arc::new(post), stop }))
+    }
+
+    /// Opens the stream and waits for the event that names the endpoint.
+    async fn begin(&self, headers: &HeaderMap) -> Result<(Events, Uri), CallError> {
+        let response = self.client.send(Method::GET, &self.client.url, headers, Bytes::new()).await?;
+        if response.status() != StatusCode::OK || ContentKind::of(response.headers()) != ContentKind::Events {
+            return Err(CallError::BadReply("its URL gives no event stream"));
+        }
+        let mut events = Events::new(response.into_body(), self.limits.read.clone());
+        while let Some(event) = events.next().await? {
+            if let (Some(b"endpoint"), Some(data)) = (event.name.as_deref(), event.data) {
+                let reference = std::str::from_utf8(&data).unwrap_or_default();
+                let endpoint = resolve(&self.client.url, reference);
+                return Ok((events, endpoint.ok_or(CallError::BadReply("its endpoint is not at its own origin"))?));
+            }
+        }
+        Err(CallError::BadReply("its stream ended before it named an endpoint"))
+    }
+}
+
+/// One stream and where its messages go.
+struct Stream {
+    channel: Arc<Channel>,
+    post: Arc<Post>,
+    stop: watch::Sender<bool>,
+}
+
+struct Post {
+    client: Arc<Client>,
+    endpoint: Uri,
+    headers: HeaderMap,
+    limits: ReadLimits,
+}
+
+impl Link for Stream {
+    fn channel(&self) -> &Arc<Channel> {
+        &self.channel
+    }
+
+    /// Some servers hold the response back until they have answered on the stream, so the request goes on by itself
+    /// when nobody waits for it any more.
+    async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
+        let (post, bytes) = (self.post.clone(), message.bytes().clone());
+        let sent = tokio::spawn(async move { within(time, post.send(bytes, time)).await }).await;
+        let sent = sent.unwrap_or(Err(CallError::BadReply("sending broke off")));
+        if matches!(sent, Err(CallError::UnknownSession)) {
+            self.close();
+        }
+        sent
+    }
+
+    /// Only modern calls are cancelled, and this transport has none.
+    fn arm(&self, _: &mut Ticket) {}
+
+    fn close(&self) {
+        self.channel.end(End::Gone("the session was closed".into()));
+        self.stop.send_replace(true);
+    }
+}
+
+impl Post {
+    async fn send(&self, message: Bytes, time: Duration) -> Result<(), CallError> {
+        let response = self.client.send(Method::POST, &self.endpoint, &self.headers, message).await?;
+        let status = response.status();
+        // Reading what there is, which says nothing, lets the connection be used again.
+        let read = body::whole(response.into_body(), &self.limits, time).await;
+        tracing::trace!(%status, whole = read.is_ok(), "a message was posted");
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::GONE => Err(CallError::UnknownSession),
+            _ => Err(CallError::BadReply("its endpoint refused the message")),
+        }
+    }
+}
+
+/// Reads a stream until it ends, by itself or because nobody wants it any more.
+struct Reader {
+    events: Events,
+    channel: Arc<Channel>,
+    idle: Duration,
+    message_bytes: usize,
+    stopping: watch::Receiver<bool>,
+    closing: watch::Receiver<bool>,
+}
+
+impl Reader {
+    async fn run(self) {
+        let Self { mut events, channel, idle, message_bytes, mut stopping, mut closing } = self;
+        let end = tokio::select! {
+            end = read(&mut events, &channel, message_bytes) => end,
+            _ = stopping.wait_for(|stop| *stop) => End::Gone("the session was closed".into()),
+            _ = closing.wait_for(|closing| *closing) => End::Gone("the gateway is shutting down".into()),
+            () = channel.unused_for(idle) => End::Gone("the session was not used for long".into()),
+        };
+        channel.end(end);
+    }
+}
+
+async fn read(events: &mut Events, channel: &Channel, message_bytes: usize) -> End {
+    loop {
+        match events.next().await {
+            Ok(Some(event)) => {
+                let message = event.name.as_deref().is_none_or(|name| name == b"message" || name.is_empty());
+                if let (true, Some(data)) = (message, event.data.filter(|data| !data.is_empty())) {
+                    channel.receive(data).await;
+                }
+            }
+            Ok(None) => return End::Gone("the server's stream ended".into()),
+            Err(CallError::NotMcp(_)) => return End::TooLarge(message_bytes),
+            Err(error) => return End::Gone(format!("the server's stream broke off: {error}").into()),
+        }
+    }
+}
+
+/// Resolves the endpoint that a server names against the URL of its stream (RFC 3986, 5.2). `None` where it lies at
+/// another origin: the gateway's credentials go there.
+fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+    let reference = reference.split('#').next().unwrap_or_default();
+    let scheme = base.scheme_str()?;
+    let path = if reference.is_empty() {
+        return None;
+    } else if let Some(rest) = reference.strip_prefix("//") {
+        own_path(base, &format!("{scheme}://{rest}"))?
+    } else if reference.starts_with('/') {
+        reference.to_owned()
+    } else if reference.starts_with('?') {
+        format!("{}{reference}", base.path())
+    } else if reference.contains("://") {
+        own_path(base, reference)?
+    } else {
+        let folder = base.path().rfind('/').and_then(|end| base.path().get(..=end)).unwrap_or("/");
+        format!("{folder}{reference}")
+    };
+    let (path, query) = match path.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (path.as_str(), None),
+    };
+    let path = without_dots(path);
+    let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
+    uri::Builder::new().scheme(scheme).authority(base.authority()?.clone()).path_and_query(path).build().ok()
+}
+
+/// Path and query of an absolute URL at the origin of `base`.
+fn own_path(base: &Uri, url: &str) -> Option<String> {
+    let url: Uri = url.parse().ok()?;
+    let port = |uri: &Uri| uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+    let same = url.scheme() == base.scheme()
+        && url.host()?.eq_ignore_ascii_case(base.host()?)
+        && port(&url) == port(base)
+        && !url.authority()?.as_str().contains('@');
+    same.then(|| url.path_and_query().map_or("/".to_owned(), |path| path.as_str().to_owned()))
+}
+
+/// Takes `.` and `..` out of a path (RFC 3986, 5.2.4).
+fn without_dots(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let mut ends_in_folder = false;
+    for part in path.split('/').skip(1) {
+        ends_in_folder = matches!(part, "." | "..");
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let end = if ends_in_folder && !parts.is_empty() { "/" } else { "" };
+    format!("/{}{end}", parts.join("/"))
+}
+
+#[cfg(test)]
+#[path = "sse_tests.rs"]
+mod tests;
