@@ -8,8 +8,10 @@ use std::time::Duration;
 use crate::message::ReadLimits;
 
 mod load;
+mod secret;
 
 pub use load::load;
+pub use secret::{Secret, names_a_secret};
 
 /// Everything a config file says.
 #[derive(Clone, Debug, Default)]
@@ -202,16 +204,6 @@ pub struct StdioTransport {
     pub directory: Option<PathBuf>,
 }
 
-/// A string that is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub String);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
-
 /// The audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditConfig {
@@ -264,6 +256,26 @@ pub struct Limits {
     pub queued_messages: usize,
     /// Time that open calls get to end after SIGTERM: `drain_seconds`.
     pub drain: Duration,
+}
+
+impl Limits {
+    /// Every limit, by its name in the file.
+    pub const NAMES: [&'static str; 14] = [
+        "message_bytes",
+        "strings_per_message",
+        "depth",
+        "header_bytes",
+        "connections",
+        "calls_per_agent",
+        "calls_per_upstream",
+        "sessions",
+        "session_idle_seconds",
+        "stream_idle_seconds",
+        "request_read_seconds",
+        "children_per_upstream",
+        "queued_messages",
+        "drain_seconds",
+    ];
 }
 
 impl Default for Limits {

@@ -1,14 +1,29 @@
 //! Telling what happened: said once, heard by the audit log, the counters and the log.
 
-mod interim;
-pub use interim::*;
+mod audit;
+mod item;
+mod line;
+mod metrics;
+mod process;
+mod redact;
+mod sink;
+mod table;
 
 use std::io;
 use std::time::Duration;
 
+use crate::config::AuditConfig;
 use crate::inspect::{Coverage, Finding, Inspection, Mode};
 use crate::message::{Direction, Message};
-use crate::protocol::{AuditId, CallError, Context};
+use crate::protocol::{AuditId, CallError, Context, Side};
+
+use audit::{Audit, Body};
+use item::Item;
+use metrics::Metrics;
+use sink::Sink;
+
+pub use metrics::InForce;
+pub use table::{Kind, METRICS, Metric};
 
 /// Something worth telling.
 pub enum Event<'a> {
@@ -84,14 +99,164 @@ pub enum Event<'a> {
 }
 
 /// Hears events and tells them on. Shared by the whole process.
-pub struct Recorder {}
+pub struct Recorder {
+    metrics: Metrics,
+    audit: Audit,
+    sink: Sink,
+}
+
+/// An open event stream: counted from when it is made until it is dropped.
+pub struct OpenStream(prometheus::IntGauge);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
 
 impl Recorder {
+    /// Opens the audit log and sets all counters to zero.
+    ///
+    /// # Errors
+    /// The log cannot be opened.
+    pub fn new(config: &AuditConfig) -> io::Result<Self> {
+        let metrics = Metrics::new().map_err(io::Error::other)?;
+        let sink = Sink::new(config, metrics.audit_counts())?;
+        Ok(Self { metrics, audit: Audit::new().map_err(io::Error::other)?, sink })
+    }
+
+    /// Gives every rule in force its counters, at zero, so that the first hit shows as a rise. To be called
+    /// at the start and after each reload, with one entry for each upstream.
+    pub fn rules_in_force(&self, all: &[InForce<'_>]) {
+        self.metrics.rules_in_force(all);
+    }
+
+    /// Counts an event stream to an agent, for as long as what this gives is kept.
+    pub fn open_stream(&self) -> OpenStream {
+        self.metrics.streams().inc();
+        OpenStream(self.metrics.streams().clone())
+    }
+
+    /// Everything that was counted, in the text format of Prometheus (0.0.4).
+    pub fn metrics_text(&self) -> String {
+        self.metrics.text()
+    }
+
+    /// Opens the audit file anew, after it was moved away to be kept or packed.
+    ///
+    /// # Errors
+    /// It cannot be opened; lines go on into the old one.
+    pub fn reopen(&self) -> io::Result<()> {
+        self.sink.reopen()
+    }
+
+    /// Waits, for at most 5 s, until every audit line told so far is written. To be called before the process ends.
+    pub fn flush(&self) {
+        self.sink.flush();
+    }
+
     /// Tells of an event.
     ///
     /// # Errors
     /// Only where the audit log is required and cannot be written: then the call must not go on.
-    pub fn tell(&self, _event: Event<'_>) -> io::Result<()> {
-        Ok(())
+    pub fn tell(&self, event: Event<'_>) -> io::Result<()> {
+        match event {
+            Event::Judged { audit, direction, context, message, inspection, mode, rules, took, waited } => {
+                let body = Body {
+                    audit,
+                    direction,
+                    context,
+                    is_batch: message.is_batch(),
+                    coverage: &inspection.coverage,
+                    cut_bytes: inspection.cut_bytes,
+                    mode,
+                    rules,
+                    took: Some(took),
+                    waited,
+                };
+                self.judged(&body, &item::items(message, context, inspection))
+            }
+            Event::JudgedText { audit, context, bytes, verdict, findings, coverage, mode, rules } => {
+                let body = Body {
+                    audit,
+                    direction: Direction::Inbound,
+                    context,
+                    is_batch: false,
+                    coverage,
+                    cut_bytes: 0,
+                    mode,
+                    rules,
+                    took: None,
+                    waited: None,
+                };
+                let done = if mode == Mode::Observe { "pass" } else { verdict };
+                self.metrics.judged_text(&context.upstream, done, findings, mode);
+                self.log(&body, verdict, findings.first());
+                self.line(|| self.audit.judged_text(&body, bytes, verdict, done, findings))
+            }
+            Event::Failed { context, error } => {
+                let side = error.side();
+                self.metrics.failed(&context.upstream, side);
+                let (upstream, agent) = (&context.upstream, &context.agent);
+                let told = self.audit.chain(error);
+                match side {
+                    Side::Agent => tracing::debug!(%upstream, %agent, error = ?told, "a call failed by the agent's fault"),
+                    Side::Server => tracing::warn!(%upstream, %agent, error = ?told, "a call failed by the server's fault"),
+                    Side::Gateway => tracing::warn!(%upstream, %agent, error = ?told, "a call failed in the gateway"),
+                }
+                self.line(|| self.audit.failed(context, error))
+            }
+            Event::TurnedAway { reason } => {
+                self.metrics.turned_away(reason);
+                tracing::debug!(reason, "a request was turned away");
+                self.line(|| audit::turned_away(reason))
+            }
+            Event::Limit { name } => {
+                self.metrics.limit_hit(name);
+                tracing::debug!(limit = name, "a limit was hit");
+                Ok(())
+            }
+            Event::Reloaded { rules, weakened } => {
+                self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });
+                tracing::info!(rules, "new rules are in force");
+                weakened.iter().for_each(|what| tracing::warn!(?what, "the new rules protect less than before"));
+                self.line(|| audit::reloaded(rules, weakened))
+            }
+            Event::ReloadRefused { faults } => {
+                self.metrics.reloaded("refused");
+                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the reload was refused; the old rules stay");
+                self.line(|| audit::reload_refused(faults))
+            }
+        }
+    }
+
+    fn judged(&self, body: &Body<'_>, items: &[Item<'_>]) -> io::Result<()> {
+        self.metrics.inspected(body.direction, body.took.unwrap_or_default());
+        let mut lines = String::new();
+        for item in items {
+            self.metrics.judged(&body.context.upstream, body.direction, item, body.mode, body.waited);
+            self.log(body, item.wanted, item.findings.first().copied());
+            if self.sink.listens() {
+                lines.push_str(&self.audit.judged(body, item));
+            }
+        }
+        self.sink.write(lines, items.len() as u64)
+    }
+
+    /// Logs what did not simply pass. Nothing in it is an agent's or a server's own text.
+    fn log(&self, body: &Body<'_>, wanted: &str, first: Option<&Finding>) {
+        if wanted == "pass" {
+            return;
+        }
+        let (audit, context, direction, mode) = (body.audit, body.context, body.direction.name(), body.mode.name());
+        let (upstream, agent, rule) = (&context.upstream, &context.agent, first.map(|finding| finding.rule.as_str()));
+        tracing::info!(%audit, %upstream, %agent, direction, mode, verdict = wanted, rule, "a message was not harmless");
+    }
+
+    fn line(&self, line: impl FnOnce() -> String) -> io::Result<()> {
+        if self.sink.listens() { self.sink.write(line(), 1) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

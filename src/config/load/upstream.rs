@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 
-use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig};
+use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, names_a_secret};
 use crate::document::{Located, Table};
 
-use super::values::{Reader, names_a_secret};
+use super::values::Reader;
 
 /// Headers that belong to the transport or travel with each call: the config may not set them.
 const OWN_HEADERS: [&str; 17] = [

@@ -130,11 +130,3 @@ pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) 
         table.fault_at(&name.place, format!("bad {what} name `{}`", name.value.escape_debug()), Some(hint));
     }
 }
-
-/// Whether a name says that its value is a secret: such a value must not stand in the file.
-pub(super) fn names_a_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    let whole = |word: &str| name.split('_').any(|part| part == word);
-    ["token", "secret", "passw", "credential", "apikey", "cookie", "authorization"].iter().any(|word| name.contains(word))
-        || ["key", "auth", "pat", "pwd"].iter().any(|word| whole(word))
-}

@@ -1,0 +1,72 @@
+//! Secrets: strings that are never shown, and the names that tell of them.
+
+use std::fmt;
+
+/// A string that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Whether the name of a header, variable or argument says that its value is a secret: such a
+/// value must not stand in the config file, and is not shown in the audit log.
+pub fn names_a_secret(name: &str) -> bool {
+    let words = words(name);
+    let joined = words.concat();
+    let holds = ["token", "secret", "passw", "passphrase", "credential", "apikey", "cookie", "authorization"];
+    holds.iter().any(|part| joined.contains(part))
+        || words.iter().any(|word| matches!(word.as_str(), "auth" | "pat" | "pwd" | "otp"))
+        // A `key` by itself is more often that of a table than that of a door.
+        || (words.len() > 1 && words.iter().any(|word| word == "key"))
+}
+
+/// The words of a name, in lower case, whichever way they are joined (`API_KEY`, `x-api-key`, `apiKey`).
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_lower = false;
+    for c in name.chars().take(256) {
+        if !c.is_alphanumeric() || (after_lower && c.is_uppercase()) {
+            words.push(String::new());
+        }
+        after_lower = c.is_lowercase();
+        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_tell_of_secrets() {
+        for name in [
+            "Authorization",
+            "X-Api-Key",
+            "apiKey",
+            "privateKey",
+            "GITHUB_TOKEN",
+            "DB_PASSWORD",
+            "Cookie",
+            "AWS_SECRET_ACCESS_KEY",
+            "GH_PAT",
+        ] {
+            assert!(names_a_secret(name), "{name}");
+        }
+        for name in ["X-Region", "PATH", "NODE_ENV", "KEYBOARD", "AUTHOR", "PATIENCE", "key", "path", ""] {
+            assert!(!names_a_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        assert_eq!(format!("{:?}", Secret("hunter2".into())), "Secret(…)");
+    }
+}

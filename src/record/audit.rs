@@ -1,0 +1,238 @@
+//! Audit lines: one JSON object for each event, on a line of its own.
+
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+
+use crate::inspect::{Coverage, Finding, Mode, Uninspected};
+use crate::message::Direction;
+use crate::protocol::{AuditId, CallError, Context};
+
+use super::item::Item;
+use super::line::Line;
+use super::redact::Redactor;
+
+/// Most findings of a line.
+const FINDINGS: usize = 50;
+/// Most uninspected parts of a line.
+const UNINSPECTED: usize = 20;
+/// Most faults or sentences of a line.
+const SENTENCES: usize = 50;
+/// Longest of the shorter texts (names, methods, places), in bytes.
+const NAME_BYTES: usize = 256;
+
+/// Writes audit lines.
+pub(super) struct Audit {
+    redactor: Redactor,
+}
+
+/// What is the same for all messages of a judged body.
+pub(super) struct Body<'a> {
+    pub(super) audit: AuditId,
+    pub(super) direction: Direction,
+    pub(super) context: &'a Context,
+    pub(super) is_batch: bool,
+    pub(super) coverage: &'a Coverage,
+    pub(super) cut_bytes: usize,
+    pub(super) mode: Mode,
+    pub(super) rules: &'a str,
+    pub(super) took: Option<Duration>,
+    pub(super) waited: Option<Duration>,
+}
+
+impl Audit {
+    /// A writer.
+    ///
+    /// # Errors
+    /// Never, unless the patterns that find secrets are wrong.
+    pub(super) fn new() -> Result<Self, regex::Error> {
+        Ok(Self { redactor: Redactor::new()? })
+    }
+
+    /// The line of one judged message.
+    pub(super) fn judged(&self, body: &Body<'_>, item: &Item<'_>) -> String {
+        let mut line = start("judged");
+        line.text("audit", &body.audit.to_string());
+        if body.is_batch {
+            line.json("item", item.index);
+        }
+        context(&mut line, body.context);
+        line.text("direction", body.direction.name());
+        line.text("kind", item.kind);
+        line.maybe("method", item.method.map(|method| self.name(method)).as_deref());
+        line.maybe("tool", item.tool.as_deref().map(|tool| self.name(tool)).as_deref());
+        line.maybe("id", item.id.map(|id| self.name(id.trim_matches('"'))).as_deref());
+        verdict(&mut line, item.done(body.mode), item.wanted, body.mode);
+        line.maybe("refused_by", item.refused_by.map(|rule| rule.as_str()));
+        line.json("bytes", item.value.raw().len());
+        if let Some((arguments, at)) = item.arguments(body.direction) {
+            let at = if body.is_batch { format!("/{}{at}", item.index) } else { at.to_owned() };
+            let found: Vec<&str> = item.findings.iter().map(|finding| finding.at.as_str()).collect();
+            let shown = self.redactor.value(arguments, &at, &found);
+            line.text("arguments_sha256", &hex(arguments.raw()));
+            line.json("arguments", shown.json);
+            if shown.left_out > 0 {
+                line.json("arguments_left_out", shown.left_out);
+            }
+        }
+        if let (true, Some(result)) = (item.is_answer && body.direction == Direction::Inbound, item.body) {
+            line.json("result_bytes", result.raw().len());
+        }
+        if body.cut_bytes > 0 {
+            line.json("cut_bytes", body.cut_bytes);
+        }
+        let within = if body.is_batch { format!("/{}/", item.index) } else { String::new() };
+        self.end(&mut line, body, &item.findings, &within);
+        finish(line)
+    }
+
+    /// The line of a judged text that is no message.
+    pub(super) fn judged_text(&self, body: &Body<'_>, bytes: usize, wanted: &str, done: &str, findings: &[Finding]) -> String {
+        let mut line = start("judged");
+        line.text("audit", &body.audit.to_string());
+        context(&mut line, body.context);
+        line.text("direction", body.direction.name());
+        line.text("kind", "text");
+        verdict(&mut line, done, wanted, body.mode);
+        line.json("bytes", bytes);
+        self.end(&mut line, body, &findings.iter().collect::<Vec<_>>(), "");
+        finish(line)
+    }
+
+    /// What every judged line ends with: times, findings, and how much was looked at.
+    fn end(&self, line: &mut Line, body: &Body<'_>, findings: &[&Finding], within: &str) {
+        if let Some(took) = body.took {
+            line.json("inspect_us", took.as_micros());
+        }
+        if let Some(waited) = body.waited {
+            line.json("upstream_ms", format_args!("{:.3}", waited.as_secs_f64() * 1000.0));
+        }
+        line.text("rules", body.rules);
+        line.list("findings", findings.iter().take(FINDINGS).map(|finding| self.finding(finding)));
+        if findings.len() > FINDINGS {
+            line.json("findings_left_out", findings.len() - FINDINGS);
+        }
+        let Coverage { strings, bytes, uninspected } = body.coverage;
+        line.json("inspected_strings", strings);
+        line.json("inspected_bytes", bytes);
+        let parts: Vec<&Uninspected> = uninspected.iter().filter(|part| part.at.starts_with(within)).collect();
+        line.list("uninspected", parts.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
+        if parts.len() > UNINSPECTED {
+            line.json("uninspected_left_out", parts.len() - UNINSPECTED);
+        }
+    }
+
+    fn finding(&self, finding: &Finding) -> Line {
+        let mut evidence = Line::open();
+        evidence.text("sha256", &finding.evidence.sha256);
+        evidence.json("length", finding.evidence.length);
+        let mut line = Line::open();
+        line.text("rule", finding.rule.as_str());
+        line.text("severity", finding.severity.name());
+        line.text("action", finding.action.name());
+        line.text("surface", finding.surface.name());
+        line.text("at", &self.name(&finding.at));
+        line.text("reading", finding.reading);
+        line.json("evidence", evidence.close());
+        line
+    }
+
+    fn uninspected(&self, part: &Uninspected) -> Line {
+        let mut line = Line::open();
+        line.text("at", &self.name(&part.at));
+        line.text("reason", part.reason);
+        line.json("bytes", part.bytes);
+        line
+    }
+
+    /// The line of a call that failed.
+    pub(super) fn failed(&self, of: &Context, error: &CallError) -> String {
+        let mut line = start("failed");
+        context(&mut line, of);
+        if let [asked] = &*of.asked {
+            line.text("method", &self.name(&asked.method));
+            if &*asked.method == "tools/call" {
+                line.maybe("tool", asked.tool.as_deref().map(|tool| self.name(tool)).as_deref());
+            }
+        }
+        line.text("side", error.side().name());
+        line.text("error", &self.chain(error));
+        finish(line)
+    }
+
+    /// An error with all its causes. Parts of it may be a peer's words.
+    pub(super) fn chain(&self, error: &dyn std::error::Error) -> String {
+        let mut told = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause.filter(|_| told.len() < super::redact::TEXT_BYTES) {
+            let text = error.to_string();
+            if !told.ends_with(&text) {
+                told = format!("{told}: {text}");
+            }
+            cause = error.source();
+        }
+        self.redactor.text(&told, super::redact::TEXT_BYTES)
+    }
+
+    fn name(&self, text: &str) -> String {
+        self.redactor.text(text, NAME_BYTES)
+    }
+}
+
+/// The line of a request that was turned away.
+pub(super) fn turned_away(reason: &str) -> String {
+    let mut line = start("turned_away");
+    line.text("reason", reason);
+    finish(line)
+}
+
+/// The line of a reload.
+pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
+    let mut line = start("reloaded");
+    line.json("rules", rules);
+    line.texts("weakened", weakened.iter().take(SENTENCES).cloned());
+    finish(line)
+}
+
+/// The line of a reload that was refused.
+pub(super) fn reload_refused(faults: &[crate::document::Fault]) -> String {
+    let mut line = start("reload_refused");
+    line.json("count", faults.len());
+    line.texts("faults", faults.iter().take(SENTENCES).map(ToString::to_string));
+    finish(line)
+}
+
+fn start(event: &str) -> Line {
+    let mut line = Line::open();
+    line.text("at", &humantime::format_rfc3339_millis(SystemTime::now()).to_string());
+    line.text("event", event);
+    line
+}
+
+fn finish(line: Line) -> String {
+    line.close() + "\n"
+}
+
+fn context(line: &mut Line, context: &Context) {
+    line.text("agent", &context.agent.0);
+    line.maybe("session", context.session.as_ref().map(|session| session.digest()).as_deref());
+    line.text("upstream", &context.upstream.0);
+    line.text("era", context.era.name());
+}
+
+fn verdict(line: &mut Line, done: &str, wanted: &str, mode: Mode) {
+    line.text("mode", mode.name());
+    line.text("verdict", done);
+    if mode == Mode::Observe {
+        line.text("would", wanted);
+    }
+}
+
+fn hex(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a `String` cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,139 @@
+//! One line of JSON, safe to show: no character in it ends a line, moves a cursor or turns text around.
+
+use std::fmt::{Display, Write as _};
+
+/// A JSON object on one line, written member by member.
+pub(super) struct Line(String);
+
+impl Line {
+    /// An object without members.
+    pub(super) fn open() -> Self {
+        Self("{".to_owned())
+    }
+
+    fn key(&mut self, key: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        quote_into(key, &mut self.0);
+        self.0.push(':');
+    }
+
+    /// Adds a string.
+    pub(super) fn text(&mut self, key: &str, value: &str) {
+        self.key(key);
+        quote_into(value, &mut self.0);
+    }
+
+    /// Adds a string, if there is one.
+    pub(super) fn maybe(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    /// Adds what is JSON by itself: a number, or a text that this module wrote.
+    pub(super) fn json(&mut self, key: &str, value: impl Display) {
+        self.key(key);
+        // Writing to a `String` cannot fail.
+        let _infallible = write!(self.0, "{value}");
+    }
+
+    /// Adds a list of objects.
+    pub(super) fn list(&mut self, key: &str, items: impl IntoIterator<Item = Self>) {
+        self.key(key);
+        self.0.push('[');
+        for (index, item) in items.into_iter().enumerate() {
+            if index > 0 {
+                self.0.push(',');
+            }
+            self.0.push_str(&item.close());
+        }
+        self.0.push(']');
+    }
+
+    /// Adds a list of strings.
+    pub(super) fn texts(&mut self, key: &str, items: impl IntoIterator<Item = String>) {
+        self.key(key);
+        self.0.push('[');
+        for (index, item) in items.into_iter().enumerate() {
+            if index > 0 {
+                self.0.push(',');
+            }
+            quote_into(&item, &mut self.0);
+        }
+        self.0.push(']');
+    }
+
+    /// The finished object.
+    pub(super) fn close(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// Writes a text as a JSON string. Beyond what JSON asks for (RFC 8259, section 7) it escapes every
+/// character that a terminal or an editor may obey instead of showing.
+pub(super) fn quote_into(text: &str, out: &mut String) {
+    out.push('"');
+    let mut plain_from = 0;
+    for (at, c) in text.char_indices() {
+        if !needs_escape(c) {
+            continue;
+        }
+        out.push_str(text.get(plain_from..at).unwrap_or_default());
+        plain_from = at + c.len_utf8();
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _infallible = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out.push_str(text.get(plain_from..).unwrap_or_default());
+    out.push('"');
+}
+
+fn needs_escape(c: char) -> bool {
+    match c {
+        '"' | '\\' => true,
+        ' '..='~' => false,
+        c => {
+            c.is_control()
+                || matches!(c,
+                    // Marks and controls of direction, separators of lines, invisible joiners and fillers, tags.
+                    '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back_and_stays_on_its_line() {
+        let hostile = "a\"\\\n\r\t\u{0}\u{1b}[2J\u{7f}\u{9b}\u{2028}\u{2029}\u{202e}\u{200b}\u{e0041}\u{feff} ä 漢 🦀";
+        let mut line = Line::open();
+        line.text(hostile, hostile);
+        line.maybe("none", None);
+        line.json("n", 12);
+        line.list("l", [Line::open(), Line::open()]);
+        line.texts("t", ["x\n".to_owned()]);
+        let line = line.close();
+        assert!(line.chars().all(|c| !c.is_control() && !needs_escape(c) || matches!(c, '"' | '\\')), "{line}");
+        #[allow(clippy::disallowed_types, reason = "a second opinion")]
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read[hostile], hostile);
+        assert_eq!((read["n"].as_u64(), read["t"][0].as_str(), read.get("none")), (Some(12), Some("x\n"), None));
+        assert_eq!(read["l"].as_array().map(Vec::len), Some(2));
+        assert!(line.ends_with(" ä 漢 🦀\",\"n\":12,\"l\":[{},{}],\"t\":[\"x\\n\"]}"), "{line}");
+    }
+}

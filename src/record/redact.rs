@@ -1,0 +1,218 @@
+//! What of a message may be shown: the shape of its arguments, short texts, nothing that is or may be a secret.
+
+use regex::{Captures, Regex};
+use sha2::{Digest, Sha256};
+
+use crate::config::names_a_secret;
+use crate::message::{Role, Step, Value, ValueKind, pointer};
+
+use super::line::quote_into;
+
+/// Longest string shown, in bytes.
+pub(super) const TEXT_BYTES: usize = 512;
+/// Most that is shown of one message's arguments, in bytes of JSON.
+const ARGUMENTS_BYTES: usize = 8 << 10;
+/// A matched text shorter than this could be guessed from its digest, so none is shown.
+const DIGEST_FROM_BYTES: usize = 16;
+/// Cut off at the end of a text that is not seen whole, so that no part of a secret is left there.
+const TAIL_BYTES: usize = 64;
+
+/// Secrets by the company they keep. Each alternative is linear: the engine knows no backtracking.
+const SECRETS: &str = r#"(?x)
+    (?s:-----BEGIN\ [A-Z0-9\ ]{1,40}-----.*?(?:-----END\ [A-Z0-9\ ]{1,40}-----|\z))
+  | (?i:\b(?:bearer|basic|digest|negotiate)\s+[A-Za-z0-9+/=._~-]{8,})
+  | (?i:://[^\s/:@]{0,256}:[^\s/@]{1,256}@)
+  | (?i:[a-z0-9_-]{0,40}(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key)
+        [a-z0-9_-]{0,40}["']?\s*[:=]\s*["']?[^\s"'&;,]+)
+  | (?i:--?(?:pass(?:word)?|token|secret|api-?key|auth)[\ =]+["']?[^\s"']+)
+  | (?i:\bcookie["']?\s*[:=]\s*["']?[^\r\n"']+)
+  | \b(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|sk-|pk_live_|sk_live_|rk_live_|npm_|hf_|pypi-|dop_v1_|SG\.|AIza|ya29\.|AKIA|ASIA)
+    [A-Za-z0-9_.\-]{8,}
+  | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?
+"#;
+
+/// Runs of characters that may be a key or a digest: judged one by one by [`is_random`].
+const RUNS: &str = r"[A-Za-z0-9_+=-]{20,}";
+
+/// Knows secrets when it sees them.
+pub(super) struct Redactor {
+    secrets: Regex,
+    runs: Regex,
+}
+
+/// What may be shown of a value.
+pub(super) struct Shown {
+    /// JSON on one line.
+    pub(super) json: String,
+    /// How many values were left out for length.
+    pub(super) left_out: usize,
+}
+
+impl Redactor {
+    /// Compiles the patterns.
+    ///
+    /// # Errors
+    /// Never, unless the patterns above are wrong.
+    pub(super) fn new() -> Result<Self, regex::Error> {
+        Ok(Self { secrets: Regex::new(SECRETS)?, runs: Regex::new(RUNS)? })
+    }
+
+    /// A text without its secrets, cut to so many bytes.
+    pub(super) fn text(&self, text: &str, most: usize) -> String {
+        let window = head(text, most.saturating_mul(2) + TAIL_BYTES);
+        let whole = window.len() == text.len();
+        let clean = self.secrets.replace_all(window, |found: &Captures<'_>| mark(whole_match(found)));
+        let clean = self.runs.replace_all(&clean, |found: &Captures<'_>| {
+            let run = whole_match(found);
+            if is_random(run) { mark(run) } else { run.to_owned() }
+        });
+        if whole && clean.len() <= most {
+            return clean.into_owned();
+        }
+        let safe = if whole { clean.len() } else { clean.len().saturating_sub(TAIL_BYTES) };
+        format!("{}… ({} bytes)", head(&clean, most.min(safe)), text.len())
+    }
+
+    /// A value with its shape kept, its strings shortened, and no string in it that is, may be or
+    /// holds a secret, or that something was found in. `at` is the value's pointer from the
+    /// message's root, `found` the pointers of findings.
+    pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> Shown {
+        let mut writer = Writer { out: String::new(), open: Vec::new(), left_out: 0 };
+        let mut hidden_below: Option<usize> = None;
+        value.walk(|path, value, role| {
+            if role == Role::Key {
+                return;
+            }
+            if writer.out.len() > ARGUMENTS_BYTES {
+                writer.left_out += 1;
+                return;
+            }
+            if hidden_below.is_some_and(|depth| path.len() <= depth) {
+                hidden_below = None;
+            }
+            let key = match path.last() {
+                Some(Step::Key(key)) => Some(key.as_ref()),
+                _ => None,
+            };
+            let is_found = !found.is_empty() && covers(found, &format!("{at}{}", pointer(path)));
+            let hide = hidden_below.is_some() || is_found || key.is_some_and(names_a_secret);
+            writer.place(path.len(), key.map(|key| self.key(key, is_found)).as_deref());
+            match value.kind() {
+                ValueKind::Object => writer.open('{', '}'),
+                ValueKind::Array => writer.open('[', ']'),
+                ValueKind::String => writer.string(&self.string(&value.str().unwrap_or_default(), hide)),
+                ValueKind::Number if hide => writer.string(&mark(value.raw())),
+                ValueKind::Number if value.raw().len() > 40 => writer.string(&format!("… ({} digits)", value.raw().len())),
+                _ => writer.out.push_str(value.raw()),
+            }
+            if hide && hidden_below.is_none() && matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
+                hidden_below = Some(path.len());
+            }
+        });
+        writer.close()
+    }
+
+    fn string(&self, text: &str, hide: bool) -> String {
+        if hide && !text.is_empty() { mark(text) } else { self.text(text, TEXT_BYTES) }
+    }
+
+    /// A key is shown if it is an ordinary name, whatever was found at its place.
+    fn key(&self, key: &str, is_found: bool) -> String {
+        let ordinary = key.len() <= 64 && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$'));
+        if is_found && !ordinary { mark(key) } else { self.text(key, 128) }
+    }
+}
+
+/// What stands where something was taken out: enough to see that two are the same.
+pub(super) fn mark(text: &str) -> String {
+    if text.len() < DIGEST_FROM_BYTES {
+        return "[redacted]".to_owned();
+    }
+    let digest = Sha256::digest(text.as_bytes());
+    format!("[redacted sha256:{}]", digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// The longest start of a text that fits into so many bytes.
+pub(super) fn head(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
+    found.get(0).map_or("", |found| found.as_str())
+}
+
+/// Whether one of the places found is this place, or holds it.
+fn covers(found: &[&str], at: &str) -> bool {
+    found.iter().any(|found| at.strip_prefix(found).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+/// Whether a run of letters and digits looks drawn at random: long hexadecimal, or mixed as words are not.
+fn is_random(run: &str) -> bool {
+    let count = |wanted: fn(&u8) -> bool| run.bytes().filter(wanted).count();
+    let (lower, upper, digits) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase), count(u8::is_ascii_digit));
+    if run.len() >= 32 && run.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return digits > 0 && digits < run.len();
+    }
+    lower > 0 && upper > 0 && digits > 0 && entropy(run) > 3.5
+}
+
+/// Bits for each character (Shannon).
+fn entropy(run: &str) -> f64 {
+    let mut counts = [0u32; 256];
+    for byte in run.bytes() {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count += 1;
+        }
+    }
+    let all = run.len() as f64;
+    counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / all).map(|share| -share * share.log2()).sum()
+}
+
+/// Writes JSON from the places of its values.
+struct Writer {
+    out: String,
+    /// For each open object or array: what closes it, and whether it is still empty.
+    open: Vec<(char, bool)>,
+    left_out: usize,
+}
+
+impl Writer {
+    /// Goes to the next place, so deep, and names it if it has a name.
+    fn place(&mut self, depth: usize, key: Option<&str>) {
+        while self.open.len() > depth {
+            self.out.extend(self.open.pop().map(|(close, _)| close));
+        }
+        if let Some((_, empty)) = self.open.last_mut() {
+            if !std::mem::replace(empty, false) {
+                self.out.push(',');
+            }
+        }
+        if let Some(key) = key {
+            quote_into(key, &mut self.out);
+            self.out.push(':');
+        }
+    }
+
+    fn open(&mut self, open: char, close: char) {
+        self.out.push(open);
+        self.open.push((close, true));
+    }
+
+    fn string(&mut self, text: &str) {
+        quote_into(text, &mut self.out);
+    }
+
+    fn close(mut self) -> Shown {
+        while let Some((close, _)) = self.open.pop() {
+            self.out.push(close);
+        }
+        Shown { json: self.out, left_out: self.left_out }
+    }
+}
+
+#[cfg(test)]
+mod tests;
