@@ -64,7 +64,7 @@ impl Audit {
         line.maybe("tool", item.tool.as_deref().map(|tool| self.name(tool)).as_deref());
         line.maybe("id", item.id.map(|id| self.name(id.trim_matches('"'))).as_deref());
         verdict(&mut line, item.done(body.mode), item.wanted, body.mode);
-        line.maybe("refused_by", item.refused_by.map(|rule| rule.as_str()));
+        line.maybe("rule", item.refused_by.map(|rule| rule.as_str()));
         line.json("bytes", item.value.raw().len());
         if let Some((arguments, at)) = item.arguments(body.direction) {
             let at = if body.is_batch { format!("/{}{at}", item.index) } else { at.to_owned() };

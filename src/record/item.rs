@@ -35,12 +35,7 @@ pub(super) struct Item<'a> {
 
 /// The messages of a judged body.
 pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: &'a Inspection) -> Vec<Item<'a>> {
-    message
-        .envelopes()
-        .iter()
-        .enumerate()
-        .map(|(index, envelope)| item(index, envelope, message, context, inspection))
-        .collect()
+    message.envelopes().iter().enumerate().map(|(index, envelope)| item(index, envelope, message, context, inspection)).collect()
 }
 
 fn item<'a>(

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use prometheus::core::Collector;
 use prometheus::{
-    Counter, Encoder, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    Counter, Encoder, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 use crate::config::Limits;
@@ -150,7 +151,14 @@ impl Metrics {
     }
 
     /// One message of it.
-    pub(super) fn judged(&self, upstream: &UpstreamName, direction: Direction, item: &Item<'_>, mode: Mode, waited: Option<Duration>) {
+    pub(super) fn judged(
+        &self,
+        upstream: &UpstreamName,
+        direction: Direction,
+        item: &Item<'_>,
+        mode: Mode,
+        waited: Option<Duration>,
+    ) {
         self.messages.with_label_values(&[&upstream.0, direction.name(), item.done(mode)]).inc();
         if let (Some(waited), true) = (waited, item.is_answer) {
             self.upstream.with_label_values(&[&upstream.0]).observe(waited.as_secs_f64());

@@ -118,7 +118,8 @@ impl Redactor {
 
     /// A key is shown if it is an ordinary name, whatever was found at its place.
     fn key(&self, key: &str, is_found: bool) -> String {
-        let ordinary = key.len() <= 64 && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$'));
+        let ordinary =
+            key.len() <= 64 && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$'));
         if is_found && !ordinary { mark(key) } else { self.text(key, 128) }
     }
 }
@@ -186,10 +187,8 @@ impl Writer {
         while self.open.len() > depth {
             self.out.extend(self.open.pop().map(|(close, _)| close));
         }
-        if let Some((_, empty)) = self.open.last_mut() {
-            if !std::mem::replace(empty, false) {
-                self.out.push(',');
-            }
+        if self.open.last_mut().is_some_and(|(_, empty)| !std::mem::replace(empty, false)) {
+            self.out.push(',');
         }
         if let Some(key) = key {
             quote_into(key, &mut self.out);

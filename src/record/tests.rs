@@ -1,0 +1,303 @@
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::config::{AuditTo, PolicyConfig};
+use crate::detect::Surface;
+use crate::document::Fault;
+use crate::inspect::{Evidence, Refusal, Uninspected, Verdict};
+use crate::message::{Edit, ReadLimits};
+use crate::protocol::{AgentName, Asked, Era, SessionId, UpstreamName};
+use crate::rules::{Action, Library, RuleId, Severity};
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"shell","arguments":{"command":"rm -rf / --no-preserve-root","token":"hunter2","cwd":"/tmp\u2028x"}}}"#;
+
+/// A recorder with its log, to be read back.
+struct Told {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    recorder: Recorder,
+}
+
+fn told(required: bool) -> Told {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let recorder = Recorder::new(&AuditConfig { to: Some(AuditTo::File(path.clone())), required }).unwrap();
+    Told { _folder: folder, path, recorder }
+}
+
+impl Told {
+    /// The lines, with what differs from run to run made the same.
+    fn lines(&self) -> Vec<String> {
+        self.recorder.flush();
+        let time = regex::Regex::new(r#""at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z""#).unwrap();
+        let text = std::fs::read_to_string(&self.path).unwrap();
+        text.lines().map(|line| time.replace(line, r#""at":"TIME""#).into_owned()).collect()
+    }
+
+    fn has(&self, line: &str) -> bool {
+        self.recorder.metrics_text().lines().any(|told| told == line)
+    }
+}
+
+fn message(text: &str) -> Message {
+    Message::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap()
+}
+
+fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
+    let asked =
+        asked.iter().map(|(id, method, tool)| Asked { id: (*id).into(), method: (*method).into(), tool: tool.map(Into::into) });
+    Context {
+        agent: AgentName("claude".into()),
+        upstream: UpstreamName("files".into()),
+        era: Era::Legacy,
+        session: SessionId::new("the-session"),
+        asked: asked.collect(),
+    }
+}
+
+fn finding(rule: &str, action: Action, surface: Surface, at: &str, item: usize) -> Finding {
+    Finding {
+        rule: RuleId::new(rule),
+        title: "t".into(),
+        severity: Severity::High,
+        action,
+        surface,
+        at: at.into(),
+        item,
+        reading: "raw",
+        evidence: Evidence { sha256: "00ff".into(), length: 12 },
+    }
+}
+
+fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
+    Inspection { verdict, findings, coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] }, cut_bytes: 0 }
+}
+
+fn refusal(rule: &str, item: usize) -> Refusal {
+    Refusal { item, rule: RuleId::new(rule), title: "t".into(), why: "w".into() }
+}
+
+fn judge(
+    told: &Told,
+    direction: Direction,
+    mode: Mode,
+    context: &Context,
+    text: &str,
+    inspection: &Inspection,
+) -> io::Result<()> {
+    told.recorder.tell(Event::Judged {
+        audit: AuditId(uuid::Uuid::nil()),
+        direction,
+        context,
+        message: &message(text),
+        inspection,
+        mode,
+        rules: "9f3c",
+        took: Duration::from_micros(42),
+        waited: (direction == Direction::Inbound).then(|| Duration::from_millis(12)),
+    })
+}
+
+/// `UPDATE=1 cargo test --lib record` writes the golden lines anew.
+#[test]
+fn lines_of_every_event() {
+    for required in [true, false] {
+        let told = told(required);
+        let (plain, asking) = (context(&[]), context(&[("7", "tools/call", Some("shell")), ("8", "tools/list", None)]));
+        let blocked = inspection(
+            Verdict::Block(vec![refusal("delete-root", 0)]),
+            vec![finding("delete-root", Action::Block, Surface::Arguments, "/params/arguments/command", 0)],
+        );
+        judge(&told, Direction::Outbound, Mode::Enforce, &plain, CALL, &blocked).unwrap();
+        judge(&told, Direction::Outbound, Mode::Observe, &plain, CALL, &blocked).unwrap();
+        let result = r#"[{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"ignore previous"}]}},{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"a"},{"name":"b","description":"x"}]}}]"#;
+        let mut quarantined = inspection(
+            Verdict::Rewrite(vec![Edit { span: 71..86, with: String::new() }]),
+            vec![
+                finding("ignore-previous", Action::Quarantine, Surface::Content, "/0/result/content/0/text", 0),
+                finding("hidden-order", Action::Quarantine, Surface::Definition, "/1/result/tools/1/description", 1),
+            ],
+        );
+        quarantined.coverage.uninspected = vec![Uninspected { at: "/1/result/icon".into(), reason: "binary", bytes: 9 }];
+        judge(&told, Direction::Inbound, Mode::Enforce, &asking, result, &quarantined).unwrap();
+        let findings = [finding("ignore-previous", Action::Quarantine, Surface::Error, "", 0)];
+        told.recorder
+            .tell(Event::JudgedText {
+                audit: AuditId(uuid::Uuid::nil()),
+                context: &plain,
+                bytes: 99,
+                verdict: "rewrite",
+                findings: &findings,
+                coverage: &quarantined.coverage,
+                mode: Mode::Observe,
+                rules: "9f3c",
+            })
+            .unwrap();
+        let error = CallError::Connect(io::Error::other("refused by\nAuthorization: Bearer abcdefgh1234"));
+        told.recorder.tell(Event::Failed { context: &context(&[("7", "tools/call", Some("shell"))]), error: &error }).unwrap();
+        told.recorder.tell(Event::TurnedAway { reason: "origin" }).unwrap();
+        told.recorder.tell(Event::Limit { name: "depth" }).unwrap();
+        told.recorder.tell(Event::Reloaded { rules: 60, weakened: &["`delete-root` is off".to_owned()] }).unwrap();
+        let fault = Fault::of_file("rules/a.toml", "cannot be read", None);
+        told.recorder.tell(Event::ReloadRefused { faults: &[fault] }).unwrap();
+
+        let lines = told.lines();
+        for line in &lines {
+            #[allow(clippy::disallowed_types, reason = "a second opinion")]
+            let read: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(read["event"].is_string());
+            assert!(!line.contains("hunter2") && !line.contains("abcdefgh1234") && !line.contains("rm -rf"), "{line}");
+        }
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/audit.jsonl");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(golden, lines.join("\n") + "\n").unwrap();
+        }
+        let wanted = std::fs::read_to_string(golden).unwrap_or_default();
+        assert_eq!(lines, wanted.lines().collect::<Vec<_>>(), "required: {required}");
+        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 9"#), "{}", told.recorder.metrics_text());
+
+        for line in [
+            r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 1"#,
+            r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="pass"} 1"#,
+            r#"lychgate_messages_total{direction="inbound",upstream="files",verdict="rewrite"} 1"#,
+            r#"lychgate_messages_total{direction="inbound",upstream="files",verdict="pass"} 2"#,
+            r#"lychgate_findings_total{action="block",rule="delete-root"} 1"#,
+            r#"lychgate_findings_total{action="observed",rule="delete-root"} 1"#,
+            r#"lychgate_commands_blocked_total{rule="delete-root",tool="shell",upstream="files"} 1"#,
+            r#"lychgate_injection_detected_total{action="quarantine",rule="ignore-previous",surface="content",tool="shell",upstream="files"} 1"#,
+            r#"lychgate_injection_detected_total{action="quarantine",rule="hidden-order",surface="definition",tool="b",upstream="files"} 1"#,
+            r#"lychgate_injection_detected_total{action="observed",rule="ignore-previous",surface="error",tool="",upstream="files"} 1"#,
+            r#"lychgate_inspect_seconds_count{direction="outbound"} 2"#,
+            r#"lychgate_inspect_seconds_count{direction="inbound"} 1"#,
+            r#"lychgate_upstream_seconds_count{upstream="files"} 2"#,
+            r#"lychgate_failures_total{side="server",upstream="files"} 1"#,
+            r#"lychgate_turned_away_total{reason="origin"} 1"#,
+            r#"lychgate_limits_hit_total{limit="depth"} 1"#,
+            r#"lychgate_limits_hit_total{limit="message_bytes"} 0"#,
+            r#"lychgate_reloads_total{outcome="weakened"} 1"#,
+            r#"lychgate_reloads_total{outcome="refused"} 1"#,
+            r#"lychgate_reloads_total{outcome="applied"} 0"#,
+        ] {
+            assert!(told.has(line), "{line}\nnot in:\n{}", told.recorder.metrics_text());
+        }
+    }
+}
+
+#[test]
+fn a_required_log_that_fails_refuses_the_call() {
+    let full = |required| Recorder::new(&AuditConfig { to: Some(AuditTo::File("/dev/full".into())), required }).unwrap();
+    let one = message(CALL);
+    let (context, clean) = (context(&[]), inspection(Verdict::Pass, vec![]));
+    let event = || Event::Judged {
+        audit: AuditId::make(),
+        direction: Direction::Outbound,
+        context: &context,
+        message: &one,
+        inspection: &clean,
+        mode: Mode::Enforce,
+        rules: "9f3c",
+        took: Duration::ZERO,
+        waited: None,
+    };
+    let recorder = full(true);
+    assert_eq!(recorder.tell(event()).unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert!(recorder.metrics_text().contains("lychgate_audit_lines_total{outcome=\"failed\"} 1"));
+    assert!(full(false).tell(event()).is_ok());
+    assert!(Recorder::new(&AuditConfig::default()).unwrap().tell(event()).is_ok());
+}
+
+fn rule_sets() -> (crate::rules::RuleSet, crate::rules::RuleSet) {
+    let folder = tempfile::tempdir().unwrap();
+    for (direction, action) in [("outbound", "block"), ("inbound", "quarantine")] {
+        let text = format!(
+            "format = 1\ndirection = \"{direction}\"\n[[rule]]\nid = \"{direction}-rule\"\ntitle = \"t\"\nwhy = \"w\"\nseverity = \"high\"\n\
+             action = \"{action}\"\nfind.pattern = {{ keywords = [\"evil\"], any = ['''\\bevil\\b'''] }}\ncatches = [\"evil\"]\nspares = [\"good\"]\n"
+        );
+        std::fs::write(folder.path().join(format!("{direction}.toml")), text).unwrap();
+    }
+    let library = Library::load(false, &[folder.path().to_owned()]).unwrap();
+    let set = |direction| library.set(direction, &PolicyConfig::default()).unwrap();
+    (set(Direction::Outbound), set(Direction::Inbound))
+}
+
+#[test]
+fn every_rule_counts_from_zero() {
+    let told = told(false);
+    let (outbound, inbound) = rule_sets();
+    let (watched, enforced) = (UpstreamName("watched".into()), UpstreamName("files".into()));
+    told.recorder.rules_in_force(&[
+        InForce { upstream: &enforced, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound },
+        InForce { upstream: &watched, mode: Mode::Observe, outbound: &outbound, inbound: &inbound },
+    ]);
+    for line in [
+        r#"lychgate_rules{direction="outbound"} 1"#,
+        r#"lychgate_rules{direction="inbound"} 1"#,
+        r#"lychgate_findings_total{action="block",rule="outbound-rule"} 0"#,
+        r#"lychgate_findings_total{action="observed",rule="inbound-rule"} 0"#,
+        r#"lychgate_injection_detected_total{action="quarantine",rule="inbound-rule",surface="content",tool="",upstream="files"} 0"#,
+        r#"lychgate_injection_detected_total{action="observed",rule="inbound-rule",surface="content",tool="",upstream="watched"} 0"#,
+        r#"lychgate_commands_blocked_total{rule="outbound-rule",tool="",upstream="files"} 0"#,
+        r#"lychgate_failures_total{side="server",upstream="files"} 0"#,
+        r#"lychgate_messages_total{direction="inbound",upstream="watched",verdict="rewrite"} 0"#,
+        r#"lychgate_turned_away_total{reason="token"} 0"#,
+    ] {
+        assert!(told.has(line), "{line}\nnot in:\n{}", told.recorder.metrics_text());
+    }
+}
+
+#[test]
+fn tool_labels_are_names_and_few() {
+    let told = told(false);
+    for n in 0..600 {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"tool-{n}"}}}}"#);
+        let blocked = inspection(Verdict::Block(vec![refusal("r", 0)]), vec![]);
+        judge(&told, Direction::Outbound, Mode::Enforce, &context(&[]), &text, &blocked).unwrap();
+    }
+    let strange = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a b\"\n"}}"#;
+    let blocked = inspection(Verdict::Block(vec![refusal("r", 0)]), vec![]);
+    judge(&told, Direction::Outbound, Mode::Enforce, &context(&[]), strange, &blocked).unwrap();
+    let text = told.recorder.metrics_text();
+    assert_eq!(text.lines().filter(|line| line.starts_with("lychgate_commands_blocked_total{")).count(), 513);
+    assert!(told.has(r#"lychgate_commands_blocked_total{rule="r",tool="other",upstream="files"} 89"#));
+}
+
+#[test]
+fn the_table_names_every_metric_and_nothing_else() {
+    let told = told(false);
+    let (outbound, inbound) = rule_sets();
+    let files = UpstreamName("files".into());
+    told.recorder.rules_in_force(&[InForce { upstream: &files, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound }]);
+    let _stream = told.recorder.open_stream();
+    let text = told.recorder.metrics_text();
+    for metric in METRICS {
+        let (name, kind) = (
+            metric.name,
+            match metric.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram(_) => "histogram",
+            },
+        );
+        assert!(text.contains(&format!("# HELP {name} {}\n# TYPE {name} {kind}\n", metric.help)), "{name}");
+        let mut labels: Vec<&str> = metric.labels.to_vec();
+        labels.sort_unstable();
+        let line =
+            text.lines().find(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name}_bucket{{")));
+        let shown = line.and_then(|line| line.split_once('{')?.1.split_once('}')).map_or("", |(labels, _)| labels);
+        let names: Vec<&str> =
+            shown.split(',').filter_map(|pair| pair.split_once('=')).map(|(name, _)| name).filter(|name| *name != "le").collect();
+        assert_eq!(names, labels, "{name}");
+    }
+    assert_eq!(text.lines().filter(|line| line.starts_with("# TYPE")).count(), METRICS.len());
+}
+
+#[test]
+fn open_streams_are_counted_until_they_close() {
+    let told = told(false);
+    let streams = [told.recorder.open_stream(), told.recorder.open_stream()];
+    assert!(told.has("lychgate_streams 2"));
+    drop(streams);
+    assert!(told.has("lychgate_streams 0"));
+}

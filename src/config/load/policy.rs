@@ -11,8 +11,8 @@ const BUILTIN: &str = "builtin";
 
 /// Reads a policy.
 pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> PolicyConfig {
-    let mut made = PolicyConfig::default();
-    made.enforce = table.choice("mode", &[("enforce", true), ("observe", false)]).unwrap_or(true);
+    let enforce = table.choice("mode", &[("enforce", true), ("observe", false)]).unwrap_or(true);
+    let mut made = PolicyConfig { enforce, ..PolicyConfig::default() };
     if table.has("rules") {
         let written = table.strings("rules");
         made.builtin = written.iter().any(|entry| entry.value == BUILTIN);

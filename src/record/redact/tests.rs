@@ -1,0 +1,109 @@
+use bytes::Bytes;
+
+use super::*;
+use crate::message::{Json, ReadLimits};
+
+fn shown(text: &str, found: &[&str]) -> Shown {
+    let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap();
+    Redactor::new().unwrap().value(json.root(), "/params/arguments", found)
+}
+
+fn text(text: &str) -> String {
+    Redactor::new().unwrap().text(text, TEXT_BYTES)
+}
+
+#[test]
+fn secrets_are_seen_wherever_they_stand() {
+    for (written, secret) in [
+        ("curl -H 'Authorization: Bearer abc.DEF-123456'", "abc.DEF"),
+        ("Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+        ("git clone https://ada:hunter2@example.org/x.git", "hunter2"),
+        ("mysql --password=hunter2 -u root", "hunter2"),
+        ("tool --token hunter22", "hunter22"),
+        ("export DB_PASSWORD='hunter2'; run", "hunter2"),
+        ("{\"api_key\": \"hunter2\"}", "hunter2"),
+        ("?access_token=hunter2&x=1", "hunter2"),
+        ("Cookie: session=hunter2; other=1", "hunter2"),
+        ("ghp_0123456789abcdefghij", "0123456789abc"),
+        ("AKIAIOSFODNN7EXAMPLE is it", "IOSFODNN7"),
+        ("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "eyJzdWIi"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1r\n-----END OPENSSH PRIVATE KEY----- rest", "b3BlbnNzaC1r"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN", "MIIEvQ"),
+        ("0123456789abcdef0123456789abcdef", "0123456789abcdef"),
+        ("x aB3dE5fG7hI9jK1lM3nO5 y", "aB3dE5fG7hI9jK1lM3nO5"),
+    ] {
+        let shown = text(written);
+        assert!(!shown.contains(secret) && shown.contains("[redacted"), "{written} -> {shown}");
+    }
+}
+
+#[test]
+fn ordinary_text_stays_readable() {
+    for plain in [
+        "rm -rf ./build && cargo test --workspace --no-fail-fast",
+        "/home/ada/projects/a-rather-long-folder-name/src/main.rs",
+        "The quick brown fox, 2026-11-21T23:50:00.000Z, v1.2.3",
+        "SELECT name, key FROM things WHERE id = 12345678901234567890",
+        "this_is_a_rather_long_function_name_in_snake_case",
+        "http://example.org:8080/path?x=1",
+        "00000000-0000-0000-0000-000000000000",
+    ] {
+        assert_eq!(text(plain), plain);
+    }
+}
+
+#[test]
+fn the_shape_stays_and_what_is_covered_goes() {
+    let written = r#"{"command":"rm -rf /","list":[1,true,null,{"deep":["a","b"]}],"password":{"a":["b",2]},"n":1e2,"e":{},"f":[],"apiKey":42,"after":"shown"}"#;
+    assert_eq!(
+        shown(written, &["/params/arguments/command", "/params/arguments/list/3"]).json,
+        r#"{"command":"[redacted]","list":[1,true,null,{"deep":["[redacted]","[redacted]"]}],"password":{"a":["[redacted]","[redacted]"]},"n":1e2,"e":{},"f":[],"apiKey":"[redacted]","after":"shown"}"#
+    );
+    assert_eq!(shown(r#""x""#, &[]).json, r#""x""#);
+    assert_eq!(shown(r#"{"ab":"x","a":"y"}"#, &["/params/arguments/a"]).json, r#"{"ab":"x","a":"[redacted]"}"#);
+    assert_eq!(shown(r#"{"a":["x"]}"#, &["/params/arguments"]).json, r#"{"a":["[redacted]"]}"#);
+}
+
+#[test]
+fn equal_texts_have_equal_marks_and_short_ones_none() {
+    assert_eq!(mark("exactly sixteen!"), mark("exactly sixteen!"));
+    assert_ne!(mark("exactly sixteen!"), mark("exactly sixteen?"));
+    assert_eq!(mark("1234"), mark("4321"), "a short text could be found again by trying");
+}
+
+#[test]
+fn what_is_shown_is_bounded() {
+    let long = format!(r#"{{"a":"{}","b":{}}}"#, "é".repeat(5000), "1".repeat(5000));
+    let Shown { json, left_out } = shown(&long, &[]);
+    assert!(json.len() < 700 && json.contains("… (10000 bytes)") && json.contains("… (5000 digits)"), "{json}");
+    assert_eq!(left_out, 0);
+    let many = format!("[{}]", vec![r#"{"k":["0123456789"]}"#; 3000].join(","));
+    let Shown { json, left_out } = shown(&many, &[]);
+    assert!(json.len() < ARGUMENTS_BYTES + 100 && left_out > 7000, "{} {left_out}", json.len());
+    #[allow(clippy::disallowed_types, reason = "a second opinion")]
+    let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(read.as_array().unwrap().len() > 300);
+}
+
+#[test]
+fn a_cut_never_leaves_part_of_a_secret() {
+    let secret = "q9Zx7Kw2Lm4Np6Rt8Vb0Yc3Df5Gh1Jk";
+    let redactor = Redactor::new().unwrap();
+    for before in 0..1400 {
+        let written = format!("{} {secret} {}", "x y ".repeat(before / 4) + &"z".repeat(before % 4), "w ".repeat(900));
+        let shown = redactor.text(&written, TEXT_BYTES);
+        assert!(!shown.contains("q9Zx"), "{before}: {shown}");
+        assert!(shown.len() < TEXT_BYTES + 40);
+    }
+}
+
+#[test]
+fn hostile_text_costs_no_more_than_its_length() {
+    let redactor = Redactor::new().unwrap();
+    for unit in ["-----BEGIN A", "a:b", "token", "://a:", "eyJaaaaaaaa.", "--pass ", "Bearer "] {
+        let long = unit.repeat(2_000_000 / unit.len());
+        let started = std::time::Instant::now();
+        assert!(redactor.text(&long, TEXT_BYTES).len() < 2 * TEXT_BYTES);
+        assert!(started.elapsed().as_millis() < 200, "{unit}");
+    }
+}
