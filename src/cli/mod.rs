@@ -1,5 +1,6 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
+mod check;
 mod run;
 
 use std::process::ExitCode;
@@ -20,12 +21,15 @@ struct Cli {
 enum Verb {
     /// Serve until told to stop
     Run(run::Args),
+    /// Check the config file and all rules that it names
+    Check(check::Args),
 }
 
 /// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
 pub fn main() -> ExitCode {
     match Cli::parse().verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Check(args) => check::run(&args),
     }
 }
 

@@ -3,6 +3,7 @@
 mod audit;
 mod item;
 mod line;
+mod log;
 mod metrics;
 mod process;
 mod redact;
@@ -22,6 +23,7 @@ use item::Item;
 use metrics::Metrics;
 use sink::Sink;
 
+pub use log::start_log;
 pub use metrics::InForce;
 pub use table::{Kind, METRICS, Metric};
 

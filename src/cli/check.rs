@@ -1,0 +1,114 @@
+//! `lychgate check`: is the config, with all its rules, fit to be run?
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::tell_faults;
+use crate::config::{self, Config};
+use crate::document::Fault;
+use crate::message::Direction;
+use crate::proxy::Policies;
+use crate::{app, inspect::Mode};
+
+/// Arguments of `lychgate check`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The config file
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
+    config: PathBuf,
+}
+
+/// Tells every fault of the config file and of all rules that it names; exit code 1 if there are any.
+/// Nothing is started and no server is called.
+pub(super) fn run(args: &Args) -> ExitCode {
+    match check(args) {
+        // A reader that is gone needs no answer.
+        Ok(told) => match writeln!(io::stdout(), "{told}") {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(2),
+        },
+        Err(faults) => {
+            tell_faults(&faults);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check(args: &Args) -> Result<String, Vec<Fault>> {
+    let config = config::load(&args.config)?;
+    let policies = app::policies(&config)?;
+    Ok(format!("{}: {}", args.config.display(), counts(&config, &policies)))
+}
+
+fn counts(config: &Config, policies: &Policies) -> String {
+    let rules = |direction| {
+        let all = policies.values().flat_map(|policy| policy.rules(direction).rules());
+        all.map(|rule| rule.id.as_str()).collect::<BTreeSet<_>>().len()
+    };
+    let observing: Vec<String> = policies
+        .iter()
+        .filter(|(_, policy)| policy.mode == Mode::Observe)
+        .map(|(upstream, _)| format!("`{upstream}`"))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let mut told = [
+        number(config.upstreams.len(), "upstream"),
+        number(config.agents.len(), "agent"),
+        number(config.policies.len(), "polic"),
+        number(rules(Direction::Outbound), "outbound rule"),
+        number(rules(Direction::Inbound), "inbound rule"),
+    ]
+    .join(", ");
+    if !observing.is_empty() {
+        told.push_str(&format!("; only observed, not enforced: {}", observing.join(", ")));
+    }
+    told
+}
+
+/// A number of things, in the singular or plural (`polic` becomes `policy` or `policies`).
+fn number(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix("polic").is_some()) {
+        (1, true) => format!("1 {what}y"),
+        (_, true) => format!("{count} {what}ies"),
+        (1, false) => format!("1 {what}"),
+        (_, false) => format!("{count} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str) -> Result<String, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gate.toml");
+        std::fs::write(&path, text).unwrap();
+        let shown = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
+        let told = check(&Args { config: path.clone() });
+        told.map(shown).map_err(|faults| shown(faults.iter().map(|fault| format!("{fault}\n")).collect()))
+    }
+
+    #[test]
+    fn a_sound_config_is_counted() {
+        let told = checked(
+            "[policy.watch]\nmode = \"observe\"\n[upstream.a]\nhttp = { url = \"https://example.org\" }\n\
+             [upstream.b]\nstdio = { command = [\"server\"] }\npolicy = \"watch\"\n",
+        )
+        .unwrap();
+        assert!(told.starts_with("gate.toml: 2 upstreams, 0 agents, 2 policies, "), "{told}");
+        assert!(told.ends_with(" inbound rules; only observed, not enforced: `b`"), "{told}");
+    }
+
+    #[test]
+    fn faults_of_rules_are_told_as_those_of_the_file() {
+        let upstream = "[upstream.a]\nhttp = { url = \"https://example.org\" }\n";
+        let told =
+            checked(&format!("[policy.default.override]\n\"no-such-rule\" = {{ enabled = false }}\n{upstream}")).unwrap_err();
+        assert!(told.contains("no-such-rule"), "{told}");
+        let told = checked(&format!("colour = 1\n{upstream}")).unwrap_err();
+        assert!(told.contains("gate.toml:1:1: unknown key `colour`"), "{told}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The log: what the process says of itself, on standard error.
+
+use std::io::IsTerminal;
+
+use tracing::Level;
+use tracing_subscriber::filter::{EnvFilter, FilterExt, filter_fn};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry};
+
+/// The environment variable that says what is logged.
+const VARIABLE: &str = "LYCHGATE_LOG";
+/// What is logged where it says nothing.
+const USUAL: &str = "warn,lychgate=info";
+
+/// Starts the log: for people on a terminal, JSON otherwise. `LYCHGATE_LOG` chooses what is logged, as in
+/// `debug` or `lychgate=debug,hyper=info`. Called twice, the second call has no effect.
+pub fn start_log() {
+    let wanted = std::env::var(VARIABLE).unwrap_or_else(|_| USUAL.to_owned());
+    let (filter, fault) = match EnvFilter::try_new(&wanted) {
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new(USUAL), Some(error)),
+    };
+    let is_terminal = std::io::stderr().is_terminal();
+    let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let started = tracing_subscriber::registry().with(layer(filter, is_terminal, colour, std::io::stderr)).try_init();
+    if let (Ok(()), Some(error)) = (started, fault) {
+        tracing::warn!(%error, "`{VARIABLE}` is no filter; `{USUAL}` it is");
+    }
+}
+
+fn layer<W>(filter: EnvFilter, for_people: bool, colour: bool, writer: W) -> Box<dyn Layer<Registry> + Send + Sync>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    // The HTTP and TLS crates log header values when asked for enough: bearer tokens among them.
+    let no_headers = filter_fn(|event| is_ours(event.target()) || *event.level() <= Level::INFO);
+    let filter = filter.and(no_headers);
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer);
+    match for_people {
+        true => layer.with_ansi(colour).with_target(false).with_filter(filter).boxed(),
+        false => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).with_filter(filter).boxed(),
+    }
+}
+
+fn is_ours(target: &str) -> bool {
+    target == "lychgate" || target.starts_with("lychgate::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(filter: &str, for_people: bool) -> String {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let layer = layer(EnvFilter::new(filter), for_people, false, move || writer.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::info!(upstream = "files", "ours\n\u{1b}[2J");
+            tracing::trace!("ours in detail");
+            tracing::trace!(target: "h2::codec", authorization = "Bearer hunter2", "theirs in detail");
+            tracing::debug!(target: "lychgatex", "not ours");
+            tracing::info!(target: "hyper", "theirs");
+        });
+        String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn other_crates_cannot_be_made_to_log_headers() {
+        let log = logged("trace", true);
+        assert!(log.contains("ours in detail") && log.contains("theirs\n"), "{log}");
+        assert!(!log.contains("hunter2") && !log.contains("not ours"), "{log}");
+    }
+
+    #[test]
+    fn people_read_lines_and_machines_json() {
+        let log = logged(USUAL, true);
+        assert!(log.contains("INFO ours") && log.contains("upstream=\"files\"") && !log.contains('\u{1b}'), "{log}");
+        let log = logged(USUAL, false);
+        assert_eq!(log.lines().count(), 1, "{log}");
+        #[allow(clippy::disallowed_types, reason = "a second opinion")]
+        let read: serde_json::Value = serde_json::from_str(log.trim()).unwrap();
+        assert_eq!((read["level"].as_str(), read["upstream"].as_str()), (Some("INFO"), Some("files")));
+    }
+}
