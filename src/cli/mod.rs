@@ -2,6 +2,7 @@
 
 mod check;
 mod run;
+mod wrap;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,8 @@ enum Verb {
     Run(run::Args),
     /// Check the config file and all rules that it names
     Check(check::Args),
+    /// Stand where a stdio server stood, and judge what passes
+    Wrap(wrap::Args),
 }
 
 /// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
@@ -30,6 +33,7 @@ pub fn main() -> ExitCode {
     match Cli::parse().verb {
         Verb::Run(args) => run::run(&args),
         Verb::Check(args) => check::run(&args),
+        Verb::Wrap(args) => wrap::run(&args),
     }
 }
 

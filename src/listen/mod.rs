@@ -4,7 +4,9 @@ pub mod admin;
 mod admit;
 mod body;
 mod http;
+mod lines;
 mod sse;
+pub mod stdio;
 pub mod tls;
 
 use std::convert::Infallible;

@@ -46,6 +46,11 @@ pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> Str
 /// Answers a message that was not sent on. `reasons` are those of each of its items; an item without one fell with
 /// the batch that it came in.
 pub fn refuse(context: &Context, message: &Message, reasons: &[Option<Reason>]) -> Reply {
+    refusals(context, message, reasons).map_or_else(|| empty(StatusCode::ACCEPTED), |text| body(StatusCode::OK, text))
+}
+
+/// As [`refuse`], for transports without HTTP: `None` where nobody waits for an answer.
+pub fn refusals(context: &Context, message: &Message, reasons: &[Option<Reason>]) -> Option<String> {
     let other = reasons.iter().flatten().next();
     let answers: Vec<String> = message
         .envelopes()
@@ -64,9 +69,9 @@ pub fn refuse(context: &Context, message: &Message, reasons: &[Option<Reason>]) 
         })
         .collect();
     match answers.as_slice() {
-        [] => empty(StatusCode::ACCEPTED),
-        [answer] if !message.is_batch() => body(StatusCode::OK, answer.clone()),
-        answers => body(StatusCode::OK, format!("[{}]", answers.join(","))),
+        [] => None,
+        [answer] if !message.is_batch() => Some(answer.clone()),
+        answers => Some(format!("[{}]", answers.join(","))),
     }
 }
 
@@ -116,6 +121,11 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
         reply.headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     reply
+}
+
+/// The error that stands for one answer which did not come, for transports without HTTP.
+pub fn broken(id: Option<&str>, failure: &CallError, context: &Context) -> String {
+    error(id, status(failure).1, &sentence(failure, Some(context)), None)
 }
 
 fn tool_error(id: &str, era: Era, text: &str) -> String {

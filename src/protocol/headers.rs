@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderValue};
 
-use super::{CallError, Era, MODERN, header};
+use super::{Asked, CallError, Era, MODERN, header};
 use crate::message::{Envelope, Message, Value, ValueKind};
 
 /// The `_meta` key that makes a request a modern one.
@@ -101,6 +101,16 @@ pub fn agree(headers: &HeaderMap, message: &Message, era: Era, mirrors: Option<&
     let name = named(message, envelope);
     check(headers, header::NAME, name.as_deref(), must && name.is_some())?;
     params(headers, message.body(envelope).and_then(|params| params.get("arguments")), mirrors)
+}
+
+/// The requests of a message, as far as judging their answers needs them.
+pub fn asked(message: &Message) -> Vec<Asked> {
+    let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());
+    let asked = requests.filter_map(|envelope| {
+        let tool = named(message, envelope).map(|name| name.into());
+        Some(Asked { id: message.id(envelope)?.into(), method: envelope.method()?.into(), tool })
+    });
+    asked.collect()
 }
 
 /// What `Mcp-Name` mirrors: the tool, prompt, resource or task that a request is about.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use futures_util::{StreamExt, future};
 use http::HeaderMap;
 
+use super::Gate;
+use super::judge::{Carried, Outcome};
 use super::slots::Permit;
-use super::{Gate, Judged, reason};
-use crate::inspect::{Mode, TextVerdict, Verdict};
-use crate::message::{Direction, Message, splice};
+use crate::inspect::{Mode, TextVerdict};
+use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context, Frame, Framing, Payload, Reply, answer, sse};
 use crate::record::Event;
 
@@ -22,16 +22,6 @@ pub(super) struct Waiting {
     pub(super) started: Instant,
     /// Its place among the calls in flight, held until the reply has ended.
     pub(super) _permit: Permit,
-}
-
-/// What goes out in a message's place.
-enum Outcome {
-    /// The message as it came.
-    Same,
-    /// Other bytes.
-    Other(Bytes),
-    /// Nothing.
-    Nothing,
 }
 
 impl Gate {
@@ -74,7 +64,12 @@ impl Gate {
                 }
                 let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting.started.elapsed())).await?;
                 self.sessions.answered(&waiting.context, message);
-                self.carry_out(&judged, message, waiting)?
+                let Carried { outcome, to_server } = judged.carry_out(message, &waiting.context)?;
+                // A question that is not put is answered to whoever asked it.
+                for error in to_server {
+                    self.tell_server(&waiting.context, &waiting.headers, error);
+                }
+                outcome
             }
         };
         Ok(match (outcome, framing) {
@@ -84,40 +79,6 @@ impl Gate {
             (Outcome::Nothing, Framing::Events) => Some(answer::made(sse::with_data(&frame.raw, None))),
             (Outcome::Other(new), _) => Some(answer::made(new)),
             (Outcome::Nothing, _) => None,
-        })
-    }
-
-    fn carry_out(self: &Arc<Self>, judged: &Judged, message: &Message, waiting: &Waiting) -> Result<Outcome, CallError> {
-        let refusals = match (&judged.inspection.verdict, judged.mode) {
-            (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(Outcome::Same),
-            (Verdict::Rewrite(edits), _) => {
-                let new = splice(message.bytes(), edits.clone()).ok_or(CallError::BadReply("its edits overlap"))?;
-                return Ok(Outcome::Other(new));
-            }
-            (Verdict::Block(refusals), _) => refusals,
-        };
-        let mut left: Vec<String> = Vec::new();
-        for (item, envelope) in message.envelopes().iter().enumerate() {
-            let Some(refusal) = refusals.iter().find(|refusal| refusal.item == item) else {
-                left.push(message.value(envelope).raw().to_owned());
-                continue;
-            };
-            let reason = reason(refusal, judged.audit);
-            left.extend(answer::withheld(&waiting.context, message, envelope, &reason));
-            // A question that is not put is answered to whoever asked it.
-            if let (true, Some(id)) = (envelope.is_request(), message.id(envelope)) {
-                let text = format!("The question was withheld from the agent (rule `{}`).", reason.rule);
-                let error = answer::error(Some(id), answer::REFUSED, &text, None);
-                self.tell_server(&waiting.context, &waiting.headers, error);
-            }
-        }
-        Ok(match (left.pop(), message.is_batch()) {
-            (None, _) => Outcome::Nothing,
-            (Some(one), false) => Outcome::Other(one.into()),
-            (Some(last), true) => {
-                left.push(last);
-                Outcome::Other(format!("[{}]", left.join(",")).into())
-            }
         })
     }
 

@@ -1,8 +1,10 @@
 //! The path of a call: from an agent to a server and back, judged both ways.
 
 mod inbound;
+mod judge;
 mod mirrors;
 mod outbound;
+pub mod pipe;
 mod sessions;
 mod slots;
 
@@ -15,12 +17,13 @@ use futures_util::StreamExt;
 use tokio::sync::Semaphore;
 
 use crate::config::Limits;
-use crate::inspect::{Inspection, Mode, Policy};
+use crate::inspect::Policy;
 use crate::message::{Direction, Message};
-use crate::protocol::{Ask, AuditId, Call, CallError, Context, Reply, UpstreamName, answer, header, headers};
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Reply, UpstreamName, header, headers};
 use crate::record::{Event, Recorder};
 use crate::upstream::Upstream;
 use inbound::Waiting;
+use judge::{Case, Judged};
 use mirrors::Mirrors;
 use sessions::Sessions;
 use slots::Slots;
@@ -46,13 +49,6 @@ pub struct Gate {
 struct Behind {
     upstream: Upstream,
     mirrors: Mirrors,
-}
-
-/// What judging gave, and how it is named in the audit log.
-struct Judged {
-    inspection: Inspection,
-    mode: Mode,
-    audit: AuditId,
 }
 
 impl Gate {
@@ -160,20 +156,16 @@ impl Gate {
         waited: Option<Duration>,
     ) -> Result<Judged, CallError> {
         let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
-        let audit = AuditId::make();
-        let started = Instant::now();
-        let inspection = if message.bytes().len() > LONG_BYTES {
-            let (policy, message, context) = (policy.clone(), message.clone(), context.clone());
-            let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
-            let judged = tokio::task::spawn_blocking(move || policy.inspect(direction, &message, &context, audit)).await;
-            judged.map_err(|_| CallError::BadReply("judging it failed"))?
-        } else {
-            policy.inspect(direction, message, context, audit)
-        };
-        let (took, mode, rules) = (started.elapsed(), policy.mode, policy.rules_digest(direction));
-        let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
-        self.recorder.tell(event).map_err(CallError::Audit)?;
-        Ok(Judged { inspection, mode, audit })
+        let case = Case { policy: &policy, direction, message, context, waited };
+        if message.bytes().len() <= LONG_BYTES {
+            return case.judge(&self.recorder);
+        }
+        let (policy, message, context) = (policy.clone(), message.clone(), context.clone());
+        let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
+        let (audit, started) = (AuditId::make(), Instant::now());
+        let judged = tokio::task::spawn_blocking(move || policy.inspect(direction, &message, &context, audit)).await;
+        let inspection = judged.map_err(|_| CallError::BadReply("judging it failed"))?;
+        case.tell(&self.recorder, audit, inspection, started.elapsed())
     }
 
     /// Tells of a call that failed, and of the limit if one was hit.
@@ -210,15 +202,5 @@ impl Gate {
     /// Ends every upstream.
     pub async fn shutdown(&self) {
         futures_util::future::join_all(self.upstreams.values().map(|behind| behind.upstream.shutdown())).await;
-    }
-}
-
-/// The words of a refusal, as the agent reads them.
-fn reason(refusal: &crate::inspect::Refusal, audit: AuditId) -> answer::Reason {
-    let crate::inspect::Refusal { rule, title, why, .. } = refusal;
-    answer::Reason {
-        text: format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit})"),
-        rule: rule.to_string(),
-        audit,
     }
 }

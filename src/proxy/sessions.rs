@@ -79,13 +79,7 @@ impl Sessions {
 
     /// Notes the requests of a message as open, and gives them.
     pub(super) fn asking(&self, context: &Context, message: &Message) -> Arc<[Asked]> {
-        let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());
-        let asked: Vec<Asked> = requests
-            .filter_map(|envelope| {
-                let tool = headers::named(message, envelope).map(|name| name.into());
-                Some(Asked { id: message.id(envelope)?.into(), method: envelope.method()?.into(), tool })
-            })
-            .collect();
+        let asked = headers::asked(message);
         if let (Some(session), false) = (&context.session, asked.is_empty()) {
             if let Some(entry) = self.known().get_mut(&(context.upstream.clone(), session.clone())) {
                 entry.asked.extend(asked.iter().cloned());

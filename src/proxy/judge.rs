@@ -1,0 +1,160 @@
+//! Judging one message, and what follows from the verdict: the same for calls and for lines.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::inspect::{Inspection, Mode, Policy, Refusal, Verdict};
+use crate::message::{Direction, Message, splice};
+use crate::protocol::{AuditId, CallError, Context, answer};
+use crate::record::{Event, Recorder};
+use crate::rules::Action;
+
+/// A message, and what it is judged by.
+pub(super) struct Case<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) direction: Direction,
+    pub(super) message: &'a Message,
+    pub(super) context: &'a Context,
+    /// For a reply: how long ago its call was sent upstream.
+    pub(super) waited: Option<Duration>,
+}
+
+/// What judging gave, and how it is named in the audit log.
+pub(super) struct Judged {
+    inspection: Inspection,
+    mode: Mode,
+    audit: AuditId,
+}
+
+/// What goes out in a message's place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The message as it came.
+    Same,
+    /// Other bytes.
+    Other(Bytes),
+    /// Nothing.
+    Nothing,
+}
+
+/// A judged message from a server, on its way on.
+pub(super) struct Carried {
+    pub(super) outcome: Outcome,
+    /// Errors that answer the server's questions which are not put.
+    pub(super) to_server: Vec<String>,
+}
+
+/// A message from an agent that does not go on.
+pub(super) struct Refused {
+    /// For each message of the body; one without a reason fell with the others.
+    pub(super) reasons: Vec<Option<answer::Reason>>,
+    /// Errors in the place of the agent's answers that are withheld.
+    pub(super) to_server: Vec<String>,
+}
+
+impl Case<'_> {
+    /// Judges and tells of it.
+    ///
+    /// # Errors
+    /// As [`Self::tell`].
+    pub(super) fn judge(&self, recorder: &Recorder) -> Result<Judged, CallError> {
+        let (audit, started) = (AuditId::make(), Instant::now());
+        let inspection = self.policy.inspect(self.direction, self.message, self.context, audit);
+        self.tell(recorder, audit, inspection, started.elapsed())
+    }
+
+    /// Tells of what judging gave.
+    ///
+    /// # Errors
+    /// What must be told and cannot be is not passed on.
+    pub(super) fn tell(
+        &self,
+        recorder: &Recorder,
+        audit: AuditId,
+        inspection: Inspection,
+        took: Duration,
+    ) -> Result<Judged, CallError> {
+        let Case { policy, direction, message, context, waited } = *self;
+        let (mode, rules) = (policy.mode, policy.rules_digest(direction));
+        let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
+        recorder.tell(event).map_err(CallError::Audit)?;
+        Ok(Judged { inspection, mode, audit })
+    }
+}
+
+impl Judged {
+    /// Why a message from an agent does not go on; `None` if it does.
+    ///
+    /// # Errors
+    /// A rule asks for what is never done: a changed argument is a call that the agent did not make.
+    pub(super) fn refused(&self, message: &Message) -> Result<Option<Refused>, CallError> {
+        let refusals = match (&self.inspection.verdict, self.mode) {
+            (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(None),
+            (Verdict::Block(refusals), _) => refusals,
+            (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("a rule would rewrite what an agent sends")),
+        };
+        let of_item = |item| refusals.iter().find(|refusal| refusal.item == item).map(|refusal| self.reason(refusal));
+        let reasons: Vec<Option<answer::Reason>> = (0..message.envelopes().len()).map(of_item).collect();
+        let mut to_server = Vec::new();
+        for (envelope, reason) in message.envelopes().iter().zip(&reasons) {
+            if let (true, Some(id), Some(reason)) = (envelope.is_answer(), message.id(envelope), reason) {
+                let text = format!("The agent's answer was withheld (rule `{}`).", reason.rule);
+                to_server.push(answer::error(Some(id), answer::REFUSED, &text, None));
+            }
+        }
+        Ok(Some(Refused { reasons, to_server }))
+    }
+
+    /// What becomes of a message from a server.
+    ///
+    /// # Errors
+    /// Edits that cannot be carried out.
+    pub(super) fn carry_out(&self, message: &Message, context: &Context) -> Result<Carried, CallError> {
+        let done = |outcome| Ok(Carried { outcome, to_server: Vec::new() });
+        let refusals = match (&self.inspection.verdict, self.mode) {
+            (_, Mode::Observe) | (Verdict::Pass, _) => return done(Outcome::Same),
+            (Verdict::Rewrite(edits), _) => {
+                let new = splice(message.bytes(), edits.clone()).ok_or(CallError::BadReply("its edits overlap"))?;
+                return done(Outcome::Other(new));
+            }
+            (Verdict::Block(refusals), _) => refusals,
+        };
+        let (mut left, mut to_server) = (Vec::new(), Vec::new());
+        for (item, envelope) in message.envelopes().iter().enumerate() {
+            let Some(refusal) = refusals.iter().find(|refusal| refusal.item == item).or_else(|| self.falls(item, refusals))
+            else {
+                left.push(message.value(envelope).raw().to_owned());
+                continue;
+            };
+            let reason = self.reason(refusal);
+            left.extend(answer::withheld(context, message, envelope, &reason));
+            if let (true, Some(id)) = (envelope.is_request(), message.id(envelope)) {
+                let text = format!("The question was withheld from the agent (rule `{}`).", reason.rule);
+                to_server.push(answer::error(Some(id), answer::REFUSED, &text, None));
+            }
+        }
+        let outcome = match (left.pop(), message.is_batch()) {
+            (None, _) => Outcome::Nothing,
+            (Some(one), false) => Outcome::Other(one.into()),
+            (Some(last), true) => {
+                left.push(last);
+                Outcome::Other(format!("[{}]", left.join(",")).into())
+            }
+        };
+        Ok(Carried { outcome, to_server })
+    }
+
+    /// A message of a batch that would be edited falls with the one that is refused: a verdict that blocks has no edits.
+    fn falls<'r>(&self, item: usize, refusals: &'r [Refusal]) -> Option<&'r Refusal> {
+        let edited = |finding: &crate::inspect::Finding| finding.item == item && finding.action > Action::Log;
+        if self.inspection.findings.iter().any(edited) { refusals.first() } else { None }
+    }
+
+    /// The words of a refusal, as the agent reads them.
+    fn reason(&self, refusal: &Refusal) -> answer::Reason {
+        let (Refusal { rule, title, why, .. }, audit) = (refusal, self.audit);
+        let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit})");
+        answer::Reason { text, rule: rule.to_string(), audit }
+    }
+}

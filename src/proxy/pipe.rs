@@ -1,0 +1,240 @@
+//! The path of a line between an agent and a server that stand on pipes: the same judging as on the path of a call.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::judge::{Carried, Case, Judged, Outcome};
+use crate::inspect::Policy;
+use crate::message::{Direction, Envelope, Message, ParseError, ReadLimits};
+use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
+use crate::record::{Event, Recorder};
+
+/// Most open requests remembered, so that their answers are judged with the tool that gave them. An older one's
+/// answer is judged all the same, without it.
+const OPEN: usize = 1024;
+
+/// Judges the lines between one agent and one server.
+pub struct Pipe {
+    policy: Policy,
+    recorder: Arc<Recorder>,
+    limits: ReadLimits,
+    upstream: UpstreamName,
+    open: Mutex<VecDeque<Open>>,
+}
+
+/// A request that waits for its answer.
+struct Open {
+    asked: Asked,
+    era: Era,
+    since: Instant,
+}
+
+/// What becomes of a line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// What goes on to the other side, line feed included; if nothing, the line is withheld.
+    pub on: Option<Bytes>,
+    /// Lines that go back to the sender.
+    pub back: Vec<Bytes>,
+}
+
+impl Pipe {
+    /// Between an agent and the server `upstream`.
+    pub fn new(policy: Policy, recorder: Arc<Recorder>, limits: ReadLimits, upstream: UpstreamName) -> Self {
+        Self { policy, recorder, limits, upstream, open: Mutex::default() }
+    }
+
+    /// Longest line that is read, in bytes: `message_bytes`.
+    pub fn longest(&self) -> usize {
+        self.limits.message_bytes
+    }
+
+    /// Who hears of what happens.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// A line from the agent, with the line feed that ends it.
+    pub fn from_agent(&self, line: &Bytes) -> Passage {
+        let Some((message, line)) = self.read(line, Direction::Outbound) else {
+            return Passage { on: Some(line.clone()), back: Vec::new() };
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => return self.unread_of_agent(&CallError::BadMessage(error)),
+        };
+        let context = self.context(era(&message), Arc::from([]));
+        let judged = self.judge(Direction::Outbound, &message, &context, None);
+        match judged.and_then(|judged| judged.refused(&message)) {
+            Ok(None) => {
+                self.ask(&message, context.era);
+                Passage { on: Some(line), back: Vec::new() }
+            }
+            Ok(Some(refused)) => {
+                // The server waits for an answer that is withheld: it is told.
+                let on: Vec<Bytes> = refused.to_server.into_iter().map(lined).collect();
+                let back = answer::refusals(&context, &message, &refused.reasons);
+                Passage { on: some(on.concat()), back: back.into_iter().map(lined).collect() }
+            }
+            Err(error) => {
+                self.tell_failed(&context, &error);
+                Passage { on: None, back: broken(&message, Envelope::is_request, &error, &context) }
+            }
+        }
+    }
+
+    /// A line of the agent's that was longer than [`Self::longest`].
+    pub fn too_long_from_agent(&self) -> Passage {
+        self.unread_of_agent(&CallError::BadMessage(ParseError::TooLarge { limit: self.longest() }))
+    }
+
+    fn unread_of_agent(&self, error: &CallError) -> Passage {
+        let context = self.context(Era::Legacy, Arc::from([]));
+        self.tell_failed(&context, error);
+        Passage { on: None, back: vec![lined(answer::broken(None, error, &context))] }
+    }
+
+    /// A line from the server, with the line feed that ends it.
+    pub fn from_server(&self, line: &Bytes) -> Passage {
+        let Some((message, line)) = self.read(line, Direction::Inbound) else {
+            return Passage { on: Some(line.clone()), back: Vec::new() };
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => {
+                // A server that logs to its standard output says no message: nobody waits for that.
+                let meant = line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[");
+                return self.unread_of_server(&CallError::NotMcp(error), meant);
+            }
+        };
+        let (context, waited) = self.answers(&message);
+        let judged = self.judge(Direction::Inbound, &message, &context, waited);
+        match judged.and_then(|judged| judged.carry_out(&message, &context)) {
+            Ok(Carried { outcome, to_server }) => {
+                let on = match outcome {
+                    Outcome::Same => Some(line),
+                    Outcome::Other(bytes) => Some(lined(bytes)),
+                    Outcome::Nothing => None,
+                };
+                Passage { on, back: to_server.into_iter().map(lined).collect() }
+            }
+            Err(error) => {
+                self.tell_failed(&context, &error);
+                let on = broken(&message, Envelope::is_answer, &error, &context).concat();
+                Passage { on: some(on), back: broken(&message, Envelope::is_request, &error, &context) }
+            }
+        }
+    }
+
+    /// A line of the server's that was longer than [`Self::longest`].
+    pub fn too_long_from_server(&self) -> Passage {
+        self.unread_of_server(&CallError::NotMcp(ParseError::TooLarge { limit: self.longest() }), true)
+    }
+
+    /// What cannot be read is withheld. If it was `meant` as a message and one request is open, it was that one's
+    /// answer: whoever waits is told rather than left waiting.
+    fn unread_of_server(&self, error: &CallError, meant: bool) -> Passage {
+        let only = {
+            let mut open = self.open();
+            if meant && open.len() == 1 { open.pop_front() } else { None }
+        };
+        let era = only.as_ref().map_or(Era::Legacy, |open| open.era);
+        let context = self.context(era, only.into_iter().map(|open| open.asked).collect());
+        self.tell_failed(&context, error);
+        let on = context.asked.first().map(|asked| lined(answer::broken(Some(&asked.id), error, &context)));
+        Passage { on, back: Vec::new() }
+    }
+
+    /// Reads a line: `None` if it is blank. Gives the line as it may go on.
+    fn read(&self, line: &Bytes, direction: Direction) -> Option<(Result<Message, ParseError>, Bytes)> {
+        let end = line.len() - line.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
+        let body = line.slice(..end);
+        // Some readers end a line at a bare carriage return: they would see other messages than the one judged here.
+        let (body, line) = if body.contains(&b'\r') {
+            tracing::warn!(direction = direction.name(), "a line held a carriage return: it became a space");
+            let plain: Bytes = body.iter().map(|byte| if *byte == b'\r' { b' ' } else { *byte }).collect();
+            (plain.clone(), lined(plain))
+        } else {
+            (body, line.clone())
+        };
+        Some((Message::parse(body, &self.limits), line))
+    }
+
+    fn judge(
+        &self,
+        direction: Direction,
+        message: &Message,
+        context: &Context,
+        waited: Option<Duration>,
+    ) -> Result<Judged, CallError> {
+        Case { policy: &self.policy, direction, message, context, waited }.judge(&self.recorder)
+    }
+
+    fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {
+        Context { agent: AgentName("local".into()), upstream: self.upstream.clone(), era, session: None, asked }
+    }
+
+    /// Notes the requests of a message as open.
+    fn ask(&self, message: &Message, era: Era) {
+        let mut open = self.open();
+        open.extend(headers::asked(message).into_iter().map(|asked| Open { asked, era, since: Instant::now() }));
+        let extra = open.len().saturating_sub(OPEN);
+        open.drain(..extra);
+    }
+
+    /// The requests that a message from the server answers, which are open no more, and how long the first one was.
+    fn answers(&self, message: &Message) -> (Context, Option<Duration>) {
+        let mut open = self.open();
+        let ids = message.envelopes().iter().filter(|envelope| envelope.is_answer()).filter_map(|envelope| message.id(envelope));
+        let mut closed = ids.filter_map(|id| {
+            let at = open.iter().position(|open| &*open.asked.id == id)?;
+            open.remove(at)
+        });
+        let Some(first) = closed.next() else { return (self.context(era(message), Arc::from([])), None) };
+        let (era, waited) = (first.era, first.since.elapsed());
+        let asked: Vec<Asked> = std::iter::once(first).chain(closed).map(|open| open.asked).collect();
+        (self.context(era, asked.into()), Some(waited))
+    }
+
+    fn open(&self) -> MutexGuard<'_, VecDeque<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell_failed(&self, context: &Context, error: &CallError) {
+        tracing::warn!(upstream = %self.upstream, "a line was withheld: {error}");
+        let limit = error.limit().map(|name| Event::Limit { name });
+        for event in limit.into_iter().chain([Event::Failed { context, error }]) {
+            if let Err(error) = self.recorder.tell(event) {
+                tracing::error!(%error, "the audit log cannot be written");
+            }
+        }
+    }
+}
+
+fn era(message: &Message) -> Era {
+    // Without headers there is nothing that the body could disagree with.
+    headers::era(&HeaderMap::new(), Some(message)).unwrap_or(Era::Legacy)
+}
+
+/// The errors for those messages of a body whose senders wait for an answer that does not come.
+fn broken(message: &Message, waits: fn(&Envelope) -> bool, error: &CallError, context: &Context) -> Vec<Bytes> {
+    let waiting = message.envelopes().iter().filter(|envelope| waits(envelope));
+    waiting.filter_map(|envelope| Some(lined(answer::broken(Some(message.id(envelope)?), error, context)))).collect()
+}
+
+fn some(lines: Vec<u8>) -> Option<Bytes> {
+    if lines.is_empty() { None } else { Some(lines.into()) }
+}
+
+fn lined(text: impl Into<Vec<u8>>) -> Bytes {
+    let mut line = text.into();
+    line.push(b'\n');
+    line.into()
+}
