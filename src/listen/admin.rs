@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -33,7 +34,7 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener) {
             let read = front.gate.limits().request_read;
             let service = service_fn(move |request| {
                 let front = front.clone();
-                async move { Ok::<_, Infallible>(answer(&front, &request)) }
+                async move { Ok::<_, Infallible>(answer(&front, &request).await) }
             });
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(read);
@@ -44,7 +45,7 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener) {
     }
 }
 
-fn answer(front: &Front, request: &Request<Incoming>) -> Response<Body> {
+async fn answer(front: &Front, request: &Request<Incoming>) -> Response<Body> {
     if request.method() != Method::GET {
         return text(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".into());
     }
@@ -52,30 +53,23 @@ fn answer(front: &Front, request: &Request<Incoming>) -> Response<Body> {
         "/metrics" => text(StatusCode::OK, "text/plain; version=0.0.4", front.gate.recorder().metrics_text()),
         "/healthz" => text(StatusCode::OK, "text/plain", "alive\n".into()),
         "/readyz" => {
-            let (ready, told) = readiness(front);
+            let (ready, told) = readiness(front).await;
             text(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, "application/json", told)
         }
         _ => text(StatusCode::NOT_FOUND, "text/plain", "paths: /metrics, /healthz, /readyz\n".into()),
     }
 }
 
-/// Whether new calls are welcome, and how each upstream is. One that is down does not make the gate unready: the others go on.
-fn readiness(front: &Front) -> (bool, String) {
+/// Whether new calls are welcome, and how each upstream is. One that is down does not make the gate unready: the
+/// others go on.
+async fn readiness(front: &Front) -> (bool, String) {
     let ready = !front.draining();
-    let mut upstreams: Vec<String> = front
-        .gate
-        .upstreams()
-        .map(|(name, upstream)| {
-            let (state, why) = match upstream.health() {
-                Health::Up => ("up", None),
-                Health::AuthRequired => ("auth_required", None),
-                Health::Down(why) => ("down", Some(why)),
-                Health::Unknown => ("unknown", None),
-            };
-            let why = why.map(|why| format!(",\"why\":{}", quote(&why))).unwrap_or_default();
-            format!("{}:{{\"state\":\"{state}\"{why}}}", quote(&name.0))
-        })
-        .collect();
+    let asked = front.gate.upstreams().map(|(name, upstream)| async move {
+        let health = upstream.health().await;
+        let why = if let Health::Down(why) = &health { format!(",\"why\":{}", quote(why)) } else { String::new() };
+        format!("{}:{{\"state\":\"{}\"{why}}}", quote(&name.0), health.name())
+    });
+    let mut upstreams = join_all(asked).await;
     upstreams.sort();
     (ready, format!("{{\"ready\":{ready},\"upstreams\":{{{}}}}}\n", upstreams.join(",")))
 }

@@ -9,7 +9,7 @@ use hyper::body::{Body, Incoming};
 
 use super::body::{self, Events, Gap, within};
 use super::client::{self, Client};
-use super::{Health, Pulse};
+use super::{Felt, Pulse};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ParseError, ReadLimits};
 use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, Payload, Reply};
@@ -44,7 +44,7 @@ impl Http {
         self.pulse.felt(self.exchange(call).await)
     }
 
-    pub(super) fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Option<Felt> {
         self.pulse.health()
     }
 

@@ -12,6 +12,7 @@ use super::super::testing::*;
 use super::*;
 use crate::config::Transport;
 use crate::protocol::Era;
+use crate::upstream::Health;
 use crate::upstream::Upstream;
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
@@ -70,7 +71,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     ] {
         call.headers.insert(name, value.parse().unwrap());
     }
-    assert_eq!(upstream.health(), Health::Unknown);
+    assert_eq!(upstream.health().await, Health::Up, "it can be connected to");
     let reply = upstream.call(call).await.unwrap();
     assert_eq!((reply.status.as_u16(), reply.framing), (200, Framing::Body));
     let mut names: Vec<_> = reply.headers.keys().map(|name| name.as_str().to_owned()).collect();
@@ -80,7 +81,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     assert!(error.is_none());
     assert_eq!(frames, [REPLY]);
     assert_eq!(*got.lock().unwrap(), ask.as_bytes());
-    assert_eq!(upstream.health(), Health::Up);
+    assert_eq!(upstream.health().await, Health::Up);
 }
 
 #[tokio::test]
@@ -212,12 +213,12 @@ async fn silence_is_told() {
     assert!(matches!(error, CallError::Silent(time) if time == Duration::from_millis(1500)), "{error:?}");
     let error = upstream.call(legacy(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, None)).await.unwrap_err();
     assert!(matches!(error, CallError::Silent(time) if time == Duration::from_secs(3)), "{error:?}");
-    assert!(matches!(upstream.health(), Health::Down(_)));
+    assert!(matches!(upstream.health().await, Health::Down(_)));
 
     let nobody = at("127.0.0.1:1".parse().unwrap());
     let error = nobody.call(call(Ask::Listen, Era::Legacy, None)).await.unwrap_err();
     assert!(matches!(error, CallError::Connect(_)), "{error:?}");
-    assert!(matches!(nobody.health(), Health::Down(why) if why.contains("refused")));
+    assert!(matches!(nobody.health().await, Health::Down(why) if why.contains("refused")));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod child;
 mod client;
 mod http;
 mod lines;
+mod probe;
 mod sessions;
 mod sse;
 mod stdio;
@@ -16,15 +17,22 @@ mod tls;
 
 use std::sync::{Mutex, PoisonError};
 
-pub use self::http::Http;
-pub use self::sse::Sse;
-pub use self::stdio::Stdio;
+use self::http::Http;
+use self::probe::Probe;
+use self::sse::Sse;
+use self::stdio::Stdio;
 use crate::config::{Limits, Transport, UpstreamConfig};
 use crate::document::Fault;
 use crate::protocol::{Call, CallError, Reply, UpstreamName};
 
 /// A server behind the gateway.
-pub enum Upstream {
+pub struct Upstream {
+    transport: Carrier,
+    probe: Probe,
+}
+
+/// The transport to a server.
+enum Carrier {
     /// Streamable HTTP.
     Http(Http),
     /// HTTP+SSE.
@@ -40,11 +48,12 @@ impl Upstream {
     /// A URL, header or TLS file that cannot be used.
     pub fn new(name: UpstreamName, config: &UpstreamConfig, limits: &Limits) -> Result<Self, Fault> {
         let built = match &config.transport {
-            Transport::Http(transport) => Http::new(transport, config, limits).map(Self::Http),
-            Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits).map(Self::Stdio),
-            Transport::Sse(transport) => Sse::new(name.clone(), transport, config, limits).map(Self::Sse),
+            Transport::Http(transport) => Http::new(transport, config, limits).map(Carrier::Http),
+            Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits).map(Carrier::Stdio),
+            Transport::Sse(transport) => Sse::new(name.clone(), transport, config, limits).map(Carrier::Sse),
         };
-        built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))
+        let transport = built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
+        Ok(Self { transport, probe: Probe::of(&config.transport) })
     }
 
     /// Carries one call to the server. Dropping the future, or the frames of the reply, ends the call there as its
@@ -53,28 +62,33 @@ impl Upstream {
     /// # Errors
     /// Whatever keeps the server's answer from being read.
     pub async fn call(&self, call: Call) -> Result<Reply, CallError> {
-        match self {
-            Self::Http(http) => http.call(call).await,
-            Self::Sse(sse) => sse.call(call).await,
-            Self::Stdio(stdio) => stdio.call(call).await,
+        match &self.transport {
+            Carrier::Http(http) => http.call(call).await,
+            Carrier::Sse(sse) => sse.call(call).await,
+            Carrier::Stdio(stdio) => stdio.call(call).await,
         }
     }
 
-    /// How the server was when last asked.
-    pub fn health(&self) -> Health {
-        match self {
-            Self::Http(http) => http.health(),
-            Self::Sse(sse) => sse.health(),
-            Self::Stdio(stdio) => stdio.health(),
+    /// How the server is: as its last call went, and where none went well yet, whether it could be reached now.
+    pub async fn health(&self) -> Health {
+        let last = match &self.transport {
+            Carrier::Http(http) => http.health(),
+            Carrier::Sse(sse) => sse.health(),
+            Carrier::Stdio(stdio) => stdio.health(),
+        };
+        match last {
+            Some(Felt::As(health)) => health,
+            Some(Felt::Unreached(why)) => self.probe.again(why).await,
+            None => self.probe.first().await,
         }
     }
 
     /// Ends everything that runs for this upstream, child processes and all. Calls still open break off.
     pub async fn shutdown(&self) {
-        match self {
-            Self::Http(_) => {}
-            Self::Sse(sse) => sse.shutdown(),
-            Self::Stdio(stdio) => stdio.shutdown().await,
+        match &self.transport {
+            Carrier::Http(_) => {}
+            Carrier::Sse(sse) => sse.shutdown(),
+            Carrier::Stdio(stdio) => stdio.shutdown().await,
         }
     }
 }
@@ -88,8 +102,6 @@ pub enum Health {
     AuthRequired,
     /// It could not be reached or did not answer; why, in words for an operator.
     Down(String),
-    /// It was not asked yet.
-    Unknown,
 }
 
 impl Health {
@@ -99,18 +111,21 @@ impl Health {
             Self::Up => "up",
             Self::AuthRequired => "auth_required",
             Self::Down(_) => "down",
-            Self::Unknown => "unknown",
         }
     }
 }
 
 /// Remembers how the last call went.
-struct Pulse(Mutex<Health>);
+#[derive(Default)]
+struct Pulse(Mutex<Option<Felt>>);
 
-impl Default for Pulse {
-    fn default() -> Self {
-        Self(Mutex::new(Health::Unknown))
-    }
+/// What the last call said of the server.
+#[derive(Clone)]
+enum Felt {
+    /// This.
+    As(Health),
+    /// It could not be reached, or broke off; why.
+    Unreached(String),
 }
 
 impl Pulse {
@@ -120,25 +135,28 @@ impl Pulse {
             Ok(reply) if matches!(reply.status.as_u16(), 502..=504) => Health::Down(format!("it answers {}", reply.status)),
             Ok(_) => Health::Up,
             Err(CallError::AuthRequired) => Health::AuthRequired,
-            Err(CallError::Connect(error)) => Health::Down(error.to_string()),
+            Err(CallError::Connect(error)) => {
+                self.note(Felt::Unreached(error.to_string()));
+                return outcome;
+            }
             Err(error @ CallError::Silent(_)) => Health::Down(error.to_string()),
             // It answered, if badly: it is there.
             Err(CallError::NotMcp(_) | CallError::BadReply(_)) => Health::Up,
             Err(_) => return outcome,
         };
-        self.note(health);
+        self.note(Felt::As(health));
         outcome
     }
 
     fn down(&self, why: String) {
-        self.note(Health::Down(why));
+        self.note(Felt::As(Health::Down(why)));
     }
 
-    fn note(&self, health: Health) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = health;
+    fn note(&self, health: Felt) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(health);
     }
 
-    fn health(&self) -> Health {
+    fn health(&self) -> Option<Felt> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -13,7 +13,7 @@ use super::client::Client;
 use super::http::ContentKind;
 use super::sessions::{Link, Patience, Sessions};
 use super::ticket::Ticket;
-use super::{Health, Pulse};
+use super::{Felt, Pulse};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::{Call, CallError, Era, Reply, UpstreamName, header as mcp};
@@ -59,7 +59,7 @@ impl Sse {
         self.pulse.felt(self.sessions.carry(&call, self.connect(&call.headers)).await)
     }
 
-    pub(super) fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Option<Felt> {
         self.pulse.health()
     }
 

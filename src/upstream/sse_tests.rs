@@ -8,6 +8,7 @@ use super::super::testing::*;
 use super::*;
 use crate::config::Transport;
 use crate::protocol::{AgentName, Ask, Framing};
+use crate::upstream::Health;
 use crate::upstream::Upstream;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
@@ -82,7 +83,7 @@ async fn open(upstream: &Upstream) -> String {
 async fn a_stream_is_a_session() {
     let (server, upstream) = Server::start("post?s=9").await;
     let session = open(&upstream).await;
-    assert_eq!(upstream.health(), Health::Up);
+    assert_eq!(upstream.health().await, Health::Up);
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let accepted = upstream.call(legacy(note, Some(&session))).await.unwrap();
     assert_eq!((accepted.status, accepted.framing), (StatusCode::ACCEPTED, Framing::Empty));

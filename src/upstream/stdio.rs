@@ -13,7 +13,7 @@ use super::child::{Child, Ended, Spec};
 use super::http::empty;
 use super::sessions::{Link, Patience, Sessions, asked};
 use super::ticket::Ticket;
-use super::{Health, Pulse};
+use super::{Felt, Pulse};
 use crate::config::{Limits, StdioTransport, UpstreamConfig};
 use crate::message::Message;
 use crate::protocol::{AgentName, Ask, Call, CallError, Era, Reply, UpstreamName};
@@ -83,7 +83,7 @@ impl Stdio {
         self.past.pulse.felt(outcome)
     }
 
-    pub(super) fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Option<Felt> {
         self.past.pulse.health()
     }
 

@@ -7,6 +7,7 @@ use super::super::testing::*;
 use super::*;
 use crate::config::{Secret, Transport};
 use crate::protocol::{Framing, header};
+use crate::upstream::Health;
 use crate::upstream::Upstream;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
@@ -69,7 +70,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     assert_eq!((reply.framing, reply.headers["content-type"].to_str().unwrap()), (Framing::Body, "application/json"));
     assert_eq!(all(reply).await.0, [" {\"id\" : 7,\"jsonrpc\":\"2.0\",\"result\":{\"s\":\"\\u00e9é\\/\",\"n\":1.0e+3}}\t"]);
     assert_eq!(lines(folder.path(), "in"), [INITIALIZE.to_owned(), ask.replace("\r\n", "  ").replace('\n', " ")]);
-    assert_eq!(server.health(), Health::Up);
+    assert_eq!(server.health().await, Health::Up);
     server.shutdown().await;
     assert!(!runs(&lines(folder.path(), "pids")[0]));
     assert!(matches!(server.call(legacy(INITIALIZE, None)).await, Err(CallError::Draining)));
@@ -251,7 +252,7 @@ async fn a_child_that_ends_is_told_of_and_started_again() {
     let error = server.call(ask()).await.unwrap_err();
     let CallError::Connect(why) = &error else { panic!("{error:?}") };
     assert!(why.to_string().contains("exit status: 3"), "{why}");
-    assert!(matches!(server.health(), Health::Down(_)));
+    assert!(matches!(server.health().await, Health::Down(_)));
     let begun = Instant::now();
     assert!(server.call(ask()).await.is_err());
     assert!(begun.elapsed() >= Duration::from_millis(200), "no pause before the second start");
@@ -261,7 +262,7 @@ async fn a_child_that_ends_is_told_of_and_started_again() {
     nothing.command = vec!["no-such-program-here".into()];
     let server = upstream(Transport::Stdio(nothing), &limits());
     assert!(matches!(server.call(ask()).await, Err(CallError::Connect(_))));
-    assert!(matches!(server.health(), Health::Down(why) if why.contains("no-such-program-here")));
+    assert!(matches!(server.health().await, Health::Down(why) if why.contains("no-such-program-here")));
 }
 
 #[tokio::test]
