@@ -157,8 +157,19 @@ fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
             Err(error) if event.name.as_deref().is_none_or(|name| name == b"message" || name.is_empty()) => {
                 return Err(CallError::NotMcp(error));
             }
-            Err(_) => Payload::Text(data),
+            Err(error) => match text(data, &error) {
+                Some(text) => Payload::Text(text),
+                None => return Err(CallError::NotMcp(error)),
+            },
         },
     };
     Ok(Frame { raw: event.raw, payload })
+}
+
+/// What is no message, where it can be judged as text. What looks like JSON and cannot be read strictly is not: a
+/// client may read in it what a judge of its text does not see.
+pub(super) fn text(bytes: Bytes, error: &ParseError) -> Option<Bytes> {
+    let text = std::str::from_utf8(&bytes).ok()?;
+    let json = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(['{', '[']);
+    (!json || matches!(error, ParseError::NotRpc(_))).then_some(bytes)
 }

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::ids::{key, settles};
 use super::ticket::{Listener, Ticket};
 use crate::config::Limits;
-use crate::message::{Envelope, Message, MessageKind, ParseError, ReadLimits, Value, ValueKind};
+use crate::message::{Envelope, Message, ParseError, ReadLimits, Value};
 use crate::protocol::{CallError, Era, UpstreamName};
 
 /// Where the answers on one stream go. Message ids are never rewritten: a call whose id is in flight takes another
@@ -375,24 +376,6 @@ impl State {
     }
 }
 
-/// The key of the request that a message closes. An answer does, and so does a modern server's
-/// `notifications/cancelled`, by which it takes a subscription down (2026-07-28, Cancellation); a legacy server's is
-/// about a request of its own.
-fn settles(message: &Message, envelope: &Envelope, modern: bool) -> Option<Box<str>> {
-    match &envelope.kind {
-        MessageKind::Result | MessageKind::Error => message.value(envelope).get("id").and_then(key),
-        MessageKind::Notification { method } if modern && &**method == "notifications/cancelled" => {
-            message.body(envelope)?.get("requestId").and_then(key)
-        }
-        _ => None,
-    }
-}
-
-/// An id or token such that equal ones compare equal, however written.
-fn key(value: Value<'_>) -> Option<Box<str>> {
-    match value.kind() {
-        ValueKind::String => value.str().map(|text| format!("\"{text}").into()),
-        ValueKind::Number => Some(value.raw().into()),
-        _ => None,
-    }
-}
+#[cfg(test)]
+#[path = "channel_tests.rs"]
+mod tests;

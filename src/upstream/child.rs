@@ -62,11 +62,11 @@ pub(super) enum Ended {
 }
 
 impl Child {
-    /// Starts a child. `ended` is called once it and its whole process group are gone, `place` is kept until then.
+    /// Starts a child, which ends when nobody used it for `idle`. `ended` is called once it and its whole process group are gone, `place` is kept until then.
     /// When `closing` turns true it is ended.
     pub(super) fn start(
         spec: &Spec,
-        era: Era,
+        (era, idle): (Era, Duration),
         place: OwnedSemaphorePermit,
         closing: watch::Receiver<bool>,
         ended: impl FnOnce(Ended) + Send + 'static,
@@ -88,7 +88,7 @@ impl Child {
             channel: channel.clone(),
             reading,
             writing,
-            idle: spec.limits.session_idle,
+            idle,
             stopping,
             closing,
         };

@@ -17,8 +17,11 @@ use crate::config::HttpTransport;
 use crate::protocol::CallError;
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection that nobody uses is kept.
-const KEPT: Duration = Duration::from_secs(60);
+/// How long a connection that nobody uses is kept. Node's and uvicorn's servers close theirs after 5 s: a call that
+/// crosses with that is lost, and a `tools/call` must not be sent twice.
+const KEPT: Duration = Duration::from_secs(4);
+/// After how long a silent peer is probed.
+const PROBED: Duration = Duration::from_secs(60);
 /// Longest head of a response, and largest read, over HTTP/1.1.
 const HEAD_BYTES: usize = 64 << 10;
 
@@ -39,7 +42,7 @@ impl Client {
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT));
-        connector.set_keepalive(Some(KEPT));
+        connector.set_keepalive(Some(PROBED));
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls::client(transport)?)
             .https_or_http()
@@ -55,7 +58,7 @@ impl Client {
             // One slow agent may hold back its own stream, not the connection that others share.
             .http2_initial_stream_window_size(256 << 10)
             .http2_initial_connection_window_size(16 << 20)
-            .http2_keep_alive_interval(Duration::from_secs(30))
+            .http2_keep_alive_interval(PROBED)
             .build(connector);
         Ok(Self { pool, url, own: own_headers(transport)? })
     }

@@ -11,7 +11,7 @@ use super::body::{self, Events, Gap, within};
 use super::client::{self, Client};
 use super::{Felt, Pulse};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
-use crate::message::{Message, ParseError, ReadLimits};
+use crate::message::{Message, ReadLimits};
 use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, Payload, Reply};
 
 /// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
@@ -91,7 +91,7 @@ impl Http {
         let payload = match (Message::parse(bytes.clone(), &self.limits), kind) {
             (Ok(message), ContentKind::Json) => Payload::Message(message),
             (Ok(message), _) if failed => Payload::Message(message),
-            (Err(error), _) if failed => match text_of(bytes.clone(), &error) {
+            (Err(error), _) if failed => match body::text(bytes.clone(), &error) {
                 Some(text) => Payload::Text(text),
                 None => return Ok(empty(status, headers)),
             },
@@ -139,14 +139,6 @@ impl ContentKind {
 
 fn encoded(headers: &HeaderMap) -> bool {
     headers.get_all(header::CONTENT_ENCODING).iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
-}
-
-/// The body of an HTTP error that is no message, where it can be judged as text. What looks like JSON and cannot be
-/// read strictly is withheld: a client may read in it what a judge of its text does not see.
-fn text_of(bytes: Bytes, error: &ParseError) -> Option<Bytes> {
-    let text = std::str::from_utf8(&bytes).ok()?;
-    let json = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(['{', '[']);
-    (!json || matches!(error, ParseError::NotRpc(_))).then_some(bytes)
 }
 
 #[cfg(test)]

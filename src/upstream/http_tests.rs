@@ -162,6 +162,43 @@ async fn dropping_the_frames_or_the_call_closes_the_stream_upstream() {
 }
 
 #[tokio::test]
+async fn a_stream_without_events_ends_at_the_limit_and_one_with_them_does_not() {
+    let address = serve(None, |request| async move {
+        assert_eq!(request.method(), Method::GET);
+        let (send, answer) = streamed();
+        tokio::spawn(async move {
+            for _ in 0..4 {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                send.send(Bytes::from_static(b": still here\n\n")).await.unwrap();
+            }
+            send.closed().await;
+        });
+        answer
+    })
+    .await;
+    let short = crate::config::Limits { stream_idle: Duration::from_millis(400), ..limits() };
+    let upstream = upstream(Transport::Http(http(format!("http://{address}/"))), &short);
+    let reply = upstream.call(call(Ask::Listen, Era::Legacy, Some("s"))).await.unwrap();
+    let (frames, error) = all(reply).await;
+    assert_eq!((frames.len(), error.unwrap().limit()), (4, Some("stream_idle_seconds")));
+}
+
+#[tokio::test]
+async fn json_in_events_of_other_names_is_read_as_strictly() {
+    let body = |data: &str| format!("event: other\ndata: {data}\n\n");
+    for (data, passes) in [("{\"a\":1}", true), ("hello", true), ("{\"a\":1,\"a\":2}", false), ("[1,\u{ff}]", false)] {
+        let body = body(data);
+        let address = serve(None, move |_| {
+            let body = body.clone();
+            async move { answer(200, &[("content-type", "text/event-stream")], body) }
+        })
+        .await;
+        let (frames, error) = all(at(address).call(modern(ASK)).await.unwrap()).await;
+        assert_eq!((frames.len() == 1, error.is_none()), (passes, passes), "{data}");
+    }
+}
+
+#[tokio::test]
 async fn answers_that_cannot_be_judged_are_refused() {
     let bad = |answer: fn() -> Answer| async move { answered_with(answer).await.unwrap_err() };
     assert!(matches!(bad(|| answer(200, JSON, "{\"hello\":1}")).await, CallError::NotMcp(_)));
@@ -251,17 +288,29 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
         .with_single_cert(vec![cert.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
         .unwrap();
     server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let address = serve(Some(server), |request| async move {
+    let speaker = Arc::new(std::sync::Mutex::new(None));
+    let kept = speaker.clone();
+    let script = async move |request: http::Request<Incoming>, kept: Arc<std::sync::Mutex<_>>| {
+        if request.method() == Method::GET {
+            let (send, answer) = streamed();
+            *kept.lock().unwrap() = Some(send);
+            return answer;
+        }
         answer(200, JSON, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"v":"{:?}"}}}}"#, request.version()))
-    })
-    .await;
+    };
+    let address = serve(Some(server), move |request| script(request, kept.clone())).await;
 
     let mut transport = http(format!("https://localhost:{}/", address.port()));
     transport.ca = Some(path("ca.pem"));
     transport.client_cert = Some((path("client.pem"), path("client.key")));
     let ask = || modern(ASK);
-    let reply = upstream(Transport::Http(transport.clone()), &limits()).call(ask()).await.unwrap();
+    let server = upstream(Transport::Http(transport.clone()), &limits());
+    let reply = server.call(ask()).await.unwrap();
     assert_eq!(all(reply).await.0, [r#"{"jsonrpc":"2.0","id":1,"result":{"v":"HTTP/2.0"}}"#]);
+    drop(server.call(call(Ask::Listen, Era::Legacy, None)).await.unwrap());
+    let sender: tokio::sync::mpsc::Sender<Bytes> = speaker.lock().unwrap().take().unwrap();
+    tokio::time::timeout(Duration::from_secs(2), sender.closed()).await.expect("the stream is reset upstream");
+    assert_eq!(all(server.call(ask()).await.unwrap()).await.0.len(), 1, "and the connection goes on");
 
     transport.client_cert = None;
     let error = upstream(Transport::Http(transport), &limits()).call(ask()).await.unwrap_err();

@@ -5,6 +5,7 @@ mod channel;
 mod child;
 mod client;
 mod http;
+mod ids;
 mod lines;
 mod probe;
 mod sessions;

@@ -43,6 +43,9 @@ struct Crashes {
     next: Instant,
 }
 
+/// A modern child that nobody uses for this long is ended: it holds no state that an agent could miss, and agents that
+/// only ask which era the server speaks leave one behind.
+const MODERN_IDLE: Duration = Duration::from_secs(600);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -171,7 +174,11 @@ impl Stdio {
                 past.crashed(&whose, why);
             }
         };
-        Child::start(&self.spec, era, place, self.closing.subscribe(), ended).map_err(|error| {
+        let idle = match era {
+            Era::Legacy => self.spec.limits.session_idle,
+            Era::Modern => self.spec.limits.session_idle.min(MODERN_IDLE),
+        };
+        Child::start(&self.spec, (era, idle), place, self.closing.subscribe(), ended).map_err(|error| {
             let why = format!("the server's process cannot be started: {error}");
             self.past.crashed(agent, why.clone());
             CallError::Connect(io::Error::new(error.kind(), why))

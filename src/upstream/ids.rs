@@ -1,0 +1,25 @@
+//! Ids and tokens, compared by what they say.
+
+use crate::message::{Envelope, Message, MessageKind, Value, ValueKind};
+
+/// The key of the request that a message closes. An answer does, and so does a modern server's
+/// `notifications/cancelled`, by which it takes a subscription down (2026-07-28, Cancellation); a legacy server's is
+/// about a request of its own.
+pub(super) fn settles(message: &Message, envelope: &Envelope, modern: bool) -> Option<Box<str>> {
+    match &envelope.kind {
+        MessageKind::Result | MessageKind::Error => message.value(envelope).get("id").and_then(key),
+        MessageKind::Notification { method } if modern && &**method == "notifications/cancelled" => {
+            message.body(envelope)?.get("requestId").and_then(key)
+        }
+        _ => None,
+    }
+}
+
+/// An id or token such that equal ones compare equal, however written.
+pub(super) fn key(value: Value<'_>) -> Option<Box<str>> {
+    match value.kind() {
+        ValueKind::String => value.str().map(|text| format!("\"{text}").into()),
+        ValueKind::Number => Some(value.raw().into()),
+        _ => None,
+    }
+}
