@@ -84,14 +84,17 @@ impl Place {
 struct Source<'t> {
     file: Rc<str>,
     text: &'t str,
+    /// Where each line but the first begins.
+    lines: Vec<usize>,
     faults: RefCell<Vec<Fault>>,
 }
 
 impl Source<'_> {
     fn place(&self, at: usize) -> Place {
-        let before = self.text.get(..at.min(self.text.len())).unwrap_or(self.text);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let before = self.lines.partition_point(|start| *start <= at);
+        let start = before.checked_sub(1).and_then(|last| self.lines.get(last)).copied().unwrap_or(0);
+        let column = self.text.get(start..at.min(self.text.len())).unwrap_or_default().chars().count() + 1;
+        let line = before + 1;
         Place { file: self.file.clone(), line, column }
     }
 
@@ -106,7 +109,8 @@ impl Source<'_> {
 /// # Errors
 /// All faults: a syntax fault alone, or everything that `read` noted.
 pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
-    let source = Source { file: file.into(), text, faults: RefCell::default() };
+    let lines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1).collect();
+    let source = Source { file: file.into(), text, lines, faults: RefCell::default() };
     let root = match DeTable::parse(text) {
         Ok(root) => root,
         Err(error) => {

@@ -1,9 +1,11 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
 mod check;
+mod rules;
 mod run;
 mod wrap;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +28,8 @@ enum Verb {
     Check(check::Args),
     /// Stand where a stdio server stood, and judge what passes
     Wrap(wrap::Args),
+    /// Try, list, explain or write out rules
+    Rules(rules::Args),
 }
 
 /// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
@@ -34,7 +38,13 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
+        Verb::Rules(args) => written(rules::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
     }
+}
+
+/// The exit code of a verb that writes. A reader that has had enough (`| head`) is no error.
+fn written(code: io::Result<u8>) -> ExitCode {
+    code.map_or_else(|error| ExitCode::from(if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 }), ExitCode::from)
 }
 
 /// Tells faults, one a paragraph.

@@ -17,7 +17,7 @@ const ID_CHARACTERS: usize = 64;
 ///
 /// # Errors
 /// Every fault of the file.
-pub(super) fn read(name: &str, text: &str) -> Result<Vec<Rule>, Vec<Fault>> {
+pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, Vec<Fault>> {
     document::read(name, text, |root| {
         if !root.has("format") {
             root.missing("format", "write `format = 1`");
@@ -36,6 +36,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Rule>, Vec<Fault>> {
             pack: pack.map(|pack| pack.value),
             enabled: root.boolean("enabled").unwrap_or(true),
             file: name.into(),
+            builtin,
         };
         let tables = root.tables("rule");
         if tables.is_empty() {
@@ -53,6 +54,7 @@ struct Shared {
     pack: Option<String>,
     enabled: bool,
     file: Arc<str>,
+    builtin: bool,
 }
 
 fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
@@ -103,6 +105,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         enabled: shared.enabled,
         file: shared.file.clone(),
         line: place.line,
+        builtin: shared.builtin,
     })
 }
 

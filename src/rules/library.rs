@@ -1,6 +1,6 @@
 //! All rules there are, before a policy chooses among them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -32,31 +32,34 @@ impl Library {
         Self::load(true, &[]).unwrap_or_else(|faults| panic!("the built-in rules are faulty: {faults:?}"))
     }
 
-    /// Reads the built-in rules, if wanted, then each folder (or single file). A rule takes the place of an earlier one with
-    /// its id in the same direction. Rules of folders are tried against their own cases.
+    /// Reads the built-in rules, if wanted, then each folder (or single file), and tries the rules of folders against their
+    /// own cases. A rule takes the place of an earlier one with its id in the same direction.
     ///
     /// # Errors
     /// Every fault of every file; or else every case that its rule gets wrong.
     pub fn load(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
+        let library = Self::read(builtin, folders)?;
+        let own: Vec<_> = library.rules.iter().filter(|rule| !rule.builtin).cloned().collect();
+        let trial = try_cases(&own)?;
+        if trial.wrong.is_empty() { Ok(library) } else { Err(trial.wrong.iter().map(super::Wrong::fault).collect()) }
+    }
+
+    /// The same without trying any case.
+    ///
+    /// # Errors
+    /// Every fault of every file.
+    pub fn read(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
         let (mut rules, mut faults) = (Vec::new(), Vec::new());
         if builtin {
             let files = BUILTIN_FILES.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned())));
-            lay(&mut rules, &mut faults, files);
+            lay(&mut rules, &mut faults, true, files);
         }
-        let shipped: HashSet<*const Rule> = rules.iter().map(Arc::as_ptr).collect();
         for folder in folders {
             match files(folder) {
                 Ok(files) => {
-                    lay(&mut rules, &mut faults, files.into_iter().map(|path| (path.display().to_string(), read(&path))))
+                    lay(&mut rules, &mut faults, false, files.into_iter().map(|path| (path.display().to_string(), read(&path))))
                 }
                 Err(fault) => faults.push(fault),
-            }
-        }
-        if faults.is_empty() {
-            let own: Vec<_> = rules.iter().filter(|rule| !shipped.contains(&Arc::as_ptr(rule))).cloned().collect();
-            match try_cases(&own) {
-                Ok(trial) => faults.extend(trial.wrong.iter().map(super::Wrong::fault)),
-                Err(wrong) => faults = wrong,
             }
         }
         if faults.is_empty() { Ok(Self { rules, compiled: Mutex::default() }) } else { Err(faults) }
@@ -71,6 +74,11 @@ impl Library {
     pub fn find(&self, id: &str) -> Option<&Arc<Rule>> {
         let now = self.rules.iter().find(|rule| rule.id.as_str() == id);
         now.or_else(|| self.rules.iter().find(|rule| rule.was.iter().any(|was| was.as_str() == id)))
+    }
+
+    /// A hint for an id that no rule has: the nearest, or how to see them all.
+    pub fn nearest(&self, id: &str) -> String {
+        nearest(id, &self.rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>())
     }
 
     /// The rules of one direction that a policy wants, with its overrides, compiled.
@@ -132,17 +140,21 @@ impl Action {
     }
 }
 
-/// The nearest name; where none is near, how to see them all.
-pub(super) fn nearest(name: &str, known: &[&str]) -> String {
+fn nearest(name: &str, known: &[&str]) -> String {
     let hint = suggest(name, known);
     if hint.starts_with("known:") { "`lychgate rules list` shows all".into() } else { hint }
 }
 
 /// Puts a layer of files onto the rules below it.
-fn lay(rules: &mut Vec<Arc<Rule>>, faults: &mut Vec<Fault>, files: impl Iterator<Item = (String, Result<String, Fault>)>) {
+fn lay(
+    rules: &mut Vec<Arc<Rule>>,
+    faults: &mut Vec<Fault>,
+    builtin: bool,
+    files: impl Iterator<Item = (String, Result<String, Fault>)>,
+) {
     let mut layer: Vec<Arc<Rule>> = Vec::new();
     for (name, text) in files {
-        match text.map_err(|fault| vec![fault]).and_then(|text| file::read(&name, &text)) {
+        match text.map_err(|fault| vec![fault]).and_then(|text| file::read(&name, &text, builtin)) {
             Ok(read) => layer.extend(read.into_iter().map(Arc::new)),
             Err(wrong) => faults.extend(wrong),
         }

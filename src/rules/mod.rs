@@ -58,6 +58,8 @@ pub struct Rule {
     pub file: Arc<str>,
     /// The line it starts on, from 1.
     pub line: usize,
+    /// Whether it is part of the binary.
+    pub builtin: bool,
 }
 
 /// A text that a rule must catch or spare.

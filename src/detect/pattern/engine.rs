@@ -23,16 +23,18 @@ const SPANS: usize = 64;
 /// So much of a window is searched at once.
 const PIECE_BYTES: usize = 4 << 10;
 /// Bytes that regexes may look at: so many for any text, and so many for each byte of it.
-const BUDGET_BYTES: usize = 32 << 10;
-const BUDGET_PER_BYTE: usize = 8;
+const BUDGET_BYTES: usize = 16 << 10;
+const BUDGET_PER_BYTE: usize = 4;
+/// What starting one search costs, in bytes looked at.
+const SEARCH_BYTES: usize = 128;
 
 /// All pattern rules of a set.
 #[derive(Debug)]
 pub(super) struct Patterns {
     rules: Vec<Searched>,
     keywords: AhoCorasick,
-    /// Keyword to place in `rules`.
-    keyword_rules: Vec<Vec<usize>>,
+    /// What each keyword of the automaton stands for.
+    meanings: Vec<Keyword>,
     branches: Vec<Branch>,
     literals: AhoCorasick,
     /// Literal to branch, and which of its groups the literal belongs to.
@@ -52,11 +54,26 @@ struct Searched {
 }
 
 #[derive(Debug)]
+struct Keyword {
+    /// The rules that wait for it, by place in `rules`.
+    owners: Vec<usize>,
+    /// The farthest reach of those.
+    reach: usize,
+}
+
+#[derive(Debug)]
 struct Branch {
     /// Its place in `rules`.
     owner: usize,
     groups: usize,
     reach: usize,
+}
+
+/// A keyword that stands in a text.
+struct Hit {
+    start: usize,
+    end: usize,
+    keyword: usize,
 }
 
 impl Patterns {
@@ -72,72 +89,73 @@ impl Patterns {
                     keywords.add(form.to_ascii_lowercase().into_bytes(), owner);
                 }
             }
-            let (mut longest, mut blind, mut most) = (0, false, Some(0));
+            let mut about = Searched { rule: *rule, regex: spec.lazy.clone(), reach: 0, most: Some(0), blind: false };
             let hirs: Result<Vec<_>, _> = spec.any.iter().map(|regex| regex::parse_for_literals(regex)).collect();
             for branch in hirs.map_err(|error| vec![(*rule, error)])?.iter().flat_map(literals::branches) {
-                match (&mut most, branch.longest) {
-                    (Some(most), Some(bytes)) => *most = bytes.max(*most),
-                    _ => most = None,
-                }
                 let reach = branch.longest.map_or(REACH_BYTES, |bytes| bytes.min(REACH_BYTES));
-                longest = longest.max(reach);
-                blind |= branch.groups.is_empty();
+                about.reach = about.reach.max(reach);
+                about.most = about.most.zip(branch.longest).map(|(most, longest)| most.max(longest));
+                about.blind |= branch.groups.is_empty();
                 for (index, group) in branch.groups.iter().enumerate() {
                     group.iter().for_each(|literal| literals.add(literal.clone(), (branches.len(), index)));
                 }
                 branches.push(Branch { owner, groups: branch.groups.len(), reach });
             }
-            searched.push(Searched { rule: *rule, regex: spec.lazy.clone(), reach: longest, most, blind });
+            searched.push(about);
         }
-        let built = keywords.build().and_then(|keywords| Ok((keywords, literals.build()?)));
-        let (keywords, literals) = built.map_err(|error| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)])?;
-        let ((keywords, keyword_rules), (literals, literal_groups)) = (keywords, literals);
-        Ok(Self { rules: searched, keywords, keyword_rules, branches, literals, literal_groups })
+        let fault = |error: String| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)];
+        let (keywords, owners) = keywords.build().map_err(fault)?;
+        let (literals, literal_groups) = literals.build().map_err(fault)?;
+        let reach = |owners: &[usize]| owners.iter().filter_map(|owner| searched.get(*owner)).map(|rule| rule.reach).max();
+        let meanings = owners.into_iter().map(|owners| Keyword { reach: reach(&owners).unwrap_or(0), owners }).collect();
+        Ok(Self { rules: searched, keywords, meanings, branches, literals, literal_groups })
     }
 
     fn search(&self, text: &str, mut tell: impl FnMut(usize, Option<Range<usize>>)) {
-        let Some(near) = self.near_keywords(text) else { return };
-        let worth = self.worth_a_look(text, &near);
+        let hits: Vec<Hit> = self
+            .keywords
+            .find_overlapping_iter(text)
+            .map(|hit| Hit { start: hit.start(), end: hit.end(), keyword: hit.pattern().as_usize() })
+            .collect();
+        if hits.is_empty() {
+            return;
+        }
+        let worth = self.worth_a_look(text, &hits);
         let mut budget = text.len().saturating_mul(BUDGET_PER_BYTE).saturating_add(BUDGET_BYTES);
         for (rule, windows) in self.rules.iter().zip(worth) {
             rule.look(text, windows, &mut budget, |span| tell(rule.rule, span));
         }
     }
 
-    /// For each rule, where its keywords stand, with its reach around them. `None` if there are none at all.
-    fn near_keywords(&self, text: &str) -> Option<Vec<Windows>> {
-        let mut hits = self.keywords.find_overlapping_iter(text).peekable();
-        hits.peek()?;
-        let mut near = vec![Windows::default(); self.rules.len()];
-        for hit in hits {
-            for owner in self.keyword_rules.get(hit.pattern().as_usize()).into_iter().flatten() {
-                if let (Some(windows), Some(rule)) = (near.get_mut(*owner), self.rules.get(*owner)) {
-                    windows.add(widen(hit.range(), rule.reach, text.len()));
-                }
-            }
-        }
-        Some(near)
-    }
-
-    /// For each rule, where one of its regexes could match for all that its literals say.
-    fn worth_a_look(&self, text: &str, near: &[Windows]) -> Vec<Windows> {
+    /// For each rule, where one of its regexes could match for all that keywords and literals say.
+    fn worth_a_look(&self, text: &str, hits: &[Hit]) -> Vec<Windows> {
+        let mut worth = vec![Windows::default(); self.rules.len()];
+        let mut armed = vec![false; self.rules.len()];
+        let mut known = vec![false; self.meanings.len()];
         let mut regions = Windows::default();
-        let mut all: Vec<&Range<usize>> = near.iter().flat_map(|windows| &windows.0).collect();
-        all.sort_unstable_by_key(|window| window.end);
-        all.into_iter().for_each(|window| regions.add(window.clone()));
-
-        let mut worth: Vec<Windows> = vec![Windows::default(); self.rules.len()];
-        for ((rule, near), worth) in self.rules.iter().zip(near).zip(&mut worth) {
-            if rule.blind {
-                *worth = near.clone();
+        for hit in hits {
+            let Some(meaning) = self.meanings.get(hit.keyword) else { continue };
+            regions.add(widen(hit.start..hit.end, meaning.reach, text.len()));
+            let first = known.get_mut(hit.keyword).is_some_and(|known| !std::mem::replace(known, true));
+            for owner in meaning.owners.iter().filter(|_| first) {
+                armed.get_mut(*owner).into_iter().for_each(|armed| *armed = true);
+            }
+            for owner in &meaning.owners {
+                if let (Some(Searched { blind: true, reach, .. }), Some(worth)) = (self.rules.get(*owner), worth.get_mut(*owner))
+                {
+                    worth.add(widen(hit.start..hit.end, *reach, text.len()));
+                }
             }
         }
         // For each branch and group, where the latest run of literals that has come so far begins.
         let mut runs: Vec<[usize; literals::GROUPS]> = vec![[NONE; literals::GROUPS]; self.branches.len()];
-        for region in &regions.0 {
-            for hit in self.literals.find_overlapping_iter(Input::new(text).range(region.clone())) {
+        for region in regions.0 {
+            for hit in self.literals.find_overlapping_iter(Input::new(text).range(region)) {
                 for (index, group) in self.literal_groups.get(hit.pattern().as_usize()).into_iter().flatten() {
                     let (Some(branch), Some(runs)) = (self.branches.get(*index), runs.get_mut(*index)) else { continue };
+                    if !armed.get(branch.owner).is_some_and(|armed| *armed) {
+                        continue;
+                    }
                     let start = match group.checked_sub(1) {
                         None => hit.start(),
                         Some(before) => runs.get(before).copied().unwrap_or(NONE),
@@ -150,13 +168,22 @@ impl Patterns {
                     }
                     if group + 1 == branch.groups {
                         let window = widen(hit.range(), branch.reach, text.len());
-                        let (Some(near), Some(worth)) = (near.get(branch.owner), worth.get_mut(branch.owner)) else { continue };
-                        near.clip(window, |clipped| worth.add(clipped));
+                        if self.has_keyword(branch.owner, &window, hits) {
+                            worth.get_mut(branch.owner).into_iter().for_each(|worth| worth.add(window.clone()));
+                        }
                     }
                 }
             }
         }
         worth
+    }
+
+    /// Whether a keyword of the rule begins in the window.
+    fn has_keyword(&self, owner: usize, window: &Range<usize>, hits: &[Hit]) -> bool {
+        // Hits come in the order of their ends.
+        let first = hits.partition_point(|hit| hit.end <= window.start);
+        let inside = hits.get(first..).into_iter().flatten().take_while(|hit| hit.start < window.end);
+        inside.filter_map(|hit| self.meanings.get(hit.keyword)).any(|meaning| meaning.owners.contains(&owner))
     }
 }
 
@@ -173,7 +200,7 @@ impl Searched {
                 let Some(regex) = self.regex.get().filter(|_| *budget > 0 && spans < SPANS) else { return tell(None) };
                 let hit = regex.search(&RegexInput::new(text).range(at..stop));
                 let looked = hit.map_or(stop, |hit| hit.end()) - at;
-                *budget = budget.saturating_sub(looked);
+                *budget = budget.saturating_sub(looked.saturating_add(SEARCH_BYTES));
                 at = match hit {
                     None if stop == end => break,
                     None => stop.saturating_sub(self.reach).max(at.saturating_add(1)),
@@ -230,14 +257,6 @@ impl Windows {
             window = window.start.min(last.start)..window.end.max(last.end);
         }
         self.0.push(window);
-    }
-
-    /// Calls `with` for what of `window` lies within these ranges.
-    fn clip(&self, window: Range<usize>, mut with: impl FnMut(Range<usize>)) {
-        let first = self.0.partition_point(|range| range.end <= window.start);
-        for range in self.0.get(first..).into_iter().flatten().take_while(|range| range.start < window.end) {
-            with(range.start.max(window.start)..range.end.min(window.end));
-        }
     }
 }
 

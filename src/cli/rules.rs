@@ -1,0 +1,260 @@
+//! `lychgate rules test | list | explain ID | export DIR`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args as ClapArgs, Subcommand};
+
+use crate::document::Fault;
+use crate::message::Direction;
+use crate::rules::{Action, BUILTIN_FILES, BUILTIN_README, Library, Rule, try_cases};
+
+/// What the verb is asked.
+#[derive(ClapArgs, Debug)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Try rules against their own cases: the built-in rules, or those of the files and folders named
+    Test {
+        /// Rule files, or folders of them
+        paths: Vec<PathBuf>,
+    },
+    /// List the rules, one a line: id, direction, severity, action, kind, pack, title
+    List {
+        /// Files or folders of rules to lay over the built-in ones
+        #[arg(long = "rules", value_name = "PATH")]
+        rules: Vec<PathBuf>,
+    },
+    /// Say all there is to say about a rule, and how to change it
+    Explain {
+        /// The rule's id, or one it had before
+        id: String,
+        /// Files or folders of rules to lay over the built-in ones
+        #[arg(long = "rules", value_name = "PATH")]
+        rules: Vec<PathBuf>,
+    },
+    /// Write the built-in rule files and their guide into a folder
+    Export {
+        /// The folder; made if it is not there
+        directory: PathBuf,
+        /// Write over files that are there
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// Runs the verb; data goes to `out`, everything else to `err`. Gives the exit code: 0 if nothing is wrong, 1 if something is.
+///
+/// # Errors
+/// What cannot be written.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    match &args.verb {
+        Verb::Test { paths } => test(paths, out, err),
+        Verb::List { rules } => list(rules, out, err),
+        Verb::Explain { id, rules } => explain(id, rules, out, err),
+        Verb::Export { directory, force } => export(directory, *force, out, err),
+    }
+}
+
+fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    match Library::read(paths.is_empty(), paths).and_then(|library| try_cases(library.rules())) {
+        Ok(trial) => {
+            writeln!(out, "{trial}")?;
+            Ok(u8::from(!trial.wrong.is_empty()))
+        }
+        Err(faults) => tell(&faults, err),
+    }
+}
+
+fn list(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let library = match Library::read(true, paths) {
+        Ok(library) => library,
+        Err(faults) => return tell(&faults, err),
+    };
+    let wide = library.rules().iter().map(|rule| rule.id.as_str().len()).max().unwrap_or(0);
+    for rule in library.rules() {
+        let pack = match (&rule.pack, rule.enabled) {
+            (None, true) => "on".to_owned(),
+            (None, false) => "off".to_owned(),
+            (Some(pack), on) => format!("{} ({pack})", if on { "on" } else { "off" }),
+        };
+        let (direction, severity, action) = (rule.direction.name(), rule.severity.name(), rule.action.name());
+        let kind = rule.find.word();
+        writeln!(out, "{:wide$}  {direction:8}  {severity:8}  {action:10}  {kind:7}  {pack:9}  {}", rule.id, rule.title)?;
+    }
+    Ok(0)
+}
+
+fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let library = match Library::read(true, paths) {
+        Ok(library) => library,
+        Err(faults) => return tell(&faults, err),
+    };
+    let Some(rule) = library.find(id) else {
+        writeln!(err, "no rule has the id `{id}`\n  hint: {}", library.nearest(id))?;
+        return Ok(1);
+    };
+    let builtin = BUILTIN_FILES.iter().find(|(name, _)| rule.builtin && **name == *rule.file);
+    writeln!(out, "{}: {}\n\n{}\n", rule.id, rule.title, rule.why)?;
+    let line = |out: &mut dyn Write, name: &str, text: &str| writeln!(out, "  {name:10}{text}");
+    line(out, "judges", judges(rule.direction))?;
+    line(out, "severity", rule.severity.name())?;
+    line(out, "action", &format!("{}: {}", rule.action.name(), does(rule.action)))?;
+    line(out, "switched", &switched(rule))?;
+    line(out, "stands in", &format!("{}:{}{}", rule.file, rule.line, if builtin.is_some() { " (built in)" } else { "" }))?;
+    if !rule.was.is_empty() {
+        let was: Vec<&str> = rule.was.iter().map(crate::rules::RuleId::as_str).collect();
+        line(out, "was called", &was.join(", "))?;
+    }
+    for reference in &rule.references {
+        line(out, "see", reference)?;
+    }
+    writeln!(out, "\nWhat it looks for, and the cases it is tried against, as its file has them:\n")?;
+    let text = builtin.map_or_else(|| std::fs::read_to_string(&*rule.file), |(_, text)| Ok((*text).to_owned()))?;
+    for line in source(&text, rule.line) {
+        writeln!(out, "    {line}")?;
+    }
+    change(rule, out)?;
+    Ok(0)
+}
+
+fn judges(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Outbound => "what an agent sends (outbound)",
+        Direction::Inbound => "what an agent gets (inbound)",
+    }
+}
+
+fn does(action: Action) -> &'static str {
+    match action {
+        Action::Log => "it is recorded and passes",
+        Action::Strip => "the text is replaced by its plain reading",
+        Action::Redact => "what matched is replaced by a mark",
+        Action::Quarantine => "what matched is taken out, and a warning says so",
+        Action::Block => "the message does not pass, and whoever waits for it is told why",
+    }
+}
+
+fn switched(rule: &Rule) -> String {
+    let ships = if rule.enabled { "on" } else { "off" };
+    rule.pack.as_ref().map_or_else(|| ships.to_owned(), |pack| format!("{ships}, with the pack `{pack}`"))
+}
+
+/// The lines of a rule: from its `[[rule]]` to the next.
+fn source(text: &str, line: usize) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().skip(line.saturating_sub(1)).collect();
+    let next = lines.iter().skip(1).position(|line| line.trim_start().starts_with("[[rule]]"));
+    lines.truncate(next.map_or(lines.len(), |next| next + 1));
+    while lines.pop_if(|line| line.trim().is_empty() || line.starts_with('#')).is_some() {}
+    lines
+}
+
+/// What to write into the config to change a rule, gentlest first.
+fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
+    let id = &rule.id;
+    writeln!(out, "\nTo change it for one policy (here `default`), write one of these lines into the config:\n")?;
+    writeln!(out, "    [policy.default.override]")?;
+    if rule.action != Action::Log {
+        writeln!(out, "    {id} = {{ action = \"log\" }}        # record it, let it pass")?;
+    }
+    match rule.enabled {
+        true => writeln!(out, "    {id} = {{ enabled = false }}       # do not look for it")?,
+        false => writeln!(out, "    {id} = {{ enabled = true }}        # switch it on")?,
+    }
+    if let Some(pack) = &rule.pack {
+        writeln!(out, "\nTo switch its whole pack:\n\n    [policy.default.packs]\n    {pack} = {}", !rule.enabled)?;
+    }
+    writeln!(
+        out,
+        "\nNarrower: copy the rule into a file of your own, under the same id, and add what it should leave alone:\n\n    \
+         unless = ['''a regex that excuses what stands near it''']\n    \
+         only   = {{ tools = [\"run_*\"] }}\n\n\
+         Then name the folder after the built-in rules, and the copy takes the rule's place:\n\n    \
+         [policy.default]\n    rules = [\"builtin\", \"./rules\"]"
+    )
+}
+
+fn export(directory: &Path, force: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let named = |name: &str| directory.join(name.strip_prefix("rules/").unwrap_or(name));
+    let files: Vec<(PathBuf, &str)> =
+        BUILTIN_FILES.iter().chain(&[("README.md", BUILTIN_README)]).map(|(name, text)| (named(name), *text)).collect();
+    let there: Vec<&PathBuf> = files.iter().map(|(path, _)| path).filter(|path| path.symlink_metadata().is_ok()).collect();
+    if !there.is_empty() && !force {
+        for path in &there {
+            writeln!(err, "{}: is there already", path.display())?;
+        }
+        writeln!(err, "nothing was written\n  hint: `--force` writes over these files")?;
+        return Ok(1);
+    }
+    for (path, text) in &files {
+        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
+        if let Err(error) = written {
+            writeln!(err, "{}: {error}", path.display())?;
+            return Ok(1);
+        }
+        writeln!(out, "{}", path.display())?;
+    }
+    Ok(0)
+}
+
+fn tell(faults: &[Fault], err: &mut dyn Write) -> io::Result<u8> {
+    for fault in faults {
+        writeln!(err, "{fault}")?;
+    }
+    writeln!(err, "{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" })?;
+    Ok(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(verb: Verb) -> (u8, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = run(&Args { verb }, &mut out, &mut err).unwrap();
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn the_built_in_rules_pass_their_trial() {
+        let (code, out, err) = told(Verb::Test { paths: vec![] });
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert!(out.ends_with(" cases, 0 wrong\n"), "{out}");
+    }
+
+    #[test]
+    fn every_rule_can_be_explained_and_each_explanation_says_how_to_change_it() {
+        let library = Library::builtin();
+        for rule in library.rules() {
+            let (code, out, _) = told(Verb::Explain { id: rule.id.to_string(), rules: vec![] });
+            assert_eq!(code, 0);
+            for part in [rule.why.as_str(), "[policy.default.override]", "[[rule]]", "catches", "spares"] {
+                assert!(out.contains(part), "`{}` without {part}:\n{out}", rule.id);
+            }
+            assert_eq!(out.matches("[[rule]]").count(), 1, "{out}");
+        }
+        let (code, _, err) = told(Verb::Explain { id: "pipe-to-shel".into(), rules: vec![] });
+        assert_eq!((code, err.as_str()), (1, "no rule has the id `pipe-to-shel`\n  hint: did you mean `pipe-to-shell`?\n"));
+        let (_, out, _) = told(Verb::List { rules: vec![] });
+        assert_eq!(out.lines().count(), library.rules().len());
+    }
+
+    #[test]
+    fn what_is_exported_can_be_tried_and_is_not_written_over() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let directory = dir.path().join("mine");
+        let export = |force| told(Verb::Export { directory: directory.clone(), force });
+        let (code, out, _) = export(false);
+        assert_eq!((code, out.lines().count()), (0, BUILTIN_FILES.len() + 1));
+        assert_eq!(told(Verb::Test { paths: vec![directory.clone()] }).1, told(Verb::Test { paths: vec![] }).1);
+        assert_eq!(std::fs::read_to_string(directory.join("README.md")).unwrap(), BUILTIN_README);
+        let (code, out, err) = export(false);
+        assert_eq!((code, out.as_str()), (1, ""));
+        assert!(err.ends_with("hint: `--force` writes over these files\n"), "{err}");
+        assert_eq!(export(true).0, 0);
+    }
+}
