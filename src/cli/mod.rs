@@ -1,6 +1,7 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
 mod check;
+mod demo;
 mod rules;
 mod run;
 mod wrap;
@@ -22,12 +23,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Show the gate at work, with an agent and a server that it brings along
+    Demo(demo::Args),
     /// Serve until told to stop
     Run(run::Args),
-    /// Check the config file and all rules that it names
-    Check(check::Args),
     /// Stand where a stdio server stood, and judge what passes
     Wrap(wrap::Args),
+    /// Check the config file and all rules that it names
+    Check(check::Args),
     /// Try, list, explain or write out rules
     Rules(rules::Args),
 }
@@ -35,9 +38,10 @@ enum Verb {
 /// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
 pub fn main() -> ExitCode {
     match Cli::parse().verb {
+        Verb::Demo(args) => demo::run(&args),
         Verb::Run(args) => run::run(&args),
-        Verb::Check(args) => check::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
+        Verb::Check(args) => check::run(&args),
         Verb::Rules(args) => written(rules::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
     }
 }

@@ -1,0 +1,33 @@
+//! What to tell an agent so that it talks to the gate.
+
+/// A client, and the words or the file that lead it to a URL.
+pub(super) struct Hint {
+    /// The client.
+    pub(super) client: &'static str,
+    /// Where the text belongs.
+    pub(super) place: &'static str,
+    /// The text.
+    pub(super) text: String,
+}
+
+/// How the usual clients are led to `url`, under the name `sample`.
+pub(super) fn hints(url: &str) -> Vec<Hint> {
+    let hint = |client, place, text| Hint { client, place, text };
+    vec![
+        hint("Claude Code", "in a shell", format!("claude mcp add --transport http sample {url}")),
+        hint("Cursor", ".cursor/mcp.json", format!(r#"{{ "mcpServers": {{ "sample": {{ "url": "{url}" }} }} }}"#)),
+        hint("VS Code", ".vscode/mcp.json", format!(r#"{{ "servers": {{ "sample": {{ "type": "http", "url": "{url}" }} }} }}"#)),
+        hint(
+            "Python SDK",
+            "package `mcp`",
+            format!(
+                "async with streamable_http_client(\"{url}\") as (read, write, _):\n    async with ClientSession(read, write) as session:\n        await session.initialize()"
+            ),
+        ),
+        hint(
+            "TypeScript SDK",
+            "package `@modelcontextprotocol/sdk`",
+            format!("await client.connect(new StreamableHTTPClientTransport(new URL(\"{url}\")))"),
+        ),
+    ]
+}

@@ -1,0 +1,172 @@
+//! `lychgate demo`: the gate at work between an agent and a server that it brings along.
+
+#![allow(clippy::disallowed_types, reason = "the demo is an agent and a server, and reads JSON as they do")]
+
+mod client;
+mod hints;
+mod sample;
+mod show;
+mod tour;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::tell_faults;
+use crate::app::{self, Running};
+use crate::config::{AuditConfig, AuditTo, Config, HttpTransport, Transport, UpstreamConfig};
+use crate::document::Fault;
+use client::Agent;
+use sample::Sample;
+use show::Screen;
+
+/// Ports of the gate and of its admin side, where they are free.
+const PORTS: [u16; 2] = [8800, 8801];
+/// The counters that the tour raises.
+const COUNTERS: [&str; 3] = ["lychgate_messages_total", "lychgate_commands_blocked_total", "lychgate_injection_detected_total"];
+
+/// Arguments of `lychgate demo`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// End after the tour; the exit code says whether all went as promised
+    #[arg(long)]
+    once: bool,
+}
+
+/// Shows the gate at work, then leaves it up for an agent until it is told to stop. Exit codes: 0 all as promised,
+/// 1 not, 2 it could not be shown.
+#[allow(clippy::print_stderr)]
+pub(super) fn run(args: &Args) -> ExitCode {
+    let shown = tokio::runtime::Builder::new_multi_thread().enable_all().build().map(|runtime| runtime.block_on(demo(args.once)));
+    match shown {
+        Ok(Ok(true)) => ExitCode::SUCCESS,
+        Ok(Ok(false)) => ExitCode::from(1),
+        Ok(Err(Stopped::Faults(faults))) => {
+            tell_faults(&faults);
+            ExitCode::from(2)
+        }
+        Ok(Err(Stopped::Io(error))) | Err(error) => {
+            eprintln!("the demo cannot go on: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+enum Stopped {
+    Faults(Vec<Fault>),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+async fn demo(once: bool) -> Result<bool, Stopped> {
+    let mut screen = Screen::new();
+    let sample = sample::start().await?;
+    let audit = audit_file()?;
+    let running = app::start(config(&sample, &audit, once), None).await.map_err(Stopped::Faults)?;
+    let gate = format!("http://{}/mcp/sample", running.address);
+    let metrics = running.admin.map(|admin| format!("http://{admin}/metrics")).unwrap_or_default();
+
+    screen.heading("lychgate demo", "an agent ─▶ lychgate ─▶ a sample server with the tools echo, fetch_page, run_command")?;
+    let well = tour(&mut screen, &gate, &sample).await?;
+    evidence(&mut screen, &running, &audit, &metrics).await?;
+    if once {
+        screen.line("")?;
+        screen.verdict(well, if well { "all as promised" } else { "not all went as promised" })?;
+    } else {
+        invite(&mut screen, &gate, &metrics, &audit)?;
+        told_to_stop().await?;
+    }
+    running.drain().await;
+    Ok(well)
+}
+
+fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
+    let transport = HttpTransport { url: sample.url.clone(), bearer: None, headers: vec![], ca: None, client_cert: None };
+    let mut config = Config::default();
+    let [port, admin] = PORTS.map(|port| address(if once { 0 } else { port }));
+    config.listen.address = port;
+    config.admin.address = Some(admin);
+    config.policies.entry("default".to_owned()).or_default();
+    config.upstreams.insert("sample".to_owned(), UpstreamConfig::new(Transport::Http(transport)));
+    config.audit = AuditConfig { to: Some(AuditTo::File(audit.to_owned())), required: true };
+    config.limits.drain = Duration::from_secs(1);
+    config
+}
+
+/// The loopback address with this port, or with any other where it is taken.
+fn address(port: u16) -> SocketAddr {
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if TcpListener::bind(wanted).is_ok() { wanted } else { SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }
+}
+
+/// A file in a folder of its own that nobody else may read.
+fn audit_file() -> io::Result<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("lychgate-demo-{}", uuid::Uuid::new_v4().simple()));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    Ok(folder.join("audit.jsonl"))
+}
+
+async fn tour(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bool> {
+    let mut agent = Agent::new();
+    let opened = agent.open(gate).await?;
+    if !opened.status.is_success() {
+        return Err(io::Error::other(format!("the session was answered with {}", opened.status)));
+    }
+    let mut well = true;
+    for stop in tour::stops() {
+        let seen = stop.visit(&mut agent, gate, sample).await?;
+        screen.seen(&seen)?;
+        well &= seen.as_promised;
+    }
+    Ok(well)
+}
+
+/// Shows what the tour left in the audit log and in the counters.
+async fn evidence(screen: &mut Screen, running: &Running, audit: &Path, metrics: &str) -> io::Result<()> {
+    running.gate().recorder().flush();
+    let text = std::fs::read_to_string(audit)?;
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    screen.heading("audit log", &audit.display().to_string())?;
+    for line in lines.iter().filter(|line| line.get("tool").is_some()) {
+        screen.audited(line)?;
+    }
+    screen.heading("counters", metrics)?;
+    let told = Agent::new().get(metrics).await?;
+    for line in told.lines().filter(|line| COUNTERS.iter().any(|counter| line.starts_with(counter)) && !line.ends_with(" 0")) {
+        screen.line(&format!("  {line}"))?;
+    }
+    Ok(())
+}
+
+fn invite(screen: &mut Screen, gate: &str, metrics: &str, audit: &Path) -> io::Result<()> {
+    screen.heading("now your agent", "the gate stays up; ask the agent to fetch a page or to run a command")?;
+    screen.pair("url", gate)?;
+    screen.pair("metrics", metrics)?;
+    screen.pair("audit", &audit.display().to_string())?;
+    screen.line("")?;
+    for hint in hints::hints(gate) {
+        screen.pair(hint.client, hint.place)?;
+        screen.quoted(&hint.text)?;
+    }
+    screen.heading("ctrl-c", "ends the demo")
+}
+
+async fn told_to_stop() -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    }
+}

@@ -1,0 +1,201 @@
+//! How the demo looks in a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::Value;
+
+use super::tour::{Became, Seen};
+
+/// Columns of text beside the margin.
+const WIDTH: usize = 84;
+const MARGIN: &str = "              ";
+const SENT: &str = "server sent";
+
+/// Writes to standard output, in colour where it is a terminal that wants it.
+pub(super) struct Screen {
+    out: io::Stdout,
+    colour: bool,
+}
+
+/// Select Graphic Rendition parameters (ECMA-48, 8.3.117).
+#[derive(Clone, Copy)]
+enum Look {
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+}
+
+impl Screen {
+    pub(super) fn new() -> Self {
+        let out = io::stdout();
+        // https://no-color.org: any value but an empty one.
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let colour = out.is_terminal() && !unwanted && !dumb;
+        Self { out, colour }
+    }
+
+    fn in_look(&self, look: Look, text: &str) -> String {
+        let code = match look {
+            Look::Bold => 1,
+            Look::Dim => 2,
+            Look::Red => 31,
+            Look::Green => 32,
+            Look::Yellow => 33,
+        };
+        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Writes a line. A reader that went away ends the demo like any other error.
+    pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{text}")
+    }
+
+    /// Writes a heading.
+    pub(super) fn heading(&mut self, text: &str, rest: &str) -> io::Result<()> {
+        let (text, rest) = (self.in_look(Look::Bold, text), self.in_look(Look::Dim, rest));
+        self.line(&format!("\n{text}  {rest}\n"))
+    }
+
+    /// Writes a name and what it stands for.
+    pub(super) fn pair(&mut self, name: &str, value: &str) -> io::Result<()> {
+        let name = self.in_look(Look::Dim, &format!("  {name:<12}"));
+        self.line(&format!("{name}{value}"))
+    }
+
+    /// Writes what became of a call.
+    pub(super) fn seen(&mut self, seen: &Seen) -> io::Result<()> {
+        let (look, mark, word) = match &seen.became {
+            Became::Passed => (Look::Green, "✓", "passed"),
+            Became::Refused(_) => (Look::Red, "✗", "refused"),
+            Became::Cleaned { .. } => (Look::Yellow, "~", "cleaned"),
+        };
+        let word = self.in_look(look, &format!("  {mark} {word:<10}"));
+        let call = self.in_look(Look::Bold, &format!("{} {:?}", seen.stop.tool, seen.stop.value));
+        let revision = seen.stop.revision().map(|revision| format!("  (revision {revision})")).unwrap_or_default();
+        self.line(&format!("{word}{call}{}", self.in_look(Look::Dim, &revision)))?;
+        match &seen.became {
+            Became::Passed => self.block("", "the agent got the server's answer byte for byte", |_| None)?,
+            Became::Refused(text) => {
+                self.block("", "the server never saw it; the agent reads:", |_| None)?;
+                self.block("", text, |_| None)?;
+            }
+            Became::Cleaned { sent, got } => {
+                let kept = |line: &str| plain(line).is_some_and(|line| got.contains(&line));
+                self.block(SENT, sent, |line| if kept(line) { None } else { Some(Look::Red) })?;
+                self.block("agent got", got, |line| if line.starts_with("[lychgate") { Some(look) } else { None })?;
+            }
+        }
+        if !seen.as_promised {
+            let told = self.in_look(Look::Red, "  ! this is not what was promised");
+            self.line(&told)?;
+        }
+        self.line("")
+    }
+
+    /// Writes a text beside its name, folded to the width, line by line in its look.
+    fn block(&mut self, name: &str, text: &str, look: impl Fn(&str) -> Option<Look>) -> io::Result<()> {
+        let (gone, mut name) = (name == SENT, Some(name));
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let look = look(line);
+            // Readable without colour too: `-` stands before what was taken away, `+` before what was put there.
+            let bar = match look {
+                Some(Look::Red) if gone => '-',
+                Some(Look::Yellow) => '+',
+                _ => '│',
+            };
+            for part in fold(line) {
+                let margin = format!("  {:<12}", name.take().unwrap_or_default());
+                let margin = self.in_look(Look::Dim, &format!("{margin}{bar} "));
+                let part = look.map_or_else(|| part.clone(), |look| self.in_look(look, &part));
+                self.line(&format!("{margin}{part}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what an audit line says, in short.
+    pub(super) fn audited(&mut self, line: &Value) -> io::Result<()> {
+        let text = |pointer: &str| line.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
+        let look = match text("/verdict").as_str() {
+            "block" => Look::Red,
+            "rewrite" => Look::Yellow,
+            _ => Look::Green,
+        };
+        let time = text("/at").get(11..19).unwrap_or("").to_owned();
+        let findings = line.pointer("/findings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut rules: Vec<&str> = findings.iter().filter_map(|finding| finding.get("rule")?.as_str()).collect();
+        rules.dedup();
+        let verdict = self.in_look(look, &format!("{:<8}", text("/verdict")));
+        let what = format!("{:<9}{:<13}", text("/direction"), text("/tool"));
+        self.line(format!("  {time}  {verdict} {what} {}", rules.join(", ")).trim_end())
+    }
+
+    /// Writes a text as it is, a little to the right.
+    pub(super) fn quoted(&mut self, text: &str) -> io::Result<()> {
+        for line in text.lines() {
+            self.line(&format!("{MARGIN}{line}"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes how it ended.
+    pub(super) fn verdict(&mut self, well: bool, text: &str) -> io::Result<()> {
+        let text = self.in_look(if well { Look::Green } else { Look::Red }, text);
+        self.line(&text)
+    }
+}
+
+/// What a line of HTML says without its tags, if it says anything.
+fn plain(line: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut inside = false;
+    for c in line.chars() {
+        match c {
+            '<' => inside = true,
+            '>' => inside = false,
+            c if !inside => out.push(c),
+            _ => {}
+        }
+    }
+    // A word is enough to find a line again: what stands around it may change with the markup.
+    let words: Vec<&str> = out.split_whitespace().take(3).collect();
+    if words.is_empty() { None } else { Some(words.join(" ")) }
+}
+
+/// Folds a line between words.
+fn fold(line: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    for word in line.split_whitespace() {
+        let Some(last) = out.last_mut() else { continue };
+        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push(word.to_owned());
+            continue;
+        }
+        if !last.is_empty() {
+            last.push(' ');
+        }
+        last.push_str(word);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_folded_between_words() {
+        let folded = fold(&"word ".repeat(40));
+        assert!(folded.len() == 3 && folded.iter().all(|line| line.len() <= WIDTH), "{folded:?}");
+        assert_eq!(fold("short  line"), ["short line"]);
+    }
+
+    #[test]
+    fn a_line_of_html_is_known_by_its_words() {
+        assert_eq!(plain("<p>Bake for <b>40 minutes</b></p>").as_deref(), Some("Bake for 40"));
+        assert_eq!(plain("<body><div id=\"x\">"), None);
+    }
+}
