@@ -22,6 +22,9 @@ impl Surroundings for Pretend {
         if path.ends_with("lychgate.toml") {
             return Ok(self.text.clone());
         }
+        if self.all_paths {
+            return Ok("a-secret-of-some-length\n".to_owned());
+        }
         let file = self.files.iter().find(|(name, _)| path.ends_with(name));
         file.map(|(_, text)| text.to_string()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -168,5 +171,49 @@ fn ports_must_differ_where_addresses_meet() {
     ] {
         let text = format!("[listen]\naddress = \"{listen}\"\n[admin]\naddress = \"{admin}\"\n{UPSTREAM}");
         assert_eq!(load_text(&text).is_ok(), fits, "{listen} {admin}");
+    }
+}
+
+const SAMPLE: &str = include_str!("../../../deploy/lychgate.toml");
+
+fn load_sample(text: String) -> Config {
+    let mut world = Pretend { all_paths: true, text, ..Pretend::default() };
+    for name in ["LYCHGATE_TOKEN_CI", "GITHUB_MCP_TOKEN"] {
+        world.variables.insert(name, "another-secret-of-some-length");
+    }
+    load_in(Path::new("/etc/lychgate/lychgate.toml"), &world).map_err(|faults| told(&faults)).unwrap()
+}
+
+#[test]
+fn the_sample_loads_as_it_is_and_with_every_option_set() {
+    let config = load_sample(SAMPLE.to_owned());
+    assert_eq!((config.upstreams.len(), config.agents.len()), (1, 0));
+    let every: String = SAMPLE
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(option) if option.starts_with(|c: char| !c.is_whitespace()) => format!("{option}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let config = load_sample(every);
+    assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (3, 2, 2));
+    assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()), "the sample tells other defaults");
+    let plain = crate::config::UpstreamConfig::new(config.upstreams["github"].transport.clone());
+    assert_eq!(config.upstreams["github"].request_timeout, plain.request_timeout);
+    assert_eq!(config.upstreams["github"].initialize_timeout, plain.initialize_timeout);
+}
+
+#[test]
+fn the_sample_explains_every_key_that_is_read() {
+    let sources = [include_str!("mod.rs"), include_str!("listen.rs"), include_str!("policy.rs"), include_str!("upstream.rs")]
+        .concat()
+        + include_str!("values.rs");
+    let reads = r#"\b(?:string|required|strings|boolean|integer|choice|tables?|named|secret|file|any_path|arguments|count|seconds)\((?:&?\w+, )?"([a-z0-9_]+)""#;
+    let keys: Vec<&str> =
+        regex::Regex::new(reads).unwrap().captures_iter(&sources).map(|found| found.get(1).unwrap().as_str()).collect();
+    assert!(keys.len() > 45 && keys.contains(&"drain_seconds") && keys.contains(&"client_ca"), "{keys:?}");
+    for key in keys.into_iter().chain(["http", "sse", "stdio"]).chain(Limits::NAMES) {
+        let told = regex::Regex::new(&format!(r"\b{key}(?: =|\]|\.)")).unwrap();
+        assert!(told.is_match(SAMPLE), "`{key}` is not in deploy/lychgate.toml");
     }
 }
