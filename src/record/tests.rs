@@ -301,3 +301,28 @@ fn open_streams_are_counted_until_they_close() {
     drop(streams);
     assert!(told.has("lychgate_streams 0"));
 }
+
+#[test]
+fn what_deploy_asks_of_prometheus_is_there() {
+    let deploy = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy");
+    let read = |name: &str| std::fs::read_to_string(deploy.join(name)).unwrap();
+    let (alerts, dashboard) = (read("alerts.yml"), read("grafana/lychgate.json"));
+    let mut known: Vec<String> = Vec::new();
+    for metric in METRICS {
+        match metric.kind {
+            Kind::Histogram(_) => known.push(format!("{}_bucket", metric.name)),
+            Kind::Counter | Kind::Gauge => known.push(metric.name.to_owned()),
+        }
+        assert!(dashboard.contains(metric.name), "`{}` is not on the dashboard", metric.name);
+    }
+    let names = regex::Regex::new(r"\b(?:lychgate|process)_[a-z_]+").unwrap();
+    for text in [&alerts, &dashboard, &read("alerts_test.yml")] {
+        for name in names.find_iter(text) {
+            assert!(known.iter().any(|known| known == name.as_str()), "no metric is called `{}`", name.as_str());
+        }
+    }
+    let tested = read("alerts_test.yml");
+    for alert in alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+        assert!(tested.contains(alert), "alerts_test.yml does not show `{alert}` fire");
+    }
+}
