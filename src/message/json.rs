@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
 use super::scan::{Scanner, unescape};
 use super::{ParseError, ReadLimits};
@@ -16,7 +17,7 @@ use super::{ParseError, ReadLimits};
 /// A JSON text: its bytes as they came, and where each value in them stands.
 #[derive(Clone)]
 pub struct Json {
-    bytes: Bytes,
+    text: ByteString,
     nodes: Arc<[Node]>,
 }
 
@@ -64,14 +65,15 @@ impl Json {
         if bytes.len() > limits.message_bytes.min(u32::MAX as usize) {
             return Err(ParseError::TooLarge { limit: limits.message_bytes });
         }
-        let text = std::str::from_utf8(&bytes).map_err(|e| ParseError::NotUtf8 { at: e.valid_up_to() })?;
-        let nodes = Scanner::new(text, limits).scan()?;
-        Ok(Self { bytes, nodes: nodes.into() })
+        // Checked here once: every string handed out later is a slice of this text.
+        let text = ByteString::try_from(bytes).map_err(|error| ParseError::NotUtf8 { at: error.valid_up_to() })?;
+        let nodes = Scanner::new(&text, limits).scan()?;
+        Ok(Self { text, nodes: nodes.into() })
     }
 
     /// The bytes as they came.
     pub fn bytes(&self) -> &Bytes {
-        &self.bytes
+        self.text.as_bytes()
     }
 
     /// The outermost value.
@@ -84,9 +86,9 @@ impl Json {
         Value { json: self, at }
     }
 
-    fn text(&self, span: Range<usize>) -> &str {
-        // Spans are made by the scanner at token borders of text that is UTF-8, so this always holds.
-        self.bytes.get(span).and_then(|b| std::str::from_utf8(b).ok()).unwrap_or("")
+    fn slice(&self, span: Range<usize>) -> &str {
+        // Spans are made by the scanner at token borders, so this always holds.
+        self.text.get(span).unwrap_or("")
     }
 }
 
@@ -114,14 +116,14 @@ impl<'j> Value<'j> {
 
     /// Its text as written.
     pub fn raw(&self) -> &'j str {
-        self.json.text(self.span())
+        self.json.slice(self.span())
     }
 
     /// What a string says; `None` for other values.
     pub fn str(&self) -> Option<Cow<'j, str>> {
         let node = self.node();
         (node.kind == ValueKind::String).then(|| {
-            let inner = self.json.text(node.start as usize + 1..(node.end as usize).saturating_sub(1));
+            let inner = self.json.slice(node.start as usize + 1..(node.end as usize).saturating_sub(1));
             if node.escaped { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
         })
     }

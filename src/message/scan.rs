@@ -170,16 +170,17 @@ impl Scanner<'_> {
         let mut escaped = false;
         self.at += 1;
         loop {
-            match self.peek() {
-                None => return Err(self.wrong("the string's end")),
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                Some(0..=0x1F) => return Err(self.wrong("no raw control character in a string")),
-                Some(_) => self.at += 1,
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let Some(run) = memchr::memchr2(b'"', b'\\', rest) else { return Err(self.wrong("the string's end")) };
+            if rest.get(..run).unwrap_or_default().iter().any(|byte| *byte < 0x20) {
+                return Err(self.wrong("no raw control character in a string"));
             }
+            self.at += run;
+            if self.peek() == Some(b'"') {
+                break;
+            }
+            escaped = true;
+            self.escape()?;
         }
         self.at += 1;
         self.push(ValueKind::String, escaped, start, self.at);
