@@ -15,7 +15,7 @@ use crate::message::{Message, ReadLimits};
 use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, Payload, Reply};
 
 /// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
-pub struct Http {
+pub(super) struct Http {
     client: Client,
     limits: ReadLimits,
     stream_idle: Duration,

@@ -19,7 +19,7 @@ use crate::message::{Message, ReadLimits};
 use crate::protocol::{Call, CallError, Era, Reply, UpstreamName, header as mcp};
 
 /// A server reached by HTTP+SSE. Towards the agent each stream is a legacy session of streamable HTTP.
-pub struct Sse {
+pub(super) struct Sse {
     client: Arc<Client>,
     name: UpstreamName,
     limits: Limits,

@@ -20,7 +20,7 @@ use crate::protocol::{AgentName, Ask, Call, CallError, Era, Reply, UpstreamName}
 
 /// A server that is a child process: one child for each legacy session; for modern calls one for each agent, and
 /// another where ids or progress tokens would collide.
-pub struct Stdio {
+pub(super) struct Stdio {
     spec: Spec,
     places: Arc<Semaphore>,
     sessions: Sessions<Child>,
