@@ -277,7 +277,7 @@ impl Reader {
         }
         let wanted = hash(name);
         // Every look up the stack ends in closing what it passed, so looks cost no more than openings did.
-        if self.open.get(&wanted).is_none_or(|count| *count <= 0) {
+        if self.open.get(&wanted).is_none_or(|count| *count == 0) {
             return;
         }
         if let Some(at) = self.stack.iter().rposition(|open| open.name == wanted) {
