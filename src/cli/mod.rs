@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod inspect;
 mod rules;
 mod run;
 mod wrap;
@@ -33,6 +34,8 @@ enum Verb {
     Check(check::Args),
     /// Try, list, explain or write out rules
     Rules(rules::Args),
+    /// Judge messages from a file, as the gate would
+    Inspect(inspect::Args),
 }
 
 /// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
@@ -42,6 +45,7 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
         Verb::Check(args) => check::run(&args),
+        Verb::Inspect(args) => inspect::run(&args),
         Verb::Rules(args) => written(rules::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
     }
 }

@@ -6,6 +6,9 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/hidden-text.toml", include_str!("../../rules/inbound/hidden-text.toml")),
     ("rules/inbound/markup.toml", include_str!("../../rules/inbound/markup.toml")),
     ("rules/inbound/injection.toml", include_str!("../../rules/inbound/injection.toml")),
+    ("rules/inbound/orders.toml", include_str!("../../rules/inbound/orders.toml")),
+    ("rules/inbound/definitions.toml", include_str!("../../rules/inbound/definitions.toml")),
+    ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 
 /// How to write a rule.

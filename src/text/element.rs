@@ -54,7 +54,7 @@ pub(super) fn kind(name: &str) -> Kind {
         "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd" | "details" | "dialog" | "div"
         | "dl" | "dt" | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6"
         | "header" | "html" | "legend" | "li" | "main" | "nav" | "ol" | "option" | "p" | "pre" | "section" | "summary"
-        | "table" | "tbody" | "td" | "textarea" | "tfoot" | "th" | "thead" | "tr" | "ul" => Kind::Block,
+        | "table" | "tbody" | "textarea" | "tfoot" | "thead" | "tr" | "ul" => Kind::Block,
         _ => Kind::Inline,
     }
 }

@@ -1,0 +1,243 @@
+//! `lychgate inspect`: judges messages from a file, as the gate would.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use crate::config::{self, PolicyConfig};
+use crate::inspect::{Finding, Inspection, Policy, Verdict};
+use crate::message::{Direction, Json, Message, ReadLimits, Value, quote, splice};
+use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+use crate::rules::{Action, Library};
+
+/// What to judge, and by which policy.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Which way the messages go
+    #[arg(long, value_enum)]
+    direction: Way,
+    /// Config file that holds the policy; without one, the built-in rules judge
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Policy of the config file
+    #[arg(long, default_value = "default")]
+    policy: String,
+    /// Read one message, call or text a line, and write one verdict a line
+    #[arg(long)]
+    jsonl: bool,
+    /// The file; `-` for standard input
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Way {
+    Inbound,
+    Outbound,
+}
+
+/// Judges; 0 if everything passes as it is, 1 if something does not, 2 if it cannot be judged.
+#[allow(clippy::print_stderr, reason = "a verb tells its errors there")]
+pub(super) fn run(args: &Args) -> ExitCode {
+    match judge(args, &mut BufWriter::new(io::stdout().lock())) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+struct Bench {
+    policy: Policy,
+    limits: ReadLimits,
+    direction: Direction,
+    context: Context,
+}
+
+fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
+    let told = |faults: Vec<crate::document::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let config = args.config.as_deref().map(config::load).transpose().map_err(told)?.unwrap_or_default();
+    let default = PolicyConfig::default();
+    let policy = match config.policies.get(&args.policy) {
+        Some(policy) => policy,
+        None if args.policy == "default" => &default,
+        None => return Err(format!("there is no policy `{}` in the config", args.policy)),
+    };
+    let library = Library::load(policy.builtin, &policy.rules).map_err(told)?;
+    let bench = Bench {
+        policy: Policy::new(&args.policy, policy, &library).map_err(told)?,
+        limits: config.limits.read.clone(),
+        direction: match args.direction {
+            Way::Inbound => Direction::Inbound,
+            Way::Outbound => Direction::Outbound,
+        },
+        context: Context {
+            agent: AgentName("inspect".into()),
+            upstream: UpstreamName("inspect".into()),
+            era: Era::Modern,
+            session: None,
+            asked: Arc::from([]),
+        },
+    };
+    let read: Box<dyn Read> = if args.file.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?)
+    };
+    let mut lines = Lines { read: BufReader::new(read), limit: bench.limits.message_bytes };
+    if !args.jsonl {
+        let whole = lines.rest().map_err(|error| error.to_string())?;
+        return bench.message(whole, out);
+    }
+    let mut clean = true;
+    let mut number = 0;
+    while let Some(line) = lines.next().map_err(|error| format!("line {}: {error}", number + 1))? {
+        number += 1;
+        if !line.iter().all(u8::is_ascii_whitespace) {
+            clean &= bench.line(line, out).map_err(|message| format!("line {number}: {message}"))?;
+        }
+    }
+    out.flush().map_err(|error| error.to_string())?;
+    Ok(clean)
+}
+
+/// The lines of a file, none longer than the limit `message_bytes`.
+struct Lines {
+    read: BufReader<Box<dyn Read>>,
+    limit: usize,
+}
+
+impl Lines {
+    fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let mut line = Vec::new();
+        // JSON escapes can make a line several times as long as the text in it.
+        let most = self.limit.saturating_mul(6);
+        self.read.by_ref().take(most as u64 + 1).read_until(b'\n', &mut line)?;
+        if line.len() > most {
+            return Err(io::Error::other("longer than the limit `message_bytes`"));
+        }
+        Ok((!line.is_empty()).then(|| line.into()))
+    }
+
+    fn rest(&mut self) -> io::Result<Bytes> {
+        let mut whole = Vec::new();
+        self.read.by_ref().take(self.limit as u64 + 1).read_to_end(&mut whole)?;
+        Ok(whole.into())
+    }
+}
+
+impl Bench {
+    /// Judges one message and tells people of it.
+    fn message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
+        let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
+        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make());
+        let mut told = format!("verdict: {}\n", inspection.verdict.name());
+        for finding in &inspection.findings {
+            told.push_str(&format!(
+                "  {} {} ({}) at {}: {}\n    reading {}, {} bytes, sha256 {}\n",
+                finding.action.name(),
+                finding.rule,
+                finding.severity.name(),
+                if finding.at.is_empty() { "/" } else { &finding.at },
+                finding.title,
+                finding.reading,
+                finding.evidence.length,
+                finding.evidence.sha256
+            ));
+        }
+        for part in &inspection.coverage.uninspected {
+            told.push_str(&format!("  not looked at: {} ({}, {} bytes)\n", part.at, part.reason, part.bytes));
+        }
+        match &inspection.verdict {
+            Verdict::Pass => {}
+            Verdict::Rewrite(edits) => {
+                let edited = splice(message.bytes(), edits.clone()).ok_or("the edits overlap")?;
+                told.push_str(&format!("becomes: {}\n", String::from_utf8_lossy(&edited)));
+            }
+            Verdict::Block(refusals) => {
+                for refusal in refusals {
+                    told.push_str(&format!("refused by `{}`: {}. {}\n", refusal.rule, refusal.title, refusal.why));
+                }
+            }
+        }
+        out.write_all(told.as_bytes()).and_then(|()| out.flush()).map_err(|error| error.to_string())?;
+        Ok(matches!(inspection.verdict, Verdict::Pass))
+    }
+
+    /// Judges one line and writes its verdict as JSON.
+    fn line(&self, line: Bytes, out: &mut impl Write) -> Result<bool, String> {
+        let limits = ReadLimits { message_bytes: line.len(), ..self.limits.clone() };
+        let json = Json::parse(line.clone(), &limits).map_err(|error| error.to_string())?;
+        let root = json.root();
+        let id = root.get("id").map_or("null", |id| id.raw());
+        let (bytes, at) = wrap(root, line)?;
+        let limits = ReadLimits { message_bytes: bytes.len(), ..limits };
+        let message = Message::parse(bytes, &limits).map_err(|error| error.to_string())?;
+        let start = Instant::now();
+        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make());
+        let micros = start.elapsed().as_nanos() as f64 / 1000.0;
+        let text = self.given(&message, &inspection, at, &limits)?;
+        let flagged = inspection.findings.iter().any(|finding| finding.action > Action::Strip);
+        let findings: Vec<String> = inspection.findings.iter().map(written).collect();
+        writeln!(
+            out,
+            r#"{{"id":{id},"verdict":"{}","flagged":{flagged},"findings":[{}],"text":{text},"us":{micros:.1}}}"#,
+            inspection.verdict.name(),
+            findings.join(",")
+        )
+        .map_err(|error| error.to_string())?;
+        Ok(matches!(inspection.verdict, Verdict::Pass))
+    }
+
+    /// What the receiver gets: the text, or for a message the whole of it, as a JSON value.
+    fn given(&self, message: &Message, inspection: &Inspection, at: &[&str], limits: &ReadLimits) -> Result<String, String> {
+        let bytes = match &inspection.verdict {
+            Verdict::Pass => message.bytes().clone(),
+            Verdict::Rewrite(edits) => splice(message.bytes(), edits.clone()).ok_or("the edits overlap")?,
+            Verdict::Block(_) => return Ok("null".into()),
+        };
+        let limits = ReadLimits { message_bytes: bytes.len(), ..limits.clone() };
+        let json = Json::parse(bytes, &limits).map_err(|error| error.to_string())?;
+        let [first, second] = at else { return Ok(quote(json.root().raw())) };
+        let list = json.root().at(&["result", first]).and_then(|list| list.elements().next());
+        Ok(list.and_then(|item| item.get(second)).map_or("null".into(), |text| text.raw().to_owned()))
+    }
+}
+
+/// A line as a message, and where in it the text stands, if it was one.
+fn wrap(root: Value<'_>, line: Bytes) -> Result<(Bytes, &'static [&'static str]), String> {
+    if root.get("jsonrpc").is_some() {
+        return Ok((line, &[]));
+    }
+    let raw = |key: &str| root.get(key).map(|value| value.raw());
+    if let Some(tool) = raw("tool_name") {
+        let arguments = raw("arguments").unwrap_or("{}");
+        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{tool},"arguments":{arguments}}}}}"#);
+        return Ok((call.into(), &[]));
+    }
+    let text = raw("text").ok_or("neither `jsonrpc` nor `tool_name` nor `text`")?;
+    let (result, at): (String, &[&str]) = if raw("format") == Some(r#""tool_description""#) {
+        (format!(r#"{{"tools":[{{"name":"tool","description":{text},"inputSchema":{{"type":"object"}}}}]}}"#), &["tools", "description"])
+    } else {
+        (format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#), &["content", "text"])
+    };
+    Ok((format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(), at))
+}
+
+fn written(finding: &Finding) -> String {
+    format!(
+        r#"{{"rule":{},"severity":"{}","action":"{}","surface":"{}","at":{},"reading":"{}"}}"#,
+        quote(finding.rule.as_str()),
+        finding.severity.name(),
+        finding.action.name(),
+        finding.surface.name(),
+        quote(&finding.at),
+        finding.reading
+    )
+}
