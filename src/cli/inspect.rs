@@ -218,12 +218,16 @@ fn wrap(root: Value<'_>, line: Bytes) -> Result<(Bytes, &'static [&'static str])
     let raw = |key: &str| root.get(key).map(|value| value.raw());
     if let Some(tool) = raw("tool_name") {
         let arguments = raw("arguments").unwrap_or("{}");
-        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{tool},"arguments":{arguments}}}}}"#);
+        let call =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{tool},"arguments":{arguments}}}}}"#);
         return Ok((call.into(), &[]));
     }
     let text = raw("text").ok_or("neither `jsonrpc` nor `tool_name` nor `text`")?;
     let (result, at): (String, &[&str]) = if raw("format") == Some(r#""tool_description""#) {
-        (format!(r#"{{"tools":[{{"name":"tool","description":{text},"inputSchema":{{"type":"object"}}}}]}}"#), &["tools", "description"])
+        (
+            format!(r#"{{"tools":[{{"name":"tool","description":{text},"inputSchema":{{"type":"object"}}}}]}}"#),
+            &["tools", "description"],
+        )
     } else {
         (format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#), &["content", "text"])
     };

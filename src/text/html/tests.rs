@@ -91,10 +91,7 @@ fn layout_reads_well() {
 fn text_of_another_kind_keeps_its_lines_and_its_code() {
     let text = "# Title\n\n<p align=\"center\"><img src=x alt=\"logo\"></p>\n\nUse `<b>` so:\n```html\n<div hidden>x</div>\n```\n<!-- note -->\n* one\n* two\n";
     let page = page(text);
-    assert_eq!(
-        page.visible,
-        "# Title\n\n[image: logo]\n\nUse `<b>` so:\n```html\n<div hidden>x</div>\n```\n\n* one\n* two\n"
-    );
+    assert_eq!(page.visible, "# Title\n\n[image: logo]\n\nUse `<b>` so:\n```html\n<div hidden>x</div>\n```\n\n* one\n* two\n");
     assert_eq!(page.hidden, "note");
 }
 
@@ -138,8 +135,8 @@ fn hostile_input_costs_linear_time() {
         ("lists", |n| format!("<html>{}", "<ul><li>a".repeat(n / 2))),
     ];
     for (name, make) in shapes {
-        let (small, large) = (time(&make(5_000)), time(&make(40_000)));
-        let ratio = large.as_secs_f64() / small.as_secs_f64().max(0.000_5);
-        assert!(ratio < 32.0, "{name}: {small:?} to {large:?} for eight times the input");
+        // Others use the machine too: what is linear shows it in one of a few tries.
+        let ratio = || time(&make(40_000)).as_secs_f64() / time(&make(5_000)).as_secs_f64().max(0.001);
+        assert!((0..5).any(|_| ratio() < 24.0), "{name}: far more than eight times the time for eight times the input");
     }
 }
