@@ -82,8 +82,7 @@ impl Audit {
         if body.cut_bytes > 0 {
             line.json("cut_bytes", body.cut_bytes);
         }
-        let within = if body.is_batch { format!("/{}/", item.index) } else { String::new() };
-        self.end(&mut line, body, &item.findings, &within);
+        self.end(&mut line, body, &item.findings, &item.uninspected);
         finish(line)
     }
 
@@ -96,12 +95,13 @@ impl Audit {
         line.text("kind", "text");
         verdict(&mut line, done, wanted, body.mode);
         line.json("bytes", bytes);
-        self.end(&mut line, body, &findings.iter().collect::<Vec<_>>(), "");
+        let (findings, uninspected): (Vec<_>, Vec<_>) = (findings.iter().collect(), body.coverage.uninspected.iter().collect());
+        self.end(&mut line, body, &findings, &uninspected);
         finish(line)
     }
 
     /// What every judged line ends with: times, findings, and how much was looked at.
-    fn end(&self, line: &mut Line, body: &Body<'_>, findings: &[&Finding], within: &str) {
+    fn end(&self, line: &mut Line, body: &Body<'_>, findings: &[&Finding], uninspected: &[&Uninspected]) {
         if let Some(took) = body.took {
             line.json("inspect_us", took.as_micros());
         }
@@ -113,13 +113,11 @@ impl Audit {
         if findings.len() > FINDINGS {
             line.json("findings_left_out", findings.len() - FINDINGS);
         }
-        let Coverage { strings, bytes, uninspected } = body.coverage;
-        line.json("inspected_strings", strings);
-        line.json("inspected_bytes", bytes);
-        let parts: Vec<&Uninspected> = uninspected.iter().filter(|part| part.at.starts_with(within)).collect();
-        line.list("uninspected", parts.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
-        if parts.len() > UNINSPECTED {
-            line.json("uninspected_left_out", parts.len() - UNINSPECTED);
+        line.json("inspected_strings", body.coverage.strings);
+        line.json("inspected_bytes", body.coverage.bytes);
+        line.list("uninspected", uninspected.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
+        if uninspected.len() > UNINSPECTED {
+            line.json("uninspected_left_out", uninspected.len() - UNINSPECTED);
         }
     }
 

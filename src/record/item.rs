@@ -1,11 +1,12 @@
 //! One judged message: what the audit log and the counters both need to know of it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
-use crate::inspect::{Finding, Inspection, Mode, Verdict};
+use crate::inspect::{Finding, Inspection, Mode, Uninspected, Verdict};
 use crate::message::{Direction, Envelope, Message, MessageKind, Value};
 use crate::protocol::Context;
-use crate::rules::RuleId;
+use crate::rules::{Action, RuleId};
 
 /// One message of a body, with what was found in it.
 pub(super) struct Item<'a> {
@@ -31,35 +32,69 @@ pub(super) struct Item<'a> {
     pub(super) refused_by: Option<&'a RuleId>,
     /// What was found in it.
     pub(super) findings: Vec<&'a Finding>,
+    /// What no rule looked at.
+    pub(super) uninspected: Vec<&'a Uninspected>,
+    /// The names of the tools that it describes, if it lists tools; made when first asked for.
+    described: OnceCell<Vec<Option<Cow<'a, str>>>>,
 }
 
-/// The messages of a judged body.
+/// The messages of a judged body. What was found is dealt out once, so that a batch of many
+/// messages with many findings costs no more than their sum.
 pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: &'a Inspection) -> Vec<Item<'a>> {
-    message.envelopes().iter().enumerate().map(|(index, envelope)| item(index, envelope, message, context, inspection)).collect()
+    let envelopes = message.envelopes();
+    let mut items: Vec<Item<'a>> =
+        envelopes.iter().enumerate().map(|(index, envelope)| item(index, envelope, message, context)).collect();
+    for finding in &inspection.findings {
+        if let Some(item) = items.get_mut(finding.item) {
+            item.findings.push(finding);
+        }
+    }
+    for part in &inspection.coverage.uninspected {
+        let index = if message.is_batch() { part.at.split('/').nth(1).and_then(|step| step.parse().ok()) } else { Some(0) };
+        if let Some(item) = index.and_then(|index: usize| items.get_mut(index)) {
+            item.uninspected.push(part);
+        }
+    }
+    match &inspection.verdict {
+        Verdict::Pass => {}
+        Verdict::Rewrite(edits) => {
+            // Messages stand in the order of the text.
+            let starts: Vec<usize> = envelopes.iter().map(|envelope| message.span(envelope).start).collect();
+            for edit in edits {
+                let index = starts.partition_point(|start| *start <= edit.span.start).saturating_sub(1);
+                if let Some(item) = items.get_mut(index) {
+                    item.wanted = "rewrite";
+                }
+            }
+        }
+        Verdict::Block(refusals) => {
+            for refusal in refusals {
+                if let Some(item) = items.get_mut(refusal.item) {
+                    item.refused_by.get_or_insert(&refusal.rule);
+                }
+            }
+            for item in &mut items {
+                // A verdict that blocks has no edits: what would have been edited falls with what is refused.
+                if item.findings.iter().any(|finding| finding.action > Action::Log) {
+                    item.refused_by = item.refused_by.or(refusals.first().map(|refusal| &refusal.rule));
+                }
+                if item.refused_by.is_some() {
+                    item.wanted = "block";
+                }
+            }
+        }
+    }
+    items
 }
 
-fn item<'a>(
-    index: usize,
-    envelope: &'a Envelope,
-    message: &'a Message,
-    context: &'a Context,
-    inspection: &'a Inspection,
-) -> Item<'a> {
-    let (id, body, span) = (message.id(envelope), message.body(envelope), message.span(envelope));
+fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context: &'a Context) -> Item<'a> {
+    let (id, body) = (message.id(envelope), message.body(envelope));
     let asked = if envelope.is_answer() { id.and_then(|id| context.asked(id)) } else { None };
     let method = envelope.method().or(asked.map(|asked| &*asked.method));
     let tool = match (method, asked) {
         (Some("tools/call"), Some(asked)) => asked.tool.as_deref().map(Cow::Borrowed),
         (Some("tools/call"), None) => body.and_then(|body| body.get("name")).and_then(|name| name.str()),
         _ => None,
-    };
-    let refused_by = match &inspection.verdict {
-        Verdict::Block(refusals) => refusals.iter().find(|refusal| refusal.item == index).map(|refusal| &refusal.rule),
-        _ => None,
-    };
-    let is_edited = match &inspection.verdict {
-        Verdict::Rewrite(edits) => edits.iter().any(|edit| span.contains(&edit.span.start)),
-        _ => false,
     };
     Item {
         index,
@@ -75,17 +110,20 @@ fn item<'a>(
         value: message.value(envelope),
         body,
         is_answer: envelope.is_answer(),
-        wanted: match (refused_by, is_edited) {
-            (Some(_), _) => "block",
-            (None, true) => "rewrite",
-            (None, false) => "pass",
-        },
-        refused_by,
-        findings: inspection.findings.iter().filter(|finding| finding.item == index).collect(),
+        wanted: "pass",
+        refused_by: None,
+        findings: Vec::new(),
+        uninspected: Vec::new(),
+        described: OnceCell::new(),
     }
 }
 
-impl Item<'_> {
+impl<'a> Item<'a> {
+    fn tool_names(&self) -> Vec<Option<Cow<'a, str>>> {
+        let tools = self.body.and_then(|body| body.get("tools"));
+        tools.into_iter().flat_map(|tools| tools.elements()).map(|tool| tool.get("name")?.str()).collect()
+    }
+
     /// What was done with it.
     pub(super) fn done(&self, mode: Mode) -> &'static str {
         match mode {
@@ -95,12 +133,13 @@ impl Item<'_> {
     }
 
     /// The tool that a finding is about: the one called, or the one that a list describes there.
-    pub(super) fn tool_of(&self, finding: &Finding) -> Option<Cow<'_, str>> {
-        self.tool.clone().or_else(|| {
-            let mut steps = finding.at.split('/').skip_while(|step| *step != "tools").skip(1);
-            let index: usize = steps.next()?.parse().ok()?;
-            self.body?.get("tools")?.elements().nth(index)?.get("name")?.str()
-        })
+    pub(super) fn tool_of(&self, finding: &Finding) -> Option<&str> {
+        if self.tool.is_some() {
+            return self.tool.as_deref();
+        }
+        let mut steps = finding.at.split('/').skip_while(|step| *step != "tools").skip(1);
+        let index: usize = steps.next()?.parse().ok()?;
+        self.described.get_or_init(|| self.tool_names()).get(index)?.as_deref()
     }
 
     /// What is shown and digested of it: the arguments of a tool call, or all that an agent sends along.

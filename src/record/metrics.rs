@@ -164,7 +164,7 @@ impl Metrics {
             self.upstream.with_label_values(&[&upstream.0]).observe(waited.as_secs_f64());
         }
         for finding in &item.findings {
-            self.found(upstream, direction, finding, mode, || item.tool_of(finding).map(|tool| tool.into_owned()));
+            self.found(upstream, direction, finding, mode, || item.tool_of(finding));
         }
         if let (Direction::Outbound, Mode::Enforce, Some(rule)) = (direction, mode, item.refused_by) {
             let tool = self.tool(upstream, item.tool.as_deref());
@@ -180,18 +180,18 @@ impl Metrics {
         }
     }
 
-    fn found(
+    fn found<'t>(
         &self,
         upstream: &UpstreamName,
         direction: Direction,
         finding: &Finding,
         mode: Mode,
-        tool: impl FnOnce() -> Option<String>,
+        tool: impl FnOnce() -> Option<&'t str>,
     ) {
         let (rule, action) = (finding.rule.as_str(), done_about(finding.action, mode));
         self.findings.with_label_values(&[rule, action]).inc();
         if direction == Direction::Inbound && is_injection(finding.action) {
-            let tool = self.tool(upstream, tool().as_deref());
+            let tool = self.tool(upstream, tool());
             self.injections.with_label_values(&[&*upstream.0, &tool, rule, action, finding.surface.name()]).inc();
         }
     }

@@ -1,10 +1,12 @@
 //! What of a message may be shown: the shape of its arguments, short texts, nothing that is or may be a secret.
 
+use std::ops::Range;
+
 use regex::{Captures, Regex};
 use sha2::{Digest, Sha256};
 
 use crate::config::names_a_secret;
-use crate::message::{Role, Step, Value, ValueKind, pointer};
+use crate::message::{Role, Step, Value, ValueKind};
 
 use super::line::quote_into;
 
@@ -16,6 +18,9 @@ const ARGUMENTS_BYTES: usize = 8 << 10;
 const DIGEST_FROM_BYTES: usize = 16;
 /// Cut off at the end of a text that is not seen whole, so that no part of a secret is left there.
 const TAIL_BYTES: usize = 64;
+
+/// Places of findings that are followed one by one.
+const FOLLOWED: usize = 32;
 
 /// Secrets by the company they keep. Each alternative is linear: the engine knows no backtracking.
 const SECRETS: &str = r#"(?x)
@@ -77,6 +82,7 @@ impl Redactor {
     /// holds a secret, or that something was found in. `at` is the value's pointer from the
     /// message's root, `found` the pointers of findings.
     pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> Shown {
+        let covered = covered(value, at, found);
         let mut writer = Writer { out: String::new(), open: Vec::new(), left_out: 0 };
         let mut hidden_below: Option<usize> = None;
         value.walk(|path, value, role| {
@@ -94,7 +100,7 @@ impl Redactor {
                 Some(Step::Key(key)) => Some(key.as_ref()),
                 _ => None,
             };
-            let is_found = !found.is_empty() && covers(found, &format!("{at}{}", pointer(path)));
+            let is_found = covered.iter().any(|span| span.contains(&value.span().start));
             let hide = hidden_below.is_some() || is_found || key.is_some_and(names_a_secret);
             writer.place(path.len(), key.map(|key| self.key(key, is_found)).as_deref());
             match value.kind() {
@@ -146,9 +152,28 @@ fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
     found.get(0).map_or("", |found| found.as_str())
 }
 
-/// Whether one of the places found is this place, or holds it.
-fn covers(found: &[&str], at: &str) -> bool {
-    found.iter().any(|found| at.strip_prefix(found).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+/// The bytes of the value at `at` in which something was found. Where there are too many places to
+/// follow, or one leads nowhere, all of it.
+fn covered(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
+    let holds = |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let mut spans = Vec::new();
+    for found in found.iter().filter(|found| holds(found, at) || holds(at, found)) {
+        let span = if spans.len() < FOLLOWED { follow(value, found.strip_prefix(at).unwrap_or_default()) } else { None };
+        let Some(span) = span else { return vec![value.span()] };
+        spans.push(span);
+    }
+    spans
+}
+
+/// The bytes of what a JSON pointer (RFC 6901) leads to.
+fn follow(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
+    let steps = pointer.split('/').skip(1);
+    let end = steps.into_iter().try_fold(from, |value, step| match value.kind() {
+        ValueKind::Object => value.get(&step.replace("~1", "/").replace("~0", "~")),
+        ValueKind::Array => value.elements().nth(step.parse().ok()?),
+        _ => None,
+    });
+    end.map(|value| value.span())
 }
 
 /// Whether a run of letters and digits looks drawn at random: long hexadecimal, or mixed as words are not.

@@ -293,6 +293,29 @@ fn the_table_names_every_metric_and_nothing_else() {
     assert_eq!(text.lines().filter(|line| line.starts_with("# TYPE")).count(), METRICS.len());
 }
 
+/// Thousands of findings, in one list or over a batch, cost their sum: with a search for each it would be minutes.
+#[test]
+fn many_findings_cost_their_sum() {
+    let told = told(true);
+    let number = 20_000;
+    let tools: Vec<String> = (0..number).map(|n| format!(r#"{{"name":"t{n}"}}"#)).collect();
+    let list = format!(r#"{{"jsonrpc":"2.0","id":8,"result":{{"tools":[{}]}}}}"#, tools.join(","));
+    let one = r#"{"jsonrpc":"2.0","method":"n","params":{"a":"b"}}"#;
+    let batch = format!("[{}]", vec![one; number].join(","));
+    let found = |at: fn(usize) -> String, is_batch: bool| {
+        let finding = |n| finding("r", Action::Quarantine, Surface::Definition, &at(n), if is_batch { n } else { 0 });
+        inspection(Verdict::Block(vec![refusal("r", 0)]), (0..number).map(finding).collect())
+    };
+    let started = std::time::Instant::now();
+    let listed = found(|n| format!("/result/tools/{n}/description"), false);
+    judge(&told, Direction::Inbound, Mode::Enforce, &context(&[("8", "tools/list", None)]), &list, &listed).unwrap();
+    let spread = found(|n| format!("/{n}/params/a"), true);
+    judge(&told, Direction::Outbound, Mode::Enforce, &context(&[]), &batch, &spread).unwrap();
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    assert_eq!(told.lines().len(), 1 + number);
+    assert!(told.has(r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 20000"#));
+}
+
 #[test]
 fn open_streams_are_counted_until_they_close() {
     let told = told(false);

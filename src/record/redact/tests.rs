@@ -61,7 +61,14 @@ fn the_shape_stays_and_what_is_covered_goes() {
     );
     assert_eq!(shown(r#""x""#, &[]).json, r#""x""#);
     assert_eq!(shown(r#"{"ab":"x","a":"y"}"#, &["/params/arguments/a"]).json, r#"{"ab":"x","a":"[redacted]"}"#);
-    assert_eq!(shown(r#"{"a":["x"]}"#, &["/params/arguments"]).json, r#"{"a":["[redacted]"]}"#);
+    let hidden = r#"{"a":["[redacted]"],"[redacted]":"[redacted]"}"#;
+    let written = r#"{"a":["x"],"b/c~":"y"}"#;
+    for all in ["/params/arguments", "/params", "", "/params/arguments/gone", "/params/arguments/a/7"] {
+        assert_eq!(shown(written, &[all]).json, hidden, "{all}");
+    }
+    assert_eq!(shown(written, &["/params/arguments/a/0", "/params/arguments/b~1c~0"]).json.matches("[redacted]").count(), 3);
+    assert_eq!(shown(written, &["/params/argumentsx", "/paramsx", "/result"]).json, written);
+    assert_eq!(shown(written, &["/params/arguments/a/0"; 33]).json, hidden, "too many to follow");
 }
 
 #[test]
