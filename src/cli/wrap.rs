@@ -38,7 +38,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> ExitCode {
     record::start_log();
     let pipe = match pipe(args) {
-        Ok(pipe) => pipe,
+        Ok(pipe) => Arc::new(pipe),
         Err(faults) => {
             tell_faults(&faults);
             return ExitCode::from(2);
@@ -47,7 +47,8 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let served = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .and_then(|runtime| runtime.block_on(stdio::serve(pipe, &args.command)));
+        .and_then(|runtime| runtime.block_on(stdio::serve(pipe.clone(), &args.command)));
+    pipe.recorder().flush();
     match served {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -59,7 +60,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn pipe(args: &Args) -> Result<Pipe, Vec<Fault>> {
-    let config = args.config.as_deref().map(config::load).transpose()?.unwrap_or_default();
+    let config = args.config.as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
     let default = config::PolicyConfig::default();
     let known: Vec<&str> = config.policies.keys().map(String::as_str).collect();
     let policy = match config.policies.get(&args.policy) {

@@ -10,7 +10,7 @@ use crate::message::ReadLimits;
 mod load;
 mod secret;
 
-pub use load::load;
+pub use load::{load, load_policies};
 pub use secret::{Secret, names_a_secret};
 
 /// Everything a config file says.

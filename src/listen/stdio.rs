@@ -39,7 +39,7 @@ const TOLD: usize = 64;
 ///
 /// # Errors
 /// The command cannot be started.
-pub async fn serve(pipe: Pipe, command: &[OsString]) -> io::Result<u8> {
+pub async fn serve(pipe: Arc<Pipe>, command: &[OsString]) -> io::Result<u8> {
     let mut signals = Signals::new()?;
     let mut child = start(command)?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -159,11 +159,10 @@ struct Threads {
 }
 
 impl Threads {
-    fn start(pipe: Pipe, child: &mut Child) -> io::Result<Self> {
+    fn start(pipe: Arc<Pipe>, child: &mut Child) -> io::Result<Self> {
         let taken = || io::Error::other("the child has no pipes");
         let stdin = child.stdin.take().ok_or_else(taken)?.into_owned_fd()?;
         let stdout = child.stdout.take().ok_or_else(taken)?.into_owned_fd()?;
-        let pipe = Arc::new(pipe);
         let server = Arc::new(Out::new(File::from(stdin)));
         let agent = Arc::new(Out::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)));
         let carried = Arc::new(AtomicU64::new(0));

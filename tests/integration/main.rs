@@ -1,1 +1,2 @@
-
+mod demo;
+mod wrap;

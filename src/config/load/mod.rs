@@ -25,7 +25,22 @@ const CONFIG_BYTES: u64 = 1 << 20;
 /// # Errors
 /// Everything that is wrong, in the order of the file.
 pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
-    load_in(path, &Machine)
+    load_in(path, &Machine, Wants::Upstreams)
+}
+
+/// As [`load`], for who brings the server along: the file need not name an upstream.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_policies(path: &Path) -> Result<Config, Vec<Fault>> {
+    load_in(path, &Machine, Wants::Policies)
+}
+
+/// What a config file is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    Upstreams,
+    Policies,
 }
 
 /// What a config file may refer to outside itself.
@@ -66,16 +81,16 @@ impl Surroundings for Machine {
     }
 }
 
-fn load_in(path: &Path, world: &dyn Surroundings) -> Result<Config, Vec<Fault>> {
+fn load_in(path: &Path, world: &dyn Surroundings, wants: Wants) -> Result<Config, Vec<Fault>> {
     let file = path.display().to_string();
     let text = world.read(path, CONFIG_BYTES).map_err(|error| {
         vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another with `--config FILE`"))]
     })?;
-    document::read(&file, &text, |root| Some(config(root, &Reader::new(path, world))))
+    document::read(&file, &text, |root| Some(config(root, &Reader::new(path, world), wants)))
 }
 
 /// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
-fn config(root: &Table<'_>, reader: &Reader<'_>) -> Config {
+fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let listen = listen::listen(root, reader);
     let agents = listen::agents(root, reader);
     let policies = named(root, "policy", |name, table| policy::policy(name, table, reader));
@@ -90,6 +105,10 @@ fn config(root: &Table<'_>, reader: &Reader<'_>) -> Config {
     check_listener(root, &listen, agents.is_empty());
     check_agents(root, &agents, &upstreams);
     check_policies(root, &policies, &upstreams);
+    if upstreams.is_empty() && wants == Wants::Upstreams {
+        let hint = "say where the server is: `[upstream.NAME]` with `http`, `sse` or `stdio`";
+        root.fault("no upstream is named", Some(hint));
+    }
 
     Config {
         listen,
@@ -160,10 +179,6 @@ fn check_policies(
     policies: &BTreeMap<String, PolicyConfig>,
     upstreams: &[(Located<String>, upstream::UpstreamRead)],
 ) {
-    if upstreams.is_empty() {
-        let hint = "say where the server is: `[upstream.NAME]` with `http`, `sse` or `stdio`";
-        root.fault("no upstream is named", Some(hint));
-    }
     let known: Vec<&str> = policies.keys().map(String::as_str).collect();
     for (_, read) in upstreams {
         if let Some(policy) = &read.policy

@@ -53,7 +53,7 @@ fn pretend(text: &str) -> Pretend {
 }
 
 fn load_text(text: &str) -> Result<Config, String> {
-    load_in(Path::new("/etc/gate/lychgate.toml"), &pretend(text)).map_err(|faults| told(&faults))
+    load_in(Path::new("/etc/gate/lychgate.toml"), &pretend(text), Wants::Upstreams).map_err(|faults| told(&faults))
 }
 
 fn told(faults: &[Fault]) -> String {
