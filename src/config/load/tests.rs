@@ -181,7 +181,7 @@ fn load_sample(text: String) -> Config {
     for name in ["LYCHGATE_TOKEN_CI", "GITHUB_MCP_TOKEN"] {
         world.variables.insert(name, "another-secret-of-some-length");
     }
-    load_in(Path::new("/etc/lychgate/lychgate.toml"), &world).map_err(|faults| told(&faults)).unwrap()
+    load_in(Path::new("/etc/lychgate/lychgate.toml"), &world, Wants::Upstreams).map_err(|faults| told(&faults)).unwrap()
 }
 
 #[test]
