@@ -86,9 +86,45 @@ impl Surface {
 pub enum ReadAs {
     /// A shell runs it.
     Shell,
+    /// An interpreter of this language runs it.
+    Code(Language),
     /// Text that nothing runs, though it may mention commands.
     #[default]
     Text,
+}
+
+/// Languages of code arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Python.
+    Python,
+    /// JavaScript and TypeScript.
+    JavaScript,
+    /// Ruby.
+    Ruby,
+    /// Perl.
+    Perl,
+    /// PHP.
+    Php,
+    /// Lua.
+    Lua,
+    /// PowerShell, and cmd.exe with it.
+    PowerShell,
+}
+
+impl Language {
+    /// The usual name of its interpreter.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::JavaScript => "node",
+            Self::Ruby => "ruby",
+            Self::Perl => "perl",
+            Self::Php => "php",
+            Self::Lua => "lua",
+            Self::PowerShell => "powershell",
+        }
+    }
 }
 
 /// Where a string stands, as far as rules need to know.

@@ -1,29 +1,132 @@
-//! Rules of the kind `command`.
+//! Rules of the kind `command`: a shell command is read as a shell reads it, and rules match what it comes down to.
+//!
+//! [`clean`] resolves control characters and look-alikes, [`lex`] and [`expand`] do what a shell does to words,
+//! [`reader`] runs through the script without running it, [`unwrap`](mod@unwrap), [`hand_over`] and [`code`] open what is wrapped, and
+//! each command becomes [`facts`], which the clauses of [`spec`] match. Every step is bounded; a bound that is hit
+//! is a fact of its own (`does = "unreadable"`), so that what cannot be read is not waved through.
 
-use super::{Detector, Kind, Match, Place};
+mod brace;
+mod clean;
+mod code;
+mod code_lex;
+mod expand;
+mod facts;
+mod glob;
+mod hand_over;
+mod lex;
+mod paths;
+mod programs;
+mod quote;
+mod reader;
+mod simulate;
+mod spec;
+#[cfg(test)]
+mod tests;
+mod unwrap;
+mod value;
+mod variable;
+mod windows;
+mod wrappers;
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+pub use self::spec::Spec;
+
+use self::facts::{Behaviour, Facts};
+use self::reader::Reader;
+use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
 use crate::text::Text;
+
+/// Longest command that is read, in bytes. Longer ones are unreadable.
+const MAX_TEXT: usize = 256 * 1024;
 
 /// The kind `command`.
 #[derive(Debug)]
 pub struct Command;
 
-/// What a rule of this kind looks for.
-#[derive(Debug)]
-pub struct Spec {}
-
 impl Kind for Command {
     type Spec = Spec;
 
-    fn read(_table: &Table<'_>) -> Option<Spec> {
-        Some(Spec {})
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        Spec::read(table)
     }
 
-    fn build(_rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Self))
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(Commands::new(rules)))
     }
 }
 
-impl Detector for Command {
-    fn scan(&self, _text: &Text<'_>, _place: &Place<'_>, _found: &mut Vec<Match>) {}
+/// All rules of the kind, by the program they name.
+#[derive(Debug, Default)]
+struct Commands {
+    clauses: Vec<(usize, spec::Clause)>,
+    by_program: HashMap<String, Vec<usize>>,
+    /// Clauses that name no program, or one by a glob.
+    any_program: Vec<usize>,
+    raw: Vec<usize>,
+}
+
+impl Commands {
+    fn new(rules: &[(usize, &Spec)]) -> Self {
+        let mut made = Self::default();
+        for (rule, spec) in rules {
+            for clause in &spec.clauses {
+                let at = made.clauses.len();
+                if clause.is_raw_only() {
+                    made.raw.push(at);
+                } else if clause.program.is_empty() || clause.program.iter().any(|name| name.contains('*')) {
+                    made.any_program.push(at);
+                } else {
+                    for name in &clause.program {
+                        made.by_program.entry(name.strip_prefix("windows:").unwrap_or(name).to_owned()).or_default().push(at);
+                    }
+                }
+                made.clauses.push((*rule, clause.clone()));
+            }
+        }
+        made
+    }
+
+    fn judge(&self, facts: &[Facts], found: &mut Vec<Match>) {
+        for facts in facts {
+            let line = OnceCell::new();
+            let named = self.by_program.get(&facts.program).into_iter().flatten();
+            for (rule, clause) in named.chain(&self.any_program).filter_map(|at| self.clauses.get(*at)) {
+                if !found.iter().any(|m| m.rule == *rule) && clause.matches(facts, || line.get_or_init(|| facts.line())) {
+                    found.push(Match { rule: *rule, span: None, reading: "shell" });
+                }
+            }
+        }
+    }
+}
+
+impl Detector for Commands {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        if place.read_as == ReadAs::Text {
+            return;
+        }
+        let raw = text.raw();
+        if raw.len() > MAX_TEXT {
+            self.judge(&[Facts::of(Behaviour::Unreadable)], found);
+            return;
+        }
+        for reading in clean::readings(raw) {
+            match place.read_as {
+                ReadAs::Code(language) => self.judge(&Reader::read_code(language, &reading).facts, found),
+                _ => {
+                    self.judge(&Reader::read(&reading).facts, found);
+                    if windows::looks_like(&reading) {
+                        self.judge(&Reader::read_windows(&reading).facts, found);
+                    }
+                }
+            }
+            for (rule, clause) in self.raw.iter().filter_map(|at| self.clauses.get(*at)) {
+                if !found.iter().any(|m| m.rule == *rule) && clause.raw.iter().any(|regex| regex.is_match(&reading)) {
+                    found.push(Match { rule: *rule, span: None, reading: "raw" });
+                }
+            }
+        }
+    }
 }

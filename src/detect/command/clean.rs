@@ -1,0 +1,153 @@
+//! A command as a terminal or shell would take it: control characters, invisible characters and
+//! look-alikes resolved before anything is lexed.
+
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
+
+/// The readings of a command that are worth lexing: the command itself if it is plain, else what is
+/// left once control characters are resolved, in the ways that differ.
+pub(super) fn readings(raw: &str) -> Vec<Cow<'_, str>> {
+    if raw.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+        return vec![Cow::Borrowed(raw)];
+    }
+    let folded = fold(raw);
+    let dropped = resolve(&folded, Backspace::Drops);
+    let mut out = Vec::with_capacity(2);
+    if folded.contains('\u{8}') || folded.contains('\u{7f}') {
+        let erased = resolve(&folded, Backspace::Erases);
+        if erased != dropped {
+            out.push(Cow::Owned(erased));
+        }
+    }
+    out.push(Cow::Owned(dropped));
+    out
+}
+
+/// What a backspace does to the character before it: a terminal erases it, a pipe does not.
+#[derive(Clone, Copy, PartialEq)]
+enum Backspace {
+    Erases,
+    Drops,
+}
+
+fn resolve(text: &str, backspace: Backspace) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' => {
+                // A line that ends in CR LF is one line; a lone CR hides what follows from a reader, so both sides count.
+                if chars.peek() != Some(&'\n') {
+                    lone_return(&mut out, chars.peek().copied());
+                }
+            }
+            '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push(' '),
+            '\u{8}' | '\u{7f}' => {
+                if backspace == Backspace::Erases {
+                    out.pop();
+                }
+            }
+            '\u{1b}' | '\u{9b}' => escape_sequence(c, &mut chars),
+            c if c.is_control() || invisible(c) => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A carriage return between a word and its arguments is taken for a space, at a comment for a line end.
+fn lone_return(out: &mut String, next: Option<char>) {
+    out.push(if next.is_none_or(|c| c == ' ' || c == '\t') { ' ' } else { '\n' });
+}
+
+/// Skips an ANSI sequence (ECMA-48): CSI up to its final byte, OSC and its kin up to BEL or ST.
+fn escape_sequence(start: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    let kind = if start == '\u{9b}' { Some('[') } else { chars.next() };
+    match kind {
+        Some('[') => {
+            while let Some(c) = chars.next_if(|c| (' '..='?').contains(c)) {
+                let _: char = c;
+            }
+            let _: Option<char> = chars.next_if(|c| ('@'..='~').contains(c));
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            // An unclosed string would hide all that follows: it ends with the line.
+            while let Some(c) = chars.next_if(|c| *c != '\n') {
+                if c == '\u{7}' {
+                    return;
+                }
+                if c == '\u{1b}' {
+                    let _: Option<char> = chars.next_if_eq(&'\\');
+                    return;
+                }
+            }
+        }
+        Some('(' | ')' | '#' | '%' | ' ') => {
+            let _: Option<char> = chars.next_if(|c| *c != '\n');
+        }
+        _ => {}
+    }
+}
+
+/// Compatibility forms to their plain ones (NFKC), look-alikes of Latin letters to the letters.
+fn fold(raw: &str) -> Cow<'_, str> {
+    if raw.is_ascii() {
+        return Cow::Borrowed(raw);
+    }
+    Cow::Owned(raw.nfkc().map(look_alike).collect())
+}
+
+fn invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn look_alike(c: char) -> char {
+    match c {
+        'а' | 'ɑ' | 'α' => 'a',
+        'Ь' | 'Ƅ' => 'b',
+        'с' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'ҽ' | 'ℯ' => 'e',
+        'һ' => 'h',
+        'і' | 'ı' | 'ι' | 'ɩ' => 'i',
+        'ј' | 'ϳ' => 'j',
+        'κ' => 'k',
+        'ӏ' => 'l',
+        'ո' => 'n',
+        'о' | 'ο' | 'օ' => 'o',
+        'р' | 'ρ' => 'p',
+        'ԛ' => 'q',
+        'г' | 'ɼ' => 'r',
+        'ѕ' => 's',
+        'υ' | 'ս' => 'u',
+        'ν' | 'ѵ' => 'v',
+        'ԝ' | 'ɯ' => 'w',
+        'х' | 'χ' => 'x',
+        'у' | 'γ' => 'y',
+        'А' | 'Α' => 'A',
+        'В' | 'Β' => 'B',
+        'С' | 'Ϲ' => 'C',
+        'Е' | 'Ε' => 'E',
+        'Н' | 'Η' => 'H',
+        'І' | 'Ι' => 'I',
+        'М' | 'Μ' => 'M',
+        'О' | 'Ο' => 'O',
+        'Р' | 'Ρ' => 'P',
+        'Т' | 'Τ' => 'T',
+        'Х' | 'Χ' => 'X',
+        '‐'..='―' | '−' | '﹣' | '－' => '-',
+        '∕' | '⁄' | '⧸' | '╱' => '/',
+        '∣' | 'ǀ' | '⎪' => '|',
+        '∗' | '⁎' => '*',
+        '∼' | '˜' => '~',
+        '‘' | '’' | '‚' | '‛' => '\'',
+        '“' | '”' | '„' => '"',
+        '\u{1680}' => ' ',
+        c => c,
+    }
+}

@@ -1,0 +1,183 @@
+//! Words to fields: braces, variables, substitutions, splitting.
+
+use super::brace;
+use super::lex::{Piece, Word};
+use super::reader::Reader;
+use super::value::{Field, Taint, Value};
+
+impl Reader {
+    /// The fields that a word becomes; none where it expands to nothing.
+    pub(super) fn fields(&mut self, word: &Word) -> Vec<Field> {
+        let mut out = Vec::new();
+        match brace::expand(word) {
+            brace::Braces::None => self.split(word, &mut out),
+            brace::Braces::Words(words) => {
+                for word in &words {
+                    self.split(word, &mut out);
+                }
+            }
+            brace::Braces::TooMany => self.give_up(),
+        }
+        out
+    }
+
+    /// The one field of a word that is not split: an assigned value, a redirection's target.
+    pub(super) fn single(&mut self, word: &Word) -> Field {
+        let mut field = Field::default();
+        for (at, piece) in word.iter().enumerate() {
+            match piece {
+                Piece::Text { text, quoted } => {
+                    field.text.push_str(text);
+                    field.quoted |= quoted;
+                    field.glob |= !quoted && text.contains(['*', '?', '[']);
+                }
+                _ => {
+                    let value = self.value(piece);
+                    let text = self.stand_in(piece, &value, &field.text, word.get(at + 1)).unwrap_or_else(|| value.items.join(" "));
+                    field.text.push_str(&text);
+                    field.taint |= value.taint;
+                }
+            }
+        }
+        self.spend_bytes(field.text.len());
+        field
+    }
+
+    fn split(&mut self, word: &Word, out: &mut Vec<Field>) {
+        if let [Piece::Text { text, quoted }] = word.as_slice() {
+            self.spend_bytes(text.len());
+            let glob = !quoted && text.contains(['*', '?', '[']);
+            out.push(Field { text: text.clone(), quoted: *quoted, glob, taint: Taint::NONE });
+            return;
+        }
+        let mut field = Field::default();
+        let mut started = false;
+        for (at, piece) in word.iter().enumerate() {
+            let (value, quoted) = match piece {
+                Piece::Text { text, quoted } => {
+                    field.text.push_str(text);
+                    field.quoted |= quoted;
+                    field.glob |= !quoted && text.contains(['*', '?', '[']);
+                    started = true;
+                    continue;
+                }
+                Piece::Variable { inside, quoted: false } if inside.starts_with("IFS") => {
+                    finish(&mut field, &mut started, out);
+                    continue;
+                }
+                Piece::Variable { quoted, .. } | Piece::Run { quoted, .. } => (self.value(piece), *quoted),
+                Piece::Process { .. } | Piece::Arithmetic { .. } => (self.value(piece), true),
+            };
+            field.taint |= value.taint;
+            if let Some(text) = self.stand_in(piece, &value, &field.text, word.get(at + 1)) {
+                started |= !text.is_empty();
+                field.text.push_str(&text);
+                continue;
+            }
+            let list = value.items.len() > 1 || !quoted;
+            for (n, item) in value.items.iter().enumerate() {
+                if n > 0 {
+                    finish(&mut field, &mut started, out);
+                    field.taint = value.taint;
+                }
+                if list && !quoted {
+                    split_text(item, &mut field, &mut started, out, value.taint);
+                } else {
+                    field.text.push_str(item);
+                    field.quoted = true;
+                    started = true;
+                }
+            }
+            started |= quoted;
+            self.spend_bytes(field.text.len());
+            if self.is_spent() {
+                return;
+            }
+        }
+        finish(&mut field, &mut started, out);
+    }
+
+    /// What stands for a value that is not known: its own name, so that paths such as `$BUILD/x` keep
+    /// their shape; nothing where the name is wedged between letters (`c$@at`, `wh${x}oami`).
+    fn stand_in(&self, piece: &Piece, value: &Value, before: &str, after: Option<&Piece>) -> Option<String> {
+        if value.known {
+            return None;
+        }
+        let Piece::Variable { inside, .. } = piece else {
+            return Some(if value.taint == Taint::NONE { String::new() } else { "$(…)".into() });
+        };
+        let follows = match after {
+            Some(Piece::Text { text, .. }) => text.chars().next(),
+            _ => None,
+        };
+        let positional = inside.chars().all(|c| c.is_ascii_digit() || matches!(c, '@' | '*'));
+        let wedged = before.ends_with(|c: char| c.is_alphanumeric() || c == '/' || c == '-')
+            && (positional || follows.is_some_and(|c| c.is_alphanumeric()));
+        let leads = before.is_empty() && positional && follows.is_some_and(|c| c != '/');
+        let name: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '?')).collect();
+        Some(if wedged || leads { String::new() } else { format!("${name}") })
+    }
+
+    /// What a piece that is not text stands for.
+    fn value(&mut self, piece: &Piece) -> Value {
+        match piece {
+            Piece::Text { text, .. } => Value::text(text.clone()),
+            Piece::Variable { inside, .. } => self.variable(inside),
+            Piece::Run { script, .. } => {
+                let mut value = self.inner_script(script, &Value::nothing());
+                if let [text] = value.items.as_mut_slice() {
+                    text.truncate(text.trim_end_matches('\n').len());
+                }
+                value
+            }
+            Piece::Process { script } => {
+                let value = self.inner_script(script, &Value::nothing());
+                let name = self.keep_stream(value.clone());
+                Value::text(name).with(value.taint)
+            }
+            Piece::Arithmetic { inside } => Value::text(arithmetic(inside)),
+        }
+    }
+}
+
+fn finish(field: &mut Field, started: &mut bool, out: &mut Vec<Field>) {
+    let done = std::mem::take(field);
+    if *started {
+        out.push(done);
+    }
+    *started = false;
+}
+
+fn split_text(item: &str, field: &mut Field, started: &mut bool, out: &mut Vec<Field>, taint: Taint) {
+    for (n, part) in item.split([' ', '\t', '\n']).enumerate() {
+        if n > 0 {
+            finish(field, started, out);
+            field.taint = taint;
+        }
+        if !part.is_empty() {
+            field.text.push_str(part);
+            field.glob |= part.contains(['*', '?', '[']);
+            *started = true;
+        }
+    }
+}
+
+/// Sums and differences, left to right; what is more than that stays as written.
+fn arithmetic(inside: &str) -> String {
+    let mut total = 0i64;
+    let mut sign = 1i64;
+    let mut digits = String::new();
+    for c in inside.chars().chain(['+']) {
+        match c {
+            '0'..='9' if digits.len() < 15 => digits.push(c),
+            '+' | '-' => {
+                total = total.saturating_add(sign * digits.parse::<i64>().unwrap_or(0));
+                digits.clear();
+                sign = if c == '-' { -1 } else { 1 };
+            }
+            ' ' => {}
+            _ => return inside.trim().to_owned(),
+        }
+    }
+    total.to_string()
+}

@@ -1,0 +1,262 @@
+//! What one command does, once everything around it is taken off: the facts that rules match.
+
+use std::rc::Rc;
+
+use super::paths::{self, Classes};
+use super::programs::{COPIERS, FILE_SENDERS, NAMERS, STREAM_SENDERS, WRITERS};
+use super::value::{Field, Taint};
+
+/// A path that a command names.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// Normalised.
+    pub(super) path: String,
+    pub(super) classes: Classes,
+}
+
+/// What no single flag or path says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Behaviour {
+    /// Starts itself over and over.
+    ForkBomb,
+    /// Ties a shell to a connection.
+    ReverseShell,
+    /// Could not be read to its end.
+    Unreadable,
+}
+
+impl Behaviour {
+    /// Words of rule files.
+    pub(super) const WORDS: [(&'static str, Self); 3] =
+        [("fork-bomb", Self::ForkBomb), ("reverse-shell", Self::ReverseShell), ("unreadable", Self::Unreadable)];
+}
+
+/// One command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// Base name, without `.exe`; empty for a bare redirection or assignment.
+    pub(super) program: String,
+    fields: Rc<[Field]>,
+    from: usize,
+    /// Every path among its arguments.
+    pub(super) paths: Vec<Seen>,
+    pub(super) reads: Vec<Seen>,
+    pub(super) writes: Vec<Seen>,
+    /// Names and values that it is given, or that it sets.
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) stdin: Taint,
+    /// Taint of what it runs as code.
+    pub(super) executes: Taint,
+    /// Taint of what it sends to another host.
+    pub(super) sends: Taint,
+    pub(super) behaviour: Option<Behaviour>,
+    /// Read as PowerShell or cmd.exe: names and flags without regard to case, flags may be shortened.
+    pub(super) windows: bool,
+}
+
+impl Facts {
+    pub(super) fn of(behaviour: Behaviour) -> Self {
+        Self { behaviour: Some(behaviour), ..Self::default() }
+    }
+
+    /// The facts of the command that starts at `from` in `fields`.
+    pub(super) fn command(program: &str, fields: &Rc<[Field]>, from: usize, folder: Option<&str>, stdin: Taint) -> Self {
+        let mut facts = Self { program: program.to_owned(), fields: fields.clone(), from, stdin, ..Self::default() };
+        facts.place_paths(folder);
+        facts.note_sending();
+        facts
+    }
+
+    /// The arguments, program left out.
+    pub(super) fn arguments(&self) -> &[Field] {
+        self.fields.get(self.from + 1..).unwrap_or_default()
+    }
+
+    /// Arguments that are no options.
+    pub(super) fn operands(&self) -> impl Iterator<Item = &Field> {
+        self.arguments().iter().filter(|f| !f.text.starts_with('-') || f.text == "-")
+    }
+
+    /// Program and arguments with single spaces between them.
+    pub(super) fn line(&self) -> String {
+        let mut line = self.program.clone();
+        for field in self.arguments() {
+            line.push(' ');
+            line.push_str(&field.text);
+        }
+        for seen in &self.writes {
+            line.push_str(" > ");
+            line.push_str(&seen.path);
+        }
+        line
+    }
+
+    /// Notes a file that it reads by redirection.
+    pub(super) fn redirect_read(&mut self, text: &str, folder: Option<&str>) -> Taint {
+        match see(text, true, folder) {
+            Some(seen) => {
+                let taint = taint_of(&seen);
+                self.stdin |= taint;
+                self.reads.push(seen);
+                if STREAM_SENDERS.contains(&self.program.as_str()) {
+                    self.sends |= taint;
+                }
+                taint
+            }
+            None => Taint::NONE,
+        }
+    }
+
+    /// Notes a file that it writes by redirection.
+    pub(super) fn redirect_write(&mut self, text: &str, folder: Option<&str>) {
+        self.writes.extend(see(text, true, folder));
+    }
+
+    fn place_paths(&mut self, folder: Option<&str>) {
+        let namer = NAMERS.contains(&self.program.as_str());
+        let copier = COPIERS.contains(&self.program.as_str());
+        let fields = self.fields.clone();
+        let arguments = fields.get(self.from + 1..).unwrap_or_default();
+        let last = arguments.iter().rposition(|f| !f.text.starts_with('-'));
+        let in_place = matches!(self.program.as_str(), "sed" | "perl" | "ruby" | "gsed")
+            && arguments.iter().any(|f| f.text.starts_with("-i") || f.text.starts_with("--in-place") || f.text.starts_with("-pi") || f.text.starts_with("-ni"));
+        let target = arguments.iter().any(|f| f.text == "-t" || f.text.starts_with("--target-directory"));
+        for (at, field) in arguments.iter().enumerate() {
+            let value_of = at.checked_sub(1).and_then(|before| arguments.get(before)).map_or("", |f| f.text.as_str());
+            for (part, role) in candidates(&field.text) {
+                let Some(seen) = see(part, !field.quoted || !part.starts_with('~'), folder) else { continue };
+                let writes = match role {
+                    Part::Of => true,
+                    Part::Whole if copier => Some(at) == last && !target || value_of == "-t",
+                    Part::Option if copier => field.text.starts_with("--target"),
+                    Part::Whole if WRITERS.contains(&self.program.as_str()) => true,
+                    Part::Whole if in_place => true,
+                    Part::Whole => matches!(value_of, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file") && self.program != "grep",
+                    Part::Option => field.text.starts_with("--output") || field.text.starts_with("-o") || field.text.starts_with("-O"),
+                    Part::Sent => false,
+                };
+                if writes {
+                    self.writes.push(seen.clone());
+                } else if !namer && seen.classes != Classes::NONE {
+                    self.reads.push(seen.clone());
+                }
+                if seen.classes != Classes::NONE || seen.path.starts_with(['/', '~', '.']) {
+                    self.paths.push(seen);
+                }
+            }
+        }
+    }
+
+    fn note_sending(&mut self) {
+        let program = self.program.as_str();
+        if STREAM_SENDERS.contains(&program) {
+            let posts = program != "curl" || self.arguments().iter().any(|f| f.text == "-" || f.text.ends_with("@-") || f.text.ends_with("<-") || f.text == ".");
+            let listens = self.arguments().iter().any(|f| f.text.starts_with("-l"));
+            if posts && !listens {
+                self.sends |= self.stdin;
+            }
+            // What `$(…)` put into an address or a body.
+            self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
+        }
+        if matches!(program, "wget" | "dig" | "nslookup" | "host" | "ping" | "drill" | "http" | "xh") {
+            self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
+        }
+        let remote = matches!(program, "curl" | "wget" | "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp")
+            || self.operands().any(|f| f.text.contains("://") || f.text.split_once(':').is_some_and(|(host, path)| host.len() > 1 && !host.contains('/') && !path.starts_with('\\')));
+        if FILE_SENDERS.contains(&program) && remote {
+            let last = self.operands().last().map(|f| f.text.clone()).unwrap_or_default();
+            let fetches = matches!(program, "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil") && !(last.contains("://") || last.contains(':'));
+            if !fetches {
+                let mut taint = Taint::NONE;
+                for seen in self.reads.iter().chain(&self.paths) {
+                    let posted = !matches!(program, "curl" | "wget")
+                        || self.arguments().iter().any(|f| sends_file(&f.text)) && !self.writes.contains(seen);
+                    if posted {
+                        taint |= taint_of(seen);
+                    }
+                }
+                self.sends |= taint;
+            }
+        }
+        self.sends = self.sends.without(Taint::SOCKET);
+    }
+}
+
+/// Whether an argument of `curl` or `wget` makes it send a file.
+fn sends_file(text: &str) -> bool {
+    text.contains('@') || text.contains("=<") || text.starts_with("-T") || text.starts_with("--upload") || text.starts_with("--post-file") || text.starts_with("--body-file") || text.starts_with("--data")
+}
+
+/// The taint of what a file holds.
+pub(super) fn taint_of(seen: &Seen) -> Taint {
+    let is = |name| Classes::named(name).is_some_and(|class| seen.classes.meets(class));
+    let mut taint = Taint::NONE;
+    if is("credential") || is("env-file") {
+        taint |= Taint::CREDENTIAL;
+    }
+    if is("personal") || is("history") {
+        taint |= Taint::PERSONAL;
+    }
+    if seen.path.starts_with("/dev/tcp/") || seen.path.starts_with("/dev/udp/") {
+        taint |= Taint::SOCKET | Taint::DOWNLOAD;
+    }
+    taint
+}
+
+/// A text as a path, globs that can mean only one thing resolved.
+pub(super) fn see(text: &str, expands: bool, folder: Option<&str>) -> Option<Seen> {
+    let mut path = paths::normal(text, folder)?;
+    if path.starts_with('~') && !expands {
+        path.insert_str(0, "./");
+    }
+    if path.contains(['*', '?', '['])
+        && let Some(known) = paths::resolve_glob(&path)
+    {
+        known.clone_into(&mut path);
+    }
+    let classes = paths::classes(&path);
+    Some(Seen { path, classes })
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Whole,
+    /// `of=…`
+    Of,
+    /// Behind `=` or a short flag.
+    Option,
+    /// Behind `@` or `<`.
+    Sent,
+}
+
+/// The parts of an argument that may be paths.
+fn candidates(text: &str) -> Vec<(&str, Part)> {
+    let mut out = Vec::with_capacity(2);
+    if text.len() > 4096 {
+        return out;
+    }
+    if !text.starts_with('-') {
+        out.push((text, Part::Whole));
+    }
+    if let Some((before, after)) = text.split_once('=') {
+        let after = after.trim_start_matches(['@', '<']);
+        let role = if before == "of" { Part::Of } else { Part::Option };
+        if !after.is_empty() && before.len() <= 32 && !before.contains('/') {
+            out.push((after, role));
+        }
+    }
+    if let Some((before, after)) = text.split_once('@')
+        && !after.is_empty()
+        && !before.contains('/')
+        && (before.is_empty() || before.starts_with('-') || !after.contains(':'))
+    {
+        out.push((after, Part::Sent));
+    }
+    if let Some(rest) = text.strip_prefix('-')
+        && let Some(attached) = rest.get(1..)
+        && attached.starts_with(['/', '~', '.'])
+    {
+        out.push((attached, Part::Option));
+    }
+    out
+}

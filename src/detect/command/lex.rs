@@ -1,0 +1,389 @@
+//! Text to tokens, as a POSIX or bash shell splits it. Tolerant: whatever is unclosed ends with the text.
+
+use super::quote;
+
+/// A part of a word.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Piece {
+    /// Characters; unquoted ones may hold globs, braces and a tilde.
+    Text { text: String, quoted: bool },
+    /// What stands in `${…}`, or the name after `$`.
+    Variable { inside: String, quoted: bool },
+    /// The script of `$(…)` or of backticks.
+    Run { script: String, quoted: bool },
+    /// The script of `<(…)`, `>(…)` or `=(…)`.
+    Process { script: String },
+    /// What stands in `$((…))`.
+    Arithmetic { inside: String },
+}
+
+/// A word: its parts in order.
+pub(super) type Word = Vec<Piece>;
+
+/// How a redirection moves bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    Read,
+    Write,
+    ReadWrite,
+    /// `<<` and `<<<`: the target is the text itself.
+    Here,
+    /// `<&`, `>&` with a descriptor.
+    Duplicate,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    Word(Word),
+    /// `;`, a line end.
+    End,
+    /// `&`
+    Background,
+    And,
+    Or,
+    Pipe,
+    Open,
+    Close,
+    /// `;;` and its kin.
+    CaseEnd,
+    Redirect {
+        flow: Flow,
+        target: Word,
+    },
+}
+
+struct Lexer<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    tokens: Vec<Token>,
+    word: Word,
+    in_word: bool,
+    /// Here-documents whose bodies follow the next line end: token, delimiter, quoted, tabs stripped.
+    pending: Vec<(usize, String, bool, bool)>,
+    /// Whether this is the inside of `a=(…)`, where no further list may start.
+    in_list: bool,
+}
+
+/// Ends an item of `a=(…)` within the assigned value: the unit separator, which no cleaned text holds.
+pub(super) const ITEM: char = '\u{1f}';
+
+/// Splits `text` into tokens. Linear, but for nesting, which the caller bounds.
+pub(super) fn lex(text: &str) -> Vec<Token> {
+    let mut lexer = Lexer::new(text);
+    lexer.run();
+    lexer.tokens
+}
+
+/// The pieces of a here-document's body, where only `$`, backticks and backslashes mean something.
+pub(super) fn lex_body(text: &str) -> Word {
+    let mut lexer = Lexer::new(text);
+    lexer.double_quoted(false);
+    lexer.word
+}
+
+impl<'t> Lexer<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            tokens: Vec::new(),
+            word: Vec::new(),
+            in_word: false,
+            pending: Vec::new(),
+            in_list: false,
+        }
+    }
+
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn run(&mut self) {
+        while self.at < self.bytes.len() {
+            match self.peek(0) {
+                b' ' | b'\t' => {
+                    self.end_word();
+                    self.at += 1;
+                }
+                b'\n' => {
+                    self.operator(Token::End, 1);
+                    self.here_bodies();
+                }
+                b'#' if !self.in_word => self.skip_comment(),
+                b';' if matches!(self.peek(1), b';' | b'&') => {
+                    let length = if self.peek(1) == b';' && self.peek(2) == b'&' { 3 } else { 2 };
+                    self.operator(Token::CaseEnd, length);
+                }
+                b';' => self.operator(Token::End, 1),
+                b'&' if self.peek(1) == b'&' => self.operator(Token::And, 2),
+                b'&' if self.peek(1) == b'>' => {
+                    let length = if self.peek(2) == b'>' { 3 } else { 2 };
+                    self.end_word();
+                    self.at += length;
+                    self.redirect(Flow::Write);
+                }
+                b'&' => self.operator(Token::Background, 1),
+                b'|' if self.peek(1) == b'|' => self.operator(Token::Or, 2),
+                b'|' => {
+                    let length = if self.peek(1) == b'&' { 2 } else { 1 };
+                    self.operator(Token::Pipe, length);
+                }
+                // `a=(…)` and `a+=(…)` keep their list in the word.
+                b'(' if self.in_word && !self.in_list && self.assigns() => self.array(),
+                b'(' => self.operator(Token::Open, 1),
+                b')' => self.operator(Token::Close, 1),
+                b'<' | b'>' if self.peek(1) == b'(' => self.process(),
+                b'<' | b'>' => self.angle(),
+                _ => self.character(),
+            }
+        }
+        self.end_word();
+        self.here_bodies();
+    }
+
+    fn operator(&mut self, token: Token, length: usize) {
+        self.end_word();
+        self.tokens.push(token);
+        self.at += length;
+    }
+
+    fn end_word(&mut self) {
+        if self.in_word {
+            self.in_word = false;
+            let word = std::mem::take(&mut self.word);
+            // A number or `{name}` right before a redirection would be its descriptor; `angle` has taken it.
+            match self.tokens.last_mut() {
+                Some(Token::Redirect { target, .. }) if target.is_empty() => *target = word,
+                _ => self.tokens.push(Token::Word(word)),
+            }
+        }
+    }
+
+    fn skip_comment(&mut self) {
+        while self.at < self.bytes.len() && self.peek(0) != b'\n' {
+            self.at += 1;
+        }
+    }
+
+    /// Whether the word so far is `name=`.
+    fn assigns(&self) -> bool {
+        matches!(self.word.as_slice(), [Piece::Text { text, quoted: false }] if text.ends_with('=')
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'+' | b'=')))
+    }
+
+    fn array(&mut self) {
+        let end = quote::closing(self.bytes, self.at + 1, b')');
+        let inside = quote::cut(self.text, self.at + 1, end);
+        let mut items = Lexer::new(inside);
+        items.in_list = true;
+        items.run();
+        for token in items.tokens {
+            if let Token::Word(word) = token {
+                self.word.extend(word);
+                self.word.push(Piece::Text { text: ITEM.into(), quoted: true });
+            }
+        }
+        self.at = end + 1;
+    }
+
+    fn process(&mut self) {
+        let end = quote::closing(self.bytes, self.at + 2, b')');
+        let script = quote::cut(self.text, self.at + 2, end).to_owned();
+        self.word.push(Piece::Process { script });
+        self.in_word = true;
+        self.at = end + 1;
+    }
+
+    fn angle(&mut self) {
+        // Digits or `{name}` right before name the descriptor and are no word of their own.
+        if let [Piece::Text { text, quoted: false }] = self.word.as_slice()
+            && (text.bytes().all(|b| b.is_ascii_digit()) || (text.starts_with('{') && text.ends_with('}')))
+        {
+            self.word.clear();
+            self.in_word = false;
+        }
+        self.end_word();
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let (flow, length) = match rest {
+            [b'<', b'<', b'<', ..] => (Flow::Here, 3),
+            [b'<', b'<', ..] => {
+                self.at += 2;
+                return self.here_document();
+            }
+            [b'<', b'>', ..] => (Flow::ReadWrite, 2),
+            [b'<', b'&', ..] => (Flow::Duplicate, 2),
+            [b'>', b'&', next, ..] if next.is_ascii_digit() || *next == b'-' => (Flow::Duplicate, 2),
+            [b'>', b'&' | b'>' | b'|', ..] => (Flow::Write, 2),
+            [b'<', ..] => (Flow::Read, 1),
+            _ => (Flow::Write, 1),
+        };
+        self.at += length;
+        self.redirect(flow);
+    }
+
+    fn redirect(&mut self, flow: Flow) {
+        while matches!(self.peek(0), b' ' | b'\t') {
+            self.at += 1;
+        }
+        self.tokens.push(Token::Redirect { flow, target: Vec::new() });
+    }
+
+    fn here_document(&mut self) {
+        let tabs = self.peek(0) == b'-';
+        self.at += usize::from(tabs);
+        while matches!(self.peek(0), b' ' | b'\t') {
+            self.at += 1;
+        }
+        let start = self.at;
+        while !matches!(self.peek(0), 0 | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')') {
+            self.at += 1;
+        }
+        let written = quote::cut(self.text, start, self.at);
+        let delimiter: String = written.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let quoted = delimiter.len() != written.len();
+        self.pending.push((self.tokens.len(), delimiter, quoted, tabs));
+        // Never empty, or the next word would be taken for the target.
+        let target = vec![Piece::Text { text: String::new(), quoted: true }];
+        self.tokens.push(Token::Redirect { flow: Flow::Here, target });
+    }
+
+    fn here_bodies(&mut self) {
+        for (token, delimiter, quoted, tabs) in std::mem::take(&mut self.pending) {
+            let start = self.at;
+            let mut end = self.bytes.len();
+            while self.at < self.bytes.len() {
+                let rest = self.text.get(self.at..).unwrap_or("");
+                let line = rest.split('\n').next().unwrap_or("");
+                let here = self.at;
+                self.at = (self.at + line.len() + 1).min(self.bytes.len());
+                let line = if tabs { line.trim_start_matches('\t') } else { line };
+                if line.trim_end() == delimiter {
+                    end = here;
+                    break;
+                }
+            }
+            let body = quote::cut(self.text, start, end);
+            let word = if quoted { vec![Piece::Text { text: body.to_owned(), quoted: true }] } else { lex_body(body) };
+            if let Some(Token::Redirect { target, .. }) = self.tokens.get_mut(token) {
+                *target = word;
+            }
+        }
+    }
+
+    /// One character or quoted run of a word.
+    fn character(&mut self) {
+        self.in_word = true;
+        match self.peek(0) {
+            b'\\' if self.peek(1) == b'\n' => {
+                self.at += 2;
+                self.in_word = !self.word.is_empty();
+            }
+            b'\\' => {
+                self.at += 1;
+                self.literal(true);
+            }
+            b'\'' => {
+                let start = self.at + 1;
+                let end = quote::find(self.bytes, start, b'\'');
+                self.push(quote::cut(self.text, start, end), true);
+                self.at = end + 1;
+            }
+            b'"' => {
+                self.at += 1;
+                self.push("", true);
+                self.double_quoted(true);
+            }
+            b'$' if self.peek(1) == b'\'' => {
+                let (text, end) = quote::ansi_c(self.text, self.at + 2);
+                self.push(&text, true);
+                self.at = end;
+            }
+            b'$' if self.peek(1) == b'"' => self.at += 1,
+            b'$' | b'`' => self.dollar(false),
+            _ => self.literal(false),
+        }
+    }
+
+    fn literal(&mut self, quoted: bool) {
+        let c = self.text.get(self.at..).and_then(|rest| rest.chars().next());
+        if let Some(c) = c {
+            let mut buffer = [0; 4];
+            self.push(c.encode_utf8(&mut buffer), quoted);
+        }
+        self.at += c.map_or(1, char::len_utf8);
+    }
+
+    fn push(&mut self, more: &str, as_quoted: bool) {
+        match self.word.last_mut() {
+            Some(Piece::Text { text, quoted }) if *quoted == as_quoted => text.push_str(more),
+            _ => self.word.push(Piece::Text { text: more.to_owned(), quoted: as_quoted }),
+        }
+    }
+
+    /// Up to the closing quote (or, for a here-document, to the end).
+    fn double_quoted(&mut self, closes: bool) {
+        while self.at < self.bytes.len() {
+            match self.peek(0) {
+                b'"' if closes => {
+                    self.at += 1;
+                    return;
+                }
+                b'\\' if self.peek(1) == b'\n' => self.at += 2,
+                b'\\' if matches!(self.peek(1), b'$' | b'`' | b'"' | b'\\') => {
+                    self.at += 1;
+                    self.literal(true);
+                }
+                b'$' | b'`' => self.dollar(true),
+                _ => self.literal(true),
+            }
+        }
+    }
+
+    /// An expansion: at `$` or a backtick.
+    fn dollar(&mut self, quoted: bool) {
+        if self.peek(0) == b'`' {
+            let end = quote::find_unescaped(self.bytes, self.at + 1, b'`');
+            let script = quote::cut(self.text, self.at + 1, end).replace("\\`", "`").replace("\\\\", "\\").replace("\\$", "$");
+            self.word.push(Piece::Run { script, quoted });
+            self.at = end + 1;
+            return;
+        }
+        match (self.peek(1), self.peek(2)) {
+            (b'(', b'(') => {
+                let end = quote::closing(self.bytes, self.at + 3, b')');
+                let inside = quote::cut(self.text, self.at + 3, end).to_owned();
+                self.word.push(Piece::Arithmetic { inside });
+                self.at = end + 1 + usize::from(self.bytes.get(end + 1) == Some(&b')'));
+            }
+            (b'(', _) => {
+                let end = quote::closing(self.bytes, self.at + 2, b')');
+                let script = quote::cut(self.text, self.at + 2, end).to_owned();
+                self.word.push(Piece::Run { script, quoted });
+                self.at = end + 1;
+            }
+            (b'{', _) => {
+                let end = quote::closing(self.bytes, self.at + 2, b'}');
+                let inside = quote::cut(self.text, self.at + 2, end).to_owned();
+                self.word.push(Piece::Variable { inside, quoted });
+                self.at = end + 1;
+            }
+            (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!' | b'0'..=b'9', _) => {
+                let inside = quote::cut(self.text, self.at + 1, self.at + 2).to_owned();
+                self.word.push(Piece::Variable { inside, quoted });
+                self.at += 2;
+            }
+            (b'a'..=b'z' | b'A'..=b'Z' | b'_', _) => {
+                let start = self.at + 1;
+                self.at = start;
+                while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == b'_' {
+                    self.at += 1;
+                }
+                let inside = quote::cut(self.text, start, self.at).to_owned();
+                self.word.push(Piece::Variable { inside, quoted });
+            }
+            _ => self.literal(quoted),
+        }
+    }
+}

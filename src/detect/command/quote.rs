@@ -1,0 +1,134 @@
+//! Quotes and brackets: where they close, and what ANSI-C quoting says.
+
+/// The text between two offsets; empty where they are no borders of characters.
+pub(super) fn cut(text: &str, start: usize, end: usize) -> &str {
+    text.get(start..end.min(text.len()).max(start)).unwrap_or("")
+}
+
+/// The next `wanted` from `start`, or the end.
+pub(super) fn find(bytes: &[u8], start: usize, wanted: u8) -> usize {
+    bytes.get(start..).and_then(|rest| rest.iter().position(|b| *b == wanted)).map_or(bytes.len(), |at| start + at)
+}
+
+/// The same, where a backslash takes the next character's meaning away.
+pub(super) fn find_unescaped(bytes: &[u8], start: usize, wanted: u8) -> usize {
+    let mut at = start;
+    while let Some(b) = bytes.get(at) {
+        match b {
+            b'\\' => at += 1,
+            b if *b == wanted => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Where the bracket that was opened before `start` closes, quotes and inner brackets skipped; else the end.
+pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
+    let mut open = vec![closer];
+    let mut at = start;
+    while let (Some(&b), Some(&wanted)) = (bytes.get(at), open.last()) {
+        let quoted = wanted == b'"';
+        match b {
+            b'\\' => at += 1,
+            b if b == wanted => {
+                open.pop();
+                if open.is_empty() {
+                    return at;
+                }
+            }
+            b'\'' if !quoted => at = find(bytes, at + 1, b'\''),
+            b'"' if !quoted => open.push(b'"'),
+            b'`' => at = find_unescaped(bytes, at + 1, b'`'),
+            b'(' if !quoted || bytes.get(at.wrapping_sub(1)) == Some(&b'$') => open.push(b')'),
+            b'{' if bytes.get(at.wrapping_sub(1)) == Some(&b'$') => open.push(b'}'),
+            b'#' if wanted == b')' && bytes.get(at.wrapping_sub(1)).is_some_and(u8::is_ascii_whitespace) => {
+                at = find(bytes, at, b'\n');
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Reads `$'…'` from behind its opening quote: what it says, and the offset behind its closing quote.
+pub(super) fn ansi_c(text: &str, start: usize) -> (String, usize) {
+    let bytes = text.as_bytes();
+    let end = find_unescaped(bytes, start, b'\'');
+    (escapes(cut(text, start, end)), end + 1)
+}
+
+/// What `echo -e`, `printf` and `$'…'` make of backslash escapes. Bytes that make no UTF-8 become characters.
+pub(super) fn escapes(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let mut out: Vec<u8> = Vec::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.extend(c.encode_utf8(&mut [0; 4]).bytes());
+            continue;
+        }
+        let Some(kind) = chars.next() else {
+            out.push(b'\\');
+            break;
+        };
+        match kind {
+            'a' => {}
+            'b' => out.push(8),
+            'e' | 'E' => out.push(0x1b),
+            'f' => out.push(0xc),
+            'n' => out.push(b'\n'),
+            'r' => out.push(b'\r'),
+            't' => out.push(b'\t'),
+            'v' => out.push(0xb),
+            'c' => {
+                chars.next();
+            }
+            'x' => out.push(number(&mut chars, 16, 2) as u8),
+            'u' => unicode(&mut out, number(&mut chars, 16, 4)),
+            'U' => unicode(&mut out, number(&mut chars, 16, 8)),
+            '0' => out.push(number(&mut chars, 8, 3) as u8),
+            '1'..='7' => {
+                let first = kind.to_digit(8).unwrap_or(0);
+                let digits = chars.clone().take(2).take_while(|c| c.is_digit(8)).count();
+                let rest = number(&mut chars, 8, 2);
+                out.push((first * 8u32.pow(digits as u32) + rest) as u8);
+            }
+            '\\' | '\'' | '"' | '?' => out.push(kind as u8),
+            other => {
+                out.push(b'\\');
+                out.extend(other.encode_utf8(&mut [0; 4]).bytes());
+            }
+        }
+    }
+    let mut text = String::from_utf8_lossy(&out).into_owned();
+    text.retain(|c| c != '\0');
+    text
+}
+
+fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32, digits: usize) -> u32 {
+    let mut value = 0u32;
+    if radix == 16 && chars.peek() == Some(&'{') {
+        chars.next();
+        while let Some(c) = chars.next_if(|c| *c != '}') {
+            value = value.wrapping_mul(16).wrapping_add(c.to_digit(16).unwrap_or(0));
+        }
+        chars.next();
+        return value;
+    }
+    for _ in 0..digits {
+        let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else { break };
+        chars.next();
+        value = value.wrapping_mul(radix).wrapping_add(digit);
+    }
+    value
+}
+
+fn unicode(out: &mut Vec<u8>, code: u32) {
+    let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    out.extend(c.encode_utf8(&mut [0; 4]).bytes());
+}

@@ -1,0 +1,490 @@
+//! Runs through a script without running it: which commands it comes down to, and what flows between them.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::facts::{Behaviour, Facts};
+use super::lex::{self, Flow, ITEM, Piece, Token, Word};
+use super::value::{Field, Taint, Value};
+
+/// Scripts within scripts, groups within groups: deeper than this nobody writes by hand.
+const MAX_DEPTH: usize = 20;
+/// Commands of one argument, those behind wrappers and within substitutions included.
+const MAX_COMMANDS: usize = 4_096;
+/// Bytes that expansions of one argument may make together.
+const MAX_BYTES: usize = 4 << 20;
+
+/// The state of a shell, as far as it matters, and what was found so far.
+#[derive(Default)]
+pub(super) struct Reader {
+    pub(super) facts: Vec<Facts>,
+    pub(super) variables: HashMap<String, Value>,
+    /// Files written by earlier commands, and streams of process substitutions.
+    files: HashMap<String, Value>,
+    functions: HashMap<String, Rc<[Token]>>,
+    aliases: HashMap<String, String>,
+    /// Functions whose bodies are being read.
+    inside: Vec<String>,
+    /// The folder that a `cd` named.
+    pub(super) folder: Option<String>,
+    depth: usize,
+    bytes: usize,
+    commands: usize,
+    spent: bool,
+}
+
+/// What surrounds a simple command.
+#[derive(Default)]
+pub(super) struct Around {
+    pub(super) input: Value,
+    pub(super) piped: bool,
+    pub(super) background: bool,
+    pub(super) environment: Vec<(String, String)>,
+    redirects: Vec<(Flow, Field)>,
+}
+
+impl Around {
+    /// What is redirected, and whether it is read.
+    pub(super) fn reads(&self) -> impl Iterator<Item = (bool, &str)> {
+        self.redirects.iter().map(|(flow, target)| (matches!(flow, Flow::Read | Flow::ReadWrite), target.text.as_str()))
+    }
+}
+
+impl Reader {
+    /// Reads a whole argument.
+    pub(super) fn read(text: &str) -> Self {
+        let mut reader = Self::default();
+        reader.script(text, &Value::nothing());
+        reader
+    }
+
+    /// Notes that a limit was hit; nothing more is read.
+    pub(super) fn give_up(&mut self) {
+        if !self.spent {
+            self.spent = true;
+            self.facts.push(Facts::of(Behaviour::Unreadable));
+        }
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent
+    }
+
+    pub(super) fn spend_bytes(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes > MAX_BYTES {
+            self.give_up();
+        }
+    }
+
+    /// One more command; `false` if there were too many.
+    pub(super) fn spend_command(&mut self) -> bool {
+        self.commands += 1;
+        if self.commands > MAX_COMMANDS {
+            self.give_up();
+        }
+        !self.spent
+    }
+
+    pub(super) fn go_deeper(&mut self) -> bool {
+        if self.depth >= MAX_DEPTH {
+            self.give_up();
+        }
+        self.depth += usize::from(!self.spent);
+        !self.spent
+    }
+
+    pub(super) fn come_up(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// Reads a script in this shell; gives what it writes.
+    pub(super) fn script(&mut self, text: &str, input: &Value) -> Value {
+        self.spend_bytes(text.len());
+        if !self.spend_command() || !self.go_deeper() {
+            return Value::unknown(input.taint);
+        }
+        let tokens = lex::lex(text);
+        let out = self.list(&tokens, input);
+        self.come_up();
+        out
+    }
+
+    /// Reads a script in a shell of its own.
+    pub(super) fn inner_script(&mut self, text: &str, input: &Value) -> Value {
+        // `$(<file)` is the file.
+        if let Some(file) = text.trim().strip_prefix('<')
+            && !file.starts_with(['<', '('])
+        {
+            return self.script(&format!("cat {file}"), input);
+        }
+        let folder = self.folder.clone();
+        let out = self.script(text, input);
+        self.folder = folder;
+        out
+    }
+
+    pub(super) fn assign(&mut self, name: &str, value: Value) {
+        if self.variables.len() < 1_024 {
+            self.variables.insert(name.to_owned(), value);
+        }
+    }
+
+    pub(super) fn alias(&mut self, name: &str, text: &str) {
+        if self.aliases.len() < 64 {
+            self.aliases.insert(name.to_owned(), text.to_owned());
+        }
+    }
+
+    pub(super) fn alias_of(&self, name: &str) -> Option<String> {
+        self.aliases.get(name).cloned()
+    }
+
+    /// Keeps what a process substitution or a write made, under a name; gives the name.
+    pub(super) fn keep_stream(&mut self, value: Value) -> String {
+        let name = format!("/dev/fd/{}", 63 + self.files.len());
+        self.keep_file(&name, value);
+        name
+    }
+
+    pub(super) fn keep_file(&mut self, name: &str, value: Value) {
+        if self.files.len() < 256 {
+            self.files.insert(name.trim_start_matches("./").to_owned(), value);
+        }
+    }
+
+    pub(super) fn file(&self, name: &str) -> Option<&Value> {
+        self.files.get(name.trim_start_matches("./"))
+    }
+
+    fn list(&mut self, tokens: &[Token], input: &Value) -> Value {
+        let mut out = Value::nothing();
+        let mut at = 0;
+        while at < tokens.len() && !self.spent {
+            let mut flowing = input.clone();
+            let mut piped = false;
+            loop {
+                let (value, next) = self.stage(tokens, at, flowing, piped);
+                at = next.max(at);
+                flowing = value;
+                if !matches!(tokens.get(at), Some(Token::Pipe)) || self.spent {
+                    break;
+                }
+                piped = true;
+                at += 1;
+            }
+            out.then(flowing);
+            if matches!(tokens.get(at), Some(Token::CaseEnd)) {
+                at = skip_patterns(tokens, at + 1);
+            } else {
+                at += 1;
+            }
+        }
+        out
+    }
+
+    /// One stage of a pipeline: a group or a simple command. Gives what it writes, and the index behind it.
+    fn stage(&mut self, tokens: &[Token], mut at: usize, input: Value, piped: bool) -> (Value, usize) {
+        while let Some(Token::Word(word)) = tokens.get(at)
+            && matches!(keyword(word), Some("!" | "then" | "do" | "else" | "elif" | "fi" | "done" | "esac" | "}" | "coproc"))
+        {
+            at += 1;
+        }
+        if let (Some(Token::Word(name)), Some(Token::Open), Some(Token::Close)) = (tokens.get(at), tokens.get(at + 1), tokens.get(at + 2)) {
+            let name = name.clone();
+            return (Value::nothing(), self.function(&name, tokens, at + 3));
+        }
+        let start = at;
+        let body = match tokens.get(at) {
+            Some(Token::Open) => at + 1,
+            Some(Token::Word(word)) => match keyword(word) {
+                Some("function") => {
+                    let Some(Token::Word(name)) = tokens.get(at + 1) else { return (input, at + 1) };
+                    let name = name.clone();
+                    let parens = if matches!(tokens.get(at + 2), Some(Token::Open)) { 2 } else { 0 };
+                    return (Value::nothing(), self.function(&name, tokens, at + 2 + parens));
+                }
+                Some("for" | "select") => self.loop_variable(tokens, at + 1),
+                Some("case") => skip_patterns(tokens, self.case_word(tokens, at + 1)),
+                Some("{" | "while" | "until" | "if") => at + 1,
+                _ => return self.simple(tokens, at, input, piped),
+            },
+            _ => return self.simple(tokens, at, input, piped),
+        };
+        let end = closer(tokens, start);
+        if !self.go_deeper() {
+            return (Value::unknown(input.taint), tokens.len());
+        }
+        let (redirects, next) = self.trailing_redirects(tokens, end + 1);
+        let mut fed = input;
+        for (flow, target) in &redirects {
+            fed = self.redirected_input(*flow, target, fed);
+        }
+        let out = self.list(tokens.get(body..end).unwrap_or_default(), &fed);
+        self.come_up();
+        let around = Around { input: out, redirects, piped, ..Around::default() };
+        (self.bare(around), next)
+    }
+
+    fn loop_variable(&mut self, tokens: &[Token], at: usize) -> usize {
+        let Some(Token::Word(name)) = tokens.get(at) else { return at };
+        let name = plain(name).unwrap_or_default().to_owned();
+        let mut items = Vec::new();
+        let mut taint = Taint::NONE;
+        let mut next = at + 1;
+        while let Some(Token::Word(word)) = tokens.get(next) {
+            if next > at + 1 {
+                for field in self.fields(word) {
+                    taint |= field.taint;
+                    items.push(field.text);
+                }
+            }
+            next += 1;
+        }
+        self.assign(&name, Value { items, known: next > at + 1, taint });
+        next
+    }
+
+    fn case_word(&mut self, tokens: &[Token], mut at: usize) -> usize {
+        while let Some(Token::Word(word)) = tokens.get(at) {
+            at += 1;
+            if keyword(word) == Some("in") {
+                break;
+            }
+            self.fields(word);
+        }
+        at
+    }
+
+    /// Reads a function's body once, and keeps it for its calls.
+    fn function(&mut self, name: &Word, tokens: &[Token], mut at: usize) -> usize {
+        while matches!(tokens.get(at), Some(Token::End)) {
+            at += 1;
+        }
+        let opens = matches!(tokens.get(at), Some(Token::Open)) || matches!(tokens.get(at), Some(Token::Word(w)) if keyword(w).is_some());
+        let end = if opens { closer(tokens, at) } else { at };
+        let name = self.single(name).text;
+        let body = tokens.get(at + 1..end).unwrap_or_default();
+        if self.functions.len() < 256 {
+            self.functions.insert(name.clone(), body.into());
+        }
+        if self.go_deeper() {
+            self.inside.push(name);
+            self.list(body, &Value::nothing());
+            self.inside.pop();
+            self.come_up();
+        }
+        end + 1
+    }
+
+    /// Reads a call of a function that was defined before.
+    pub(super) fn call(&mut self, name: &str, arguments: &[Field], around: &Around) -> Option<Value> {
+        if self.inside.iter().any(|inside| inside == name) {
+            if around.piped || around.background {
+                self.facts.push(Facts::of(Behaviour::ForkBomb));
+            }
+            return None;
+        }
+        let body = self.functions.get(name)?.clone();
+        if !self.go_deeper() {
+            return None;
+        }
+        self.inside.push(name.to_owned());
+        for (n, field) in arguments.iter().take(9).enumerate() {
+            self.assign(&(n + 1).to_string(), Value::text(field.text.clone()).with(field.taint));
+        }
+        let all = Value { items: arguments.iter().map(|f| f.text.clone()).collect(), known: true, taint: Taint::NONE };
+        self.assign("@", all.clone());
+        self.assign("*", all);
+        let out = self.list(&body, &around.input);
+        for n in 1..=arguments.len().min(9) {
+            self.variables.remove(&n.to_string());
+        }
+        self.variables.remove("@");
+        self.variables.remove("*");
+        self.inside.pop();
+        self.come_up();
+        Some(out)
+    }
+
+    fn simple(&mut self, tokens: &[Token], mut at: usize, input: Value, piped: bool) -> (Value, usize) {
+        let mut around = Around { input, piped, ..Around::default() };
+        let mut fields: Vec<Field> = Vec::new();
+        loop {
+            match tokens.get(at) {
+                Some(Token::Word(word)) => match assignment(word) {
+                    Some((name, appends)) if fields.is_empty() => self.set(word, name, appends, &mut around),
+                    _ => fields.extend(self.fields(word)),
+                },
+                Some(Token::Redirect { flow, target }) => {
+                    let target = self.single(target);
+                    around.redirects.push((*flow, target));
+                }
+                // Groups are told apart before; a parenthesis here is one that does not fit.
+                Some(Token::Open | Token::Close) if at + 1 < tokens.len() && fields.is_empty() => {}
+                _ => break,
+            }
+            at += 1;
+            if self.spent {
+                break;
+            }
+        }
+        around.background = matches!(tokens.get(at), Some(Token::Background));
+        around.piped |= matches!(tokens.get(at), Some(Token::Pipe));
+        for (flow, target) in std::mem::take(&mut around.redirects) {
+            around.input = self.redirected_input(flow, &target, std::mem::take(&mut around.input));
+            around.redirects.push((flow, target));
+        }
+        // A variable that nothing set vanishes from the front (`$SUDO rm …`).
+        while fields.len() > 1 && fields.first().is_some_and(|f| f.text.is_empty() || (f.text.starts_with('$') && f.text.len() > 1 && f.text != "$0" && !f.text.starts_with("$("))) {
+            fields.remove(0);
+        }
+        let out = if fields.is_empty() { self.bare(around) } else { self.command(fields.into(), around) };
+        (out, at)
+    }
+
+    fn set(&mut self, word: &Word, name: String, appends: bool, around: &mut Around) {
+        let field = self.single(word);
+        let text = field.text.split_once('=').map_or("", |(_, text)| text);
+        let items: Vec<String> = if text.contains(ITEM) {
+            text.split(ITEM).filter(|item| !item.is_empty()).map(String::from).collect()
+        } else {
+            vec![text.to_owned()]
+        };
+        let unknown = text.contains("$(…)");
+        around.environment.push((name.clone(), text.to_owned()));
+        let mut value = Value { items, known: !unknown, taint: field.taint };
+        if appends && let Some(before) = self.variables.get(&name) {
+            let mut sum = before.clone();
+            sum.then(value);
+            value = sum;
+        }
+        self.assign(&name, value);
+    }
+
+    fn trailing_redirects(&mut self, tokens: &[Token], mut at: usize) -> (Vec<(Flow, Field)>, usize) {
+        let mut redirects = Vec::new();
+        while let Some(Token::Redirect { flow, target }) = tokens.get(at) {
+            redirects.push((*flow, self.single(target)));
+            at += 1;
+        }
+        (redirects, at)
+    }
+
+    fn redirected_input(&mut self, flow: Flow, target: &Field, input: Value) -> Value {
+        match flow {
+            Flow::Here => Value::text(target.text.clone()).with(target.taint),
+            Flow::Read | Flow::ReadWrite => match self.file(&target.text) {
+                Some(value) => value.clone(),
+                None => Value::unknown(target.taint),
+            },
+            Flow::Write | Flow::Duplicate => input,
+        }
+    }
+
+    /// A redirection or assignment without a command, or what a group writes.
+    fn bare(&mut self, around: Around) -> Value {
+        if around.redirects.is_empty() && around.environment.is_empty() {
+            return around.input;
+        }
+        let mut facts = Facts { stdin: around.input.taint, ..Facts::default() };
+        let out = around.input.clone();
+        self.finish(&mut facts, around, &out);
+        self.facts.push(facts);
+        out
+    }
+
+    /// Adds to a command's facts what its redirections and environment say; keeps what it writes.
+    pub(super) fn finish(&mut self, facts: &mut Facts, around: Around, out: &Value) {
+        let folder = self.folder.clone();
+        for (flow, target) in &around.redirects {
+            match flow {
+                Flow::Read if facts.program.is_empty() => {
+                    facts.redirect_read(&target.text, folder.as_deref());
+                }
+                Flow::Write | Flow::ReadWrite => {
+                    facts.redirect_write(&target.text, folder.as_deref());
+                    if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
+                        facts.sends |= out.taint;
+                    }
+                    self.keep_file(&target.text, out.clone());
+                }
+                Flow::Read | Flow::Here | Flow::Duplicate => {}
+            }
+        }
+        facts.environment.extend(around.environment);
+    }
+}
+
+fn plain(word: &Word) -> Option<&str> {
+    match word.as_slice() {
+        [Piece::Text { text, quoted: false }] => Some(text),
+        _ => None,
+    }
+}
+
+fn keyword(word: &Word) -> Option<&str> {
+    plain(word).filter(|text| {
+        matches!(
+            *text,
+            "!" | "then" | "do" | "else" | "elif" | "fi" | "done" | "esac" | "}" | "{" | "while" | "until" | "for" | "select" | "if" | "case"
+                | "in" | "function" | "coproc"
+        )
+    })
+}
+
+/// The name that a word assigns to, and whether it appends.
+fn assignment(word: &Word) -> Option<(String, bool)> {
+    let Some(Piece::Text { text, quoted: false }) = word.first() else { return None };
+    let (name, _) = text.split_once('=')?;
+    let name = name.split('[').next().unwrap_or(name);
+    let (name, appends) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
+    let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    valid.then(|| (name.to_owned(), appends))
+}
+
+fn skip_patterns(tokens: &[Token], start: usize) -> usize {
+    let mut at = start;
+    while let Some(token) = tokens.get(at) {
+        match token {
+            Token::Close => return at + 1,
+            Token::Word(word) if keyword(word) == Some("esac") => return at,
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// The index of the token that closes the group that opens at `start`, or the end.
+fn closer(tokens: &[Token], start: usize) -> usize {
+    let mut open: Vec<&str> = Vec::new();
+    let mut commands = true;
+    for (at, token) in tokens.iter().enumerate().skip(start) {
+        let mut next_commands = !matches!(token, Token::Word(_) | Token::Redirect { .. });
+        match token {
+            Token::Open => open.push(")"),
+            Token::Close if open.last() == Some(&")") => {
+                open.pop();
+            }
+            Token::Word(word) if commands => {
+                next_commands = keyword(word).is_some_and(|k| k != "for" && k != "case");
+                match keyword(word) {
+                    Some("{") => open.push("}"),
+                    Some("if") => open.push("fi"),
+                    Some("case") => open.push("esac"),
+                    Some("while" | "until" | "for" | "select") => open.push("done"),
+                    Some(word) if open.last() == Some(&word) => {
+                        open.pop();
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        if open.is_empty() {
+            return at;
+        }
+        commands = next_commands;
+    }
+    tokens.len()
+}

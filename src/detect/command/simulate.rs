@@ -1,0 +1,221 @@
+//! What programs that only make or change text would write, where all that they work on is known.
+
+use base64::Engine;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::quote;
+use super::value::{Field, Value};
+
+/// Longest text that is worked on.
+const MAX_TEXT: usize = 256 * 1024;
+
+/// The output of `program`, if it can be told.
+pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: impl Fn(&str) -> Option<Value>) -> Option<Value> {
+    let text = |n: usize| arguments.get(n).map(|f| f.text.as_str());
+    let has = |flags: &[&str]| arguments.iter().any(|f| flags.contains(&f.text.as_str()));
+    let operands: Vec<&str> = arguments.iter().map(|f| f.text.as_str()).filter(|t| !t.starts_with('-') || *t == "-").collect();
+    // What a filter works on: a file that an earlier command wrote, or its input.
+    let fed = |operands: &[&str]| -> Option<String> {
+        let value = match operands.iter().find(|o| **o != "-") {
+            Some(name) => file(name)?,
+            None => input.clone(),
+        };
+        value.as_text().filter(|text| text.len() <= MAX_TEXT).map(str::to_owned)
+    };
+    let made = match program {
+        "echo" => Some(echo(arguments)),
+        "printf" => printf(arguments),
+        "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "fold" | "nl" | "less" | "more" | "pv" | "paste" | "unbuffer" => {
+            if matches!(program, "head" | "tail") && arguments.iter().any(|f| f.text.starts_with("-c") || f.text.starts_with("-n+")) {
+                return None;
+            }
+            let from = if program == "tee" { fed(&[]) } else if matches!(program, "cat" | "tac") { fed(&operands) } else { fed(&[]) };
+            from.map(|text| if program == "tac" { text.lines().rev().collect::<Vec<_>>().join("\n") } else { text })
+        }
+        "rev" => fed(&operands).map(|text| text.lines().map(|line| line.chars().rev().collect::<String>()).collect::<Vec<_>>().join("\n")),
+        "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => base64_text(&fed(&operands)?),
+        "basenc" if has(&["-d", "--decode"]) => {
+            let text = fed(&operands)?;
+            if has(&["--base16"]) { hex_text(&text) } else if has(&["--base32"]) { base32_text(&text) } else { base64_text(&text) }
+        }
+        "base32" if has(&["-d", "-D", "--decode"]) => base32_text(&fed(&operands)?),
+        "openssl" if has(&["base64", "-base64", "-a"]) && has(&["-d"]) && !has(&["-k", "-K", "-pass"]) => base64_text(&fed(&[])?),
+        "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has(&["-revert"]) => hex_text(&fed(&[])?),
+        "tr" => tr(&fed(&[])?, arguments),
+        "cut" => cut(&fed(&[])?, arguments),
+        "sed" => sed(&fed(&operands.get(1..)?.iter().copied().collect::<Vec<_>>())?, text(0)?),
+        "xargs" | "yes" => None,
+        _ => None,
+    };
+    made.filter(|text| text.len() <= MAX_TEXT).map(Value::text)
+}
+
+fn echo(arguments: &[Field]) -> String {
+    let mut escapes = false;
+    let mut at = 0;
+    while let Some(field) = arguments.get(at)
+        && field.text.len() > 1
+        && field.text.strip_prefix('-').is_some_and(|flags| flags.bytes().all(|b| matches!(b, b'n' | b'e' | b'E')))
+    {
+        escapes |= field.text.contains('e');
+        at += 1;
+    }
+    let words: Vec<&str> = arguments.iter().skip(at).map(|f| f.text.as_str()).collect();
+    let text = words.join(" ");
+    // A shell's own echo may read escapes without being told; what is meant for another shell has few.
+    if escapes || text.contains("\\x") || text.contains("\\0") { quote::escapes(&text) } else { text }
+}
+
+fn printf(arguments: &[Field]) -> Option<String> {
+    let skip = usize::from(arguments.first()?.text == "--");
+    let format = quote::escapes(&arguments.get(skip)?.text);
+    let mut values = arguments.iter().skip(skip + 1).map(|f| f.text.as_str()).peekable();
+    let mut out = String::new();
+    loop {
+        let before = values.len();
+        let mut chars = format.chars();
+        while let Some(c) = chars.next() {
+            if c != '%' {
+                out.push(c);
+                continue;
+            }
+            match chars.find(|c| !matches!(c, '0'..='9' | '.' | '-' | '+' | '#')) {
+                Some('%') => out.push('%'),
+                Some('b') => out.push_str(&quote::escapes(values.next().unwrap_or(""))),
+                Some('s' | 'd' | 'i' | 'u' | 'q' | 'c') => out.push_str(values.next().unwrap_or("")),
+                Some('x') => out.push_str(&format!("{:x}", values.next().and_then(|v| v.parse::<u64>().ok())?)),
+                Some('o') => out.push_str(&format!("{:o}", values.next().and_then(|v| v.parse::<u64>().ok())?)),
+                _ => return None,
+            }
+        }
+        if values.len() == 0 || values.len() == before || out.len() > MAX_TEXT {
+            return Some(out);
+        }
+    }
+}
+
+/// What base64 in either alphabet, padded or not, says, if it says text.
+pub(super) fn base64_bytes(text: &str) -> Option<Vec<u8>> {
+    let clean: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let alphabet = if clean.contains(['-', '_']) { URL_SAFE } else { STANDARD };
+    let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(&alphabet, lenient).decode(clean.trim_end_matches('=')).ok()
+}
+
+pub(super) fn base64_text(text: &str) -> Option<String> {
+    Some(String::from_utf8_lossy(&base64_bytes(text)?).into_owned())
+}
+
+fn base32_text(text: &str) -> Option<String> {
+    let mut bits = 0u32;
+    let mut held = 0u32;
+    let mut out = Vec::new();
+    for c in text.chars().filter(|c| !c.is_whitespace() && *c != '=') {
+        let value = match c.to_ascii_uppercase() {
+            c @ 'A'..='Z' => c as u32 - 'A' as u32,
+            c @ '2'..='7' => c as u32 - '2' as u32 + 26,
+            _ => return None,
+        };
+        held = (held << 5 | value) & 0xfff;
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            out.push((held >> bits) as u8);
+        }
+    }
+    Some(String::from_utf8_lossy(&out).into_owned())
+}
+
+pub(super) fn hex_text(text: &str) -> Option<String> {
+    let digits: Vec<u32> = text.replace("\\x", "").chars().filter(|c| !c.is_whitespace()).map_while(|c| c.to_digit(16)).collect();
+    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair.iter().fold(0u32, |n, d| n * 16 + d) as u8).collect();
+    (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn tr(text: &str, arguments: &[Field]) -> Option<String> {
+    let operands: Vec<Vec<char>> = arguments.iter().filter(|f| !f.text.starts_with('-') || f.text == "-").map(|f| tr_set(&f.text)).collect();
+    let flags: String = arguments.iter().filter(|f| f.text.starts_with('-') && f.text.len() > 1).map(|f| f.text.as_str()).collect();
+    let from = operands.first()?;
+    let inverted = flags.contains(['c', 'C']);
+    if flags.contains('d') {
+        return Some(text.chars().filter(|c| from.contains(c) == inverted).collect());
+    }
+    let Some(to) = operands.get(1) else { return Some(text.to_owned()) };
+    if inverted {
+        return None;
+    }
+    let last = to.last().copied()?;
+    Some(text.chars().map(|c| from.iter().position(|f| *f == c).map_or(c, |at| to.get(at).copied().unwrap_or(last))).collect())
+}
+
+fn tr_set(text: &str) -> Vec<char> {
+    let named = [("[:upper:]", "A-Z"), ("[:lower:]", "a-z"), ("[:space:]", " \\t\\n"), ("[:digit:]", "0-9"), ("[:alpha:]", "A-Za-z"), ("[:punct:]", "!-/:-@")];
+    let mut text = quote::escapes(text);
+    for (name, set) in named {
+        text = text.replace(name, &quote::escapes(set));
+    }
+    let chars: Vec<char> = text.chars().take(1024).collect();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(&c) = chars.get(at) {
+        match (chars.get(at + 1), chars.get(at + 2)) {
+            (Some('-'), Some(&end)) if c <= end && (end as u32) - (c as u32) < 256 => {
+                out.extend(c..=end);
+                at += 3;
+            }
+            _ => {
+                out.push(c);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+fn cut(text: &str, arguments: &[Field]) -> Option<String> {
+    let value = |flag: &str| -> Option<String> {
+        let at = arguments.iter().position(|f| f.text.starts_with(flag))?;
+        let joined = arguments.get(at)?.text.get(flag.len()..)?;
+        if joined.is_empty() { arguments.get(at + 1).map(|f| f.text.clone()) } else { Some(joined.to_owned()) }
+    };
+    let ranges = |list: &str| -> Vec<(usize, usize)> {
+        list.split(',')
+            .filter_map(|part| match part.split_once('-') {
+                Some((from, to)) => Some((from.parse().unwrap_or(1), to.parse().unwrap_or(usize::MAX))),
+                None => part.parse().ok().map(|n| (n, n)),
+            })
+            .take(64)
+            .collect()
+    };
+    let pick = |ranges: &[(usize, usize)], n: usize| ranges.iter().any(|(from, to)| (*from..=*to).contains(&n));
+    let lines: Vec<String> = if let Some(list) = value("-c").or_else(|| value("-b")) {
+        let ranges = ranges(&list);
+        text.lines().map(|line| line.chars().enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, c)| c).collect()).collect()
+    } else {
+        let ranges = ranges(&value("-f")?);
+        let by = value("-d").and_then(|d| d.chars().next()).unwrap_or('\t');
+        let fields = |line: &str| line.split(by).enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, f)| f.to_owned()).collect::<Vec<_>>();
+        text.lines().map(|line| fields(line).join(&by.to_string())).collect()
+    };
+    Some(lines.join("\n"))
+}
+
+/// `s/a/b/` with plain text for a pattern.
+fn sed(text: &str, script: &str) -> Option<String> {
+    let mut text = text.to_owned();
+    for part in script.split(';').take(16) {
+        let mut chars = part.trim().chars();
+        if chars.next() != Some('s') {
+            return None;
+        }
+        let by = chars.next()?;
+        let pieces: Vec<&str> = chars.as_str().split(by).collect();
+        let [wanted, replacement, flags] = pieces.as_slice() else { return None };
+        if wanted.contains(['[', '*', '.', '^', '$', '(', '\\']) || wanted.is_empty() || replacement.contains('&') {
+            return None;
+        }
+        text = if flags.contains('g') { text.replace(wanted, replacement) } else { text.replacen(wanted, replacement, 1) };
+    }
+    Some(text)
+}

@@ -1,0 +1,240 @@
+//! What a rule of the kind `command` asks for, and whether a command answers.
+
+use regex::{Regex, RegexSet};
+
+use super::facts::{Behaviour, Facts, Seen};
+use super::glob;
+use super::paths::{self, Classes};
+use super::value::Taint;
+use crate::document::{Located, Table, suggest};
+
+/// What a rule of this kind looks for: any one of its clauses.
+#[derive(Debug, Default)]
+pub struct Spec {
+    pub(super) clauses: Vec<Clause>,
+}
+
+/// Everything that a clause names must hold of one command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clause {
+    pub(super) program: Vec<String>,
+    flags: Vec<Vec<String>>,
+    without: Vec<Vec<String>>,
+    verb: Vec<Vec<String>>,
+    path: Places,
+    reads: Places,
+    writes: Places,
+    argument: Option<RegexSet>,
+    line: Option<RegexSet>,
+    unless: Option<RegexSet>,
+    environment: Vec<String>,
+    stdin: Taint,
+    executes: Taint,
+    sends: Taint,
+    does: Option<Behaviour>,
+    /// Regexes over the whole text, as it stands once control characters are resolved.
+    pub(super) raw: Vec<Regex>,
+}
+
+/// Paths by class or glob.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    classes: Classes,
+    globs: Vec<String>,
+}
+
+impl Places {
+    fn is_empty(&self) -> bool {
+        self.classes == Classes::NONE && self.globs.is_empty()
+    }
+
+    fn meet(&self, seen: &[Seen]) -> bool {
+        seen.iter().any(|s| s.classes.meets(self.classes) || self.globs.iter().any(|glob| paths::fits_glob(glob, &s.path)))
+    }
+}
+
+impl Spec {
+    pub(super) fn read(table: &Table<'_>) -> Option<Self> {
+        let mut clauses = Vec::new();
+        if table.has("any") {
+            for clause in table.tables("any") {
+                clauses.push(Clause::read(&clause));
+                clause.finish();
+            }
+            if clauses.is_empty() {
+                table.fault_of("any", "`any` has no clause", Some("write `any = [{ program = [\"rm\"], … }]`"));
+            }
+        } else {
+            clauses.push(Clause::read(table));
+        }
+        table.finish();
+        Some(Self { clauses })
+    }
+}
+
+impl Clause {
+    fn read(table: &Table<'_>) -> Self {
+        let alternatives = |key: &str| -> Vec<Vec<String>> {
+            table.strings(key).into_iter().map(|text| text.value.split('|').map(String::from).collect()).collect()
+        };
+        let clause = Self {
+            program: table.strings("program").into_iter().map(|name| name.value).collect(),
+            flags: alternatives("flags"),
+            without: alternatives("without"),
+            verb: table.strings("verb").into_iter().map(|verb| verb.value.split(' ').map(String::from).collect()).collect(),
+            path: places(table, "path"),
+            reads: places(table, "reads"),
+            writes: places(table, "writes"),
+            argument: regexes(table, "argument"),
+            line: regexes(table, "line"),
+            unless: regexes(table, "unless"),
+            environment: table.strings("environment").into_iter().map(|name| name.value).collect(),
+            stdin: taints(table, "stdin"),
+            executes: taints(table, "executes"),
+            sends: taints(table, "sends"),
+            does: table.choice("does", &Behaviour::WORDS),
+            raw: table.strings("raw").iter().filter_map(|text| regex(table, text)).collect(),
+        };
+        if clause.asks_nothing() {
+            table.fault("a clause of `find.command` that asks for nothing", Some("name a `program`, a `path`, or what the command `reads`, `writes`, `executes`, `sends` or `does`"));
+        }
+        clause
+    }
+
+    fn asks_nothing(&self) -> bool {
+        self.program.is_empty()
+            && self.flags.is_empty()
+            && self.path.is_empty()
+            && self.reads.is_empty()
+            && self.writes.is_empty()
+            && self.argument.is_none()
+            && self.line.is_none()
+            && self.environment.is_empty()
+            && self.stdin == Taint::NONE
+            && self.executes == Taint::NONE
+            && self.sends == Taint::NONE
+            && self.does.is_none()
+            && self.raw.is_empty()
+    }
+
+    /// Whether it looks at commands at all, or only at the raw text.
+    pub(super) fn is_raw_only(&self) -> bool {
+        !self.raw.is_empty()
+    }
+
+    /// Whether the command that `facts` tell of answers this clause; `line` makes its normalised text.
+    pub(super) fn matches<'l>(&self, facts: &Facts, line: impl Fn() -> &'l str) -> bool {
+        let places = |wanted: &Places, seen: &[Seen]| wanted.is_empty() || wanted.meet(seen);
+        let taint = |wanted: Taint, has: Taint| wanted == Taint::NONE || has.meets(wanted);
+        (self.program.is_empty() || self.program.iter().any(|name| same_program(name, facts)))
+            && self.does == facts.behaviour
+            && taint(self.stdin, facts.stdin)
+            && taint(self.executes, facts.executes)
+            && taint(self.sends, facts.sends)
+            && places(&self.path, &facts.paths)
+            && places(&self.reads, &facts.reads)
+            && places(&self.writes, &facts.writes)
+            && self.flags.iter().all(|flag| has_flag(facts, flag))
+            && !self.without.iter().any(|flag| has_flag(facts, flag))
+            && (self.verb.is_empty() || self.verb.iter().any(|verb| has_verb(facts, verb)))
+            && (self.environment.is_empty() || facts.environment.iter().any(|(name, _)| self.environment.contains(name)))
+            && self.argument.as_ref().is_none_or(|set| facts.arguments().iter().any(|f| set.is_match(&f.text)))
+            && self.line.as_ref().is_none_or(|set| set.is_match(line()))
+            && !self.unless.as_ref().is_some_and(|set| set.is_match(line()))
+    }
+}
+
+fn same_program(name: &str, facts: &Facts) -> bool {
+    if facts.windows != name.starts_with("windows:") && name.contains(':') {
+        return false;
+    }
+    let name = name.strip_prefix("windows:").unwrap_or(name);
+    if name.contains('*') { glob::matches(name, &facts.program) } else { name == facts.program }
+}
+
+/// Whether one of the alternatives is among the flags: alone, in a cluster (`-rf`), with a value
+/// (`--mode=777`), or shortened as GNU's `getopt_long` and PowerShell allow.
+fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
+    for field in facts.arguments() {
+        let text = field.text.as_str();
+        if text == "--" && !facts.windows {
+            return false;
+        }
+        if !text.starts_with(['-', '/', '+']) && !alternatives.iter().any(|flag| flag == text) {
+            continue;
+        }
+        for flag in alternatives {
+            let found = if facts.windows {
+                let (text, flag) = (text.to_ascii_lowercase(), flag.to_ascii_lowercase());
+                text == flag || (flag.len() > 2 && text.len() >= 2 && flag.starts_with('-') && flag.starts_with(text.split(':').next().unwrap_or("")))
+            } else if let Some(long) = flag.strip_prefix("--") {
+                text.strip_prefix("--").is_some_and(|text| {
+                    let text = text.split('=').next().unwrap_or(text);
+                    text == long || (text.len() >= 3 && long.starts_with(text))
+                })
+            } else if flag.len() == 2 && flag.starts_with('-') {
+                text == flag || (!text.starts_with("--") && text.starts_with('-') && text.bytes().skip(1).all(|b| b.is_ascii_alphanumeric()) && flag.chars().last().is_some_and(|c| text.contains(c)))
+            } else {
+                text == flag
+            };
+            if found {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Whether the words stand side by side among the operands, near the front.
+fn has_verb(facts: &Facts, verb: &[String]) -> bool {
+    let operands: Vec<&str> = facts.operands().take(8).map(|f| f.text.as_str()).collect();
+    operands.windows(verb.len()).any(|words| words.iter().zip(verb).all(|(word, wanted)| if facts.windows { word.eq_ignore_ascii_case(wanted) } else { glob::matches(wanted, word) }))
+}
+
+fn places(table: &Table<'_>, key: &str) -> Places {
+    let mut places = Places::default();
+    for text in table.strings(key) {
+        if text.value.starts_with(['/', '~', '*', '.']) {
+            places.globs.push(text.value);
+        } else if let Some(class) = Classes::named(&text.value) {
+            places.classes = places.classes.join(class);
+        } else {
+            let known: Vec<&str> = Classes::names().collect();
+            let hint = format!("{}; a path or glob starts with `/`, `~` or `*`", suggest(&text.value, &known));
+            table.fault_at(&text.place, format!("`{}` is no class of paths", text.value), Some(&hint));
+        }
+    }
+    places
+}
+
+fn taints(table: &Table<'_>, key: &str) -> Taint {
+    let mut taint = Taint::NONE;
+    for text in table.strings(key) {
+        match Taint::WORDS.iter().find(|(word, _)| *word == text.value) {
+            Some((_, more)) => taint |= *more,
+            None => {
+                let known: Vec<&str> = Taint::WORDS.iter().map(|(word, _)| *word).collect();
+                table.fault_at(&text.place, format!("`{}` is no source of text", text.value), Some(&suggest(&text.value, &known)));
+            }
+        }
+    }
+    taint
+}
+
+fn regexes(table: &Table<'_>, key: &str) -> Option<RegexSet> {
+    let texts = table.strings(key);
+    if texts.is_empty() || texts.iter().any(|text| regex(table, text).is_none()) {
+        return None;
+    }
+    RegexSet::new(texts.iter().map(|text| &text.value)).ok()
+}
+
+fn regex(table: &Table<'_>, text: &Located<String>) -> Option<Regex> {
+    match Regex::new(&text.value) {
+        Ok(regex) => Some(regex),
+        Err(error) => {
+            table.fault_at(&text.place, format!("not a regular expression: {error}"), Some("look-around and back-references are not supported"));
+            None
+        }
+    }
+}

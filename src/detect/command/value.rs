@@ -1,0 +1,124 @@
+//! What flows through a script: text as far as it is known, and where it came from.
+
+use std::ops::{BitOr, BitOrAssign};
+
+/// Where text came from, as far as a rule may care. Spreads through pipes, variables and files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taint(u16);
+
+impl Taint {
+    /// Nothing is known against it.
+    pub(super) const NONE: Self = Self(0);
+    /// Fetched from another host.
+    pub(super) const DOWNLOAD: Self = Self(1);
+    /// Decoded from base64, hex and the like.
+    pub(super) const DECODED: Self = Self(2);
+    /// From a file that holds keys, passwords or tokens.
+    pub(super) const CREDENTIAL: Self = Self(4);
+    /// The process's environment.
+    pub(super) const ENVIRONMENT: Self = Self(8);
+    /// A whole home folder, shell histories, mail.
+    pub(super) const PERSONAL: Self = Self(16);
+    /// A live connection to another host.
+    pub(super) const SOCKET: Self = Self(32);
+
+    /// Words of rule files.
+    pub(super) const WORDS: [(&'static str, Self); 6] = [
+        ("download", Self::DOWNLOAD),
+        ("decoded", Self::DECODED),
+        ("credential", Self::CREDENTIAL),
+        ("environment", Self::ENVIRONMENT),
+        ("personal", Self::PERSONAL),
+        ("socket", Self::SOCKET),
+    ];
+
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl BitOr for Taint {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Taint {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// A variable, a file's content, or what flows through a pipe.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Value {
+    /// The items of a list; one for plain text, none for nothing.
+    pub(super) items: Vec<String>,
+    /// Whether the items are all that it can be. If not, they are at best a part.
+    pub(super) known: bool,
+    pub(super) taint: Taint,
+}
+
+impl Value {
+    pub(super) fn nothing() -> Self {
+        Self { items: Vec::new(), known: true, taint: Taint::NONE }
+    }
+
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { items: vec![text.into()], known: true, taint: Taint::NONE }
+    }
+
+    pub(super) fn unknown(taint: Taint) -> Self {
+        Self { items: Vec::new(), known: false, taint }
+    }
+
+    pub(super) fn with(mut self, taint: Taint) -> Self {
+        self.taint |= taint;
+        self
+    }
+
+    /// The text, if it is known and not empty.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self.items.as_slice() {
+            [text] if self.known => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What two commands write one after the other.
+    pub(super) fn then(&mut self, next: Self) {
+        self.taint |= next.taint;
+        self.known &= next.known;
+        if !self.known {
+            self.items.clear();
+            return;
+        }
+        match (self.items.first_mut(), next.items.into_iter().next()) {
+            (Some(text), Some(more)) => text.push_str(&more),
+            (None, Some(more)) => self.items.push(more),
+            _ => {}
+        }
+    }
+}
+
+/// A word of a command after all expansions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Field {
+    pub(super) text: String,
+    /// Part of it was quoted.
+    pub(super) quoted: bool,
+    /// It holds an unquoted `*`, `?` or `[`.
+    pub(super) glob: bool,
+    pub(super) taint: Taint,
+}
+
+impl Field {
+    pub(super) fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}

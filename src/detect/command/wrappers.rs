@@ -1,0 +1,182 @@
+//! Programs that run another program, and how many of their own words stand before it.
+
+use super::value::Field;
+
+/// A program that runs what follows its own options.
+struct Wrapper {
+    name: &'static str,
+    /// Short options that take a value.
+    short: &'static str,
+    /// Long options that take a value as a word of its own.
+    long: &'static [&'static str],
+    /// Operands of its own before the command.
+    operands: usize,
+}
+
+const fn wrapper(name: &'static str, short: &'static str, long: &'static [&'static str], operands: usize) -> Wrapper {
+    Wrapper { name, short, long, operands }
+}
+
+const WRAPPERS: [Wrapper; 66] = [
+    wrapper("sudo", "ugpCDRTUhrt", &["--user", "--group", "--prompt", "--chdir", "--host", "--role", "--type", "--close-from", "--chroot", "--other-user"], 0),
+    wrapper("doas", "uC", &[], 0),
+    wrapper("pkexec", "u", &["--user"], 0),
+    wrapper("run0", "ugD", &["--user", "--group", "--chdir"], 0),
+    wrapper("env", "uC", &["--unset", "--chdir"], 0),
+    wrapper("nohup", "", &[], 0),
+    wrapper("time", "fo", &["--format", "--output"], 0),
+    wrapper("nice", "n", &["--adjustment"], 0),
+    wrapper("ionice", "cnpPu", &["--class", "--classdata"], 0),
+    wrapper("timeout", "ks", &["--kill-after", "--signal"], 1),
+    wrapper("gtimeout", "ks", &["--kill-after", "--signal"], 1),
+    wrapper("stdbuf", "ioe", &["--input", "--output", "--error"], 0),
+    wrapper("setsid", "", &[], 0),
+    wrapper("command", "", &[], 0),
+    wrapper("builtin", "", &[], 0),
+    wrapper("noglob", "", &[], 0),
+    wrapper("nocorrect", "", &[], 0),
+    wrapper("exec", "a", &[], 0),
+    wrapper("chroot", "", &[], 1),
+    wrapper("unshare", "SGR", &["--root", "--wd", "--setuid", "--setgid"], 0),
+    wrapper("nsenter", "tSG", &["--target", "--setuid", "--setgid"], 0),
+    wrapper("strace", "eopsuEPaIOSb", &[], 0),
+    wrapper("ltrace", "eopsuaFlnw", &[], 0),
+    wrapper("busybox", "", &[], 0),
+    wrapper("toybox", "", &[], 0),
+    wrapper("chrt", "", &[], 1),
+    wrapper("taskset", "", &[], 1),
+    wrapper("setarch", "", &[], 1),
+    wrapper("linux64", "", &[], 0),
+    wrapper("linux32", "", &[], 0),
+    wrapper("systemd-run", "pEMHut", &["--property", "--setenv", "--unit", "--slice", "--uid", "--gid", "--description", "--on-active", "--on-calendar"], 0),
+    wrapper("systemd-inhibit", "", &["--what", "--who", "--why", "--mode"], 0),
+    wrapper("caffeinate", "tw", &[], 0),
+    wrapper("torsocks", "", &[], 0),
+    wrapper("torify", "", &[], 0),
+    wrapper("proxychains", "f", &[], 0),
+    wrapper("proxychains4", "f", &[], 0),
+    wrapper("unbuffer", "", &[], 0),
+    wrapper("fakeroot", "", &[], 0),
+    wrapper("gosu", "", &[], 1),
+    wrapper("su-exec", "", &[], 1),
+    wrapper("setpriv", "", &["--reuid", "--regid", "--groups"], 0),
+    wrapper("capsh", "", &[], 0),
+    wrapper("firejail", "", &[], 0),
+    wrapper("rlwrap", "", &[], 0),
+    wrapper("dbus-run-session", "", &[], 0),
+    wrapper("xvfb-run", "nswpe", &[], 0),
+    wrapper("cpulimit", "lpe", &[], 0),
+    wrapper("prlimit", "", &[], 0),
+    wrapper("eatmydata", "", &[], 0),
+    wrapper("winpty", "", &[], 0),
+    wrapper("catchsegv", "", &[], 0),
+    wrapper("valgrind", "", &[], 0),
+    wrapper("numactl", "", &[], 0),
+    wrapper("choom", "n", &[], 0),
+    wrapper("uclampset", "mM", &[], 0),
+    wrapper("setlock", "", &[], 1),
+    wrapper("lockf", "t", &[], 1),
+    wrapper("daemonize", "acoepulE", &[], 0),
+    wrapper("start", "", &[], 0),
+    wrapper("dotenv", "ef", &[], 0),
+    wrapper("entr", "", &[], 0),
+    wrapper("ts-retry", "", &[], 0),
+    wrapper("retry", "td", &[], 0),
+    wrapper("proot", "rbw", &[], 0),
+    wrapper("xargs", "ILnPsEda", &["--replace", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-lines", "--max-chars", "--eof"], 0),
+];
+
+/// Programs with a verb before the command: names, verbs, options with values, operands before the command.
+const VERBS: [(&[&str], &[&str], &str, usize); 14] = [
+    (&["docker", "podman", "nerdctl"], &["exec"], "ewu", 1),
+    (&["docker", "podman", "nerdctl"], &["run"], "evpwuhmlca", 1),
+    (&["docker", "podman"], &["compose exec", "compose run", "container exec", "container run"], "ewu", 1),
+    (&["docker-compose"], &["exec", "run"], "ewu", 1),
+    (&["kubectl", "oc", "k3s"], &["exec"], "nc", 1),
+    (&["lxc", "incus"], &["exec"], "", 1),
+    (&["poetry", "pipenv", "pdm", "hatch", "rye", "uv", "mise", "asdf"], &["run", "exec", "x"], "", 0),
+    (&["bundle", "opam", "stack", "cabal"], &["exec"], "", 0),
+    (&["conda", "mamba", "micromamba"], &["run"], "np", 0),
+    (&["direnv"], &["exec"], "", 1),
+    (&["npm", "pnpm", "yarn"], &["exec"], "", 0),
+    (&["adb"], &["shell"], "s", 0),
+    (&["flatpak"], &["run"], "", 1),
+    (&["ip"], &["netns exec"], "", 1),
+];
+
+/// How many of `arguments` stand before the command that `program` runs; `None` if it runs none.
+pub(super) fn inner(program: &str, arguments: &[Field]) -> Option<usize> {
+    if let Some(wrapper) = WRAPPERS.iter().find(|w| w.name == program) {
+        return skip(arguments, 0, wrapper.short, wrapper.long, wrapper.operands);
+    }
+    for (programs, verbs, short, operands) in &VERBS {
+        if !programs.contains(&program) {
+            continue;
+        }
+        for verb in *verbs {
+            let words: Vec<&str> = verb.split(' ').collect();
+            let start = arguments.iter().take(6).position(|f| words.first() == Some(&f.text.as_str()));
+            let Some(start) = start else { continue };
+            let whole = words.iter().enumerate().all(|(n, word)| arguments.get(start + n).is_some_and(|f| f.text == *word));
+            if whole {
+                return skip(arguments, start + words.len(), short, &LONG_OF_CONTAINERS, *operands);
+            }
+        }
+    }
+    None
+}
+
+const LONG_OF_CONTAINERS: [&str; 18] = [
+    "--name", "--env", "--volume", "--workdir", "--user", "--network", "--mount", "--entrypoint", "--hostname", "--publish", "--memory", "--cpus",
+    "--namespace", "--container", "--env-file", "--label", "--platform", "--pid-file",
+];
+
+/// The index behind options, assignments and `operands` operands, if anything stands there.
+fn skip(arguments: &[Field], from: usize, short: &str, long: &[&str], mut operands: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(field) = arguments.get(at) {
+        let text = field.text.as_str();
+        if text == "--" {
+            at += 1 + operands;
+            operands = 0;
+            break;
+        }
+        let takes_value = long.contains(&text)
+            || (text.len() >= 2 && !text.starts_with("--") && text.starts_with('-') && text.chars().next_back().is_some_and(|c| short.contains(c)));
+        if text.starts_with('-') && text.len() > 1 {
+            at += 1 + usize::from(takes_value);
+        } else if is_assignment(text) {
+            at += 1;
+        } else if operands > 0 {
+            operands -= 1;
+            at += 1;
+            if operands == 0 && arguments.get(at).is_some_and(|f| f.text == "--") {
+                at += 1;
+            }
+        } else {
+            break;
+        }
+    }
+    (at < arguments.len() && operands == 0).then_some(at)
+}
+
+fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+}
+
+/// The value behind the first of `flags`, as a word of its own or joined on.
+pub(super) fn value_of<'f>(arguments: &'f [Field], flags: &[&str]) -> Option<&'f Field> {
+    for (at, field) in arguments.iter().enumerate() {
+        if flags.contains(&field.text.as_str()) {
+            return arguments.get(at + 1);
+        }
+        // Clusters that end in the flag: `-lc`, `-xec`.
+        let cluster = field.text.strip_prefix('-').filter(|c| c.len() <= 6 && !c.starts_with('-') && c.bytes().all(|b| b.is_ascii_alphabetic()));
+        if let Some(cluster) = cluster
+            && flags.iter().any(|flag| flag.len() == 2 && cluster.ends_with(flag.trim_start_matches('-')))
+        {
+            return arguments.get(at + 1);
+        }
+    }
+    None
+}
