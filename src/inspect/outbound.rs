@@ -1,10 +1,11 @@
 //! Judges what an agent says to a server. Nothing outbound is ever rewritten.
 
-use crate::detect::{Place, ReadAs, Surface};
-use crate::message::{Direction, Envelope, Message, Path, Role, Step, pointer};
+use crate::detect::{Place, Surface};
+use crate::message::{Direction, Envelope, Message, Path, Step, pointer};
 use crate::protocol::AuditId;
 use crate::text::Text;
 
+use super::arguments::place_arguments;
 use super::string::{Judge, Site};
 use super::{Inspection, Policy, surface};
 
@@ -16,9 +17,6 @@ pub(super) struct Outbound<'a> {
     pub(super) item: usize,
     pub(super) audit: AuditId,
 }
-
-/// Arguments of these names are commands.
-const COMMANDS: [&str; 4] = ["command", "cmd", "script", "code"];
 
 impl Outbound<'_> {
     /// Judges every string of it; adds findings and coverage to `inspection`.
@@ -35,34 +33,41 @@ impl Outbound<'_> {
         };
         let coverage = &mut inspection.coverage;
         let base = Place { direction: Direction::Outbound, method, tool: tool.as_deref(), ..Place::default() };
+        let prefix = if self.message.is_batch() { format!("/{}", self.item) } else { String::new() };
         self.message.value(self.envelope).strings(|path, found| {
-            let at = || if self.message.is_batch() { format!("/{}{}", self.item, pointer(path)) } else { pointer(path) };
+            if tool.is_some() && is_argument(path) {
+                return;
+            }
             coverage.strings += 1;
             coverage.bytes += found.value.len();
-            let argument = method.filter(|method| *method == "tools/call").and_then(|_| argument(path));
-            let last = argument.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
-            let shell = found.role == Role::Value && COMMANDS.contains(&last);
+            let place = Place { surface: surface::outbound(self.envelope, path), role: found.role, ..base };
+            judge.string(&Text::new(found.value), &place, &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true });
+        });
+        let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
+        let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };
+        let placed = place_arguments(tool, arguments, &self.policy.shell, &self.policy.text);
+        for unit in &placed.units {
+            if !unit.joined {
+                coverage.strings += 1;
+                coverage.bytes += unit.text.len();
+            }
             let place = Place {
-                surface: if argument.is_some() { Surface::Arguments } else { surface::outbound(self.envelope, path) },
-                argument: argument.as_deref(),
-                role: found.role,
-                read_as: if shell { ReadAs::Shell } else { ReadAs::Text },
+                surface: Surface::Arguments,
+                argument: Some(&unit.argument),
+                role: unit.role,
+                read_as: unit.read_as,
                 ..base
             };
-            judge.string(&Text::new(found.value), &place, &Site { at: &at, opaque: &|| true });
-        });
+            judge.string(
+                &Text::new(&*unit.text),
+                &place,
+                &Site { at: &|| prefix.clone() + &placed.pointer(unit), opaque: &|| true },
+            );
+        }
     }
 }
 
-/// The dotted name of an argument of a tool call, indices left out.
-fn argument(path: &Path<'_>) -> Option<String> {
-    let [Step::Key(params), Step::Key(arguments), rest @ ..] = path else { return None };
-    if params != "params" || arguments != "arguments" || rest.is_empty() {
-        return None;
-    }
-    let names = rest.iter().filter_map(|step| match step {
-        Step::Key(key) => Some(&**key),
-        Step::Index(_) => None,
-    });
-    Some(names.collect::<Vec<_>>().join("."))
+/// Whether a string is among the arguments of a tool call.
+fn is_argument(path: &Path<'_>) -> bool {
+    matches!(path, [Step::Key(params), Step::Key(arguments), _, ..] if params == "params" && arguments == "arguments")
 }

@@ -25,6 +25,9 @@ pub struct Policy {
     pub(super) outbound: RuleSet,
     pub(super) inbound: RuleSet,
     pub(super) caps: Caps,
+    /// `tool.argument` names that a shell reads, and that nothing does, whatever they are called.
+    pub(super) shell: Vec<String>,
+    pub(super) text: Vec<String>,
 }
 
 /// What judging a text that is no message gives.
@@ -63,6 +66,8 @@ impl Policy {
             outbound,
             inbound,
             caps: Caps::new(config),
+            shell: config.shell.clone(),
+            text: config.text.clone(),
         })
     }
 

@@ -2,7 +2,15 @@
 
 /// Name and text of each. A new file is a line here.
 pub const FILES: &[(&str, &str)] = &[
-    ("rules/outbound/commands.toml", include_str!("../../rules/outbound/commands.toml")),
+    ("rules/outbound/accounts.toml", include_str!("../../rules/outbound/accounts.toml")),
+    ("rules/outbound/credentials.toml", include_str!("../../rules/outbound/credentials.toml")),
+    ("rules/outbound/destruction.toml", include_str!("../../rules/outbound/destruction.toml")),
+    ("rules/outbound/evasion.toml", include_str!("../../rules/outbound/evasion.toml")),
+    ("rules/outbound/execution.toml", include_str!("../../rules/outbound/execution.toml")),
+    ("rules/outbound/ops.toml", include_str!("../../rules/outbound/ops.toml")),
+    ("rules/outbound/persistence.toml", include_str!("../../rules/outbound/persistence.toml")),
+    ("rules/outbound/processes.toml", include_str!("../../rules/outbound/processes.toml")),
+    ("rules/outbound/windows.toml", include_str!("../../rules/outbound/windows.toml")),
     ("rules/inbound/hidden-text.toml", include_str!("../../rules/inbound/hidden-text.toml")),
     ("rules/inbound/markup.toml", include_str!("../../rules/inbound/markup.toml")),
     ("rules/inbound/injection.toml", include_str!("../../rules/inbound/injection.toml")),

@@ -11,39 +11,145 @@ use super::value::{Field, Taint, Value};
 
 /// Calls whose text a shell or the system runs.
 const RUN: [&str; 40] = [
-    "system", "popen", "popen2", "popen3", "popen4", "run", "call", "check_call", "check_output", "Popen", "getoutput", "getstatusoutput",
-    "execSync", "exec", "spawn", "spawnSync", "execFile", "execFileSync", "shell_exec", "passthru", "proc_open", "execl", "execle", "execlp",
-    "execv", "execve", "execvp", "execvpe", "spawnl", "spawnv", "spawnvp", "posix_spawn", "capture2", "capture2e", "capture3", "execute",
-    "create_subprocess_shell", "create_subprocess_exec", "pcntl_exec", "ShellExecute",
+    "system",
+    "popen",
+    "popen2",
+    "popen3",
+    "popen4",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "Popen",
+    "getoutput",
+    "getstatusoutput",
+    "execSync",
+    "exec",
+    "spawn",
+    "spawnSync",
+    "execFile",
+    "execFileSync",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execvp",
+    "execvpe",
+    "spawnl",
+    "spawnv",
+    "spawnvp",
+    "posix_spawn",
+    "capture2",
+    "capture2e",
+    "capture3",
+    "execute",
+    "create_subprocess_shell",
+    "create_subprocess_exec",
+    "pcntl_exec",
+    "ShellExecute",
 ];
 /// Calls that run code of their own language.
 const EVALUATE: [&str; 8] = ["eval", "exec", "compile", "Function", "instance_eval", "class_eval", "create_function", "assert"];
 const DELETE_TREE: [&str; 14] = [
-    "rmtree", "rm_rf", "rm_r", "rmSync", "rmdirSync", "rimraf", "removeSync", "remove_tree", "remove_dir_all", "deleteRecursively", "emptyDirSync",
-    "remove_entry_secure", "rmtree_p", "remove_entry",
+    "rmtree",
+    "rm_rf",
+    "rm_r",
+    "rmSync",
+    "rmdirSync",
+    "rimraf",
+    "removeSync",
+    "remove_tree",
+    "remove_dir_all",
+    "deleteRecursively",
+    "emptyDirSync",
+    "remove_entry_secure",
+    "rmtree_p",
+    "remove_entry",
 ];
 const DELETE: [&str; 6] = ["unlink", "remove", "unlinkSync", "delete", "removedirs", "rmdir"];
 const READ: [&str; 14] = [
-    "open", "readFileSync", "readFile", "read", "file_get_contents", "fopen", "readlines", "read_text", "slurp", "readfile", "file", "binread",
-    "createReadStream", "read_bytes",
+    "open",
+    "readFileSync",
+    "readFile",
+    "read",
+    "file_get_contents",
+    "fopen",
+    "readlines",
+    "read_text",
+    "slurp",
+    "readfile",
+    "file",
+    "binread",
+    "createReadStream",
+    "read_bytes",
 ];
 const WRITE: [&str; 12] = [
-    "writeFileSync", "writeFile", "appendFileSync", "appendFile", "file_put_contents", "write", "createWriteStream", "write_text", "truncate",
-    "truncateSync", "copyFileSync", "binwrite",
+    "writeFileSync",
+    "writeFile",
+    "appendFileSync",
+    "appendFile",
+    "file_put_contents",
+    "write",
+    "createWriteStream",
+    "write_text",
+    "truncate",
+    "truncateSync",
+    "copyFileSync",
+    "binwrite",
 ];
 const COPY: [&str; 9] = ["copy", "copy2", "copyfile", "copytree", "move", "rename", "symlink", "cp", "cp_r"];
 const DECODE: [&str; 12] = [
-    "b64decode", "atob", "base64_decode", "decode_base64", "decode64", "strict_decode64", "urlsafe_b64decode", "fromhex", "unhexlify", "hex2bin",
-    "from", "decodebytes",
+    "b64decode",
+    "atob",
+    "base64_decode",
+    "decode_base64",
+    "decode64",
+    "strict_decode64",
+    "urlsafe_b64decode",
+    "fromhex",
+    "unhexlify",
+    "hex2bin",
+    "from",
+    "decodebytes",
 ];
-const FETCH: [&str; 9] = ["urlopen", "urlretrieve", "fetch", "get_response", "axios", "http_get", "getstore", "curl_exec", "DownloadString"];
+const FETCH: [&str; 9] =
+    ["urlopen", "urlretrieve", "fetch", "get_response", "axios", "http_get", "getstore", "curl_exec", "DownloadString"];
 /// Marks of a connection, and of a shell at its end.
 const CONNECTS: [&str; 14] = [
-    "socket.socket", "socket(", "Socket", "fsockopen", "net.connect", "net.createConnection", "create_connection", "stream_socket_client",
-    "socket.tcp", "TCPSocket", "require('net')", "require(\"net\")", "tcp.connect", "TcpClient",
+    "socket.socket",
+    "socket(",
+    "Socket",
+    "fsockopen",
+    "net.connect",
+    "net.createConnection",
+    "create_connection",
+    "stream_socket_client",
+    "socket.tcp",
+    "TCPSocket",
+    "require('net')",
+    "require(\"net\")",
+    "tcp.connect",
+    "TcpClient",
 ];
 const SHELLS: [&str; 14] = [
-    "dup2", "pty.spawn", "/bin/sh", "/bin/bash", "/bin/zsh", "cmd.exe", "sh -i", "IO.popen", "proc_open", "exec(\"sh", "exec('sh", "spawn('sh", "spawn(\"sh", "fdopen(",
+    "dup2",
+    "pty.spawn",
+    "/bin/sh",
+    "/bin/bash",
+    "/bin/zsh",
+    "cmd.exe",
+    "sh -i",
+    "IO.popen",
+    "proc_open",
+    "exec(\"sh",
+    "exec('sh",
+    "spawn('sh",
+    "spawn(\"sh",
+    "fdopen(",
 ];
 
 impl Reader {
@@ -78,7 +184,8 @@ impl Reader {
             self.facts.push(Facts::of(Behaviour::ReverseShell));
         }
         let loops = any(&["while", "loop", "for(;;)", "for (;;)", "until", "for(", "setInterval"]);
-        let forks = text.contains("fork") && !any(&["accept", "wait", "forked", "fork("]) || any(&["os.fork()", "fork()", "fork while", "cluster.fork"]) && !any(&["accept", "wait"]);
+        let forks = text.contains("fork") && !any(&["accept", "wait", "forked", "fork("])
+            || any(&["os.fork()", "fork()", "fork while", "cluster.fork"]) && !any(&["accept", "wait"]);
         if forks && loops && text.len() < 600 {
             self.facts.push(Facts::of(Behaviour::ForkBomb));
         }
@@ -119,9 +226,16 @@ impl Reader {
         if name.contains("environ") || name.contains("process.env") || last == "ENV" {
             flow.taint |= Taint::ENVIRONMENT;
         }
-        if FETCH.contains(&last) || (matches!(last, "get" | "post") && name.contains(['.', ':']) && (name.contains("request") || name.contains("http") || name.contains("HTTP") || name.contains("axios"))) {
+        if FETCH.contains(&last)
+            || (matches!(last, "get" | "post")
+                && name.contains(['.', ':'])
+                && (name.contains("request") || name.contains("http") || name.contains("HTTP") || name.contains("axios")))
+        {
             flow.taint |= Taint::DOWNLOAD;
-            flow.posts |= last == "post" || tokens.iter().any(|t| matches!(t, Token::Name(n) if matches!(n.as_str(), "data" | "method" | "body" | "json" | "files")));
+            flow.posts |= last == "post"
+                || tokens
+                    .iter()
+                    .any(|t| matches!(t, Token::Name(n) if matches!(n.as_str(), "data" | "method" | "body" | "json" | "files")));
         }
         let (arguments, next) = code_lex::arguments(tokens, at, &flow.texts);
         let opens = matches!(tokens.get(at), Some(Token::Sign('(')));
@@ -143,7 +257,11 @@ impl Reader {
             flow.taint |= Taint::DOWNLOAD;
         }
         if DECODE.contains(&last) {
-            let text = if matches!(last, "fromhex" | "unhexlify" | "hex2bin") { simulate::hex_text(&first) } else { simulate::base64_text(&first) };
+            let text = if matches!(last, "fromhex" | "unhexlify" | "hex2bin") {
+                simulate::hex_text(&first)
+            } else {
+                simulate::base64_text(&first)
+            };
             flow.taint |= Taint::DECODED;
             if let Some(text) = text.filter(|text| text.len() > 3) {
                 self.code(language, &text, Taint::DECODED);
@@ -152,7 +270,11 @@ impl Reader {
             return;
         }
         if RUN.contains(&last) {
-            let rest = if last.starts_with("execl") || last.starts_with("spawnl") { arguments.iter().skip(1).collect::<Vec<_>>() } else { arguments.iter().collect() };
+            let rest = if last.starts_with("execl") || last.starts_with("spawnl") {
+                arguments.iter().skip(1).collect::<Vec<_>>()
+            } else {
+                arguments.iter().collect()
+            };
             match rest.as_slice() {
                 [script] | [script, ..] if script.contains(' ') => {
                     let script = (*script).clone();
@@ -182,13 +304,21 @@ impl Reader {
             }
         } else if READ.contains(&last) {
             let mode = arguments.get(1).or(arguments.first()).map_or("", |mode| mode.trim());
-            if (arguments.len() > 1 && mode.len() <= 4 && mode.starts_with(['w', 'a', 'x', '>', '+'])) || first.starts_with('>') { &["tee"] } else { &["cat"] }
+            if (arguments.len() > 1 && mode.len() <= 4 && mode.starts_with(['w', 'a', 'x', '>', '+'])) || first.starts_with('>') {
+                &["tee"]
+            } else {
+                &["cat"]
+            }
         } else {
             return;
         };
         let mut fields: Vec<Field> = words.iter().map(|word| Field::plain(*word)).collect();
         let count = if words == ["cp"] { 2 } else { 1 };
-        let paths: Vec<&String> = if first.len() <= 2 && first.starts_with(['>', '<', '+']) { arguments.iter().skip(1).collect() } else { arguments.iter().collect() };
+        let paths: Vec<&String> = if first.len() <= 2 && first.starts_with(['>', '<', '+']) {
+            arguments.iter().skip(1).collect()
+        } else {
+            arguments.iter().collect()
+        };
         fields.extend(paths.into_iter().take(count).map(|path| Field::plain(path.trim_start_matches(['>', '<', ' ']))));
         flow.taint |= self.told(fields).taint;
     }

@@ -30,8 +30,12 @@ pub(super) fn lex(code: &str, language: &str) -> Option<Vec<Token>> {
             return None;
         }
         match b {
-            b'#' if hash_comments && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => at = quote::find(bytes, at, b'\n'),
-            b'/' if !hash_comments && bytes.get(at + 1) == Some(&b'/') && bytes.get(at.wrapping_sub(1)) != Some(&b':') => at = quote::find(bytes, at, b'\n'),
+            b'#' if hash_comments && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => {
+                at = quote::find(bytes, at, b'\n')
+            }
+            b'/' if !hash_comments && bytes.get(at + 1) == Some(&b'/') && bytes.get(at.wrapping_sub(1)) != Some(&b':') => {
+                at = quote::find(bytes, at, b'\n')
+            }
             b'\'' | b'"' | b'`' => {
                 let triple = bytes.get(at + 1) == Some(&b) && bytes.get(at + 2) == Some(&b) && b != b'`';
                 let (start, end, next) = if triple {
@@ -50,20 +54,28 @@ pub(super) fn lex(code: &str, language: &str) -> Option<Vec<Token>> {
             b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'@') => {
                 let start = at;
                 while let Some(&b) = bytes.get(at)
-                    && (b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'$' | b'@') || (b == b'>' && bytes.get(at - 1) == Some(&b'-')) || (b == b'-' && bytes.get(at + 1) == Some(&b'>')))
+                    && (b.is_ascii_alphanumeric()
+                        || matches!(b, b'_' | b'.' | b':' | b'$' | b'@')
+                        || (b == b'>' && bytes.get(at - 1) == Some(&b'-'))
+                        || (b == b'-' && bytes.get(at + 1) == Some(&b'>')))
                 {
                     at += 1;
                 }
                 let name = quote::cut(code, start, at).trim_end_matches(['.', ':']);
                 // Prefixes of strings are no names.
-                if !(name.len() <= 2 && matches!(bytes.get(at), Some(b'\'' | b'"')) && name.bytes().all(|b| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F'))) {
+                if !(name.len() <= 2
+                    && matches!(bytes.get(at), Some(b'\'' | b'"'))
+                    && name.bytes().all(|b| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F')))
+                {
                     out.push(Token::Name(name.to_owned()));
                 }
                 if matches!(name, "qx") {
                     at = command(code, at, &mut out);
                 }
             }
-            b'%' if bytes.get(at + 1) == Some(&b'x') && bytes.get(at + 2).is_some_and(u8::is_ascii_punctuation) => at = command(code, at + 2, &mut out),
+            b'%' if bytes.get(at + 1) == Some(&b'x') && bytes.get(at + 2).is_some_and(u8::is_ascii_punctuation) => {
+                at = command(code, at + 2, &mut out)
+            }
             b if b.is_ascii_digit() => {
                 let start = at;
                 while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {

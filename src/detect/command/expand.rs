@@ -33,7 +33,8 @@ impl Reader {
                 }
                 _ => {
                     let value = self.value(piece);
-                    let text = self.stand_in(piece, &value, &field.text, word.get(at + 1)).unwrap_or_else(|| value.items.join(" "));
+                    let text =
+                        self.stand_in(piece, &value, &field.text, word.get(at + 1)).unwrap_or_else(|| value.items.join(" "));
                     field.text.push_str(&text);
                     field.taint |= value.taint;
                 }
@@ -114,7 +115,8 @@ impl Reader {
         let wedged = before.ends_with(|c: char| c.is_alphanumeric() || c == '/' || c == '-')
             && (positional || follows.is_some_and(|c| c.is_alphanumeric()));
         let leads = before.is_empty() && positional && follows.is_some_and(|c| c != '/');
-        let name: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '?')).collect();
+        let name: String =
+            inside.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '?')).collect();
         Some(if wedged || leads { String::new() } else { format!("${name}") })
     }
 

@@ -36,8 +36,8 @@ impl Behaviour {
 pub(super) struct Facts {
     /// Base name, without `.exe`; empty for a bare redirection or assignment.
     pub(super) program: String,
-    fields: Rc<[Field]>,
-    from: usize,
+    pub(super) fields: Rc<[Field]>,
+    pub(super) from: usize,
     /// Every path among its arguments.
     pub(super) paths: Vec<Seen>,
     pub(super) reads: Vec<Seen>,
@@ -119,7 +119,12 @@ impl Facts {
         let arguments = fields.get(self.from + 1..).unwrap_or_default();
         let last = arguments.iter().rposition(|f| !f.text.starts_with('-'));
         let in_place = matches!(self.program.as_str(), "sed" | "perl" | "ruby" | "gsed")
-            && arguments.iter().any(|f| f.text.starts_with("-i") || f.text.starts_with("--in-place") || f.text.starts_with("-pi") || f.text.starts_with("-ni"));
+            && arguments.iter().any(|f| {
+                f.text.starts_with("-i")
+                    || f.text.starts_with("--in-place")
+                    || f.text.starts_with("-pi")
+                    || f.text.starts_with("-ni")
+            });
         let target = arguments.iter().any(|f| f.text == "-t" || f.text.starts_with("--target-directory"));
         for (at, field) in arguments.iter().enumerate() {
             let value_of = at.checked_sub(1).and_then(|before| arguments.get(before)).map_or("", |f| f.text.as_str());
@@ -131,8 +136,15 @@ impl Facts {
                     Part::Option if copier => field.text.starts_with("--target"),
                     Part::Whole if WRITERS.contains(&self.program.as_str()) => true,
                     Part::Whole if in_place => true,
-                    Part::Whole => matches!(value_of, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file") && self.program != "grep",
-                    Part::Option => field.text.starts_with("--output") || field.text.starts_with("-o") || field.text.starts_with("-O"),
+                    Part::Whole => {
+                        matches!(
+                            value_of,
+                            "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file"
+                        ) && self.program != "grep"
+                    }
+                    Part::Option => {
+                        field.text.starts_with("--output") || field.text.starts_with("-o") || field.text.starts_with("-O")
+                    }
                     Part::Sent => false,
                 };
                 if writes {
@@ -150,7 +162,11 @@ impl Facts {
     fn note_sending(&mut self) {
         let program = self.program.as_str();
         if STREAM_SENDERS.contains(&program) {
-            let posts = program != "curl" || self.arguments().iter().any(|f| f.text == "-" || f.text.ends_with("@-") || f.text.ends_with("<-") || f.text == ".");
+            let posts = program != "curl"
+                || self
+                    .arguments()
+                    .iter()
+                    .any(|f| f.text == "-" || f.text.ends_with("@-") || f.text.ends_with("<-") || f.text == ".");
             let listens = self.arguments().iter().any(|f| f.text.starts_with("-l"));
             if posts && !listens {
                 self.sends |= self.stdin;
@@ -162,10 +178,16 @@ impl Facts {
             self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
         }
         let remote = matches!(program, "curl" | "wget" | "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp")
-            || self.operands().any(|f| f.text.contains("://") || f.text.split_once(':').is_some_and(|(host, path)| host.len() > 1 && !host.contains('/') && !path.starts_with('\\')));
+            || self.operands().any(|f| {
+                f.text.contains("://")
+                    || f.text
+                        .split_once(':')
+                        .is_some_and(|(host, path)| host.len() > 1 && !host.contains('/') && !path.starts_with('\\'))
+            });
         if FILE_SENDERS.contains(&program) && remote {
             let last = self.operands().last().map(|f| f.text.clone()).unwrap_or_default();
-            let fetches = matches!(program, "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil") && !(last.contains("://") || last.contains(':'));
+            let fetches = matches!(program, "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil")
+                && !(last.contains("://") || last.contains(':'));
             if !fetches {
                 let mut taint = Taint::NONE;
                 for seen in self.reads.iter().chain(&self.paths) {
@@ -184,7 +206,13 @@ impl Facts {
 
 /// Whether an argument of `curl` or `wget` makes it send a file.
 fn sends_file(text: &str) -> bool {
-    text.contains('@') || text.contains("=<") || text.starts_with("-T") || text.starts_with("--upload") || text.starts_with("--post-file") || text.starts_with("--body-file") || text.starts_with("--data")
+    text.contains('@')
+        || text.contains("=<")
+        || text.starts_with("-T")
+        || text.starts_with("--upload")
+        || text.starts_with("--post-file")
+        || text.starts_with("--body-file")
+        || text.starts_with("--data")
 }
 
 /// The taint of what a file holds.

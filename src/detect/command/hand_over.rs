@@ -23,7 +23,8 @@ impl Reader {
             "eval" => facts.executes |= arguments.iter().fold(facts.executes, |taint, f| taint | f.taint),
             "find" | "fd" | "fdfind" | "gfind" => self.found(arguments),
             "ssh" | "rsh" | "mosh" | "autossh" => self.remote(arguments),
-            "su" | "runuser" | "sg" | "script" | "flock" | "vagrant" | "nix-shell" | "bwrap" | "start-stop-daemon" | "scriptreplay" => {
+            "su" | "runuser" | "sg" | "script" | "flock" | "vagrant" | "nix-shell" | "bwrap" | "start-stop-daemon"
+            | "scriptreplay" => {
                 self.option_script(arguments, &["-c", "--command", "--session-command", "--run"]);
             }
             "watch" | "parallel" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon" | "wsl" => {
@@ -39,11 +40,12 @@ impl Reader {
                     self.inner_script(&field.text.clone(), &Value::nothing());
                 }
             }
-            "tar" | "gtar" | "bsdtar" | "rsync" | "zip" | "git" | "ssh-keygen" | "scp" | "sftp" | "nmap" | "make" | "gmake" | "socat" | "ncat" | "nc" => {
+            "tar" | "gtar" | "bsdtar" | "rsync" | "zip" | "git" | "ssh-keygen" | "scp" | "sftp" | "nmap" | "make" | "gmake"
+            | "socat" | "ncat" | "nc" => {
                 self.option_values(facts, arguments);
             }
-            "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "less" | "more" | "man" | "sqlite3" | "psql" | "mysql" | "mongo" | "gdb"
-            | "ftp" | "lftp" | "nmap-interactive" | "emacs" => {
+            "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "less" | "more" | "man" | "sqlite3" | "psql" | "mysql"
+            | "mongo" | "gdb" | "ftp" | "lftp" | "nmap-interactive" | "emacs" => {
                 for field in arguments {
                     for mark in ["!", ".shell ", ".system ", "system "] {
                         if let Some((before, script)) = field.text.split_once(mark)
@@ -67,7 +69,9 @@ impl Reader {
     }
 
     fn option_script(&mut self, arguments: &[Field], flags: &[&str]) {
-        let joined = arguments.iter().find_map(|f| flags.iter().find_map(|flag| f.text.strip_prefix(flag)?.strip_prefix('=').map(str::to_owned)));
+        let joined = arguments
+            .iter()
+            .find_map(|f| flags.iter().find_map(|flag| f.text.strip_prefix(flag)?.strip_prefix('=').map(str::to_owned)));
         if let Some(script) = joined.or_else(|| value_of(arguments, flags).map(|f| f.text.clone())) {
             self.inner_script(&script, &Value::nothing());
         }
@@ -84,11 +88,37 @@ impl Reader {
     fn found(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
         const FILTERS: [&str; 24] = [
-            "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-newer",
-            "-size", "-empty", "-user", "-group", "-inum", "-lname", "-perm", "-nouser", "-xtype", "-samefile", "-e",
+            "-name",
+            "-iname",
+            "-path",
+            "-ipath",
+            "-wholename",
+            "-regex",
+            "-iregex",
+            "-mtime",
+            "-mmin",
+            "-atime",
+            "-amin",
+            "-ctime",
+            "-newer",
+            "-size",
+            "-empty",
+            "-user",
+            "-group",
+            "-inum",
+            "-lname",
+            "-perm",
+            "-nouser",
+            "-xtype",
+            "-samefile",
+            "-e",
         ];
         let filtered = arguments.iter().any(|f| FILTERS.contains(&f.text.as_str()));
-        let starts: Vec<&Field> = arguments.iter().skip_while(|f| matches!(f.text.as_str(), "-L" | "-H" | "-P")).take_while(|f| !f.text.starts_with(['-', '(', '!'])).collect();
+        let starts: Vec<&Field> = arguments
+            .iter()
+            .skip_while(|f| matches!(f.text.as_str(), "-L" | "-H" | "-P"))
+            .take_while(|f| !f.text.starts_with(['-', '(', '!']))
+            .collect();
         let mut at = 0;
         while let Some(field) = arguments.get(at) {
             at += 1;
@@ -100,7 +130,9 @@ impl Reader {
             let mut made: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
             for (n, part) in body.iter().enumerate() {
                 if part.text.contains("{}") && !filtered {
-                    made.extend(starts.iter().take(16).map(|start| Field { text: part.text.replace("{}", &start.text), ..part.clone() }));
+                    made.extend(
+                        starts.iter().take(16).map(|start| Field { text: part.text.replace("{}", &start.text), ..part.clone() }),
+                    );
                 } else {
                     made.push(part.clone());
                 }
@@ -122,7 +154,9 @@ impl Reader {
         while let Some(field) = arguments.get(at) {
             if let Some(option) = field.text.strip_prefix('-') {
                 let valued = option.len() == 1 && option.chars().all(|c| VALUED.contains(c));
-                if option == "o" && let Some(value) = arguments.get(at + 1) {
+                if option == "o"
+                    && let Some(value) = arguments.get(at + 1)
+                {
                     self.proxy_command(&value.text.clone());
                 }
                 at += 1 + usize::from(valued);
@@ -138,7 +172,10 @@ impl Reader {
 
     fn proxy_command(&mut self, text: &str) {
         if let Some((name, script)) = text.split_once(['=', ' '])
-            && matches!(name.to_ascii_lowercase().as_str(), "proxycommand" | "localcommand" | "remotecommand" | "knownhostscommand")
+            && matches!(
+                name.to_ascii_lowercase().as_str(),
+                "proxycommand" | "localcommand" | "remotecommand" | "knownhostscommand"
+            )
         {
             self.inner_script(script, &Value::nothing());
         }
@@ -146,7 +183,16 @@ impl Reader {
 
     /// Options whose values are commands: `--checkpoint-action=exec=…`, `-c core.pager=…`, `EXEC:…`.
     fn option_values(&mut self, facts: &Facts, arguments: &[Field]) {
-        const NAMES: [&str; 8] = ["checkpoint-action=exec", "to-command", "use-compress-program", "info-script", "new-volume-script", "rsh", "unzip-command", "eval"];
+        const NAMES: [&str; 8] = [
+            "checkpoint-action=exec",
+            "to-command",
+            "use-compress-program",
+            "info-script",
+            "new-volume-script",
+            "rsh",
+            "unzip-command",
+            "eval",
+        ];
         let program = facts.program.as_str();
         for (at, field) in arguments.iter().enumerate() {
             let text = field.text.as_str();
@@ -154,7 +200,12 @@ impl Reader {
             let script = match text {
                 "-c" if program == "git" => next().and_then(|v| {
                     let (name, value) = v.split_once('=')?;
-                    let runs = name.ends_with("pager") || name.ends_with("editor") || name.ends_with("sshCommand") || name.starts_with("alias.") || name.ends_with("helper") || name.ends_with("fsmonitor");
+                    let runs = name.ends_with("pager")
+                        || name.ends_with("editor")
+                        || name.ends_with("sshCommand")
+                        || name.starts_with("alias.")
+                        || name.ends_with("helper")
+                        || name.ends_with("fsmonitor");
                     runs.then(|| value.trim_start_matches('!').to_owned())
                 }),
                 "-o" if matches!(program, "scp" | "sftp") => {
@@ -163,11 +214,19 @@ impl Reader {
                     }
                     None
                 }
-                "-e" | "--rsh" | "-TT" | "-I" | "-F" if matches!(program, "rsync" | "zip" | "tar") => next().filter(|v| v.contains(' ')),
+                "-e" | "--rsh" | "-TT" | "-I" | "-F" if matches!(program, "rsync" | "zip" | "tar") => {
+                    next().filter(|v| v.contains(' '))
+                }
                 "-c" | "--sh-exec" if matches!(program, "nc" | "ncat") => next(),
-                _ if program == "socat" => ["EXEC:", "SYSTEM:", "exec:", "system:"].iter().find_map(|p| text.strip_prefix(p)).map(str::to_owned),
-                _ if program == "make" || program == "gmake" => text.split_once("$(shell ").map(|(_, s)| s.split(')').next().unwrap_or(s).to_owned()),
-                _ => text.strip_prefix("--").and_then(|option| NAMES.iter().find_map(|name| option.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))),
+                _ if program == "socat" => {
+                    ["EXEC:", "SYSTEM:", "exec:", "system:"].iter().find_map(|p| text.strip_prefix(p)).map(str::to_owned)
+                }
+                _ if program == "make" || program == "gmake" => {
+                    text.split_once("$(shell ").map(|(_, s)| s.split(')').next().unwrap_or(s).to_owned())
+                }
+                _ => text.strip_prefix("--").and_then(|option| {
+                    NAMES.iter().find_map(|name| option.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+                }),
             };
             if let Some(script) = script {
                 self.inner_script(&script, &Value::nothing());

@@ -29,7 +29,7 @@ mod windows;
 mod wrappers;
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub use self::spec::Spec;
 
@@ -66,6 +66,8 @@ struct Commands {
     /// Clauses that name no program, or one by a glob.
     any_program: Vec<usize>,
     raw: Vec<usize>,
+    /// Programs of PowerShell and cmd.exe that some clause names.
+    windows: HashSet<String>,
 }
 
 impl Commands {
@@ -74,6 +76,7 @@ impl Commands {
         for (rule, spec) in rules {
             for clause in &spec.clauses {
                 let at = made.clauses.len();
+                made.windows.extend(clause.program.iter().filter_map(|name| name.strip_prefix("windows:")).map(String::from));
                 if clause.is_raw_only() {
                     made.raw.push(at);
                 } else if clause.program.is_empty() || clause.program.iter().any(|name| name.contains('*')) {
@@ -117,7 +120,7 @@ impl Detector for Commands {
                 ReadAs::Code(language) => self.judge(&Reader::read_code(language, &reading).facts, found),
                 _ => {
                     self.judge(&Reader::read(&reading).facts, found);
-                    if windows::looks_like(&reading) {
+                    if windows::looks_like(&reading, |word| self.windows.contains(word)) {
                         self.judge(&Reader::read_windows(&reading).facts, found);
                     }
                 }

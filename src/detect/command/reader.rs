@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::facts::{Behaviour, Facts};
+use super::facts::{self, Behaviour, Facts};
 use super::lex::{self, Flow, ITEM, Piece, Token, Word};
 use super::value::{Field, Taint, Value};
 
@@ -190,7 +190,9 @@ impl Reader {
         {
             at += 1;
         }
-        if let (Some(Token::Word(name)), Some(Token::Open), Some(Token::Close)) = (tokens.get(at), tokens.get(at + 1), tokens.get(at + 2)) {
+        if let (Some(Token::Word(name)), Some(Token::Open), Some(Token::Close)) =
+            (tokens.get(at), tokens.get(at + 1), tokens.get(at + 2))
+        {
             let name = name.clone();
             return (Value::nothing(), self.function(&name, tokens, at + 3));
         }
@@ -261,7 +263,8 @@ impl Reader {
         while matches!(tokens.get(at), Some(Token::End)) {
             at += 1;
         }
-        let opens = matches!(tokens.get(at), Some(Token::Open)) || matches!(tokens.get(at), Some(Token::Word(w)) if keyword(w).is_some());
+        let opens =
+            matches!(tokens.get(at), Some(Token::Open)) || matches!(tokens.get(at), Some(Token::Word(w)) if keyword(w).is_some());
         let end = if opens { closer(tokens, at) } else { at };
         let name = self.single(name).text;
         let body = tokens.get(at + 1..end).unwrap_or_default();
@@ -336,7 +339,11 @@ impl Reader {
             around.redirects.push((flow, target));
         }
         // A variable that nothing set vanishes from the front (`$SUDO rm …`).
-        while fields.len() > 1 && fields.first().is_some_and(|f| f.text.is_empty() || (f.text.starts_with('$') && f.text.len() > 1 && f.text != "$0" && !f.text.starts_with("$("))) {
+        while fields.len() > 1
+            && fields.first().is_some_and(|f| {
+                f.text.is_empty() || (f.text.starts_with('$') && f.text.len() > 1 && f.text != "$0" && !f.text.starts_with("$("))
+            })
+        {
             fields.remove(0);
         }
         let out = if fields.is_empty() { self.bare(around) } else { self.command(fields.into(), around) };
@@ -376,7 +383,11 @@ impl Reader {
             Flow::Here => Value::text(target.text.clone()).with(target.taint),
             Flow::Read | Flow::ReadWrite => match self.file(&target.text) {
                 Some(value) => value.clone(),
-                None => Value::unknown(target.taint),
+                None => {
+                    let taint =
+                        facts::see(&target.text, true, self.folder.as_deref()).map_or(Taint::NONE, |seen| facts::taint_of(&seen));
+                    Value::unknown(target.taint | taint)
+                }
             },
             Flow::Write | Flow::Duplicate => input,
         }
@@ -427,8 +438,24 @@ fn keyword(word: &Word) -> Option<&str> {
     plain(word).filter(|text| {
         matches!(
             *text,
-            "!" | "then" | "do" | "else" | "elif" | "fi" | "done" | "esac" | "}" | "{" | "while" | "until" | "for" | "select" | "if" | "case"
-                | "in" | "function" | "coproc"
+            "!" | "then"
+                | "do"
+                | "else"
+                | "elif"
+                | "fi"
+                | "done"
+                | "esac"
+                | "}"
+                | "{"
+                | "while"
+                | "until"
+                | "for"
+                | "select"
+                | "if"
+                | "case"
+                | "in"
+                | "function"
+                | "coproc"
         )
     })
 }
@@ -439,7 +466,8 @@ fn assignment(word: &Word) -> Option<(String, bool)> {
     let (name, _) = text.split_once('=')?;
     let name = name.split('[').next().unwrap_or(name);
     let (name, appends) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
-    let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     valid.then(|| (name.to_owned(), appends))
 }
 

@@ -26,18 +26,34 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
     let made = match program {
         "echo" => Some(echo(arguments)),
         "printf" => printf(arguments),
-        "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "fold" | "nl" | "less" | "more" | "pv" | "paste" | "unbuffer" => {
-            if matches!(program, "head" | "tail") && arguments.iter().any(|f| f.text.starts_with("-c") || f.text.starts_with("-n+")) {
+        "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "fold" | "nl" | "less" | "more" | "pv" | "paste"
+        | "unbuffer" => {
+            if matches!(program, "head" | "tail")
+                && arguments.iter().any(|f| f.text.starts_with("-c") || f.text.starts_with("-n+"))
+            {
                 return None;
             }
-            let from = if program == "tee" { fed(&[]) } else if matches!(program, "cat" | "tac") { fed(&operands) } else { fed(&[]) };
+            let from = if program == "tee" {
+                fed(&[])
+            } else if matches!(program, "cat" | "tac") {
+                fed(&operands)
+            } else {
+                fed(&[])
+            };
             from.map(|text| if program == "tac" { text.lines().rev().collect::<Vec<_>>().join("\n") } else { text })
         }
-        "rev" => fed(&operands).map(|text| text.lines().map(|line| line.chars().rev().collect::<String>()).collect::<Vec<_>>().join("\n")),
+        "rev" => fed(&operands)
+            .map(|text| text.lines().map(|line| line.chars().rev().collect::<String>()).collect::<Vec<_>>().join("\n")),
         "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => base64_text(&fed(&operands)?),
         "basenc" if has(&["-d", "--decode"]) => {
             let text = fed(&operands)?;
-            if has(&["--base16"]) { hex_text(&text) } else if has(&["--base32"]) { base32_text(&text) } else { base64_text(&text) }
+            if has(&["--base16"]) {
+                hex_text(&text)
+            } else if has(&["--base32"]) {
+                base32_text(&text)
+            } else {
+                base64_text(&text)
+            }
         }
         "base32" if has(&["-d", "-D", "--decode"]) => base32_text(&fed(&operands)?),
         "openssl" if has(&["base64", "-base64", "-a"]) && has(&["-d"]) && !has(&["-k", "-K", "-pass"]) => base64_text(&fed(&[])?),
@@ -99,7 +115,9 @@ fn printf(arguments: &[Field]) -> Option<String> {
 pub(super) fn base64_bytes(text: &str) -> Option<Vec<u8>> {
     let clean: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let alphabet = if clean.contains(['-', '_']) { URL_SAFE } else { STANDARD };
-    let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+    let lenient = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(&alphabet, lenient).decode(clean.trim_end_matches('=')).ok()
 }
 
@@ -134,8 +152,10 @@ pub(super) fn hex_text(text: &str) -> Option<String> {
 }
 
 fn tr(text: &str, arguments: &[Field]) -> Option<String> {
-    let operands: Vec<Vec<char>> = arguments.iter().filter(|f| !f.text.starts_with('-') || f.text == "-").map(|f| tr_set(&f.text)).collect();
-    let flags: String = arguments.iter().filter(|f| f.text.starts_with('-') && f.text.len() > 1).map(|f| f.text.as_str()).collect();
+    let operands: Vec<Vec<char>> =
+        arguments.iter().filter(|f| !f.text.starts_with('-') || f.text == "-").map(|f| tr_set(&f.text)).collect();
+    let flags: String =
+        arguments.iter().filter(|f| f.text.starts_with('-') && f.text.len() > 1).map(|f| f.text.as_str()).collect();
     let from = operands.first()?;
     let inverted = flags.contains(['c', 'C']);
     if flags.contains('d') {
@@ -150,7 +170,14 @@ fn tr(text: &str, arguments: &[Field]) -> Option<String> {
 }
 
 fn tr_set(text: &str) -> Vec<char> {
-    let named = [("[:upper:]", "A-Z"), ("[:lower:]", "a-z"), ("[:space:]", " \\t\\n"), ("[:digit:]", "0-9"), ("[:alpha:]", "A-Za-z"), ("[:punct:]", "!-/:-@")];
+    let named = [
+        ("[:upper:]", "A-Z"),
+        ("[:lower:]", "a-z"),
+        ("[:space:]", " \\t\\n"),
+        ("[:digit:]", "0-9"),
+        ("[:alpha:]", "A-Za-z"),
+        ("[:punct:]", "!-/:-@"),
+    ];
     let mut text = quote::escapes(text);
     for (name, set) in named {
         text = text.replace(name, &quote::escapes(set));
@@ -191,11 +218,15 @@ fn cut(text: &str, arguments: &[Field]) -> Option<String> {
     let pick = |ranges: &[(usize, usize)], n: usize| ranges.iter().any(|(from, to)| (*from..=*to).contains(&n));
     let lines: Vec<String> = if let Some(list) = value("-c").or_else(|| value("-b")) {
         let ranges = ranges(&list);
-        text.lines().map(|line| line.chars().enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, c)| c).collect()).collect()
+        text.lines()
+            .map(|line| line.chars().enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, c)| c).collect())
+            .collect()
     } else {
         let ranges = ranges(&value("-f")?);
         let by = value("-d").and_then(|d| d.chars().next()).unwrap_or('\t');
-        let fields = |line: &str| line.split(by).enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, f)| f.to_owned()).collect::<Vec<_>>();
+        let fields = |line: &str| {
+            line.split(by).enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, f)| f.to_owned()).collect::<Vec<_>>()
+        };
         text.lines().map(|line| fields(line).join(&by.to_string())).collect()
     };
     Some(lines.join("\n"))

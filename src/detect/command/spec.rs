@@ -96,7 +96,10 @@ impl Clause {
             raw: table.strings("raw").iter().filter_map(|text| regex(table, text)).collect(),
         };
         if clause.asks_nothing() {
-            table.fault("a clause of `find.command` that asks for nothing", Some("name a `program`, a `path`, or what the command `reads`, `writes`, `executes`, `sends` or `does`"));
+            table.fault(
+                "a clause of `find.command` that asks for nothing",
+                Some("name a `program`, a `path`, or what the command `reads`, `writes`, `executes`, `sends` or `does`"),
+            );
         }
         clause
     }
@@ -166,14 +169,22 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
         for flag in alternatives {
             let found = if facts.windows {
                 let (text, flag) = (text.to_ascii_lowercase(), flag.to_ascii_lowercase());
-                text == flag || (flag.len() > 2 && text.len() >= 2 && flag.starts_with('-') && flag.starts_with(text.split(':').next().unwrap_or("")))
+                text == flag
+                    || (flag.len() > 2
+                        && text.len() >= 2
+                        && flag.starts_with('-')
+                        && flag.starts_with(text.split(':').next().unwrap_or("")))
             } else if let Some(long) = flag.strip_prefix("--") {
                 text.strip_prefix("--").is_some_and(|text| {
                     let text = text.split('=').next().unwrap_or(text);
                     text == long || (text.len() >= 3 && long.starts_with(text))
                 })
             } else if flag.len() == 2 && flag.starts_with('-') {
-                text == flag || (!text.starts_with("--") && text.starts_with('-') && text.bytes().skip(1).all(|b| b.is_ascii_alphanumeric()) && flag.chars().last().is_some_and(|c| text.contains(c)))
+                text == flag
+                    || (!text.starts_with("--")
+                        && text.starts_with('-')
+                        && text.bytes().skip(1).all(|b| b.is_ascii_alphanumeric())
+                        && flag.chars().last().is_some_and(|c| text.contains(c)))
             } else {
                 text == flag
             };
@@ -188,13 +199,18 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
 /// Whether the words stand side by side among the operands, near the front.
 fn has_verb(facts: &Facts, verb: &[String]) -> bool {
     let operands: Vec<&str> = facts.operands().take(8).map(|f| f.text.as_str()).collect();
-    operands.windows(verb.len()).any(|words| words.iter().zip(verb).all(|(word, wanted)| if facts.windows { word.eq_ignore_ascii_case(wanted) } else { glob::matches(wanted, word) }))
+    operands.windows(verb.len()).any(|words| {
+        words
+            .iter()
+            .zip(verb)
+            .all(|(word, wanted)| if facts.windows { word.eq_ignore_ascii_case(wanted) } else { glob::matches(wanted, word) })
+    })
 }
 
 fn places(table: &Table<'_>, key: &str) -> Places {
     let mut places = Places::default();
     for text in table.strings(key) {
-        if text.value.starts_with(['/', '~', '*', '.']) {
+        if text.value.starts_with(['/', '~', '*', '?', '.']) {
             places.globs.push(text.value);
         } else if let Some(class) = Classes::named(&text.value) {
             places.classes = places.classes.join(class);
@@ -214,7 +230,11 @@ fn taints(table: &Table<'_>, key: &str) -> Taint {
             Some((_, more)) => taint |= *more,
             None => {
                 let known: Vec<&str> = Taint::WORDS.iter().map(|(word, _)| *word).collect();
-                table.fault_at(&text.place, format!("`{}` is no source of text", text.value), Some(&suggest(&text.value, &known)));
+                table.fault_at(
+                    &text.place,
+                    format!("`{}` is no source of text", text.value),
+                    Some(&suggest(&text.value, &known)),
+                );
             }
         }
     }
@@ -233,7 +253,11 @@ fn regex(table: &Table<'_>, text: &Located<String>) -> Option<Regex> {
     match Regex::new(&text.value) {
         Ok(regex) => Some(regex),
         Err(error) => {
-            table.fault_at(&text.place, format!("not a regular expression: {error}"), Some("look-around and back-references are not supported"));
+            table.fault_at(
+                &text.place,
+                format!("not a regular expression: {error}"),
+                Some("look-around and back-references are not supported"),
+            );
             None
         }
     }

@@ -15,8 +15,8 @@ const MAX_LAYERS: usize = 24;
 
 /// Programs that a glob may be meant to spell (`/b?n/c?t`).
 const SPELT: [&str; 26] = [
-    "cat", "rm", "sh", "bash", "dash", "nc", "ncat", "curl", "wget", "base64", "python3", "python", "perl", "chmod", "chown", "dd", "mkfs", "shred",
-    "tac", "head", "tail", "less", "more", "nl", "reboot", "shutdown",
+    "cat", "rm", "sh", "bash", "dash", "nc", "ncat", "curl", "wget", "base64", "python3", "python", "perl", "chmod", "chown",
+    "dd", "mkfs", "shred", "tac", "head", "tail", "less", "more", "nl", "reboot", "shutdown",
 ];
 
 impl Reader {
@@ -45,7 +45,9 @@ impl Reader {
             }
             let mut facts = Facts::command(&program, &fields, from, self.folder.as_deref(), around.input.taint);
             facts.executes |= first.taint;
-            if first.text.contains('/') && let Some(file) = self.file(&first.text).cloned() {
+            if first.text.contains('/')
+                && let Some(file) = self.file(&first.text).cloned()
+            {
                 facts.executes |= file.taint;
                 if let Some(text) = file.as_text() {
                     self.inner_script(text, &around.input);
@@ -54,13 +56,15 @@ impl Reader {
             if let Some(skip) = wrappers::inner(&program, arguments) {
                 let stdin = around.input.clone();
                 let next = if program == "xargs" { self.fed(&fields, from + 1 + skip, arguments, &stdin) } else { None };
-                facts.environment = arguments
+                facts.environment = around.environment.clone();
+                let given: Vec<(String, String)> = arguments
                     .iter()
                     .take(skip)
                     .filter_map(|f| f.text.split_once('='))
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect();
-                around.environment.extend(facts.environment.iter().cloned());
+                facts.environment.extend(given.iter().cloned());
+                around.environment.extend(given);
                 facts.stdin = Taint::NONE;
                 facts.sends = Taint::NONE;
                 self.facts.push(facts);
@@ -125,7 +129,14 @@ impl Reader {
             own |= Taint::ENVIRONMENT;
         }
         let decodes = DECODERS.iter().any(|(name, flags)| {
-            *name == program && (flags.is_empty() || arguments.iter().any(|a| flags.contains(&a.text.as_str()) || (a.text.len() > 2 && !a.text.starts_with("--") && flags.iter().any(|f| f.len() == 2 && a.text.starts_with('-') && a.text.ends_with(&f[1..])))))
+            *name == program
+                && (flags.is_empty()
+                    || arguments.iter().any(|a| {
+                        flags.contains(&a.text.as_str())
+                            || (a.text.len() > 2
+                                && !a.text.starts_with("--")
+                                && flags.iter().any(|f| f.len() == 2 && a.text.starts_with('-') && a.text.ends_with(&f[1..])))
+                    }))
         });
         if decodes {
             own |= Taint::DECODED;
@@ -147,7 +158,11 @@ impl Reader {
     /// Keeps what a command saves to a file of its own choosing: `curl -O`, `wget`, `tee`, `cp`.
     fn keep_written(&mut self, facts: &Facts, arguments: &[Field], out: &Value) {
         let program = facts.program.as_str();
-        let fetches = matches!(program, "wget" | "aria2c" | "axel") || (program == "curl" && arguments.iter().any(|a| matches!(a.text.as_str(), "-O" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO" | "--remote-name" | "-OJ")));
+        let fetches = matches!(program, "wget" | "aria2c" | "axel")
+            || (program == "curl"
+                && arguments.iter().any(|a| {
+                    matches!(a.text.as_str(), "-O" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO" | "--remote-name" | "-OJ")
+                }));
         if fetches {
             for argument in arguments.iter().filter(|a| a.text.contains("://") || a.text.contains('/')) {
                 if let Some((_, name)) = argument.text.rsplit_once('/') {
@@ -204,7 +219,10 @@ impl Reader {
                             self.assign(name, Value::text(word).with(around.input.taint));
                         }
                     }
-                    Some(text) => self.assign(names.first().map_or("REPLY", String::as_str), Value::text(text.trim_end()).with(around.input.taint)),
+                    Some(text) => self.assign(
+                        names.first().map_or("REPLY", String::as_str),
+                        Value::text(text.trim_end()).with(around.input.taint),
+                    ),
                     None => {
                         for name in &names {
                             self.assign(name, Value::unknown(around.input.taint));
@@ -235,7 +253,10 @@ impl Reader {
         let (inline, first_operand): (&[&str], _) = match runs {
             Runs::Shell => (&["-c"], true),
             Runs::Windows => (&["-c", "-Command", "-command", "/c", "/C", "/k", "/K", "-EncodedCommand"], true),
-            Runs::Code => (&["-c", "-e", "-E", "-r", "-p", "-pe", "-ne", "-le", "-B", "--eval", "--print", "--execute", "-ex", "eval"], true),
+            Runs::Code => (
+                &["-c", "-e", "-E", "-r", "-p", "-pe", "-ne", "-le", "-B", "--eval", "--print", "--execute", "-ex", "eval"],
+                true,
+            ),
         };
         if runs == Runs::Windows {
             self.windows_inline(&program, arguments, facts);
@@ -264,9 +285,12 @@ impl Reader {
             }
             return;
         }
-        let module = arguments.iter().any(|f| matches!(f.text.as_str(), "-m" | "--version" | "-V" | "--help" | "-h" | "-v")) && runs == Runs::Code;
+        let module = arguments.iter().any(|f| matches!(f.text.as_str(), "-m" | "--version" | "-V" | "--help" | "-h" | "-v"))
+            && runs == Runs::Code;
         let operand = if first_operand { arguments.iter().find(|f| !f.text.starts_with('-') || f.text == "-") } else { None };
-        let operand = operand.filter(|f| f.text != "-" && f.text != "/dev/stdin" && !arguments.iter().any(|a| a.text == "-s" && runs == Runs::Shell));
+        let operand = operand.filter(|f| {
+            f.text != "-" && f.text != "/dev/stdin" && !arguments.iter().any(|a| a.text == "-s" && runs == Runs::Shell)
+        });
         if module || awk {
             return;
         }

@@ -43,7 +43,9 @@ impl Reader {
             };
         }
         let length = match inside.chars().next() {
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => inside.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count(),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                inside.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
+            }
             Some(c) if c.is_ascii_digit() => inside.bytes().take_while(u8::is_ascii_digit).count(),
             Some(c) => c.len_utf8(),
             None => 0,
@@ -140,7 +142,9 @@ impl Reader {
                 let head = if first == '^' { head.to_uppercase().to_string() } else { head.to_lowercase().to_string() };
                 Some(head + chars.as_str())
             }
-            '~' => Some(text.chars().map(|c| if c.is_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() }).collect()),
+            '~' => Some(
+                text.chars().map(|c| if c.is_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() }).collect(),
+            ),
             '@' => match tail {
                 "U" => Some(text.to_uppercase()),
                 "L" => Some(text.to_lowercase()),

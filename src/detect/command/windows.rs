@@ -10,18 +10,17 @@ use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
 use crate::detect::Language;
 
-/// Words that a POSIX command line hardly holds.
-const SIGNS: [&str; 46] = [
-    ":\\", ".exe", "powershell", "pwsh", "iex", "iwr", "irm ", "reg ", "reg.exe", "del ", "rd ", "rmdir /", "erase ", "format ", "net user", "net stop",
-    "net localgroup", "vssadmin", "wmic", "wbadmin", "schtasks", "bcdedit", "remove-", "set-", "invoke-", "new-", "clear-", "stop-", "start-", "add-",
-    "disable-", "get-", "restart-", "%userprofile%", "%systemroot%", "%windir%", "%temp%", "$env:", "certutil", "bitsadmin", "mshta", "rundll32",
-    "regsvr32", "diskpart", "cmd /", "sc ",
-];
+/// Marks that a POSIX command line hardly holds.
+const SIGNS: [&str; 12] =
+    [":\\", ".exe", "$env:", "%userprofile%", "%systemroot%", "%windir%", "%temp%", "iex(", "iex (", ".\\", "::", "/c "];
 
-/// Whether a text may be meant for PowerShell or cmd.exe.
-pub(super) fn looks_like(text: &str) -> bool {
+/// Whether a text may be meant for PowerShell or cmd.exe: by its marks, or by a program that `known` knows.
+pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
     let lower = text.to_ascii_lowercase();
-    SIGNS.iter().any(|sign| lower.contains(sign))
+    lower
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'))
+        .any(|word| known(word) || DOWNLOADS.contains(&word) || RUNS.contains(&word))
+        || SIGNS.iter().any(|sign| lower.contains(sign))
 }
 
 const VARIABLES: [(&str, &str); 14] = [
@@ -42,8 +41,19 @@ const VARIABLES: [(&str, &str); 14] = [
 ];
 
 const DOWNLOADS: [&str; 13] = [
-    "iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring", "downloaddata", "net.webclient", "curl ", "wget ", "start-bitstransfer",
-    "downloadfile", "winhttp", "xmlhttp",
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "downloadstring",
+    "downloaddata",
+    "net.webclient",
+    "curl ",
+    "wget ",
+    "start-bitstransfer",
+    "downloadfile",
+    "winhttp",
+    "xmlhttp",
 ];
 const RUNS: [&str; 6] = ["iex", "invoke-expression", "scriptblock]::create", ".invoke(", "invokescript", "invoke-command"];
 
@@ -72,7 +82,10 @@ impl Reader {
         }
         let commands = split(text);
         let whole: String = commands.iter().flatten().map(|f| f.text.to_ascii_lowercase()).collect::<Vec<_>>().join(" ");
-        let word = |wanted: &&str| whole.split(|c: char| c.is_whitespace() || matches!(c, '(' | '|')).any(|w| w == *wanted) || (wanted.len() > 4 && whole.contains(*wanted));
+        let word = |wanted: &&str| {
+            whole.split(|c: char| c.is_whitespace() || matches!(c, '(' | '|')).any(|w| w == *wanted)
+                || (wanted.len() > 4 && whole.contains(*wanted))
+        };
         let downloads = DOWNLOADS.iter().any(word);
         if downloads && RUNS.iter().any(word) {
             self.facts.push(Facts { program: "iex".into(), executes: Taint::DOWNLOAD, windows: true, ..Facts::default() });
@@ -92,14 +105,19 @@ impl Reader {
             let text = field.text.trim_start_matches(['@', '&', '.']).to_ascii_lowercase();
             let base = text.rsplit(['\\', '/']).next().unwrap_or(&text);
             let base = base.trim_end_matches(".exe").trim_end_matches(".com").trim_end_matches(".cmd");
-            if base.is_empty() || matches!(base, "call" | "start" | "do" | "sudo" | "gsudo" | "if" | "else" | "foreach" | "%" | "try" | "runas") || (from > 0 && base.starts_with('/')) {
+            if base.is_empty()
+                || matches!(base, "call" | "start" | "do" | "sudo" | "gsudo" | "if" | "else" | "foreach" | "%" | "try" | "runas")
+                || (from > 0 && base.starts_with('/'))
+            {
                 from += 1;
                 continue;
             }
             let mut facts = Facts::command(base, &fields, from, self.folder.as_deref(), Taint::NONE);
             facts.windows = true;
             let arguments: Vec<Field> = facts.arguments().to_vec();
-            if matches!(base, "cd" | "set-location" | "sl" | "chdir" | "pushd") && let Some(target) = arguments.iter().find(|a| !a.text.starts_with(['/', '-'])) {
+            if matches!(base, "cd" | "set-location" | "sl" | "chdir" | "pushd")
+                && let Some(target) = arguments.iter().find(|a| !a.text.starts_with(['/', '-']))
+            {
                 self.folder = super::paths::normal(&target.text, self.folder.as_deref());
             }
             let program = base.to_owned();
@@ -116,7 +134,11 @@ impl Reader {
         match program {
             "powershell" | "pwsh" => {
                 // Any beginning of the flag's name will do: `-e`, `-enc`, `-EncodedCommand`.
-                let flag = |name: &str| lower.iter().position(|a| a.len() >= 2 && (a.starts_with('-') || a.starts_with('/')) && name.starts_with(a.get(1..).unwrap_or("?")));
+                let flag = |name: &str| {
+                    lower.iter().position(|a| {
+                        a.len() >= 2 && (a.starts_with('-') || a.starts_with('/')) && name.starts_with(a.get(1..).unwrap_or("?"))
+                    })
+                };
                 if let Some(at) = flag("encodedcommand").or_else(|| lower.iter().position(|a| a == "-ec"))
                     && let Some(payload) = arguments.get(at + 1)
                     && let Some(text) = utf16(&payload.text)
@@ -189,6 +211,14 @@ fn split(text: &str) -> Vec<Vec<Field>> {
                 started = true;
             }
             (None, '+') if field.quoted && matches!(chars.peek(), Some('\'' | '"')) => {}
+            (None, '{') if is_braced_name(&chars) => {
+                field.text.push(c);
+                started = true;
+                while let Some(c) = chars.next_if(|c| *c != '}') {
+                    field.text.push(c);
+                }
+                field.text.extend(chars.next());
+            }
             (None, ';' | '|' | '&' | '\n' | '{' | '}' | '(' | ')') => {
                 finish(&mut field, &mut started, &mut out);
                 out.push(Vec::new());
@@ -204,6 +234,12 @@ fn split(text: &str) -> Vec<Vec<Field>> {
     finish(&mut field, &mut started, &mut out);
     out.retain(|fields| !fields.is_empty());
     out
+}
+
+/// `{default}` is a name, `{ rm x }` a block.
+fn is_braced_name(rest: &std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    let name: String = rest.clone().take(64).take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    !name.is_empty() && rest.clone().nth(name.len()) == Some('}')
 }
 
 fn finish(field: &mut Field, started: &mut bool, out: &mut [Vec<Field>]) {

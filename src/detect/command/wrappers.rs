@@ -18,7 +18,12 @@ const fn wrapper(name: &'static str, short: &'static str, long: &'static [&'stat
 }
 
 const WRAPPERS: [Wrapper; 66] = [
-    wrapper("sudo", "ugpCDRTUhrt", &["--user", "--group", "--prompt", "--chdir", "--host", "--role", "--type", "--close-from", "--chroot", "--other-user"], 0),
+    wrapper(
+        "sudo",
+        "ugpCDRTUhrt",
+        &["--user", "--group", "--prompt", "--chdir", "--host", "--role", "--type", "--close-from", "--chroot", "--other-user"],
+        0,
+    ),
     wrapper("doas", "uC", &[], 0),
     wrapper("pkexec", "u", &["--user"], 0),
     wrapper("run0", "ugD", &["--user", "--group", "--chdir"], 0),
@@ -48,7 +53,12 @@ const WRAPPERS: [Wrapper; 66] = [
     wrapper("setarch", "", &[], 1),
     wrapper("linux64", "", &[], 0),
     wrapper("linux32", "", &[], 0),
-    wrapper("systemd-run", "pEMHut", &["--property", "--setenv", "--unit", "--slice", "--uid", "--gid", "--description", "--on-active", "--on-calendar"], 0),
+    wrapper(
+        "systemd-run",
+        "pEMHut",
+        &["--property", "--setenv", "--unit", "--slice", "--uid", "--gid", "--description", "--on-active", "--on-calendar"],
+        0,
+    ),
     wrapper("systemd-inhibit", "", &["--what", "--who", "--why", "--mode"], 0),
     wrapper("caffeinate", "tw", &[], 0),
     wrapper("torsocks", "", &[], 0),
@@ -83,7 +93,12 @@ const WRAPPERS: [Wrapper; 66] = [
     wrapper("ts-retry", "", &[], 0),
     wrapper("retry", "td", &[], 0),
     wrapper("proot", "rbw", &[], 0),
-    wrapper("xargs", "ILnPsEda", &["--replace", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-lines", "--max-chars", "--eof"], 0),
+    wrapper(
+        "xargs",
+        "ILnPsEda",
+        &["--replace", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-lines", "--max-chars", "--eof"],
+        0,
+    ),
 ];
 
 /// Programs with a verb before the command: names, verbs, options with values, operands before the command.
@@ -127,8 +142,24 @@ pub(super) fn inner(program: &str, arguments: &[Field]) -> Option<usize> {
 }
 
 const LONG_OF_CONTAINERS: [&str; 18] = [
-    "--name", "--env", "--volume", "--workdir", "--user", "--network", "--mount", "--entrypoint", "--hostname", "--publish", "--memory", "--cpus",
-    "--namespace", "--container", "--env-file", "--label", "--platform", "--pid-file",
+    "--name",
+    "--env",
+    "--volume",
+    "--workdir",
+    "--user",
+    "--network",
+    "--mount",
+    "--entrypoint",
+    "--hostname",
+    "--publish",
+    "--memory",
+    "--cpus",
+    "--namespace",
+    "--container",
+    "--env-file",
+    "--label",
+    "--platform",
+    "--pid-file",
 ];
 
 /// The index behind options, assignments and `operands` operands, if anything stands there.
@@ -142,7 +173,10 @@ fn skip(arguments: &[Field], from: usize, short: &str, long: &[&str], mut operan
             break;
         }
         let takes_value = long.contains(&text)
-            || (text.len() >= 2 && !text.starts_with("--") && text.starts_with('-') && text.chars().next_back().is_some_and(|c| short.contains(c)));
+            || (text.len() >= 2
+                && !text.starts_with("--")
+                && text.starts_with('-')
+                && text.chars().next_back().is_some_and(|c| short.contains(c)));
         if text.starts_with('-') && text.len() > 1 {
             at += 1 + usize::from(takes_value);
         } else if is_assignment(text) {
@@ -171,7 +205,10 @@ pub(super) fn value_of<'f>(arguments: &'f [Field], flags: &[&str]) -> Option<&'f
             return arguments.get(at + 1);
         }
         // Clusters that end in the flag: `-lc`, `-xec`.
-        let cluster = field.text.strip_prefix('-').filter(|c| c.len() <= 6 && !c.starts_with('-') && c.bytes().all(|b| b.is_ascii_alphabetic()));
+        let cluster = field
+            .text
+            .strip_prefix('-')
+            .filter(|c| c.len() <= 6 && !c.starts_with('-') && c.bytes().all(|b| b.is_ascii_alphabetic()));
         if let Some(cluster) = cluster
             && flags.iter().any(|flag| flag.len() == 2 && cluster.ends_with(flag.trim_start_matches('-')))
         {
