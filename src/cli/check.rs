@@ -8,9 +8,12 @@ use std::process::ExitCode;
 use super::tell_faults;
 use crate::config::{self, Config};
 use crate::document::Fault;
+use crate::inspect::Mode;
 use crate::message::Direction;
+use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
-use crate::{app, inspect::Mode};
+use crate::upstream::Upstream;
+use crate::{app, listen};
 
 /// Arguments of `lychgate check`.
 #[derive(clap::Args)]
@@ -38,7 +41,19 @@ pub(super) fn run(args: &Args) -> ExitCode {
 
 fn check(args: &Args) -> Result<String, Vec<Fault>> {
     let config = config::load(&args.config)?;
-    let policies = app::policies(&config)?;
+    let (policies, mut faults) = match app::policies(&config) {
+        Ok(policies) => (policies, Vec::new()),
+        Err(faults) => (Policies::new(), faults),
+    };
+    // Certificates and keys are read as at the start; nothing is connected.
+    for (name, upstream) in &config.upstreams {
+        faults.extend(Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits).err());
+    }
+    let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
+    faults.extend(tls.err().map(|error| Fault::of_file("listen.tls", error, None)));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     Ok(format!("{}: {}", args.config.display(), counts(&config, &policies)))
 }
 
@@ -108,6 +123,12 @@ mod tests {
         let told =
             checked(&format!("[policy.default.override]\n\"no-such-rule\" = {{ enabled = false }}\n{upstream}")).unwrap_err();
         assert!(told.contains("no-such-rule"), "{told}");
+        let told = checked(
+            "[listen]\ntls = { cert = \"gate.toml\", key = \"gate.toml\" }\n\
+             [upstream.a]\nhttp = { url = \"https://example.org\", ca = \"gate.toml\" }\n",
+        );
+        let told = told.unwrap_err();
+        assert!(told.contains("listen.tls") && told.matches("gate.toml").count() >= 2, "no certificate in these: {told}");
         let told = checked(&format!("colour = 1\n{upstream}")).unwrap_err();
         assert!(told.contains("gate.toml:1:1: unknown key `colour`"), "{told}");
     }
