@@ -237,8 +237,9 @@ mod tests {
             }
             assert_eq!(out.matches("[[rule]]").count(), 1, "{out}");
         }
-        let (code, _, err) = told(Verb::Explain { id: "pipe-to-shel".into(), rules: vec![] });
-        assert_eq!((code, err.as_str()), (1, "no rule has the id `pipe-to-shel`\n  hint: did you mean `pipe-to-shell`?\n"));
+        let id = library.rules().first().unwrap().id.as_str();
+        let (code, _, err) = told(Verb::Explain { id: format!("{id}x"), rules: vec![] });
+        assert_eq!((code, err), (1, format!("no rule has the id `{id}x`\n  hint: did you mean `{id}`?\n")));
         let (_, out, _) = told(Verb::List { rules: vec![] });
         assert_eq!(out.lines().count(), library.rules().len());
     }

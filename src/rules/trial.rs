@@ -70,6 +70,10 @@ impl fmt::Display for Wrong {
 /// # Errors
 /// Rules that cannot be compiled.
 pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
+    let faults: Vec<Fault> = rules.iter().filter_map(|rule| too_large(rule)).collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     let mut trial = Trial::default();
     for direction in [Direction::Outbound, Direction::Inbound] {
         let rules: Vec<Arc<Rule>> = rules.iter().filter(|rule| rule.direction == direction).cloned().collect();
@@ -87,6 +91,19 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
         }
     }
     Ok(trial)
+}
+
+/// Regexes are compiled when first needed, so that the gateway starts fast: a trial is the time to find that one cannot be.
+fn too_large(rule: &Rule) -> Option<Fault> {
+    let Find::Pattern(spec) = rule.find.as_ref() else { return None };
+    let message = format!("`{}`: {}", rule.id, spec.compile().err()?);
+    Some(Fault {
+        file: rule.file.to_string(),
+        line: rule.line,
+        column: 1,
+        message,
+        hint: Some("split it into several rules".into()),
+    })
 }
 
 fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {

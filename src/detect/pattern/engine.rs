@@ -12,7 +12,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use regex_automata::Input as RegexInput;
 
 use super::lazy::Lazy;
-use super::{Detector, Match, Place, Spec, literals, regex};
+use super::{Detector, Match, Place, Spec, literals};
 use crate::text::Text;
 
 /// How far a regex looks on each side of a keyword, in bytes, if its longest match is not shorter. A match that runs on to
@@ -57,6 +57,8 @@ struct Searched {
 struct Keyword {
     /// The rules that wait for it, by place in `rules`.
     owners: Vec<usize>,
+    /// Those of them that run wherever it stands.
+    blind: Vec<usize>,
     /// The farthest reach of those.
     reach: usize,
 }
@@ -90,8 +92,7 @@ impl Patterns {
                 }
             }
             let mut about = Searched { rule: *rule, regex: spec.lazy.clone(), reach: 0, most: Some(0), blind: false };
-            let hirs: Result<Vec<_>, _> = spec.any.iter().map(|regex| regex::parse_for_literals(regex)).collect();
-            for branch in hirs.map_err(|error| vec![(*rule, error)])?.iter().flat_map(literals::branches) {
+            for branch in &spec.branches {
                 let reach = branch.longest.map_or(REACH_BYTES, |bytes| bytes.min(REACH_BYTES));
                 about.reach = about.reach.max(reach);
                 about.most = about.most.zip(branch.longest).map(|(most, longest)| most.max(longest));
@@ -106,8 +107,12 @@ impl Patterns {
         let fault = |error: String| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)];
         let (keywords, owners) = keywords.build().map_err(fault)?;
         let (literals, literal_groups) = literals.build().map_err(fault)?;
-        let reach = |owners: &[usize]| owners.iter().filter_map(|owner| searched.get(*owner)).map(|rule| rule.reach).max();
-        let meanings = owners.into_iter().map(|owners| Keyword { reach: reach(&owners).unwrap_or(0), owners }).collect();
+        let keyword = |owners: Vec<usize>| {
+            let rules = owners.iter().filter_map(|owner| Some((*owner, searched.get(*owner)?)));
+            let reach = rules.clone().map(|(_, rule)| rule.reach).max().unwrap_or(0);
+            Keyword { blind: rules.filter(|(_, rule)| rule.blind).map(|(owner, _)| owner).collect(), reach, owners }
+        };
+        let meanings = owners.into_iter().map(keyword).collect();
         Ok(Self { rules: searched, keywords, meanings, branches, literals, literal_groups })
     }
 
@@ -140,15 +145,15 @@ impl Patterns {
             for owner in meaning.owners.iter().filter(|_| first) {
                 armed.get_mut(*owner).into_iter().for_each(|armed| *armed = true);
             }
-            for owner in &meaning.owners {
-                if let (Some(Searched { blind: true, reach, .. }), Some(worth)) = (self.rules.get(*owner), worth.get_mut(*owner))
-                {
-                    worth.add(widen(hit.start..hit.end, *reach, text.len()));
+            for owner in &meaning.blind {
+                if let (Some(rule), Some(worth)) = (self.rules.get(*owner), worth.get_mut(*owner)) {
+                    worth.add(widen(hit.start..hit.end, rule.reach, text.len()));
                 }
             }
         }
         // For each branch and group, where the latest run of literals that has come so far begins.
         let mut runs: Vec<[usize; literals::GROUPS]> = vec![[NONE; literals::GROUPS]; self.branches.len()];
+        let mut latest = Latest { hits: hits.iter(), ends: vec![None; self.rules.len()] };
         for region in regions.0 {
             for hit in self.literals.find_overlapping_iter(Input::new(text).range(region)) {
                 for (index, group) in self.literal_groups.get(hit.pattern().as_usize()).into_iter().flatten() {
@@ -168,7 +173,8 @@ impl Patterns {
                     }
                     if group + 1 == branch.groups {
                         let window = widen(hit.range(), branch.reach, text.len());
-                        if self.has_keyword(branch.owner, &window, hits) {
+                        if latest.until(window.end, &self.meanings).get(branch.owner).is_some_and(|end| *end > Some(window.start))
+                        {
                             worth.get_mut(branch.owner).into_iter().for_each(|worth| worth.add(window.clone()));
                         }
                     }
@@ -177,13 +183,23 @@ impl Patterns {
         }
         worth
     }
+}
 
-    /// Whether a keyword of the rule begins in the window.
-    fn has_keyword(&self, owner: usize, window: &Range<usize>, hits: &[Hit]) -> bool {
-        // Hits come in the order of their ends.
-        let first = hits.partition_point(|hit| hit.end <= window.start);
-        let inside = hits.get(first..).into_iter().flatten().take_while(|hit| hit.start < window.end);
-        inside.filter_map(|hit| self.meanings.get(hit.keyword)).any(|meaning| meaning.owners.contains(&owner))
+/// For each rule, where the latest of its keywords ends, as far as the text has been followed.
+struct Latest<'h> {
+    hits: std::slice::Iter<'h, Hit>,
+    ends: Vec<Option<usize>>,
+}
+
+impl Latest<'_> {
+    fn until(&mut self, end: usize, meanings: &[Keyword]) -> &[Option<usize>] {
+        while let Some(hit) = self.hits.as_slice().first().filter(|hit| hit.end <= end) {
+            for owner in meanings.get(hit.keyword).into_iter().flat_map(|meaning| &meaning.owners) {
+                self.ends.get_mut(*owner).into_iter().for_each(|latest| *latest = Some(hit.end));
+            }
+            self.hits.next();
+        }
+        &self.ends
     }
 }
 

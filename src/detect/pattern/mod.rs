@@ -9,8 +9,9 @@ pub use engine::REACH_BYTES;
 pub use regex::{REGEX_BYTES, Regex};
 
 use super::{Detector, Kind, Match, Place};
-use crate::document::Table;
+use crate::document::{Located, Table};
 use lazy::Lazy;
+use std::fmt;
 
 /// Shortest keyword, in bytes.
 const KEYWORD_BYTES: usize = 2;
@@ -20,13 +21,47 @@ const KEYWORD_BYTES: usize = 2;
 pub struct Pattern;
 
 /// What a rule of this kind looks for.
-#[derive(Debug)]
 pub struct Spec {
     /// One of these stands in every match, in any case.
     pub keywords: Vec<String>,
     /// The regexes: any of them is enough.
     pub any: Vec<String>,
+    branches: Vec<literals::Branch>,
     lazy: Lazy,
+}
+
+impl Spec {
+    /// Reads the regexes; tells what is wrong with which.
+    fn new(keywords: Vec<String>, any: Vec<String>) -> Result<Self, Vec<(usize, String)>> {
+        let (mut branches, mut wrong) = (Vec::new(), Vec::new());
+        for (at, source) in any.iter().enumerate() {
+            match regex::parse_for_literals(source) {
+                Ok(hir) => branches.extend(literals::branches(&hir)),
+                Err(message) => wrong.push((at, message)),
+            }
+        }
+        if wrong.is_empty() { Ok(Self { keywords, branches, lazy: Lazy::new(any.clone()), any }) } else { Err(wrong) }
+    }
+}
+
+impl Spec {
+    /// Compiles the regexes, which otherwise waits for the first text that calls for them.
+    ///
+    /// # Errors
+    /// Which bound they break.
+    pub fn compile(&self) -> Result<(), String> {
+        match self.lazy.get() {
+            Some(_) => Ok(()),
+            None => regex::compile_any(&self.any).map(|_| ()),
+        }
+    }
+}
+
+/// What decides what is found, and nothing else: it is part of a set's digest.
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spec").field("keywords", &self.keywords).field("any", &self.any).finish_non_exhaustive()
+    }
 }
 
 impl Kind for Pattern {
@@ -55,16 +90,14 @@ impl Kind for Pattern {
             table.missing("any", "a list of regular expressions, best written in '''…'''");
             good = false;
         }
-        for source in &any {
-            if let Err(message) = regex::parse(&source.value) {
-                table.fault_at(&source.place, message, None);
-                good = false;
-            }
-        }
         table.finish();
-        let values = |list: Vec<crate::document::Located<String>>| list.into_iter().map(|item| item.value).collect();
-        let (keywords, any): (_, Vec<String>) = (values(keywords), values(any));
-        good.then(|| Spec { keywords, lazy: Lazy::new(any.clone()), any })
+        let values = |list: &[Located<String>]| list.iter().map(|item| item.value.clone()).collect();
+        let made = Spec::new(values(&keywords), values(&any));
+        for (at, message) in made.as_ref().err().into_iter().flatten() {
+            let place = any.get(*at).map_or_else(|| table.place(), |source| source.place.clone());
+            table.fault_at(&place, message.as_str(), None);
+        }
+        made.ok().filter(|_| good)
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {

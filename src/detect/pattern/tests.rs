@@ -3,8 +3,7 @@ use crate::text::Text;
 
 fn detector(rules: &[(&[&str], &[&str])]) -> Box<dyn Detector> {
     let own = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
-    let specs: Vec<Spec> =
-        rules.iter().map(|(keywords, any)| Spec { keywords: own(keywords), any: own(any), lazy: Lazy::new(own(any)) }).collect();
+    let specs: Vec<Spec> = rules.iter().map(|(keywords, any)| Spec::new(own(keywords), own(any)).unwrap()).collect();
     let numbered: Vec<(usize, &Spec)> = specs.iter().enumerate().collect();
     Pattern::build(&numbered).unwrap()
 }
@@ -66,4 +65,53 @@ fn a_rule_that_cannot_be_finished_counts_as_matching() {
     let told = found(detector(&rules).as_ref(), &text);
     assert!(told.iter().all(|(_, span)| span.is_none()) && !told.is_empty(), "{}", told.len());
     assert!(found(detector(&rules).as_ref(), &"alpha and more. ".repeat(2000)).is_empty());
+}
+
+/// Rules as they ship: several words, gaps, a common keyword.
+fn wordy() -> Box<dyn Detector> {
+    let verbs = ["ignore", "disregard", "forget", "override", "bypass", "discard", "neglect", "abandon", "dismiss", "overrule"];
+    let objects = ["instructions", "guidelines", "directives", "commands", "policies", "constraints"];
+    let rules: Vec<(Vec<String>, Vec<String>)> = (0..60)
+        .map(|n| {
+            let (verb, object) = (verbs[n % verbs.len()], objects[n / verbs.len()]);
+            let gap = format!(r"\b{verb}\b[^.\n]{{0,60}}\b(?:previous|prior|above)\b[^.\n]{{0,40}}\b{object}\b");
+            (vec![verb.to_owned()], vec![gap])
+        })
+        .collect();
+    let specs: Vec<Spec> = rules.into_iter().map(|(keywords, any)| Spec::new(keywords, any).unwrap()).collect();
+    Pattern::build(&specs.iter().enumerate().collect::<Vec<_>>()).unwrap()
+}
+
+/// How many times longer hostile texts may take than prose of the same length: generous, since tests run unoptimised beside
+/// each other. Optimised, they take some ten times as long; automata that count, and a search for each rule, took thousands.
+const WORST: u32 = if cfg!(debug_assertions) { 1000 } else { 60 };
+
+#[test]
+fn no_text_is_a_cliff() {
+    let detector = wordy();
+    let fill = |piece: &str| piece.repeat(40_000 / piece.len());
+    let time = |text: &str| {
+        let text = Text::new(text);
+        let once = || {
+            let start = std::time::Instant::now();
+            detector.scan(&text, &Place::default(), &mut Vec::new());
+            start.elapsed()
+        };
+        (0..5).map(|_| once()).min().unwrap_or_default()
+    };
+    let prose = time(&fill("The quick brown fox jumps over the lazy dog, and the dog does not mind at all. "));
+    let words = "ignore disregard forget override previous prior above instructions guidelines commands ";
+    // Gaps of every length, in an order that does not repeat: what makes an automaton that counts meet a new state each byte.
+    let mut noise = String::new();
+    let mut seed = 7_u32;
+    while noise.len() < 40_000 {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        noise.push_str(["ignore", "forget", "previous", "prior", "x", "commands"][(seed >> 16) as usize % 6]);
+        noise.push_str(&"y ".repeat((seed >> 24) as usize % 9));
+    }
+    let hostile = [fill("ignore "), fill(words), fill("ignore the previous. instructions. "), noise];
+    for text in hostile {
+        let took = time(&text);
+        assert!(took < prose * WORST, "{took:?} against {prose:?} for {:?}…", &text[..40]);
+    }
 }
