@@ -181,14 +181,17 @@ impl Channel {
         self.state().used = Instant::now();
     }
 
-    /// Waits until nobody has used the channel for `time`. While a call or a listener is open it is in use.
+    /// How long nobody has used the channel: not at all while a call or a listener is open.
+    pub(super) fn unused(&self) -> Duration {
+        let state = self.state();
+        let listened = state.listener.as_ref().is_some_and(|listener| !listener.is_closed());
+        if listened || !state.calls.is_empty() { Duration::ZERO } else { state.used.elapsed() }
+    }
+
+    /// Waits until nobody has used the channel for `time`.
     pub(super) async fn unused_for(&self, time: Duration) {
         loop {
-            let left = {
-                let state = self.state();
-                let listened = state.listener.as_ref().is_some_and(|listener| !listener.is_closed());
-                if listened || !state.calls.is_empty() { time } else { time.saturating_sub(state.used.elapsed()) }
-            };
+            let left = time.saturating_sub(self.unused());
             if left.is_zero() {
                 return;
             }

@@ -160,6 +160,20 @@ impl<L: Link> Sessions<L> {
         Ok(reply)
     }
 
+    /// Closes that one of an agent's sessions which was not used for longest, if for `abandoned` at least. Says whether
+    /// there was one.
+    pub(super) fn retire(&self, agent: &AgentName, abandoned: Duration) -> bool {
+        let mut held = self.lock();
+        let own = held.iter().filter(|(_, held)| held.agent == *agent);
+        let unused = own.map(|(session, held)| (held.link.channel().unused(), session.clone()));
+        let oldest = unused.filter(|(unused, _)| *unused >= abandoned).max_by_key(|(unused, _)| *unused);
+        let retired = oldest.and_then(|(_, session)| held.remove(&session));
+        if let Some(held) = &retired {
+            held.link.close();
+        }
+        retired.is_some()
+    }
+
     fn find(&self, agent: &AgentName, session: &SessionId) -> Result<Arc<L>, CallError> {
         let mut held = self.lock();
         let found = held.get(session).filter(|held| held.agent == *agent).ok_or(CallError::UnknownSession)?;

@@ -26,6 +26,7 @@ pub(super) struct Stdio {
     sessions: Sessions<Child>,
     pools: Mutex<HashMap<AgentName, Vec<Arc<Child>>>>,
     patience: Patience,
+    abandoned: Duration,
     closing: watch::Sender<bool>,
     past: Arc<Past>,
 }
@@ -46,6 +47,9 @@ struct Crashes {
 /// A modern child that nobody uses for this long is ended: it holds no state that an agent could miss, and agents that
 /// only ask which era the server speaks leave one behind.
 const MODERN_IDLE: Duration = Duration::from_secs(600);
+/// Agents that stop without DELETE leave their session behind. One that was not used for this long makes place for a
+/// new one of the same agent, once there is no other.
+const ABANDONED: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -68,6 +72,7 @@ impl Stdio {
             sessions: Sessions::new(limits.sessions, patience),
             pools: Mutex::default(),
             patience,
+            abandoned: ABANDONED,
             closing: watch::Sender::new(false),
             past: Arc::default(),
         })
@@ -144,6 +149,11 @@ impl Stdio {
 
     async fn connect(&self, agent: &AgentName, era: Era) -> Result<Arc<Child>, CallError> {
         self.pause(agent).await?;
+        if self.places.available_permits() == 0 && self.sessions.retire(agent, self.abandoned) {
+            tracing::warn!(upstream = %self.spec.upstream, %agent, limit = "children_per_upstream", "an unused session was ended");
+            // Whether its place is free in time shows in the next step.
+            drop(tokio::time::timeout(self.patience.initialize, self.places.acquire()).await);
+        }
         self.start(agent, era)
     }
 

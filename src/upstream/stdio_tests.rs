@@ -245,6 +245,33 @@ async fn limits_hold() {
 }
 
 #[tokio::test]
+async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let few = Limits { children_per_upstream: 1, ..limits() };
+    let Transport::Stdio(transport) = script(folder.path(), "") else { panic!() };
+    let timeout = Duration::from_secs(5);
+    let config = UpstreamConfig {
+        transport: Transport::Stdio(transport.clone()),
+        policy: "default".into(),
+        initialize_timeout: timeout,
+        request_timeout: timeout,
+    };
+    let mut server = Stdio::new(UpstreamName("it".into()), &transport, &config, &few).unwrap();
+    server.abandoned = Duration::from_millis(200);
+    let ask = || legacy(INITIALIZE, None);
+    let first = server.call(ask()).await.unwrap();
+    assert_eq!(server.call(ask()).await.unwrap_err().limit(), Some("children_per_upstream"), "in use just now");
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    let mut foreign = ask();
+    foreign.context.agent = AgentName("bob".into());
+    assert_eq!(server.call(foreign).await.unwrap_err().limit(), Some("children_per_upstream"));
+    server.call(ask()).await.unwrap();
+    let gone = legacy(r#"{"jsonrpc":"2.0","method":"n"}"#, first.headers[header::SESSION].to_str().ok());
+    assert!(matches!(server.call(gone).await, Err(CallError::UnknownSession)));
+    server.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_child_that_ends_is_told_of_and_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), "exit 3");
