@@ -25,9 +25,23 @@ const PROBED: Duration = Duration::from_secs(60);
 /// Longest head of a response, and largest read, over HTTP/1.1.
 const HEAD_BYTES: usize = 64 << 10;
 
+type Connections = Pool<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// How long a response is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lasting {
+    /// Until the answer is in.
+    Call,
+    /// Until one side has had enough.
+    Stream,
+}
+
 /// A pooled client for one server.
 pub(super) struct Client {
-    pool: Pool<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    calls: Connections,
+    /// For streams that stay open, each with a connection of its own: on a shared one they would use up the streams
+    /// that the server allows it, and calls would wait for ever.
+    streams: Connections,
     /// The URL of the config.
     pub(super) url: Uri,
     own: HeaderMap,
@@ -38,29 +52,11 @@ impl Client {
     /// What is wrong with the config, in words for its user.
     pub(super) fn new(transport: &HttpTransport) -> Result<Self, String> {
         let url = url(&transport.url)?;
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT));
-        connector.set_keepalive(Some(PROBED));
-        let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls::client(transport)?)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(connector);
-        let pool = Pool::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEPT)
-            .pool_max_idle_per_host(128)
-            .http1_max_buf_size(HEAD_BYTES)
-            .http2_max_header_list_size(HEAD_BYTES as u32)
-            // One slow agent may hold back its own stream, not the connection that others share.
-            .http2_initial_stream_window_size(256 << 10)
-            .http2_initial_connection_window_size(16 << 20)
-            .http2_keep_alive_interval(PROBED)
-            .build(connector);
-        Ok(Self { pool, url, own: own_headers(transport)? })
+        let tls = tls::client(transport)?;
+        let builder = || hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
+        let calls = connections(builder().enable_all_versions().wrap_connector(connector()));
+        let streams = connections(builder().enable_http1().wrap_connector(connector()));
+        Ok(Self { calls, streams, url, own: own_headers(transport)? })
     }
 
     /// Sends one request and gives the response once its head is in. Dropping the future gives the request up.
@@ -70,6 +66,7 @@ impl Client {
     /// `Connect` where no response came, `AuthRequired` on 401, `BadReply` on a redirect, which is never followed.
     pub(super) async fn send(
         &self,
+        lasting: Lasting,
         method: Method,
         url: &Uri,
         headers: &HeaderMap,
@@ -79,7 +76,8 @@ impl Client {
         *request.method_mut() = method;
         *request.uri_mut() = url.clone();
         *request.headers_mut() = self.outgoing(headers);
-        let response = self.pool.request(request).await.map_err(|e| CallError::Connect(io::Error::other(chain(&e))))?;
+        let connections = if lasting == Lasting::Stream { &self.streams } else { &self.calls };
+        let response = connections.request(request).await.map_err(|e| CallError::Connect(io::Error::other(chain(&e))))?;
         match response.status() {
             StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
             status if status.is_redirection() => Err(CallError::BadReply("a redirect, and redirects are not followed")),
@@ -102,6 +100,30 @@ impl Client {
         }
         headers
     }
+}
+
+fn connector() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_keepalive(Some(PROBED));
+    connector
+}
+
+fn connections(connector: HttpsConnector<HttpConnector>) -> Connections {
+    Pool::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(KEPT)
+        .pool_max_idle_per_host(128)
+        .http1_max_buf_size(HEAD_BYTES)
+        .http2_max_header_list_size(HEAD_BYTES as u32)
+        // One slow agent may hold back its own stream, not the connection that others share.
+        .http2_initial_stream_window_size(256 << 10)
+        .http2_initial_connection_window_size(16 << 20)
+        .http2_keep_alive_interval(PROBED)
+        .build(connector)
 }
 
 /// Headers that the connection makes itself, or that are credentials of the agent. The listener has taken most of

@@ -8,10 +8,10 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use hyper::body::{Body, Incoming};
 
 use super::body::{self, Events, Gap, within};
-use super::client::{self, Client};
+use super::client::{self, Client, Lasting};
 use super::{Felt, Pulse};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
-use crate::message::{Message, ReadLimits};
+use crate::message::{Envelope, Message, ReadLimits};
 use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, Payload, Reply};
 
 /// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
@@ -59,7 +59,13 @@ impl Http {
             Ask::Listen => (Method::GET, Bytes::new(), self.stream_idle, Gap::Idle(self.stream_idle)),
             Ask::Close => (Method::DELETE, Bytes::new(), self.request_timeout, Gap::Idle(self.stream_idle)),
         };
-        let response = within(time, self.client.send(method, &self.client.url, &call.headers, body)).await?;
+        let stays = match &call.ask {
+            Ask::Send(message) => message.single().and_then(Envelope::method) == Some("subscriptions/listen"),
+            Ask::Listen => true,
+            Ask::Close => false,
+        };
+        let lasting = if stays { Lasting::Stream } else { Lasting::Call };
+        let response = within(time, self.client.send(lasting, method, &self.client.url, &call.headers, body)).await?;
         within(self.stream_idle, self.read(response, time, gap)).await
     }
 

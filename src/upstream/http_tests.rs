@@ -291,7 +291,10 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
     let speaker = Arc::new(std::sync::Mutex::new(None));
     let kept = speaker.clone();
     let script = async move |request: http::Request<Incoming>, kept: Arc<std::sync::Mutex<_>>| {
-        if request.method() == Method::GET {
+        // A stream that stays open does not take up one of a shared connection.
+        let listens = request.method() == Method::GET;
+        assert_eq!(listens, request.version() == http::Version::HTTP_11);
+        if listens || request.headers().contains_key("x-stream") {
             let (send, answer) = streamed();
             *kept.lock().unwrap() = Some(send);
             return answer;
@@ -307,9 +310,13 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
     let server = upstream(Transport::Http(transport.clone()), &limits());
     let reply = server.call(ask()).await.unwrap();
     assert_eq!(all(reply).await.0, [r#"{"jsonrpc":"2.0","id":1,"result":{"v":"HTTP/2.0"}}"#]);
-    drop(server.call(call(Ask::Listen, Era::Legacy, None)).await.unwrap());
-    let sender: tokio::sync::mpsc::Sender<Bytes> = speaker.lock().unwrap().take().unwrap();
-    tokio::time::timeout(Duration::from_secs(2), sender.closed()).await.expect("the stream is reset upstream");
+    let mut streams = ask();
+    streams.headers.insert("x-stream", "1".parse().unwrap());
+    for stream in [streams, call(Ask::Listen, Era::Legacy, None)] {
+        drop(server.call(stream).await.unwrap());
+        let sender: tokio::sync::mpsc::Sender<Bytes> = speaker.lock().unwrap().take().unwrap();
+        tokio::time::timeout(Duration::from_secs(2), sender.closed()).await.expect("the stream is reset upstream");
+    }
     assert_eq!(all(server.call(ask()).await.unwrap()).await.0.len(), 1, "and the connection goes on");
 
     transport.client_cert = None;

@@ -35,7 +35,7 @@ pub struct Upstream {
 /// The transport to a server.
 enum Carrier {
     /// Streamable HTTP.
-    Http(Http),
+    Http(Box<Http>),
     /// HTTP+SSE.
     Sse(Sse),
     /// A child process.
@@ -49,7 +49,7 @@ impl Upstream {
     /// A URL, header or TLS file that cannot be used.
     pub fn new(name: UpstreamName, config: &UpstreamConfig, limits: &Limits) -> Result<Self, Fault> {
         let built = match &config.transport {
-            Transport::Http(transport) => Http::new(transport, config, limits).map(Carrier::Http),
+            Transport::Http(transport) => Http::new(transport, config, limits).map(|http| Carrier::Http(Box::new(http))),
             Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits).map(Carrier::Stdio),
             Transport::Sse(transport) => Sse::new(name.clone(), transport, config, limits).map(Carrier::Sse),
         };

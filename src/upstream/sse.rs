@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::body::{self, Events, within};
 use super::channel::{Channel, End};
-use super::client::Client;
+use super::client::{Client, Lasting};
 use super::http::ContentKind;
 use super::sessions::{Link, Patience, Sessions};
 use super::ticket::Ticket;
@@ -96,7 +96,7 @@ impl Sse {
 
     /// Opens the stream and waits for the event that names the endpoint.
     async fn begin(&self, headers: &HeaderMap) -> Result<(Events, Uri), CallError> {
-        let response = self.client.send(Method::GET, &self.client.url, headers, Bytes::new()).await?;
+        let response = self.client.send(Lasting::Stream, Method::GET, &self.client.url, headers, Bytes::new()).await?;
         if response.status() != StatusCode::OK || ContentKind::of(response.headers()) != ContentKind::Events {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }
@@ -154,7 +154,7 @@ impl Link for Stream {
 
 impl Post {
     async fn send(&self, message: Bytes, time: Duration) -> Result<(), CallError> {
-        let response = self.client.send(Method::POST, &self.endpoint, &self.headers, message).await?;
+        let response = self.client.send(Lasting::Call, Method::POST, &self.endpoint, &self.headers, message).await?;
         let status = response.status();
         // Reading what there is, which says nothing, lets the connection be used again.
         let read = body::whole(response.into_body(), &self.limits, time).await;
