@@ -14,17 +14,16 @@ const FLOORS: [&[&str]; 10] = [
     &["proxy"],
     &["listen"],
     &["app"],
-    &["cli", "demo"],
+    &["cli"],
 ];
 /// Uses within or against the floors that are meant: `config` reads with `document` and names the actions and modes
-/// that users write; the demo is driven by its verb.
-const MEANT: [(&str, &str); 6] = [
+/// that users write.
+const MEANT: [(&str, &str); 5] = [
     ("config", "document"),
     ("config", "rules"),
     ("config", "message"),
     ("config", "inspect"),
     ("text", "message"),
-    ("cli", "demo"),
 ];
 /// Pairs that the floors would allow and the design does not: a transport cannot judge.
 const FORBIDDEN: [(&str, &str); 3] = [("upstream", "inspect"), ("upstream", "rules"), ("upstream", "detect")];

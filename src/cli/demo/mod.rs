@@ -51,6 +51,8 @@ pub(super) fn run(args: &Args) -> ExitCode {
             tell_faults(&faults);
             ExitCode::from(2)
         }
+        // A reader that has had enough (`| head`) is no error.
+        Ok(Err(Stopped::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Ok(Err(Stopped::Io(error))) | Err(error) => {
             eprintln!("the demo cannot go on: {error}");
             ExitCode::from(2)
