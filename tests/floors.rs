@@ -18,13 +18,8 @@ const FLOORS: [&[&str]; 10] = [
 ];
 /// Uses within or against the floors that are meant: `config` reads with `document` and names the actions and modes
 /// that users write.
-const MEANT: [(&str, &str); 5] = [
-    ("config", "document"),
-    ("config", "rules"),
-    ("config", "message"),
-    ("config", "inspect"),
-    ("text", "message"),
-];
+const MEANT: [(&str, &str); 5] =
+    [("config", "document"), ("config", "rules"), ("config", "message"), ("config", "inspect"), ("text", "message")];
 /// Pairs that the floors would allow and the design does not: a transport cannot judge.
 const FORBIDDEN: [(&str, &str); 3] = [("upstream", "inspect"), ("upstream", "rules"), ("upstream", "detect")];
 /// Longest file, in lines.

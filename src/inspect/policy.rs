@@ -128,7 +128,8 @@ impl Policy {
 /// The refusal that the findings of one item call for: that of the gravest rule that blocks.
 fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal> {
     let blocking = findings.iter().filter(|finding| finding.action == crate::rules::Action::Block);
-    let gravest = blocking.max_by_key(|finding| finding.severity)?;
+    // Of those that are as grave, the first: rule files begin with what is plainest.
+    let gravest = blocking.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
     let rule = rules.rules().iter().find(|rule| rule.id == gravest.rule)?;
     Some(Refusal { item, rule: rule.id.clone(), title: rule.title.clone(), why: rule.why.clone() })
 }

@@ -18,14 +18,14 @@ pub(super) fn hints(url: &str) -> Vec<Hint> {
         hint("Cursor", ".cursor/mcp.json", format!(r#"{{ "mcpServers": {{ "sample": {{ "url": "{url}" }} }} }}"#)),
         hint("VS Code", ".vscode/mcp.json", format!(r#"{{ "servers": {{ "sample": {{ "type": "http", "url": "{url}" }} }} }}"#)),
         hint(
-            "Python SDK",
+            "Python",
             "package `mcp`",
             format!(
-                "async with streamable_http_client(\"{url}\") as (read, write, _):\n    async with ClientSession(read, write) as session:\n        await session.initialize()"
+                "async with streamable_http_client(\"{url}\") as (read, write, *_):\n    async with ClientSession(read, write) as session:\n        await session.initialize()"
             ),
         ),
         hint(
-            "TypeScript SDK",
+            "TypeScript",
             "package `@modelcontextprotocol/sdk`",
             format!("await client.connect(new StreamableHTTPClientTransport(new URL(\"{url}\")))"),
         ),
