@@ -110,7 +110,8 @@ where
 {
     let service = {
         let front = front.clone();
-        service_fn(move |request| answer(front.clone(), request))
+        // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
+        service_fn(move |request| Box::pin(answer(front.clone(), request)))
     };
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
