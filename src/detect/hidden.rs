@@ -53,6 +53,10 @@ struct Ways {
 
 impl Detector for Ways {
     fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
+        // Whatever is unseen, the plain reading changes.
+        if std::ptr::eq(text.plain(), text.raw()) {
+            return;
+        }
         for (what, span) in unseen(text.raw()) {
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
             found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(span.clone()), reading: "raw" }));

@@ -15,3 +15,6 @@ mod verdict;
 pub use finding::{Evidence, Finding};
 pub use policy::{Policy, TextInspection, TextVerdict};
 pub use verdict::{Coverage, Inspection, Mode, Refusal, Uninspected, Verdict};
+
+#[cfg(test)]
+mod tests;

@@ -131,5 +131,9 @@ fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal
     // Of those that are as grave, the first: rule files begin with what is plainest.
     let gravest = blocking.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
     let rule = rules.rules().iter().find(|rule| rule.id == gravest.rule)?;
-    Some(Refusal { item, rule: rule.id.clone(), title: rule.title.clone(), why: rule.why.clone() })
+    let why = match rules.direction() {
+        Direction::Outbound => format!("{} Send the call without that, or ask the user to do it.", rule.why),
+        Direction::Inbound => format!("{} Go on without this answer, or ask the user to look at it.", rule.why),
+    };
+    Some(Refusal { item, rule: rule.id.clone(), title: rule.title.clone(), why })
 }

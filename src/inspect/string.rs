@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::detect::{Match, Place};
-use crate::message::{Edit, Json, ReadLimits, splice};
+use crate::message::{Direction, Edit, Json, ReadLimits, splice};
 use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::Text;
@@ -64,7 +64,7 @@ impl<'p> Judge<'p, '_> {
     }
 
     fn weigh(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool, matches: &mut Vec<Match>) -> Outcome {
-        let page = text.page();
+        let page = if place.direction == Direction::Inbound { text.page() } else { None };
         let json = whole && is_json(text.raw());
         if matches.is_empty() && page.is_none() && text.bare().is_none() && !(json && text.raw().contains('\\')) {
             return Outcome::Keep;
