@@ -1,0 +1,125 @@
+//! Everything that runs: the server, the gate before it, and nginx before it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::agent::Agent;
+use crate::process::{Process, free_port};
+use crate::server::SIZES;
+
+/// A way to the server.
+pub struct Way {
+    pub name: &'static str,
+    port: u16,
+    prefix: &'static str,
+    joint: char,
+    /// The process in between; straight there is none.
+    pub process: Option<Process>,
+}
+
+impl Way {
+    pub async fn connect(&self, framing: &str, size: usize) -> io::Result<Agent> {
+        Agent::connect(self.port, &format!("{}/{framing}{}{size}", self.prefix, self.joint)).await
+    }
+}
+
+/// What runs while measuring.
+pub struct Stage {
+    pub ways: Vec<Way>,
+    pub folder: PathBuf,
+    _server: Process,
+}
+
+impl Stage {
+    pub async fn set(gate: &Path) -> io::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("lychgate-bench-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let upstream = free_port()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        let server = Process::start(command.arg("serve").arg(upstream.to_string()), &folder.join("server.log"))?;
+        let mut ways = vec![Way { name: "straight", port: upstream, prefix: "", joint: '/', process: None }];
+        ready(&ways[0]).await?;
+        if let Some(process) = start_nginx(&folder, upstream)? {
+            ways.push(process);
+        }
+        let (way, _) = start_gate(gate, &folder, upstream).await?;
+        ways.push(way);
+        for way in &ways {
+            ready(way).await?;
+        }
+        Ok(Self { ways, folder, _server: server })
+    }
+
+    /// Time from the start of another gate to its first answer.
+    pub async fn start_time(&self, gate: &Path) -> io::Result<Duration> {
+        let (way, began) = start_gate(gate, &self.folder, self.ways[0].port).await?;
+        ready(&way).await?;
+        Ok(began.elapsed())
+    }
+
+    pub fn gate(&self) -> &Process {
+        self.ways.last().and_then(|way| way.process.as_ref()).unwrap_or_else(|| unreachable!("the gate is the last way"))
+    }
+}
+
+async fn ready(way: &Way) -> io::Result<()> {
+    let began = Instant::now();
+    loop {
+        let error = match way.connect("json", SIZES[0]).await {
+            Ok(mut agent) => return agent.call().await.map(|_| ()),
+            Err(error) => error,
+        };
+        if began.elapsed() > Duration::from_secs(10) {
+            return Err(io::Error::other(format!("{} does not answer: {error}", way.name)));
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// A gate with every shipped rule on, in `enforce`, with an audit log, and results of any size let through.
+async fn start_gate(gate: &Path, folder: &Path, upstream: u16) -> io::Result<(Way, Instant)> {
+    let port = free_port()?;
+    let audit = folder.join("audit.jsonl");
+    let mut config = format!(
+        "[listen]\naddress = \"127.0.0.1:{port}\"\n[audit]\nfile = \"{}\"\n[policy.default]\npacks = {{ ops = true }}\n\
+         result_text_bytes = {{ \"*\" = 10_000_000 }}\n",
+        audit.display()
+    );
+    for framing in ["json", "sse"] {
+        for size in SIZES {
+            config += &format!("[upstream.{framing}-{size}]\nhttp = {{ url = \"http://127.0.0.1:{upstream}/{framing}/{size}\" }}\n");
+        }
+    }
+    let file = folder.join(format!("lychgate-{port}.toml"));
+    fs::write(&file, config)?;
+    let began = Instant::now();
+    let process = Process::start(Command::new(gate).arg("run").arg("--config").arg(&file), &folder.join(format!("gate-{port}.log")))?;
+    Ok((Way { name: "gate", port, prefix: "/mcp", joint: '-', process: Some(process) }, began))
+}
+
+/// nginx as a plain pass-through with connections kept; `None` where it is not installed.
+fn start_nginx(folder: &Path, upstream: u16) -> io::Result<Option<Way>> {
+    let Some(program) = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"].into_iter().find(|path| Path::new(path).exists())
+    else {
+        return Ok(None);
+    };
+    let port = free_port()?;
+    let home = folder.display();
+    let config = format!(
+        "daemon off;\nworker_processes 2;\npid {home}/nginx.pid;\nerror_log {home}/nginx.log;\n\
+         events {{ worker_connections 20000; }}\n\
+         http {{\n  access_log off;\n  client_body_temp_path {home}/a;\n  proxy_temp_path {home}/b;\n  fastcgi_temp_path {home}/c;\n\
+         \x20 uwsgi_temp_path {home}/d;\n  scgi_temp_path {home}/e;\n  client_max_body_size 10m;\n\
+         \x20 upstream behind {{ server 127.0.0.1:{upstream}; keepalive 256; keepalive_requests 1000000000; }}\n\
+         \x20 server {{\n    listen 127.0.0.1:{port};\n    keepalive_requests 1000000000;\n    location / {{\n\
+         \x20     proxy_pass http://behind;\n      proxy_http_version 1.1;\n      proxy_set_header Connection \"\";\n\
+         \x20     proxy_buffering off;\n      proxy_read_timeout 1h;\n    }}\n  }}\n}}\n"
+    );
+    let file = folder.join("nginx.conf");
+    fs::write(&file, config)?;
+    let process = Process::start(Command::new(program).arg("-c").arg(&file).arg("-p").arg(folder), &folder.join("nginx.out"))?;
+    Ok(Some(Way { name: "nginx", port, prefix: "", joint: '/', process: Some(process) }))
+}

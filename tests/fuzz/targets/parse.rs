@@ -1,0 +1,56 @@
+//! What the strict reader takes, another JSON reader takes too, and sees the same strings in; what that one writes, the
+//! strict reader takes.
+#![no_main]
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use lychgate::message::{Json, ReadLimits};
+use serde_json::Value;
+
+fuzz_target!(|input: &[u8]| {
+    let limits = ReadLimits::default();
+    let theirs = serde_json::from_slice::<Value>(input);
+    if let Ok(json) = Json::parse(Bytes::copy_from_slice(input), &limits) {
+        // Numbers past what a double holds are kept as written here and refused there.
+        if let Ok(value) = &theirs {
+            assert_eq!(ours(&json), strings(value));
+        } else {
+            assert!(theirs.is_err_and(|error| error.to_string().contains("number out of range")), "only the strict reader takes it");
+        }
+    } else if let Ok(value) = theirs {
+        // Refused for what serde_json mends: written anew, without duplicate keys, it has to be taken.
+        let written = serde_json::to_vec(&value).expect("a value is written");
+        match Json::parse(Bytes::from(written), &limits) {
+            Ok(json) => assert_eq!(ours(&json), strings(&value)),
+            Err(error) => assert!(error.limit().is_some(), "{error}"),
+        }
+    }
+});
+
+fn ours(json: &Json) -> Vec<String> {
+    let mut all = Vec::new();
+    json.root().strings(|_, found| {
+        assert!(json.bytes().get(found.span.clone()).is_some(), "a span lies in the message");
+        all.push(found.value.into_owned());
+    });
+    all.sort();
+    all
+}
+
+/// Keys and string values, without recursion.
+fn strings(value: &Value) -> Vec<String> {
+    let (mut all, mut left) = (Vec::new(), vec![value]);
+    while let Some(value) = left.pop() {
+        match value {
+            Value::String(text) => all.push(text.clone()),
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) => {
+                all.extend(members.keys().cloned());
+                left.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    all.sort();
+    all
+}
