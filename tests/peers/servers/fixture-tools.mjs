@@ -17,9 +17,14 @@ const askName = message => ask(message, { name: { type: 'string' } });
 const sample = (prompt, maxTokens) =>
   inputRequired.createMessage({ messages: [{ role: 'user', content: { type: 'text', text: prompt } }], maxTokens });
 
-/** The request of an earlier revision, sent to the client while the call waits. */
+/**
+ * A request of an earlier revision, sent to the client while the call waits, and on the call's own stream: the SDK's
+ * `elicitInput` and `requestSampling` take the session's, which need not be open yet, and are lost then.
+ */
+const elicitInput = (ctx, params) => ctx.mcpReq.send({ method: 'elicitation/create', params });
+
 async function elicit(ctx, message, requestedSchema) {
-  const answer = await ctx.mcpReq.elicitInput({ message, requestedSchema });
+  const answer = await elicitInput(ctx, { message, requestedSchema });
   return text(`Elicitation completed: action=${answer.action}, content=${JSON.stringify(answer.content ?? {})}`);
 }
 
@@ -146,10 +151,8 @@ const live = {
     description: 'Asks the client for a completion',
     inputSchema: object({ prompt: string('The prompt') }, ['prompt']),
     async run(args, ctx) {
-      const answer = await ctx.mcpReq.requestSampling({
-        messages: [{ role: 'user', content: { type: 'text', text: args.prompt } }],
-        maxTokens: 100,
-      });
+      const messages = [{ role: 'user', content: { type: 'text', text: args.prompt } }];
+      const answer = await ctx.mcpReq.send({ method: 'sampling/createMessage', params: { messages, maxTokens: 100 } });
       return text(`LLM response: ${answer.content.text ?? JSON.stringify(answer.content)}`);
     },
   },
@@ -157,7 +160,7 @@ const live = {
     description: 'Asks the user a question',
     inputSchema: object({ message: string('The question') }, ['message']),
     async run(args, ctx) {
-      const answer = await ctx.mcpReq.elicitInput({
+      const answer = await elicitInput(ctx, {
         message: args.message,
         requestedSchema: object(
           { username: string("User's response"), email: string("User's email address") },
