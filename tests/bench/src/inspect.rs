@@ -29,7 +29,11 @@ pub fn speed(gate: &Path, folder: &Path) -> io::Result<()> {
     let said = String::from_utf8_lossy(&done.stdout);
     let verdicts: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     if verdicts.len() != TIMES * texts.len() {
-        return Err(io::Error::other(format!("`lychgate inspect` answered {} texts: {}", verdicts.len(), String::from_utf8_lossy(&done.stderr))));
+        return Err(io::Error::other(format!(
+            "`lychgate inspect` answered {} texts: {}",
+            verdicts.len(),
+            String::from_utf8_lossy(&done.stderr)
+        )));
     }
     let median = |name: &str| {
         let mine = verdicts.iter().filter(|one| one["id"].as_str().is_some_and(|id| id.split('/').next() == Some(name)));

@@ -36,7 +36,10 @@ async fn converse(mut wire: Wire, texts: &HashMap<usize, String>) -> io::Result<
         let body = wire.body(&head).await?;
         let path = head.first.split(' ').nth(1).unwrap_or_default();
         if head.first.starts_with("GET") {
-            wire.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n: hi\n\n\r\n").await?;
+            wire.send(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n: hi\n\n\r\n",
+            )
+            .await?;
             continue;
         }
         let text = String::from_utf8_lossy(&body);
@@ -58,7 +61,8 @@ async fn converse(mut wire: Wire, texts: &HashMap<usize, String>) -> io::Result<
         }
         let (framing, size) = path.trim_start_matches('/').split_once('/').unwrap_or(("json", "100"));
         let said = size.parse().ok().and_then(|size: usize| texts.get(&size)).map_or("\"?\"", String::as_str);
-        let result = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{said}}}],"isError":false}}}}"#);
+        let result =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{said}}}],"isError":false}}}}"#);
         let answer = if framing == "sse" {
             let event = format!("event: message\ndata: {result}\n\n");
             format!(

@@ -90,19 +90,22 @@ async fn start_gate(gate: &Path, folder: &Path, upstream: u16) -> io::Result<(Wa
     );
     for framing in ["json", "sse"] {
         for size in SIZES {
-            config += &format!("[upstream.{framing}-{size}]\nhttp = {{ url = \"http://127.0.0.1:{upstream}/{framing}/{size}\" }}\n");
+            config +=
+                &format!("[upstream.{framing}-{size}]\nhttp = {{ url = \"http://127.0.0.1:{upstream}/{framing}/{size}\" }}\n");
         }
     }
     let file = folder.join(format!("lychgate-{port}.toml"));
     fs::write(&file, config)?;
     let began = Instant::now();
-    let process = Process::start(Command::new(gate).arg("run").arg("--config").arg(&file), &folder.join(format!("gate-{port}.log")))?;
+    let process =
+        Process::start(Command::new(gate).arg("run").arg("--config").arg(&file), &folder.join(format!("gate-{port}.log")))?;
     Ok((Way { name: "gate", port, prefix: "/mcp", joint: '-', process: Some(process) }, began))
 }
 
 /// nginx as a plain pass-through with connections kept; `None` where it is not installed.
 fn start_nginx(folder: &Path, upstream: u16) -> io::Result<Option<Way>> {
-    let Some(program) = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"].into_iter().find(|path| Path::new(path).exists())
+    let Some(program) =
+        ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"].into_iter().find(|path| Path::new(path).exists())
     else {
         return Ok(None);
     };

@@ -41,7 +41,10 @@ pub fn worst(bytes: usize) -> Vec<(&'static str, String)> {
         text
     };
     vec![
-        ("keywords", repeat("ignore the system prompt as you previously instructed secret user tool important curl sudo you are now. ")),
+        (
+            "keywords",
+            repeat("ignore the system prompt as you previously instructed secret user tool important curl sudo you are now. "),
+        ),
         ("near misses", repeat("ignore all of the ignore all of the previous previous disregard any disregard any instruct ")),
         ("open tags", repeat("<div><p style=\"display:block\"><span><b><td>")),
         ("closed tags", repeat("<p>one</p><br/><a href=\"x\">two</a><!-- three -->")),

@@ -15,7 +15,10 @@ fuzz_target!(|input: &[u8]| {
         if let Ok(value) = &theirs {
             assert_eq!(ours(&json), strings(value));
         } else {
-            assert!(theirs.is_err_and(|error| error.to_string().contains("number out of range")), "only the strict reader takes it");
+            assert!(
+                theirs.is_err_and(|error| error.to_string().contains("number out of range")),
+                "only the strict reader takes it"
+            );
         }
     } else if let Ok(value) = theirs {
         // Refused for what serde_json mends: written anew, without duplicate keys, it has to be taken.

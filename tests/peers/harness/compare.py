@@ -15,21 +15,23 @@ NOT_LIVE = "not live"
 AT_ONCE = 2
 
 
-def compare(only):
-    """Runs every pair; a list of (name, fault or None)."""
+def agents_compared(only):
+    """Runs every pair; gives (name, fault or None) one after the other."""
     FOLDER.mkdir(exist_ok=True)
     with Background() as background:
         urls = start_servers(background)
         front = start_gate(background, urls)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            straight = {key: pool.submit(attempt, key[0], plan) for key, plan in references(urls).items()}
-            pairs = {name: pool.submit(judge, straight[key], key[0], plan) for name, key, plan in through(front)
-                     if only in name}
-            outcomes = [(name, pair.result()) for name, pair in pairs.items()]
-        outcomes += [(name, fault) for name, fault in dangers(front) if only in name]
-        outcomes.append(("gate: audit and metrics tell of it", evidence(front)))
-        outcomes.append(("gate: ends on SIGTERM", ends(front["process"])))
-    return outcomes
+            pairs = [(name, key, plan) for name, key, plan in through(front) if only in name]
+            needed = {key for _, key, _ in pairs}
+            straight = {key: pool.submit(attempt, key[0], plan) for key, plan in references(urls).items() if key in needed}
+            running = [(name, pool.submit(judge, straight[key], key[0], plan)) for name, key, plan in pairs]
+            for name, pair in running:
+                yield name, pair.result()
+        for name, fault in dangers(front, only):
+            yield name, fault
+        yield "gate: audit and metrics tell of it", evidence(front)
+        yield "gate: ends on SIGTERM", ends(front["process"])
 
 
 def start_servers(background):
@@ -162,7 +164,7 @@ def shorten(value):
     return text if len(text) < 600 else f"{text[:600]}… ({len(text)} characters)"
 
 
-def dangers(front):
+def dangers(front, only):
     for name, command in agents().items():
         plans = {
             "http": {"http": f"{front['url']}/mcp/python-http"},
@@ -170,6 +172,8 @@ def dangers(front):
             "observe": {"http": f"{front['url']}/mcp/python-observed"},
         }
         for way, target in plans.items():
+            if only not in f"{name} with harm in it, {way}":
+                continue
             account = attempt(name, {"target": target, "era": "legacy", "steps": DANGER})
             fault = account if isinstance(account, str) else harm(account["steps"], observed=way == "observe")
             yield f"{name} with harm in it, {way}", fault

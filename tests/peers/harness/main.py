@@ -8,24 +8,23 @@ import compare
 import conformance
 from places import SCRATCH, gate
 
-PARTS = {"agents": compare.compare, "conformance": conformance.conformance}
+PARTS = {"agents": compare.agents_compared, "conformance": conformance.conformance}
 
 
 def main(words):
-    """`agents[=WORD]` and `conformance[=WORD]`: with a word, only what has it in its name."""
+    """`agents[=WORD]`, with a word only what has it in its name, and `conformance[=REVISION]`."""
     wanted = [word.partition("=") for word in words] or [(part, "", "") for part in PARTS]
     print(f"gate: {gate()}")
     outcomes = []
     for part, _, only in wanted:
         if part not in PARTS:
             sys.exit(f"peers: `{part}` is none of {', '.join(PARTS)}")
-        began = time.monotonic()
-        done = PARTS[part](only)
-        outcomes += done
-        for name, fault in done:
-            print(f"{'FAIL' if fault else 'ok  '} {name}" + (f"\n   {fault}" if fault else ""))
-        print(f"{part}: {len(done)} in {time.monotonic() - began:.0f} s")
-    failed = sum(1 for _, fault in outcomes if fault)
+        began, before = time.monotonic(), len(outcomes)
+        for name, fault in PARTS[part](only):
+            outcomes.append(fault)
+            print(f"{'FAIL' if fault else 'ok  '} {name}" + (f"\n   {fault}" if fault else ""), flush=True)
+        print(f"{part}: {len(outcomes) - before} in {time.monotonic() - began:.0f} s")
+    failed = sum(1 for fault in outcomes if fault)
     if failed:
         print(f"logs and config are in {SCRATCH}")
     else:
