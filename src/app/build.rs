@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::document::Fault;
-use crate::inspect::Policy;
+use crate::inspect::{Mode, Policy};
 use crate::message::Direction;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
@@ -38,7 +38,11 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     for (name, upstream) in &config.upstreams {
         match compiled.get(upstream.policy.as_str()) {
             Some(policy) => {
-                out.insert(UpstreamName(name.as_str().into()), policy.clone());
+                let policy = match upstream.enforce {
+                    Some(enforce) => Arc::new(policy.with_mode(if enforce { Mode::Enforce } else { Mode::Observe })),
+                    None => policy.clone(),
+                };
+                out.insert(UpstreamName(name.as_str().into()), policy);
             }
             None if faults.is_empty() => {
                 faults.push(Fault::of_file(

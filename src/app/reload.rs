@@ -90,6 +90,7 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
     for (name, upstream) in &mut kept {
         if let Some(new) = new.upstreams.get(name) {
             upstream.policy.clone_from(&new.policy);
+            upstream.enforce = new.enforce;
         }
         if !new.policies.contains_key(&upstream.policy) {
             let text = format!("the policy `{}` of `upstream.{name}` is gone", upstream.policy);

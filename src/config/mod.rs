@@ -139,6 +139,8 @@ pub struct UpstreamConfig {
     pub transport: Transport,
     /// Which policy judges it.
     pub policy: String,
+    /// Whether verdicts are carried out here, whatever the policy says.
+    pub enforce: Option<bool>,
     /// Time for the answer to `initialize` (`initialize_timeout_seconds`, 10).
     pub initialize_timeout: Duration,
     /// Time for each other answer to begin (`request_timeout_seconds`, 30); between the events of a stream `stream_idle` counts.
@@ -151,6 +153,7 @@ impl UpstreamConfig {
         Self {
             transport,
             policy: "default".to_owned(),
+            enforce: None,
             initialize_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
         }

@@ -6,7 +6,7 @@ use crate::config::{PolicyConfig, RESULT_TEXT_BYTES, SHELL_RESULT_TEXT_BYTES};
 use crate::text::cut;
 
 /// The longest text of a result, by tool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Caps {
     by_tool: BTreeMap<String, usize>,
     /// Tools that the policy names in `shell`: their output is a log more often than a document.

@@ -16,7 +16,7 @@ use super::string::{Judge, Site};
 use super::{Coverage, Finding, Inspection, Mode, Refusal, Verdict};
 
 /// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// Its name in the config.
     pub name: Box<str>,
@@ -69,6 +69,11 @@ impl Policy {
             shell: config.shell.clone(),
             text: config.text.clone(),
         })
+    }
+
+    /// The same rules under another mode.
+    pub fn with_mode(&self, mode: Mode) -> Self {
+        Self { mode, ..self.clone() }
     }
 
     /// Judges a message, each item of a batch by itself. `audit` names the quarantine in what it withholds.

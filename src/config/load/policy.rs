@@ -9,9 +9,12 @@ use super::values::Reader;
 /// The word in `rules` that stands for the built-in rules.
 const BUILTIN: &str = "builtin";
 
+/// Whether verdicts are carried out, by its word in the file.
+pub(super) const MODES: [(&str, bool); 2] = [("enforce", true), ("observe", false)];
+
 /// Reads a policy.
 pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> PolicyConfig {
-    let enforce = table.choice("mode", &[("enforce", true), ("observe", false)]).unwrap_or(true);
+    let enforce = table.choice("mode", &MODES).unwrap_or(true);
     let mut made = PolicyConfig { enforce, ..PolicyConfig::default() };
     if table.has("rules") {
         let written = table.strings("rules");

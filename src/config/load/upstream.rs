@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, names_a_secret};
 use crate::document::{Located, Table};
 
+use super::policy::MODES;
 use super::values::Reader;
 
 /// Headers that belong to the transport or travel with each call: the config may not set them.
@@ -65,6 +66,7 @@ pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     let seconds = |key: &str, base| table.integer(key, 1..=86_400).map_or(base, Duration::from_secs);
     config.initialize_timeout = seconds("initialize_timeout_seconds", config.initialize_timeout);
     config.request_timeout = seconds("request_timeout_seconds", config.request_timeout);
+    config.enforce = table.choice("mode", &MODES);
     UpstreamRead { config, policy }
 }
 
