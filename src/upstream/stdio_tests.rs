@@ -251,6 +251,7 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
     let Transport::Stdio(transport) = script(folder.path(), "") else { panic!() };
     let timeout = Duration::from_secs(5);
     let config = UpstreamConfig {
+        enforce: None,
         transport: Transport::Stdio(transport.clone()),
         policy: "default".into(),
         initialize_timeout: timeout,

@@ -90,6 +90,7 @@ pub(super) fn limits() -> Limits {
 
 pub(super) fn upstream(transport: Transport, limits: &Limits) -> Upstream {
     let config = UpstreamConfig {
+        enforce: None,
         transport,
         policy: "default".into(),
         initialize_timeout: Duration::from_secs(3),
