@@ -100,7 +100,7 @@ pub fn agree(headers: &HeaderMap, message: &Message, era: Era, mirrors: Option<&
     }
     let name = named(message, envelope);
     check(headers, header::NAME, name.as_deref(), must && name.is_some())?;
-    params(headers, message.body(envelope).and_then(|params| params.get("arguments")), mirrors)
+    params(headers, message.body(envelope).and_then(|params| params.get("arguments")), mirrors, must)
 }
 
 /// The requests of a message, as far as judging their answers needs them.
@@ -152,7 +152,8 @@ fn unwrap(value: &HeaderValue) -> Option<Cow<'_, str>> {
     }
 }
 
-fn params(headers: &HeaderMap, arguments: Option<Value<'_>>, mirrors: Option<&[Mirror]>) -> Result<(), CallError> {
+/// `must`: whether the revision demands a header for every annotated argument; earlier ones know no such headers.
+fn params(headers: &HeaderMap, arguments: Option<Value<'_>>, mirrors: Option<&[Mirror]>, must: bool) -> Result<(), CallError> {
     let sent: Vec<_> =
         headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(header::PARAM)?, value))).collect();
     if sent.is_empty() && mirrors.is_none_or(<[Mirror]>::is_empty) {
@@ -178,7 +179,7 @@ fn params(headers: &HeaderMap, arguments: Option<Value<'_>>, mirrors: Option<&[M
             return Err(differs(name));
         }
     }
-    for mirror in mirrors.unwrap_or_default() {
+    for mirror in mirrors.filter(|_| must).unwrap_or_default() {
         if at(&mirror.path).is_some() && !sent.iter().any(|(name, _)| *name == mirror.header) {
             return Err(CallError::HeaderMismatch(format!("`{}{}` is missing", header::PARAM, mirror.header)));
         }
@@ -257,13 +258,16 @@ mod tests {
             Mirror { header: "n".into(), path: vec!["deep".into(), "n".into()] },
             Mirror { header: "gone".into(), path: vec!["gone".into()] },
         ];
-        let agree = |pairs: &[(&'static str, &str)], mirrors| agree(&headers(pairs), &body, Era::Legacy, mirrors).is_ok();
+        let arguments = body.single().and_then(|envelope| body.body(envelope)?.get("arguments"));
+        let agree = |pairs: &[(&'static str, &str)], mirrors| params(&headers(pairs), arguments, mirrors, true).is_ok();
         assert!(agree(&[("mcp-param-region", "eu"), ("mcp-param-n", "42.0")], Some(&mirrors[..])));
         assert!(!agree(&[("mcp-param-region", "us"), ("mcp-param-n", "42")], Some(&mirrors[..])));
         assert!(!agree(&[("mcp-param-region", "eu")], Some(&mirrors[..])), "one is missing");
         assert!(agree(&[("mcp-param-any", "eu")], None), "not known, but it stands in the arguments");
         assert!(!agree(&[("mcp-param-any", "secret")], None), "not known, and nowhere in the body");
         assert!(agree(&[], None));
+        assert!(params(&headers(&[]), arguments, Some(&mirrors[..]), false).is_ok(), "earlier revisions know no such headers");
+        assert!(params(&headers(&[("mcp-param-region", "us")]), arguments, Some(&mirrors[..]), false).is_err());
     }
 
     #[test]
