@@ -86,8 +86,13 @@ async fn demo(once: bool) -> Result<bool, Stopped> {
         screen.line("")?;
         screen.verdict(well, if well { "all as promised" } else { "not all went as promised" })?;
     } else {
+        // Heard from before the words that say how to end it.
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         invite(&mut screen, &gate, &metrics, &audit)?;
-        told_to_stop().await?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
     running.drain().await;
     Ok(well)
@@ -162,13 +167,4 @@ fn invite(screen: &mut Screen, gate: &str, metrics: &str, audit: &Path) -> io::R
         screen.quoted(&hint.text)?;
     }
     screen.heading("ctrl-c", "ends the demo")
-}
-
-async fn told_to_stop() -> io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
-    }
 }
