@@ -159,6 +159,7 @@ impl Reader {
         if !self.spend_command() || !self.go_deeper() {
             return;
         }
+        self.scripts.push(text.to_owned());
         self.behaviour(text);
         let language = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         let Some(tokens) = code_lex::lex(text, language) else {

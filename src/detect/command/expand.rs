@@ -114,7 +114,9 @@ impl Reader {
         let positional = inside.chars().all(|c| c.is_ascii_digit() || matches!(c, '@' | '*'));
         let wedged = before.ends_with(|c: char| c.is_alphanumeric() || c == '/' || c == '-')
             && (positional || follows.is_some_and(|c| c.is_alphanumeric()));
-        let leads = before.is_empty() && positional && follows.is_some_and(|c| c != '/');
+        // Nobody has so many arguments: `$9` is written to be nothing.
+        let empty = matches!(inside.as_str(), "6" | "7" | "8" | "9");
+        let leads = empty || (before.is_empty() && positional && follows.is_some_and(|c| c != '/'));
         let name: String =
             inside.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '?')).collect();
         Some(if wedged || leads { String::new() } else { format!("${name}") })

@@ -12,8 +12,10 @@ mod code_lex;
 mod expand;
 mod facts;
 mod glob;
+mod groups;
 mod hand_over;
 mod lex;
+mod path_classes;
 mod paths;
 mod programs;
 mod quote;
@@ -33,7 +35,6 @@ use std::collections::{HashMap, HashSet};
 
 pub use self::spec::Spec;
 
-use self::facts::{Behaviour, Facts};
 use self::reader::Reader;
 use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
@@ -92,8 +93,14 @@ impl Commands {
         made
     }
 
-    fn judge(&self, facts: &[Facts], found: &mut Vec<Match>) {
-        for facts in facts {
+    fn judge(&self, read: &Reader, found: &mut Vec<Match>) {
+        for (rule, clause) in self.raw.iter().filter_map(|at| self.clauses.get(*at)) {
+            let matches = |regex: &regex::Regex| read.scripts.iter().any(|script| regex.is_match(script));
+            if !found.iter().any(|m| m.rule == *rule) && clause.raw.iter().any(matches) {
+                found.push(Match { rule: *rule, span: None, reading: "script" });
+            }
+        }
+        for facts in &read.facts {
             let line = OnceCell::new();
             let named = self.by_program.get(&facts.program).into_iter().flatten();
             for (rule, clause) in named.chain(&self.any_program).filter_map(|at| self.clauses.get(*at)) {
@@ -112,22 +119,17 @@ impl Detector for Commands {
         }
         let raw = text.raw();
         if raw.len() > MAX_TEXT {
-            self.judge(&[Facts::of(Behaviour::Unreadable)], found);
+            self.judge(&Reader::unread(), found);
             return;
         }
         for reading in clean::readings(raw) {
             match place.read_as {
-                ReadAs::Code(language) => self.judge(&Reader::read_code(language, &reading).facts, found),
+                ReadAs::Code(language) => self.judge(&Reader::read_code(language, &reading), found),
                 _ => {
-                    self.judge(&Reader::read(&reading).facts, found);
+                    self.judge(&Reader::read(&reading), found);
                     if windows::looks_like(&reading, |word| self.windows.contains(word)) {
-                        self.judge(&Reader::read_windows(&reading).facts, found);
+                        self.judge(&Reader::read_windows(&reading), found);
                     }
-                }
-            }
-            for (rule, clause) in self.raw.iter().filter_map(|at| self.clauses.get(*at)) {
-                if !found.iter().any(|m| m.rule == *rule) && clause.raw.iter().any(|regex| regex.is_match(&reading)) {
-                    found.push(Match { rule: *rule, span: None, reading: "raw" });
                 }
             }
         }

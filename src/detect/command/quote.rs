@@ -53,6 +53,41 @@ pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
     bytes.len()
 }
 
+/// The text without quoted runs that hold spaces: those are what is said, not what is run.
+pub(super) fn without_quoted(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let next = bytes
+            .get(at..)
+            .and_then(|rest| rest.iter().position(|b| matches!(b, b'\'' | b'"' | b'\\')))
+            .map_or(bytes.len(), |n| at + n);
+        out.push_str(cut(text, at, next));
+        match bytes.get(next) {
+            Some(b'\\') => {
+                let length = text.get(next + 1..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+                out.push_str(cut(text, next, next + 1 + length));
+                at = next + 1 + length;
+            }
+            Some(b'\'') => {
+                let end = find(bytes, next + 1, b'\'');
+                let inside = cut(text, next + 1, end);
+                out.push_str(if inside.contains([' ', '\n', '\t']) { "''" } else { inside });
+                at = end + 1;
+            }
+            Some(_) => {
+                let end = find_unescaped(bytes, next + 1, b'"');
+                let inside = cut(text, next + 1, end);
+                out.push_str(if inside.contains([' ', '\n', '\t']) { "\"\"" } else { inside });
+                at = end + 1;
+            }
+            None => break,
+        }
+    }
+    out
+}
+
 /// Reads `$'…'` from behind its opening quote: what it says, and the offset behind its closing quote.
 pub(super) fn ansi_c(text: &str, start: usize) -> (String, usize) {
     let bytes = text.as_bytes();

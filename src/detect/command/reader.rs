@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::facts::{self, Behaviour, Facts};
+use super::groups::closer;
 use super::lex::{self, Flow, ITEM, Piece, Token, Word};
+use super::quote;
 use super::value::{Field, Taint, Value};
 
 /// Scripts within scripts, groups within groups: deeper than this nobody writes by hand.
@@ -18,6 +20,8 @@ const MAX_BYTES: usize = 4 << 20;
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) facts: Vec<Facts>,
+    /// Every script as it was read, words in quotes that hold spaces left out, and every piece of code.
+    pub(super) scripts: Vec<String>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
     files: HashMap<String, Value>,
@@ -27,10 +31,10 @@ pub(super) struct Reader {
     inside: Vec<String>,
     /// The folder that a `cd` named.
     pub(super) folder: Option<String>,
+    spent: bool,
     depth: usize,
     bytes: usize,
     commands: usize,
-    spent: bool,
 }
 
 /// What surrounds a simple command.
@@ -40,7 +44,7 @@ pub(super) struct Around {
     pub(super) piped: bool,
     pub(super) background: bool,
     pub(super) environment: Vec<(String, String)>,
-    redirects: Vec<(Flow, Field)>,
+    pub(super) redirects: Vec<(Flow, Field)>,
 }
 
 impl Around {
@@ -55,6 +59,13 @@ impl Reader {
     pub(super) fn read(text: &str) -> Self {
         let mut reader = Self::default();
         reader.script(text, &Value::nothing());
+        reader
+    }
+
+    /// What is left of an argument that is too long to read.
+    pub(super) fn unread() -> Self {
+        let mut reader = Self::default();
+        reader.give_up();
         reader
     }
 
@@ -104,6 +115,7 @@ impl Reader {
         if !self.spend_command() || !self.go_deeper() {
             return Value::unknown(input.taint);
         }
+        self.scripts.push(quote::without_quoted(text));
         let tokens = lex::lex(text);
         let out = self.list(&tokens, input);
         self.come_up();
@@ -157,109 +169,8 @@ impl Reader {
         self.files.get(name.trim_start_matches("./"))
     }
 
-    fn list(&mut self, tokens: &[Token], input: &Value) -> Value {
-        let mut out = Value::nothing();
-        let mut at = 0;
-        while at < tokens.len() && !self.spent {
-            let mut flowing = input.clone();
-            let mut piped = false;
-            loop {
-                let (value, next) = self.stage(tokens, at, flowing, piped);
-                at = next.max(at);
-                flowing = value;
-                if !matches!(tokens.get(at), Some(Token::Pipe)) || self.spent {
-                    break;
-                }
-                piped = true;
-                at += 1;
-            }
-            out.then(flowing);
-            if matches!(tokens.get(at), Some(Token::CaseEnd)) {
-                at = skip_patterns(tokens, at + 1);
-            } else {
-                at += 1;
-            }
-        }
-        out
-    }
-
-    /// One stage of a pipeline: a group or a simple command. Gives what it writes, and the index behind it.
-    fn stage(&mut self, tokens: &[Token], mut at: usize, input: Value, piped: bool) -> (Value, usize) {
-        while let Some(Token::Word(word)) = tokens.get(at)
-            && matches!(keyword(word), Some("!" | "then" | "do" | "else" | "elif" | "fi" | "done" | "esac" | "}" | "coproc"))
-        {
-            at += 1;
-        }
-        if let (Some(Token::Word(name)), Some(Token::Open), Some(Token::Close)) =
-            (tokens.get(at), tokens.get(at + 1), tokens.get(at + 2))
-        {
-            let name = name.clone();
-            return (Value::nothing(), self.function(&name, tokens, at + 3));
-        }
-        let start = at;
-        let body = match tokens.get(at) {
-            Some(Token::Open) => at + 1,
-            Some(Token::Word(word)) => match keyword(word) {
-                Some("function") => {
-                    let Some(Token::Word(name)) = tokens.get(at + 1) else { return (input, at + 1) };
-                    let name = name.clone();
-                    let parens = if matches!(tokens.get(at + 2), Some(Token::Open)) { 2 } else { 0 };
-                    return (Value::nothing(), self.function(&name, tokens, at + 2 + parens));
-                }
-                Some("for" | "select") => self.loop_variable(tokens, at + 1),
-                Some("case") => skip_patterns(tokens, self.case_word(tokens, at + 1)),
-                Some("{" | "while" | "until" | "if") => at + 1,
-                _ => return self.simple(tokens, at, input, piped),
-            },
-            _ => return self.simple(tokens, at, input, piped),
-        };
-        let end = closer(tokens, start);
-        if !self.go_deeper() {
-            return (Value::unknown(input.taint), tokens.len());
-        }
-        let (redirects, next) = self.trailing_redirects(tokens, end + 1);
-        let mut fed = input;
-        for (flow, target) in &redirects {
-            fed = self.redirected_input(*flow, target, fed);
-        }
-        let out = self.list(tokens.get(body..end).unwrap_or_default(), &fed);
-        self.come_up();
-        let around = Around { input: out, redirects, piped, ..Around::default() };
-        (self.bare(around), next)
-    }
-
-    fn loop_variable(&mut self, tokens: &[Token], at: usize) -> usize {
-        let Some(Token::Word(name)) = tokens.get(at) else { return at };
-        let name = plain(name).unwrap_or_default().to_owned();
-        let mut items = Vec::new();
-        let mut taint = Taint::NONE;
-        let mut next = at + 1;
-        while let Some(Token::Word(word)) = tokens.get(next) {
-            if next > at + 1 {
-                for field in self.fields(word) {
-                    taint |= field.taint;
-                    items.push(field.text);
-                }
-            }
-            next += 1;
-        }
-        self.assign(&name, Value { items, known: next > at + 1, taint });
-        next
-    }
-
-    fn case_word(&mut self, tokens: &[Token], mut at: usize) -> usize {
-        while let Some(Token::Word(word)) = tokens.get(at) {
-            at += 1;
-            if keyword(word) == Some("in") {
-                break;
-            }
-            self.fields(word);
-        }
-        at
-    }
-
     /// Reads a function's body once, and keeps it for its calls.
-    fn function(&mut self, name: &Word, tokens: &[Token], mut at: usize) -> usize {
+    pub(super) fn function(&mut self, name: &Word, tokens: &[Token], mut at: usize) -> usize {
         while matches!(tokens.get(at), Some(Token::End)) {
             at += 1;
         }
@@ -310,7 +221,7 @@ impl Reader {
         Some(out)
     }
 
-    fn simple(&mut self, tokens: &[Token], mut at: usize, input: Value, piped: bool) -> (Value, usize) {
+    pub(super) fn simple(&mut self, tokens: &[Token], mut at: usize, input: Value, piped: bool) -> (Value, usize) {
         let mut around = Around { input, piped, ..Around::default() };
         let mut fields: Vec<Field> = Vec::new();
         loop {
@@ -369,7 +280,7 @@ impl Reader {
         self.assign(&name, value);
     }
 
-    fn trailing_redirects(&mut self, tokens: &[Token], mut at: usize) -> (Vec<(Flow, Field)>, usize) {
+    pub(super) fn trailing_redirects(&mut self, tokens: &[Token], mut at: usize) -> (Vec<(Flow, Field)>, usize) {
         let mut redirects = Vec::new();
         while let Some(Token::Redirect { flow, target }) = tokens.get(at) {
             redirects.push((*flow, self.single(target)));
@@ -378,7 +289,7 @@ impl Reader {
         (redirects, at)
     }
 
-    fn redirected_input(&mut self, flow: Flow, target: &Field, input: Value) -> Value {
+    pub(super) fn redirected_input(&mut self, flow: Flow, target: &Field, input: Value) -> Value {
         match flow {
             Flow::Here => Value::text(target.text.clone()).with(target.taint),
             Flow::Read | Flow::ReadWrite => match self.file(&target.text) {
@@ -394,7 +305,7 @@ impl Reader {
     }
 
     /// A redirection or assignment without a command, or what a group writes.
-    fn bare(&mut self, around: Around) -> Value {
+    pub(super) fn bare(&mut self, around: Around) -> Value {
         if around.redirects.is_empty() && around.environment.is_empty() {
             return around.input;
         }
@@ -427,14 +338,14 @@ impl Reader {
     }
 }
 
-fn plain(word: &Word) -> Option<&str> {
+pub(super) fn plain(word: &Word) -> Option<&str> {
     match word.as_slice() {
         [Piece::Text { text, quoted: false }] => Some(text),
         _ => None,
     }
 }
 
-fn keyword(word: &Word) -> Option<&str> {
+pub(super) fn keyword(word: &Word) -> Option<&str> {
     plain(word).filter(|text| {
         matches!(
             *text,
@@ -469,50 +380,4 @@ fn assignment(word: &Word) -> Option<(String, bool)> {
     let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     valid.then(|| (name.to_owned(), appends))
-}
-
-fn skip_patterns(tokens: &[Token], start: usize) -> usize {
-    let mut at = start;
-    while let Some(token) = tokens.get(at) {
-        match token {
-            Token::Close => return at + 1,
-            Token::Word(word) if keyword(word) == Some("esac") => return at,
-            _ => at += 1,
-        }
-    }
-    at
-}
-
-/// The index of the token that closes the group that opens at `start`, or the end.
-fn closer(tokens: &[Token], start: usize) -> usize {
-    let mut open: Vec<&str> = Vec::new();
-    let mut commands = true;
-    for (at, token) in tokens.iter().enumerate().skip(start) {
-        let mut next_commands = !matches!(token, Token::Word(_) | Token::Redirect { .. });
-        match token {
-            Token::Open => open.push(")"),
-            Token::Close if open.last() == Some(&")") => {
-                open.pop();
-            }
-            Token::Word(word) if commands => {
-                next_commands = keyword(word).is_some_and(|k| k != "for" && k != "case");
-                match keyword(word) {
-                    Some("{") => open.push("}"),
-                    Some("if") => open.push("fi"),
-                    Some("case") => open.push("esac"),
-                    Some("while" | "until" | "for" | "select") => open.push("done"),
-                    Some(word) if open.last() == Some(&word) => {
-                        open.pop();
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-        if open.is_empty() {
-            return at;
-        }
-        commands = next_commands;
-    }
-    tokens.len()
 }

@@ -80,6 +80,7 @@ impl Reader {
         if !self.spend_command() || !self.go_deeper() {
             return;
         }
+        self.scripts.push(text.to_owned());
         let commands = split(text);
         let whole: String = commands.iter().flatten().map(|f| f.text.to_ascii_lowercase()).collect::<Vec<_>>().join(" ");
         let word = |wanted: &&str| {

@@ -170,6 +170,9 @@ fn skip(arguments: &[Field], from: usize, short: &str, long: &[&str], mut operan
         if text == "--" {
             at += 1 + operands;
             operands = 0;
+            while arguments.get(at).is_some_and(|f| is_assignment(&f.text)) {
+                at += 1;
+            }
             break;
         }
         let takes_value = long.contains(&text)

@@ -1,0 +1,115 @@
+//! The classes of paths that rules name, each with its patterns.
+
+/// Each class and its patterns, over normalised paths: `~` is any user's home, `*` and `?` stay within a
+/// component, a last `**` is anything below (or the folder itself), a first `**` is any folder.
+/// A space is written `?`.
+pub(super) const CLASSES: [(&str, &str); 19] = [
+    ("root", "/ /*$ ?: ?:/*$"),
+    ("home", "~ ~/*$ /home /home/*$ /Users /Users/*$ c:/users c:/users/*$"),
+    (
+        "system",
+        "/bin /bin/* /boot /boot/* /dev /dev/* /etc /etc/* /lib /lib/* /lib32 /lib64 /lib64/* /opt /opt/*$ /proc \
+         /proc/*$ /run /run/*$ /sbin /sbin/* /srv /srv/*$ /sys /sys/*$ /usr /usr/*$ /usr/bin /usr/bin/* /usr/lib \
+         /usr/lib/*$ /usr/lib64 /usr/sbin /usr/sbin/* /usr/local /usr/local/*$ /usr/local/bin /usr/local/lib \
+         /usr/share /usr/share/*$ /usr/include /usr/libexec /var /var/*$ /var/lib /var/lib/*$ /var/lib/dpkg \
+         /var/lib/docker /var/lib/mysql /var/lib/postgresql /var/log /var/www /var/spool /var/mail /var/backups \
+         /etc/ssh /etc/ssl /etc/pam.d /etc/systemd /System /System/** /Library /Applications /Applications/*$ \
+         /private /private/etc /private/var /Volumes /Volumes/*$ /mnt /mnt/*$ /media /media/*$ /snap /nix \
+         /nix/store /efi /boot/efi/** ?:/windows/** ?:/program?files*/** ?:/programdata ?:/users ?:/recovery/**",
+    ),
+    ("etc", "/etc/**"),
+    ("binary", "/bin/* /sbin/* /usr/bin/* /usr/sbin/* /usr/local/bin/* /usr/local/sbin/* /lib/** /usr/lib/** /boot/**"),
+    (
+        "device",
+        "/dev/sd* /dev/hd* /dev/vd* /dev/xvd* /dev/nvme* /dev/mmcblk* /dev/disk/** /dev/disk* /dev/rdisk* \
+         /dev/mapper/** /dev/dm-* /dev/md* /dev/ram* /dev/zd* /dev/nbd* /dev/mtd* /dev/mem /dev/kmem /dev/port \
+         /dev/block/** /dev/drbd* /dev/bcache*",
+    ),
+    ("null-device", "/dev/null /dev/zero /dev/random /dev/urandom /dev/full"),
+    (
+        "accounts",
+        "/etc/passwd /etc/passwd- /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/group /etc/group- \
+         /etc/master.passwd /etc/sudoers /etc/sudoers.d /etc/sudoers.d/* /etc/doas.conf /etc/pam.d/** \
+         /etc/pam.conf /etc/security/** /etc/subuid /etc/subgid /etc/nsswitch.conf /etc/polkit-1/** \
+         /etc/login.defs",
+    ),
+    (
+        "credential",
+        "**/etc/shadow **/etc/shadow- **/etc/gshadow **/etc/gshadow- /etc/master.passwd /etc/security/opasswd \
+         /etc/sudoers /etc/krb5.keytab /etc/ssh/ssh_host_*_key /etc/ipsec.secrets /etc/ppp/*-secrets \
+         /etc/ssl/private/** /etc/kubernetes/admin.conf /etc/kubernetes/pki/** /etc/rancher/k3s/k3s.yaml \
+         /etc/openvpn/** /etc/wireguard/** /etc/NetworkManager/system-connections/** **/.ssh **/.ssh/id_* \
+         **/.ssh/*_key **/.ssh/*.pem **/.ssh/identity **/.ssh/* **/id_rsa **/id_dsa **/id_ecdsa **/id_ed25519 \
+         **/.gnupg **/.gnupg/** **/.aws **/.aws/credentials **/.aws/config **/.aws/sso/** **/.aws/cli/cache/** \
+         **/.azure **/.azure/** **/.config/gcloud **/.config/gcloud/** **/.kube **/.kube/config \
+         **/.docker/config.json **/.netrc **/_netrc **/.npmrc ~/.pypirc **/.pypirc **/.git-credentials \
+         **/.config/git/credentials **/.config/gh/hosts.yml **/.config/hub **/.config/glab-cli/** **/.vault-token \
+         **/.terraform.d/credentials.tfrc.json **/.terraformrc **/.pgpass **/.my.cnf **/.mylogin.cnf **/.s3cfg \
+         **/.boto **/.dockercfg **/.htpasswd **/.cargo/credentials **/.cargo/credentials.toml **/.gem/credentials \
+         **/.m2/settings.xml **/.gradle/gradle.properties **/.config/doctl/** **/.config/rclone/rclone.conf \
+         **/.oci/** **/.bluemix/** **/.databrickscfg **/.snowsql/config **/.huggingface/token \
+         **/.cache/huggingface/token **/.config/op/** **/.password-store **/.password-store/** \
+         **/.local/share/keyrings/** **/Library/Keychains **/Library/Keychains/** **/.electrum/** \
+         **/.bitcoin/wallet.dat **/wallet.dat **/key3.db **/key4.db **/logins.json **/.mozilla/firefox/** \
+         **/Login?Data **/.claude/.credentials.json **/.codex/auth.json **/.config/github-copilot/** \
+         /var/run/secrets/** /run/secrets/** /proc/*/environ /proc/*/mem /proc/kcore /var/lib/kubelet/pki/** \
+         **/.rhosts **/ntds.dit **/config/sam **/config/security **/config/system **/.remmina/** \
+         **/.config/filezilla/** **/.config/remmina/** **/.subversion/auth/** **/.fetchmailrc **/.msmtprc \
+         **/.ansible/vault* **/.config/solana/id.json **/.ethereum/keystore/** **/unattend.xml",
+    ),
+    (
+        "personal",
+        "~ ~/*$ /home /home/*$ /Users /var/mail/** **/.bash_history **/.zsh_history **/.Mail/** ~/Documents \
+         ~/Desktop ~/Pictures **/.thunderbird/** /etc /etc/passwd /var/backups/**",
+    ),
+    (
+        "history",
+        "**/.bash_history **/.zsh_history **/.zhistory **/.sh_history **/.ash_history **/.ksh_history **/.history \
+         **/.python_history **/.mysql_history **/.psql_history **/.node_repl_history **/.rediscli_history \
+         **/.lesshst **/.viminfo **/fish_history **/.local/share/fish/fish_history **/consolehost_history.txt \
+         **/.wget-hsts **/.tcsh_history",
+    ),
+    (
+        "startup",
+        "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.profile ~/.zshrc ~/.zshenv \
+         ~/.zprofile ~/.zlogin ~/.kshrc ~/.cshrc ~/.tcshrc ~/.login ~/.xinitrc ~/.xprofile ~/.xsession \
+         ~/.xsessionrc ~/.inputrc ~/.config/fish/** ~/.config/autostart/** /etc/profile /etc/profile.d/** \
+         /etc/bash.bashrc /etc/bashrc /etc/zshrc /etc/zshenv /etc/zsh/** /etc/environment /etc/skel/** \
+         /etc/rc.local /etc/rc.d/** /etc/rc*.d/** /etc/update-motd.d/** /etc/xdg/autostart/** /etc/csh.* \
+         ~/.pam_environment ~/.ssh/rc /etc/ssh/sshrc",
+    ),
+    (
+        "authorized-keys",
+        "**/.ssh/authorized_keys **/.ssh/authorized_keys2 /etc/ssh/authorized_keys /etc/ssh/authorized_keys/** \
+         /etc/ssh/sshd_config /etc/ssh/sshd_config.d/**",
+    ),
+    (
+        "cron",
+        "/etc/crontab /etc/cron.*/** /etc/cron.* /etc/anacrontab /var/spool/cron/** /var/spool/cron \
+         /var/spool/at/** /var/at/** /etc/cron.allow",
+    ),
+    (
+        "service",
+        "/etc/systemd/system/** /etc/systemd/user/** /lib/systemd/** /usr/lib/systemd/** /run/systemd/system/** \
+         ~/.config/systemd/** /etc/init.d/** /etc/init/** /etc/inittab /etc/xinetd.d/** ~/Library/LaunchAgents/** \
+         /Library/LaunchAgents/** /Library/LaunchDaemons/** /System/Library/LaunchDaemons/** /etc/udev/rules.d/** \
+         /lib/udev/rules.d/** /etc/modules-load.d/** /etc/modprobe.d/** /etc/modules /etc/emond.d/** \
+         /etc/NetworkManager/dispatcher.d/** /etc/network/if-up.d/**",
+    ),
+    ("loader", "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**"),
+    (
+        "log",
+        "/var/log /var/log/** /var/run/utmp /run/utmp /var/audit/** /var/account/** /private/var/log/** \
+         ~/Library/Logs",
+    ),
+    (
+        "kernel",
+        "/proc/sys/** /proc/sysrq-trigger /sys/kernel/** /sys/power/** /sys/fs/** /sys/firmware/** /sys/module/** \
+         /boot/** /proc/*/mem",
+    ),
+    (
+        "env-file",
+        "**/.env **/.env.* **/.envrc **/secrets.y*ml **/credentials.json **/*.pem **/*.p12 **/*.pfx **/*.kdbx \
+         **/*.key **/*.jks **/*.keystore **/service-account*.json **/.secrets",
+    ),
+];
