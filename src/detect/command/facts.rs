@@ -59,10 +59,17 @@ impl Facts {
         Self { behaviour: Some(behaviour), ..Self::default() }
     }
 
+    /// The facts of a wrapper that starts at `from` in `fields`; `own` of its arguments are its own.
+    pub(super) fn wrapper(program: &str, fields: &Rc<[Field]>, from: usize, own: usize, folder: Option<&str>) -> Self {
+        let mut facts = Self { program: program.to_owned(), fields: fields.clone(), from, ..Self::default() };
+        facts.place_paths(folder, own);
+        facts
+    }
+
     /// The facts of the command that starts at `from` in `fields`.
     pub(super) fn command(program: &str, fields: &Rc<[Field]>, from: usize, folder: Option<&str>, stdin: Taint) -> Self {
         let mut facts = Self { program: program.to_owned(), fields: fields.clone(), from, stdin, ..Self::default() };
-        facts.place_paths(folder);
+        facts.place_paths(folder, usize::MAX);
         facts.note_sending();
         facts
     }
@@ -112,7 +119,7 @@ impl Facts {
         self.writes.extend(see(text, true, folder));
     }
 
-    fn place_paths(&mut self, folder: Option<&str>) {
+    fn place_paths(&mut self, folder: Option<&str>, own: usize) {
         let namer = NAMERS.contains(&self.program.as_str());
         let copier = COPIERS.contains(&self.program.as_str());
         let fields = self.fields.clone();
@@ -126,7 +133,7 @@ impl Facts {
                     || f.text.starts_with("-ni")
             });
         let target = arguments.iter().any(|f| f.text == "-t" || f.text.starts_with("--target-directory"));
-        for (at, field) in arguments.iter().enumerate() {
+        for (at, field) in arguments.iter().enumerate().take(own) {
             let value_of = at.checked_sub(1).and_then(|before| arguments.get(before)).map_or("", |f| f.text.as_str());
             for (part, role) in candidates(&field.text) {
                 let Some(seen) = see(part, !field.quoted || !part.starts_with('~'), folder) else { continue };

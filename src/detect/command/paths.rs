@@ -33,21 +33,27 @@ impl Classes {
 
 type Patterns = Vec<(Vec<&'static str>, Classes)>;
 
-/// Patterns by their first component; those that may start anywhere under `**`.
-static BY_FIRST: LazyLock<HashMap<&'static str, Patterns>> = LazyLock::new(|| {
+/// Patterns by their first component (`*` where that is a glob), those under `**` left out.
+static BY_FIRST: LazyLock<HashMap<&'static str, Patterns>> = LazyLock::new(|| by_component(false));
+
+/// Patterns that may start in any folder, by the component behind `**`.
+static ANYWHERE: LazyLock<HashMap<&'static str, Patterns>> = LazyLock::new(|| by_component(true));
+
+fn by_component(anywhere: bool) -> HashMap<&'static str, Patterns> {
     let mut map: HashMap<&'static str, Patterns> = HashMap::new();
     for (at, (_, patterns)) in CLASSES.iter().enumerate() {
         for pattern in patterns.split_whitespace() {
-            let parts: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
-            let first = match parts.first() {
-                Some(first) if !first.contains(['*', '?']) || *first == "**" => first,
-                _ => "*",
-            };
+            let tail = pattern.strip_prefix("**/");
+            if tail.is_some() != anywhere {
+                continue;
+            }
+            let parts: Vec<&str> = tail.unwrap_or(pattern.trim_start_matches('/')).split('/').collect();
+            let first = parts.first().copied().filter(|first| !first.contains(['*', '?'])).unwrap_or("*");
             map.entry(first).or_default().push((parts, Classes(1 << at)));
         }
     }
     map
-});
+}
 
 /// Every path a pattern names outright: what a glob in a command may stand for.
 static WELL_KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -148,20 +154,17 @@ pub(super) fn classes(path: &str) -> Classes {
             }
         }
     }
-    if let Some(patterns) = BY_FIRST.get("**") {
-        for (pattern, class) in patterns {
-            if found.meets(*class) {
-                continue;
-            }
-            let tail = pattern.get(1..).unwrap_or_default();
-            let open_end = tail.last() == Some(&"**");
-            let fixed = tail.len() - usize::from(open_end);
-            // Anchored at its end, or for an open one at any folder whose name is the pattern's first.
-            let starts =
-                if open_end { 0..parts.len() } else { parts.len().saturating_sub(fixed)..parts.len().saturating_sub(fixed) + 1 };
-            if starts.into_iter().take(64).any(|start| parts.get(start..).is_some_and(|rest| fits(tail, rest))) {
+    for (start, part) in parts.iter().enumerate().take(64) {
+        let rest = parts.get(start..).unwrap_or_default();
+        for (tail, class) in ANYWHERE.get(part).into_iter().flatten() {
+            if fits(tail, rest) {
                 found = found.join(*class);
             }
+        }
+    }
+    for (tail, class) in ANYWHERE.get("*").into_iter().flatten() {
+        if !found.meets(*class) && parts.get(parts.len().saturating_sub(tail.len())..).is_some_and(|rest| fits(tail, rest)) {
+            found = found.join(*class);
         }
     }
     // What is public or merely listed among the keys.

@@ -76,6 +76,7 @@ fn inputs_made_to_exhaust_end_in_time() {
         ("a|".repeat(20_000), "pipes"),
         (nested(12), "pipes to shells"),
         ("xargs ".repeat(3_000), "xargs"),
+        (format!("echo a | {}", "xargs ".repeat(3_000)), "xargs with input"),
         ("env ".repeat(5_000), "env"),
         ("{ ".repeat(5_000), "groups"),
         ("( ".repeat(5_000), "subshells"),

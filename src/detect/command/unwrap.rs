@@ -43,7 +43,12 @@ impl Reader {
                 self.facts.push(facts);
                 return out;
             }
-            let mut facts = Facts::command(&program, &fields, from, self.folder.as_deref(), around.input.taint);
+            let wraps = wrappers::inner(&program, arguments);
+            let folder = self.folder.as_deref();
+            let mut facts = match wraps {
+                Some(own) => Facts::wrapper(&program, &fields, from, own, folder),
+                None => Facts::command(&program, &fields, from, folder, around.input.taint),
+            };
             facts.executes |= first.taint;
             if first.text.contains('/')
                 && let Some(file) = self.file(&first.text).cloned()
@@ -53,7 +58,7 @@ impl Reader {
                     self.inner_script(text, &around.input);
                 }
             }
-            if let Some(skip) = wrappers::inner(&program, arguments) {
+            if let Some(skip) = wraps {
                 let stdin = around.input.clone();
                 let next = if program == "xargs" { self.fed(&fields, from + 1 + skip, arguments, &stdin) } else { None };
                 facts.environment = around.environment.clone();
@@ -65,14 +70,17 @@ impl Reader {
                     .collect();
                 facts.environment.extend(given.iter().cloned());
                 around.environment.extend(given);
-                facts.stdin = Taint::NONE;
-                facts.sends = Taint::NONE;
                 self.facts.push(facts);
-                match next {
-                    Some(fed) => return self.command(fed.into(), around),
-                    None => from += 1 + skip,
+                let Some(fed) = next else {
+                    from += 1 + skip;
+                    continue;
+                };
+                if !self.go_deeper() {
+                    return Value::unknown(Taint::NONE);
                 }
-                continue;
+                let out = self.command(fed.into(), around);
+                self.come_up();
+                return out;
             }
             return self.innermost(facts, around);
         }
@@ -81,12 +89,8 @@ impl Reader {
     }
 
     /// What `xargs` runs, if its input is known.
-    fn fed(&mut self, fields: &Rc<[Field]>, at: usize, arguments: &[Field], input: &Value) -> Option<Vec<Field>> {
+    fn fed(&self, fields: &Rc<[Field]>, at: usize, arguments: &[Field], input: &Value) -> Option<Vec<Field>> {
         let text = input.as_text().filter(|text| text.len() <= 4096)?;
-        if !self.go_deeper() {
-            return None;
-        }
-        self.come_up();
         let mut made: Vec<Field> = fields.get(at..)?.to_vec();
         let mark = arguments.iter().enumerate().find_map(|(n, f)| match f.text.strip_prefix("-I") {
             Some("") => arguments.get(n + 1).map(|f| f.text.clone()),
