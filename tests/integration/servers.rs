@@ -1,0 +1,450 @@
+//! Scripted servers, one for each transport. All bind to port 0 and end with the test.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::future::Future;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use lychgate::config::{Secret, StdioTransport};
+use lychgate::protocol::sse;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+use super::harness::{Setup, json, message, soon};
+
+/// What a server answers over HTTP.
+pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
+
+/// A request that reached a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) version: http::Version,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// An HTTP server that does what a script says and keeps what reached it.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    seen: Mutex<mpsc::UnboundedReceiver<Seen>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    pub(crate) async fn start<F>(script: impl Fn(Seen) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Reply> + Send + 'static,
+    {
+        Self::start_tls(None, script).await
+    }
+
+    /// Over TLS, if there is a config.
+    pub(crate) async fn start_tls<F>(
+        tls: Option<Arc<rustls::ServerConfig>>,
+        script: impl Fn(Seen) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Reply> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, seen) = mpsc::unbounded_channel();
+        let script = Arc::new(script);
+        let tls = tls.map(TlsAcceptor::from);
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (script, tell, tls) = (script.clone(), tell.clone(), tls.clone());
+                let service = service_fn(move |request: Request<Incoming>| {
+                    let (script, tell) = (script.clone(), tell.clone());
+                    async move {
+                        let seen = see(request).await;
+                        // The test may have heard enough.
+                        drop(tell.send(seen.clone()));
+                        Ok::<_, Infallible>(script(seen).await)
+                    }
+                });
+                tokio::spawn(async move {
+                    let server = auto::Builder::new(TokioExecutor::new());
+                    // A connection that breaks off is part of what is tested.
+                    match tls {
+                        None => drop(server.serve_connection(TokioIo::new(stream), service).await),
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                drop(server.serve_connection(TokioIo::new(stream), service).await);
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, seen: Mutex::new(seen), task }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// The next request that reached it.
+    pub(crate) async fn next(&self) -> Seen {
+        soon("a request at the server", async { self.seen.lock().await.recv().await }).await.unwrap()
+    }
+
+    /// The requests that reached it and were not looked at.
+    pub(crate) async fn rest(&self) -> Vec<Seen> {
+        let mut seen = self.seen.lock().await;
+        std::iter::from_fn(|| seen.try_recv().ok()).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn see(request: Request<Incoming>) -> Seen {
+    let (head, mut body) = request.into_parts();
+    let mut bytes = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        bytes.extend_from_slice(frame.data_ref().map(|data| &data[..]).unwrap_or_default());
+    }
+    let path = head.uri.path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
+    Seen { method: head.method, path, version: head.version, headers: head.headers, body: bytes.into() }
+}
+
+/// A whole answer.
+pub(crate) fn reply(status: u16, headers: &[(&'static str, &str)], body: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(body.into()).boxed());
+    *reply.status_mut() = status.try_into().unwrap();
+    for (name, value) in headers {
+        reply.headers_mut().append(*name, HeaderValue::from_str(value).unwrap());
+    }
+    reply
+}
+
+pub(crate) fn json_reply(body: impl Into<Bytes>) -> Reply {
+    reply(200, &[("content-type", "application/json")], body)
+}
+
+/// Says things on an open stream.
+#[derive(Clone)]
+pub(crate) struct Tap(mpsc::Sender<Bytes>);
+
+impl Tap {
+    /// Bytes as they are.
+    pub(crate) async fn say(&self, bytes: impl Into<Bytes>) {
+        self.0.send(bytes.into()).await.unwrap();
+    }
+
+    /// Returns when nobody listens any more.
+    pub(crate) async fn closed(&self) {
+        soon("the end of a stream", self.0.closed()).await;
+    }
+}
+
+/// An event stream, and what speaks on it; it ends when all taps are gone.
+pub(crate) fn streamed() -> (Tap, Reply) {
+    let (send, mut receive) = mpsc::channel::<Bytes>(64);
+    let pieces = futures_util::stream::poll_fn(move |context| receive.poll_recv(context)).map(|piece| Ok(Frame::data(piece)));
+    let mut reply = Response::new(BodyExt::boxed(StreamBody::new(pieces)));
+    reply.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
+    (Tap(send), reply)
+}
+
+/// A message in, messages out: what every transport can carry.
+pub(crate) type Script = Arc<dyn Fn(Bytes) -> BoxFuture<'static, Vec<Bytes>> + Send + Sync>;
+
+/// A script without waiting. What asks for `initialize` is answered.
+pub(crate) fn script(answer: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) -> Script {
+    let answer = Arc::new(answer);
+    Arc::new(move |bytes| {
+        let answer = answer.clone();
+        async move {
+            let text = std::str::from_utf8(&bytes).unwrap().to_owned();
+            initialized(&bytes).unwrap_or_else(|| answer(&text).into_iter().map(Bytes::from).collect())
+        }
+        .boxed()
+    })
+}
+
+/// The answer to `initialize`, if that is what was asked.
+pub(crate) fn initialized(bytes: &[u8]) -> Option<Vec<Bytes>> {
+    let asked = message(bytes);
+    let envelope = asked.single().filter(|envelope| envelope.method() == Some("initialize"))?;
+    let id = asked.id(envelope)?;
+    Some(vec![
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)
+            .into(),
+    ])
+}
+
+/// A tool result with one text, for the request at hand; nothing for what is no request.
+pub(crate) fn says(asked: &str, text: &str) -> Vec<String> {
+    let asked = message(asked.as_bytes());
+    let text = lychgate::message::quote(text);
+    let id = asked.single().and_then(|envelope| asked.id(envelope));
+    id.map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#)).into_iter().collect()
+}
+
+/// How a server is reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wire {
+    /// Streamable HTTP, answers as JSON.
+    Json,
+    /// Streamable HTTP, answers as streams.
+    Events,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
+    /// A child process.
+    Stdio,
+}
+
+impl Wire {
+    pub(crate) const ALL: [Self; 4] = [Self::Json, Self::Events, Self::Sse, Self::Stdio];
+}
+
+/// A server on some transport.
+pub(crate) enum Peer {
+    Http(Server),
+    Sse(Server),
+    Stdio(StdioServer, JoinHandle<()>),
+}
+
+impl Peer {
+    pub(crate) async fn start(wire: Wire, script: Script) -> Self {
+        match wire {
+            Wire::Json | Wire::Events => Self::Http(Server::start(move |seen| streamable(wire, script.clone(), seen)).await),
+            Wire::Sse => {
+                let stream: Arc<std::sync::Mutex<Option<Tap>>> = Arc::default();
+                Self::Sse(Server::start(move |seen| two_way(stream.clone(), script.clone(), seen)).await)
+            }
+            Wire::Stdio => {
+                let server = StdioServer::start().await;
+                let children = server.children.clone();
+                let task = tokio::spawn(async move {
+                    while let Some(mut child) = children.lock().await.recv().await {
+                        let script = script.clone();
+                        tokio::spawn(async move {
+                            while let Some(line) = child.line().await {
+                                for answer in script(line).await {
+                                    child.say(&answer).await;
+                                }
+                            }
+                        });
+                    }
+                });
+                Self::Stdio(server, task)
+            }
+        }
+    }
+
+    /// Makes it an upstream of a gate.
+    pub(crate) fn behind(&self, setup: Setup, name: &str) -> Setup {
+        match self {
+            Self::Http(server) => setup.http(name, server.url()),
+            Self::Sse(server) => setup.sse(name, format!("http://{}/sse", server.address)),
+            Self::Stdio(server, _) => setup.stdio(name, server),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Self::Stdio(_, task) = self {
+            task.abort();
+        }
+    }
+}
+
+async fn streamable(wire: Wire, script: Script, seen: Seen) -> Reply {
+    if seen.method != Method::POST {
+        return reply(405, &[], "");
+    }
+    let answers = script(seen.body.clone()).await;
+    let mut reply = match answers.as_slice() {
+        [] => reply(202, &[], ""),
+        [only] if wire == Wire::Json => json_reply(only.clone()),
+        several => {
+            let events: Vec<u8> = several.iter().flat_map(|message| sse::event(Some("message"), message)).collect();
+            self::reply(200, &[("content-type", "text/event-stream")], events)
+        }
+    };
+    if initialized(&seen.body).is_some() {
+        reply.headers_mut().insert("mcp-session-id", HeaderValue::from_static("session-of-the-server"));
+    }
+    reply
+}
+
+async fn two_way(stream: Arc<std::sync::Mutex<Option<Tap>>>, script: Script, seen: Seen) -> Reply {
+    if seen.method == Method::GET {
+        let (tap, reply) = streamed();
+        tap.say("event: endpoint\ndata: /messages?session=1\n\n").await;
+        *stream.lock().unwrap() = Some(tap);
+        return reply;
+    }
+    assert_eq!(seen.path, "/messages?session=1");
+    let tap = stream.lock().unwrap().clone().unwrap();
+    tokio::spawn(async move {
+        for answer in script(seen.body).await {
+            tap.say(sse::event(Some("message"), &answer)).await;
+        }
+    });
+    reply(202, &[], "Accepted")
+}
+
+/// Child processes that are steered from the test: each connects to it, sends what its standard input says, and
+/// writes to its standard output what it is sent.
+pub(crate) struct StdioServer {
+    address: SocketAddr,
+    pub(crate) children: Arc<Mutex<mpsc::UnboundedReceiver<Child>>>,
+    task: JoinHandle<()>,
+}
+
+/// One child. When it is dropped, the process ends.
+pub(crate) struct Child {
+    pub(crate) pid: String,
+    from: BufReader<OwnedReadHalf>,
+    to: OwnedWriteHalf,
+}
+
+const CHILD: &str = "LYCHGATE_TEST_CHILD";
+
+impl StdioServer {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, children) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                drop(tell.send(Child::of(stream).await));
+            }
+        });
+        Self { address, children: Arc::new(Mutex::new(children)), task }
+    }
+
+    /// The command that starts a child: this very binary, with its standard output kept clear of the test runner's words.
+    pub(crate) fn command(&self) -> StdioTransport {
+        let run = r#"exec 3>&1 >/dev/null; exec "$0" --exact stdio_child --nocapture"#;
+        let exe = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+        StdioTransport {
+            command: vec!["/bin/sh".into(), "-c".into(), run.into(), exe],
+            env: vec![],
+            set_env: vec![(CHILD.into(), Secret(self.address.to_string()))],
+            directory: None,
+        }
+    }
+
+    /// The next child that was started.
+    pub(crate) async fn next(&self) -> Child {
+        soon("a child", async { self.children.lock().await.recv().await }).await.unwrap()
+    }
+
+    /// Whether a child was started that was not looked at.
+    pub(crate) async fn started_another(&self) -> bool {
+        self.children.lock().await.try_recv().is_ok()
+    }
+}
+
+impl Drop for StdioServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Child {
+    async fn of(stream: TcpStream) -> Self {
+        stream.set_nodelay(true).unwrap();
+        let (from, to) = stream.into_split();
+        let mut child = Self { pid: String::new(), from: BufReader::new(from), to };
+        let hello = child.line().await.unwrap();
+        child.pid = json(std::str::from_utf8(&hello).unwrap()).root().get("pid").unwrap().raw().to_owned();
+        child
+    }
+
+    /// The next line of its standard input, without the line feed; `None` once that is closed.
+    pub(crate) async fn line(&mut self) -> Option<Bytes> {
+        let mut line = Vec::new();
+        let read = soon("a line at the child", self.from.read_until(b'\n', &mut line)).await;
+        match read {
+            Ok(0) | Err(_) => None,
+            Ok(_) => {
+                assert_eq!(line.pop(), Some(b'\n'), "half a line");
+                Some(line.into())
+            }
+        }
+    }
+
+    /// The next line, as text.
+    pub(crate) async fn text(&mut self) -> String {
+        String::from_utf8(self.line().await.unwrap().to_vec()).unwrap()
+    }
+
+    /// Writes a line to its standard output.
+    pub(crate) async fn say(&mut self, line: &[u8]) {
+        self.to.write_all(line).await.unwrap();
+        self.to.write_all(b"\n").await.unwrap();
+    }
+
+    /// Answers `initialize`.
+    pub(crate) async fn initialize(&mut self) {
+        let line = self.line().await.unwrap();
+        for answer in initialized(&line).unwrap() {
+            self.say(&answer).await;
+        }
+    }
+
+    /// Whether its process is there and no zombie.
+    pub(crate) fn runs(&self) -> bool {
+        runs(&self.pid)
+    }
+}
+
+/// Whether a process is there; a zombie has no command line.
+pub(crate) fn runs(pid: &str) -> bool {
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+/// The other side of [`StdioServer`], if this process was started as a child. Never returns then.
+pub(crate) fn be_a_child() {
+    let Ok(address) = std::env::var(CHILD) else { return };
+    let mut control = std::net::TcpStream::connect(address).unwrap();
+    control.set_nodelay(true).unwrap();
+    writeln!(control, r#"{{"pid":{}}}"#, std::process::id()).unwrap();
+    let mut from = control.try_clone().unwrap();
+    std::thread::spawn(move || {
+        pass_on(&mut std::io::stdin().lock(), &mut control);
+        // Either side may go first.
+        drop(control.shutdown(std::net::Shutdown::Write));
+    });
+    let mut out = File::options().write(true).open("/dev/fd/3").unwrap();
+    pass_on(&mut from, &mut out);
+    std::process::exit(0);
+}
+
+/// Not `std::io::copy`: it splices from a socket to a pipe, and Linux lets nobody read the pipe while that waits.
+fn pass_on(from: &mut impl Read, to: &mut impl Write) {
+    let mut piece = [0; 8192];
+    while let Ok(length @ 1..) = from.read(&mut piece) {
+        if to.write_all(&piece[..length]).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! What is harmless arrives byte for byte: every file of `tests/corpus/odd`, on every transport, in both eras, both
+//! ways, with all shipped rules in force. Only where a transport cannot carry a line break between tokens (one message
+//! a line on stdio; CR in event streams) may it become a space or another line break.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::Method;
+use lychgate::message::MessageKind;
+use tokio::sync::{Mutex, mpsc};
+
+use super::harness::{Agent, Answer, META, Setup, TestGate, message, modern_headers, soon};
+use super::servers::{Peer, Script, Server, Wire, initialized, streamed};
+
+/// A file of the corpus.
+struct Odd {
+    name: String,
+    bytes: Bytes,
+}
+
+fn corpus() -> Vec<Odd> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/odd");
+    let mut all: Vec<Odd> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            Odd { name: path.file_name().unwrap().to_str().unwrap().to_owned(), bytes: std::fs::read(&path).unwrap().into() }
+        })
+        .collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(all.len() >= 25, "the corpus is gone");
+    all
+}
+
+impl Odd {
+    /// Its id as written.
+    fn id(&self) -> Option<String> {
+        let message = message(&self.bytes);
+        message.id(message.single().unwrap()).map(Into::into)
+    }
+
+    fn is_answer(&self) -> bool {
+        message(&self.bytes).single().unwrap().is_answer()
+    }
+
+    fn is_request(&self) -> bool {
+        message(&self.bytes).single().unwrap().is_request()
+    }
+
+    /// The same request or notification as one of the modern era; `None` where it cannot be one.
+    fn modern(&self) -> Option<Self> {
+        let message = message(&self.bytes);
+        let envelope = message.single().unwrap();
+        let (at, with) = match message.body(envelope) {
+            _ if envelope.is_answer() => return None,
+            Some(params) if params.raw().starts_with('[') => return None,
+            Some(params) => {
+                let comma = if params.members().next().is_some() { "," } else { "" };
+                (params.span().start + 1, format!("{META}{comma}"))
+            }
+            None => (message.value(envelope).span().end - 1, format!(",\"params\":{{{META}}}")),
+        };
+        let mut bytes = self.bytes.to_vec();
+        bytes.splice(at..at, with.into_bytes());
+        Some(Self { name: self.name.clone(), bytes: bytes.into() })
+    }
+}
+
+/// A message as it can stand on a line: line breaks between tokens are spaces.
+fn one_line(bytes: &[u8]) -> Bytes {
+    bytes.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect()
+}
+
+/// A message as it can stand in an event: without CR.
+fn in_event(bytes: &[u8]) -> Bytes {
+    let text = std::str::from_utf8(bytes).unwrap();
+    text.replace("\r\n", "\n").replace('\r', " ").into()
+}
+
+/// A message as a server on this transport can say it.
+fn sayable(wire: Wire, bytes: &Bytes) -> Bytes {
+    match wire {
+        Wire::Json => bytes.clone(),
+        Wire::Events | Wire::Sse => in_event(bytes),
+        Wire::Stdio => one_line(bytes),
+    }
+}
+
+/// The far end of a gate: what reaches the server, and what it says next.
+struct FarEnd {
+    wire: Wire,
+    got: mpsc::UnboundedReceiver<Bytes>,
+    say: mpsc::UnboundedSender<Vec<Bytes>>,
+    _peer: Peer,
+}
+
+impl FarEnd {
+    async fn start(wire: Wire) -> (TestGate, Self) {
+        let (tell, got) = mpsc::unbounded_channel();
+        let (say, next) = mpsc::unbounded_channel::<Vec<Bytes>>();
+        let next = Arc::new(Mutex::new(next));
+        let script: Script = Arc::new(move |bytes| {
+            let (tell, next) = (tell.clone(), next.clone());
+            async move {
+                if let Some(answer) = initialized(&bytes) {
+                    return answer;
+                }
+                let wants = message(&bytes).single().unwrap().is_request();
+                tell.send(bytes).unwrap();
+                if wants { next.lock().await.recv().await.unwrap() } else { vec![] }
+            }
+            .boxed()
+        });
+        let peer = Peer::start(wire, script).await;
+        let gate = peer.behind(Setup::new().shipped(), "far").start().await;
+        (gate, Self { wire, got, say, _peer: peer })
+    }
+
+    /// Checks that the next message to reach the server is this one.
+    async fn reached_by(&mut self, odd: &Odd) {
+        let got = soon("a message at the server", self.got.recv()).await.unwrap();
+        let expected = if self.wire == Wire::Stdio { one_line(&odd.bytes) } else { odd.bytes.clone() };
+        same(&odd.name, &got, &expected);
+    }
+
+    /// What the server says next, as answer to what it gets next; gives it as it is on the wire.
+    fn say(&self, messages: &[&Bytes]) -> Vec<Bytes> {
+        let said: Vec<Bytes> = messages.iter().map(|bytes| sayable(self.wire, bytes)).collect();
+        self.say.send(said.clone()).unwrap();
+        said
+    }
+}
+
+#[track_caller]
+fn same(name: &str, got: &[u8], expected: &[u8]) {
+    let (got, expected) = (String::from_utf8_lossy(got), String::from_utf8_lossy(expected));
+    assert!(got == expected, "{name}:\n     got {got:?}\nexpected {expected:?}");
+}
+
+fn call(id: &str) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{}}}}}}"#).into()
+}
+
+fn done(id: &str) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{ "content":[]}}}}"#).into()
+}
+
+/// Checks that an answer holds these messages and no others.
+async fn holds(name: &str, answer: Answer, messages: &[Bytes]) {
+    let mut answer = answer.expect(200).await;
+    if answer.header("content-type") == "application/json" {
+        assert_eq!(messages.len(), 1, "{name}");
+        return same(name, &answer.bytes().await, &messages[0]);
+    }
+    for expected in messages {
+        same(name, &answer.data().await.unwrap(), expected);
+    }
+    assert!(answer.data().await.is_none(), "{name}: more than was said");
+}
+
+async fn legacy(wire: Wire) {
+    let (gate, mut far) = FarEnd::start(wire).await;
+    let agent = gate.agent();
+    let session = agent.initialize("far").await.unwrap();
+    let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25")];
+    for odd in corpus() {
+        // From the agent to the server, whatever it is.
+        let expected = odd.id().filter(|_| odd.is_request()).map(|id| far.say(&[&done(&id)]));
+        let answer = agent.post("far", &headers, odd.bytes.clone()).await;
+        far.reached_by(&odd).await;
+        match expected {
+            Some(expected) => holds(&odd.name, answer, &expected).await,
+            None => assert_eq!((answer.status, answer.text().await.as_str()), (202, ""), "{}", odd.name),
+        }
+        // From the server to the agent: as the answer, or ahead of one where there is a stream.
+        let id = if odd.is_answer() { odd.id().unwrap() } else { r#""ask""#.into() };
+        let expected = match (odd.is_answer(), wire) {
+            (true, _) => far.say(&[&odd.bytes]),
+            (false, Wire::Json) => continue,
+            (false, _) => far.say(&[&odd.bytes, &done(&id)]),
+        };
+        let answer = agent.post("far", &headers, call(&id)).await;
+        soon("the call", far.got.recv()).await.unwrap();
+        holds(&odd.name, answer, &expected).await;
+    }
+    gate.running.drain().await;
+}
+
+async fn modern(wire: Wire) {
+    let (gate, mut far) = FarEnd::start(wire).await;
+    let agent = gate.agent();
+    let mut tried = 0;
+    for odd in corpus() {
+        if let Some(odd) = odd.modern() {
+            tried += 1;
+            let expected = odd.id().map(|id| far.say(&[&done(&id)]));
+            let mirrored = modern_headers(&message(&odd.bytes));
+            let headers: Vec<_> = mirrored.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let answer = agent.post("far", &headers, odd.bytes.clone()).await;
+            if wire == Wire::Stdio && expected.is_none() {
+                // A notification without a child that it could concern goes nowhere.
+                assert_eq!(answer.status, 202, "{}", odd.name);
+                if let Ok(got) = far.got.try_recv() {
+                    same(&odd.name, &got, &one_line(&odd.bytes));
+                }
+                continue;
+            }
+            far.reached_by(&odd).await;
+            match expected {
+                Some(expected) => holds(&odd.name, answer, &expected).await,
+                None => assert_eq!(answer.status, 202, "{}", odd.name),
+            }
+        }
+        let id = if odd.is_answer() { odd.id().unwrap() } else { r#""ask""#.into() };
+        let expected = match (odd.is_answer(), odd.is_request(), wire) {
+            (true, ..) => far.say(&[&odd.bytes]),
+            // Servers ask nothing in this era.
+            (false, true, _) | (false, _, Wire::Json) => continue,
+            // A progress note of another call belongs to no stream here.
+            (false, ..) if odd.name.contains("token") || wire == Wire::Stdio => continue,
+            (false, ..) => far.say(&[&odd.bytes, &done(&id)]),
+        };
+        let ask = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo",{META}}}}}"#);
+        let answer = agent.post_modern("far", &ask).await;
+        soon("the call", far.got.recv()).await.unwrap();
+        holds(&odd.name, answer, &expected).await;
+    }
+    assert!(tried > 15, "{tried} modern messages");
+    gate.running.drain().await;
+}
+
+/// The stream of an agent of 2024-11-05.
+struct OldAgent {
+    agent: Agent,
+    stream: Answer,
+    endpoint: String,
+}
+
+impl OldAgent {
+    async fn open(gate: &TestGate) -> Self {
+        let agent = gate.agent();
+        let mut stream = agent.ask(Method::GET, "/sse/far", &[("accept", "text/event-stream")], "").await;
+        assert_eq!((stream.status, stream.header("content-type")), (200, "text/event-stream"));
+        let endpoint = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
+        Self { agent, stream, endpoint }
+    }
+
+    async fn post(&self, body: impl Into<Bytes>) {
+        let answer = self.agent.ask(Method::POST, &self.endpoint, &[("content-type", "application/json")], body).await;
+        answer.expect(202).await;
+    }
+}
+
+/// What an event may carry in the place of a line break between tokens: any of them.
+fn breaks_alike(bytes: &[u8]) -> Bytes {
+    String::from_utf8_lossy(&in_event(bytes)).replace('\n', " ").into()
+}
+
+async fn old_front(wire: Wire) {
+    let (gate, mut far) = FarEnd::start(wire).await;
+    let mut old = OldAgent::open(&gate).await;
+    old.post(super::harness::INITIALIZE).await;
+    let opened = old.stream.data().await.unwrap();
+    assert_eq!(message(&opened).single().unwrap().kind, MessageKind::Result);
+    for odd in corpus() {
+        let expected = odd.id().filter(|_| odd.is_request()).map(|id| far.say(&[&done(&id)]));
+        old.post(odd.bytes.clone()).await;
+        far.reached_by(&odd).await;
+        for expected in expected.into_iter().flatten() {
+            same(&odd.name, &old.stream.data().await.unwrap(), &expected);
+        }
+        let id = if odd.is_answer() { odd.id().unwrap() } else { r#""ask""#.into() };
+        let expected = match (odd.is_answer(), wire) {
+            (true, _) => far.say(&[&odd.bytes]),
+            (false, Wire::Json) => continue,
+            (false, _) => far.say(&[&odd.bytes, &done(&id)]),
+        };
+        old.post(call(&id)).await;
+        soon("the call", far.got.recv()).await.unwrap();
+        for expected in expected {
+            let got = old.stream.data().await.unwrap();
+            same(&odd.name, &breaks_alike(&got), &breaks_alike(&expected));
+        }
+    }
+    drop(old);
+    gate.running.drain().await;
+}
+
+#[tokio::test]
+async fn legacy_over_streamable_http_with_json() {
+    legacy(Wire::Json).await;
+}
+
+#[tokio::test]
+async fn legacy_over_streamable_http_with_streams() {
+    legacy(Wire::Events).await;
+}
+
+#[tokio::test]
+async fn legacy_over_http_and_sse() {
+    legacy(Wire::Sse).await;
+}
+
+#[tokio::test]
+async fn legacy_over_stdio() {
+    legacy(Wire::Stdio).await;
+}
+
+#[tokio::test]
+async fn modern_over_streamable_http_with_json() {
+    modern(Wire::Json).await;
+}
+
+#[tokio::test]
+async fn modern_over_streamable_http_with_streams() {
+    modern(Wire::Events).await;
+}
+
+#[tokio::test]
+async fn modern_over_stdio() {
+    modern(Wire::Stdio).await;
+}
+
+#[tokio::test]
+async fn an_agent_of_the_first_revision_over_every_transport() {
+    for wire in Wire::ALL {
+        old_front(wire).await;
+    }
+}
+
+/// An event stream passes with every byte of its framing: ids, names, comments, `retry:`, priming events, line ends.
+#[tokio::test]
+async fn streams_pass_with_their_framing() {
+    const STREAM: &str = concat!(
+        ": welcome\n\n",
+        "id: 0\ndata:\n\n",
+        "id: p/1\r\nretry: 2500\r\ndata:  {\"jsonrpc\":\"2.0\",\r\ndata:\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"x\"}}\r\n\r\n",
+        ":\n\n",
+        "event: message\nx-future: 1\ndata\nid\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n",
+    );
+    let server = Server::start(|_| async {
+        let (tap, reply) = streamed();
+        tokio::spawn(async move {
+            for piece in STREAM.as_bytes().chunks(7) {
+                tap.say(piece.to_vec()).await;
+            }
+        });
+        reply
+    })
+    .await;
+    let gate = Setup::new().shipped().http("far", server.url()).start().await;
+    let answer = gate.agent().post("far", &[], call("1")).await;
+    same("the stream", &answer.bytes().await, STREAM.as_bytes());
+}
