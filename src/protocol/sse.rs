@@ -163,7 +163,8 @@ pub fn event(name: Option<&str>, data: &[u8]) -> Bytes {
     }
     for part in data.split(|b| *b == b'\n') {
         out.extend_from_slice(b"data: ");
-        out.extend_from_slice(part.strip_suffix(b"\r").unwrap_or(part));
+        // A CR ends a line here. In JSON it stands between tokens only, where a space says the same.
+        out.extend(part.strip_suffix(b"\r").unwrap_or(part).iter().map(|b| if *b == b'\r' { b' ' } else { *b }));
         out.push(b'\n');
     }
     out.push(b'\n');
@@ -215,5 +216,6 @@ mod tests {
         decoder.push(&event(Some("endpoint"), b"/a\n/b"));
         let read = decoder.next_event().unwrap();
         assert_eq!((read.name.as_deref(), read.data.as_deref()), (Some(&b"endpoint"[..]), Some(&b"/a\n/b"[..])));
+        assert_eq!(&event(None, b"{\"a\":\r1}\r\n")[..], b"data: {\"a\": 1}\ndata: \n\n", "a CR would end the line");
     }
 }
