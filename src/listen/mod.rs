@@ -12,6 +12,7 @@ pub mod tls;
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::http::{Request, Response};
 use arc_swap::ArcSwap;
@@ -108,10 +109,14 @@ async fn connection<S>(front: Arc<Front>, stream: S, watcher: Watcher, limits: &
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let asked = Arc::new(AtomicBool::new(false));
     let service = {
-        let front = front.clone();
+        let (front, asked) = (front.clone(), asked.clone());
         // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
-        service_fn(move |request| Box::pin(answer(front.clone(), request)))
+        service_fn(move |request| {
+            asked.store(true, Ordering::Relaxed);
+            Box::pin(answer(front.clone(), request))
+        })
     };
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
@@ -122,8 +127,26 @@ where
         .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
         .keep_alive_interval(std::time::Duration::from_secs(30));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection.into_owned()).await {
-        tracing::debug!(%error, "a connection from an agent broke off");
+    let ended = tokio::select! {
+        ended = watcher.watch(connection.into_owned()) => ended,
+        // Whoever never comes to a request holds a place for nothing.
+        () = silent(&asked, limits.request_read) => return front.gate.tell(Event::Limit { name: "request_read_seconds" }),
+    };
+    let Err(error) = ended else { return };
+    match error.downcast_ref::<hyper::Error>() {
+        Some(error) if error.is_parse_too_large() => front.gate.tell(Event::Limit { name: "header_bytes" }),
+        Some(error) if error.is_timeout() && !asked.load(Ordering::Relaxed) => {
+            front.gate.tell(Event::Limit { name: "request_read_seconds" });
+        }
+        _ => tracing::debug!(%error, "a connection from an agent broke off"),
+    }
+}
+
+/// Returns after `time` if there was no request until then.
+async fn silent(asked: &AtomicBool, time: std::time::Duration) {
+    tokio::time::sleep(time).await;
+    if asked.load(Ordering::Relaxed) {
+        std::future::pending().await
     }
 }
 

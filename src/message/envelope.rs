@@ -1,10 +1,12 @@
 //! The JSON-RPC 2.0 envelope, as MCP uses it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use super::json::{Json, Value, ValueKind};
+use super::scan::unescape;
 use super::{ParseError, ReadLimits};
 
 /// A body that holds one JSON-RPC message, or a batch of them. The bytes are what came in, and
@@ -128,6 +130,17 @@ impl Message {
     }
 }
 
+/// Whether two ids, as written, are one: `"\u0061"` is `"a"`, and `1` is not `"1"`. Peers may spell an id anew.
+pub fn same_id(a: &str, b: &str) -> bool {
+    fn read(id: &str) -> Cow<'_, str> {
+        match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
+            Some(inner) if inner.contains('\\') => Cow::Owned(format!("\"{}\"", unescape(inner))),
+            _ => Cow::Borrowed(id),
+        }
+    }
+    a == b || read(a) == read(b)
+}
+
 /// Names that mean something in an envelope or in `params`. Some servers match keys without
 /// regard to case, so a key that differs from one of these in case only is read in two ways.
 const ENVELOPE_KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
@@ -237,6 +250,16 @@ mod tests {
         let error = parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}"#).unwrap();
         assert_eq!(error.single().unwrap().kind, MessageKind::Error);
         assert_eq!(error.id(error.single().unwrap()), None);
+    }
+
+    #[test]
+    fn an_id_may_be_spelled_in_two_ways() {
+        for (a, b) in [(r#""a""#, r#""\u0061""#), (r#""\ud83d\ude00\/""#, r#""😀/""#), ("1", "1"), (r#""\"""#, r#""\u0022""#)] {
+            assert!(same_id(a, b) && same_id(b, a), "{a} {b}");
+        }
+        for (a, b) in [(r#""1""#, "1"), ("1", "2"), (r#""a""#, r#""A""#), (r#""\\u0061""#, r#""a""#)] {
+            assert!(!same_id(a, b), "{a} {b}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod scan;
 mod splice;
 mod walk;
 
-pub use envelope::{Envelope, Message, MessageKind};
+pub use envelope::{Envelope, Message, MessageKind, same_id};
 pub use json::{Json, Value, ValueKind};
 pub use splice::{Edit, quote, splice};
 pub use walk::{Found, Path, Role, Step, pointer};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::message::same_id;
+
 /// An agent's name, from the config (`local` where no agent has to log in).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentName(pub Arc<str>);
@@ -115,8 +117,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// The request that an answer with this id (as written) belongs to.
+    /// The request that an answer with this id (as written) belongs to, however either spells it.
     pub fn asked(&self, id: &str) -> Option<&Asked> {
-        self.asked.iter().find(|asked| &*asked.id == id)
+        self.asked.iter().find(|asked| same_id(&asked.id, id))
     }
 }

@@ -161,10 +161,12 @@ pub fn event(name: Option<&str>, data: &[u8]) -> Bytes {
         out.extend_from_slice(name.as_bytes());
         out.push(b'\n');
     }
-    for part in data.split(|b| *b == b'\n') {
+    let mut parts = data.split(|b| *b == b'\n').peekable();
+    while let Some(part) = parts.next() {
+        let part = if parts.peek().is_some() { part.strip_suffix(b"\r").unwrap_or(part) } else { part };
         out.extend_from_slice(b"data: ");
         // A CR ends a line here. In JSON it stands between tokens only, where a space says the same.
-        out.extend(part.strip_suffix(b"\r").unwrap_or(part).iter().map(|b| if *b == b'\r' { b' ' } else { *b }));
+        out.extend(part.iter().map(|b| if *b == b'\r' { b' ' } else { *b }));
         out.push(b'\n');
     }
     out.push(b'\n');
@@ -216,6 +218,6 @@ mod tests {
         decoder.push(&event(Some("endpoint"), b"/a\n/b"));
         let read = decoder.next_event().unwrap();
         assert_eq!((read.name.as_deref(), read.data.as_deref()), (Some(&b"endpoint"[..]), Some(&b"/a\n/b"[..])));
-        assert_eq!(&event(None, b"{\"a\":\r1}\r\n")[..], b"data: {\"a\": 1}\ndata: \n\n", "a CR would end the line");
+        assert_eq!(&event(None, b"{\"a\":\r1}\r\n\r")[..], b"data: {\"a\": 1}\ndata:  \n\n", "a CR would end the line");
     }
 }

@@ -9,7 +9,7 @@ use http::HeaderMap;
 
 use super::judge::{Carried, Case, Judged, Outcome};
 use crate::inspect::Policy;
-use crate::message::{Direction, Envelope, Message, ParseError, ReadLimits};
+use crate::message::{Direction, Envelope, Message, ParseError, ReadLimits, same_id};
 use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
@@ -194,7 +194,7 @@ impl Pipe {
         let mut open = self.open();
         let ids = message.envelopes().iter().filter(|envelope| envelope.is_answer()).filter_map(|envelope| message.id(envelope));
         let mut closed = ids.filter_map(|id| {
-            let at = open.iter().position(|open| &*open.asked.id == id)?;
+            let at = open.iter().position(|open| same_id(&open.asked.id, id))?;
             open.remove(at)
         });
         let Some(first) = closed.next() else { return (self.context(era(message), Arc::from([])), None) };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::message::Message;
+use crate::message::{Message, same_id};
 use crate::protocol::{AgentName, Asked, CallError, Context, Reply, SessionId, UpstreamName, answer, headers};
 
 /// Most open requests remembered of a session, for answers that come on another stream than their request's.
@@ -106,7 +106,7 @@ impl Sessions {
         }
         if let Some(entry) = self.known().get_mut(&(context.upstream.clone(), session.clone())) {
             for envelope in message.envelopes() {
-                entry.asked.retain(|asked| Some(&*asked.id) != message.id(envelope));
+                entry.asked.retain(|asked| message.id(envelope).is_none_or(|id| !same_id(&asked.id, id)));
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -42,6 +43,32 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
         }
     })
     .await;
+}
+
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// Keeps what the gates of this process log, so that tests can read it.
+fn keep_log() {
+    static ONCE: Once = Once::new();
+    struct Keep;
+    impl std::io::Write for Keep {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            LOG.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    ONCE.call_once(|| {
+        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false).with_writer(|| Keep);
+        log.init();
+    });
+}
+
+/// What all gates of this process have logged.
+pub(crate) fn log() -> String {
+    String::from_utf8_lossy(&LOG.lock().unwrap()).into_owned()
 }
 
 /// Rules that tests judge by: small, so that a gate starts at once.
@@ -91,6 +118,7 @@ pub(crate) struct Setup {
 impl Setup {
     /// With the rules above and an audit log, and no upstream yet.
     pub(crate) fn new() -> Self {
+        keep_log();
         let folder = tempfile::tempdir().unwrap();
         let mut config = Config::default();
         config.listen.address = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -422,4 +450,28 @@ impl Answer {
             }
         }
     }
+}
+
+/// A call of the tool `echo` with one text; the id as written.
+pub(crate) fn call(id: &str, text: &str) -> String {
+    let text = lychgate::message::quote(text);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}}}}}}"#)
+}
+
+/// The same in the modern era.
+pub(crate) fn modern_call(id: &str, text: &str) -> String {
+    let text = lychgate::message::quote(text);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}},{META}}}}}"#)
+}
+
+/// The texts of a tool's result, one after the other.
+pub(crate) fn result_text(answer: &Json) -> String {
+    let content = answer.root().at(&["result", "content"]);
+    let texts = content.into_iter().flat_map(|content| content.elements()).filter_map(|block| Some(block.get("text")?.str()?.into_owned()));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// A value somewhere in a JSON text, as written.
+pub(crate) fn raw(json: &Json, path: &[&str]) -> Option<String> {
+    json.root().at(path).map(|value| value.raw().to_owned())
 }

@@ -3,14 +3,42 @@
 //!
 //! | file | proves |
 //! | --- | --- |
+//! | `audit` | one line for each judged message, with everything in it and no secret; no audit, no traffic |
+//! | `demo`, `wrap` | both verbs as whole programs |
+//! | `drain` | open calls finish, new ones do not begin, no child is left |
+//! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
+//! | `limits` | each limit answers clearly and is counted |
+//! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
+//! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
+//! | `quarantine` | what would steer the model is withheld, told and named; the rest stays, byte for byte; caps; HTML |
+//! | `refusal` | what must not reach a server does not, and its sender is answered in its own terms |
+//! | `reload` | edited rules take force without dropping a call, bad ones do not, weaker ones are told as such |
+//! | `sessions` | a session is its agent's alone; streams resume; two agents never share a child |
+//! | `stdio` | exact argv, named variables only, timeouts, restarts with a pause, whole process groups ended |
+//! | `streams` | nothing is held back; whoever goes away is missed as its revision lays down |
+//! | `tls` | TLS and HTTP/2 on both sides, own authority, client certificates |
 //! | `transparency` | what is harmless arrives byte for byte, both ways, on every transport, in both eras |
-//! | `wrap`, `demo` | both verbs as whole programs |
+//!
+//! `cargo test --test integration` runs them, `cargo test --test integration reload::` one file.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
 
+mod audit;
 mod demo;
+mod drain;
+mod eras;
 mod harness;
+mod limits;
+mod listener;
+mod metrics;
+mod quarantine;
+mod refusal;
+mod reload;
 mod servers;
+mod sessions;
+mod stdio;
+mod streams;
+mod tls;
 mod transparency;
 mod wrap;
 
