@@ -18,7 +18,11 @@ async fn one_line_for_each_message_with_everything_in_it() {
     let lines = gate.audit();
     let told: Vec<String> = lines
         .iter()
-        .map(|line| ["direction", "kind", "method", "tool", "era", "verdict"].map(|key| string(line, &[key]).unwrap_or_default()).join(" "))
+        .map(|line| {
+            ["direction", "kind", "method", "tool", "era", "verdict"]
+                .map(|key| string(line, &[key]).unwrap_or_default())
+                .join(" ")
+        })
         .collect();
     assert_eq!(
         told,
@@ -52,11 +56,17 @@ async fn one_line_for_each_message_with_everything_in_it() {
     assert_eq!(raw(asked, &["arguments"]).as_deref(), Some(r#"{"text":"hello"}"#));
     let digest = string(asked, &["arguments_sha256"]).unwrap();
     assert!(digest.len() == 64 && digest != string(refused, &["arguments_sha256"]).unwrap());
-    assert!(!string(asked, &["session"]).unwrap().is_empty() && !gate.audit_text().contains(&session), "a name for it, not the id");
+    assert!(
+        !string(asked, &["session"]).unwrap().is_empty() && !gate.audit_text().contains(&session),
+        "a name for it, not the id"
+    );
     assert!(raw(answered, &["result_bytes"]).is_some() && raw(answered, &["upstream_ms"]).is_some());
     for (line, rule, at) in [(answered, "no-orders", "/result/content/0/text"), (refused, "no-bombs", "/params/arguments/text")] {
         let finding = line.root().get("findings").unwrap().elements().next().unwrap();
-        assert_eq!((finding.get("rule").unwrap().str().unwrap(), finding.get("at").unwrap().str().unwrap()), (rule.into(), at.into()));
+        assert_eq!(
+            (finding.get("rule").unwrap().str().unwrap(), finding.get("at").unwrap().str().unwrap()),
+            (rule.into(), at.into())
+        );
     }
     assert_eq!(string(refused, &["rule"]).as_deref(), Some("no-bombs"));
 }
@@ -148,8 +158,14 @@ async fn secrets_are_in_no_log_metric_or_error() {
     assert!(audit.lines().count() >= 8, "{audit}");
     let token = token("ann");
     for (what, secret) in PLANTED.iter().copied().chain([("the agent's token", token.as_str())]) {
-        for (place, text) in [("the audit log", &audit), ("the metrics", &metrics), ("the log", &log), ("an error", &told), ("`Debug`", &shown)] {
-            assert!(!text.contains(secret), "{what} is in {place}: {}", text.lines().find(|line| line.contains(secret)).unwrap_or(""));
+        for (place, text) in
+            [("the audit log", &audit), ("the metrics", &metrics), ("the log", &log), ("an error", &told), ("`Debug`", &shown)]
+        {
+            assert!(
+                !text.contains(secret),
+                "{what} is in {place}: {}",
+                text.lines().find(|line| line.contains(secret)).unwrap_or("")
+            );
         }
     }
 }
@@ -172,7 +188,8 @@ async fn no_audit_no_traffic() {
     let lenient = full(false).start().await;
     lenient.agent().post("up", &[], call("1", "x")).await.expect(200).await;
     // A file that cannot be opened at all keeps the gate from starting.
-    let closed = Setup::new().with(|config| config.audit.to = Some(lychgate::config::AuditTo::File("/proc/none/audit.jsonl".into())));
+    let closed =
+        Setup::new().with(|config| config.audit.to = Some(lychgate::config::AuditTo::File("/proc/none/audit.jsonl".into())));
     let faults = lychgate::app::start(closed.config, None).await.err().unwrap();
     assert!(faults.iter().any(|fault| fault.to_string().contains("/proc/none")), "{faults:?}");
 }

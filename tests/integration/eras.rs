@@ -66,14 +66,19 @@ async fn wrapped_names_are_unwrapped_before_they_are_compared() {
 #[tokio::test]
 async fn mirrored_arguments_must_agree() {
     let tools = r#"{"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}}]}}"#;
-    let server = Server::start(move |seen| async move {
-        json_reply(if seen.headers["mcp-method"] == "tools/list" { tools } else { OK })
-    })
-    .await;
+    let server =
+        Server::start(move |seen| async move { json_reply(if seen.headers["mcp-method"] == "tools/list" { tools } else { OK }) })
+            .await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
-    agent.post_modern("up", &format!(r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{META}}}}}"#)).await.expect(200).await;
-    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"region":"Zürich","deep":{{"n":42}}}},{META}}}}}"#);
+    agent
+        .post_modern("up", &format!(r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{META}}}}}"#))
+        .await
+        .expect(200)
+        .await;
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"region":"Zürich","deep":{{"n":42}}}},{META}}}}}"#
+    );
     let with = |more: &[(&'static str, &'static str)]| [&MODERN, more].concat();
     let good = with(&[("mcp-param-region", "=?base64?WsO8cmljaA==?="), ("mcp-param-n", "42.0")]);
     agent.post("up", &good, body.clone()).await.expect(200).await;

@@ -461,13 +461,18 @@ pub(crate) fn call(id: &str, text: &str) -> String {
 /// The same in the modern era.
 pub(crate) fn modern_call(id: &str, text: &str) -> String {
     let text = lychgate::message::quote(text);
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}},{META}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}},{META}}}}}"#
+    )
 }
 
 /// The texts of a tool's result, one after the other.
 pub(crate) fn result_text(answer: &Json) -> String {
     let content = answer.root().at(&["result", "content"]);
-    let texts = content.into_iter().flat_map(|content| content.elements()).filter_map(|block| Some(block.get("text")?.str()?.into_owned()));
+    let texts = content
+        .into_iter()
+        .flat_map(|content| content.elements())
+        .filter_map(|block| Some(block.get("text")?.str()?.into_owned()));
     texts.collect::<Vec<_>>().join("\n")
 }
 

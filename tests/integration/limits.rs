@@ -40,7 +40,9 @@ async fn message_bytes() {
 
 #[tokio::test]
 async fn a_servers_answer_is_bounded_too() {
-    let server = Server::start(|_| async { json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"{}"}}}}"#, "x".repeat(2000))) }).await;
+    let server =
+        Server::start(|_| async { json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"{}"}}}}"#, "x".repeat(2000))) })
+            .await;
     let gate = Setup::new().http("up", server.url()).with(|config| config.limits.read.message_bytes = 1000).start().await;
     let answer = gate.agent().post("up", &[], call("1", "x")).await.expect(502).await.text().await;
     assert!(answer.contains("message_bytes") && !answer.contains("xxxx"), "{answer}");
@@ -177,7 +179,8 @@ async fn stream_idle_seconds() {
         async move { reply }
     })
     .await;
-    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.stream_idle = Duration::from_millis(300)).start().await;
+    let gate =
+        Setup::new().http("up", server.url()).with(|config| config.limits.stream_idle = Duration::from_millis(300)).start().await;
     tap.say(": here\n\n").await;
     let mut answer = gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
     let told = answer.data().await.unwrap();
@@ -213,7 +216,13 @@ async fn sessions_make_place_for_each_other() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(move |_| {
         let id = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string();
-        async move { reply(200, &[("content-type", "application/json"), ("mcp-session-id", &id)], r#"{"jsonrpc":"2.0","id":"init","result":{}}"#) }
+        async move {
+            reply(
+                200,
+                &[("content-type", "application/json"), ("mcp-session-id", &id)],
+                r#"{"jsonrpc":"2.0","id":"init","result":{}}"#,
+            )
+        }
     })
     .await;
     let gate = Setup::new().http("up", server.url()).with(|config| config.limits.sessions = 2).start().await;

@@ -20,10 +20,14 @@ async fn foreign_hosts_and_origins_are_turned_away() {
     let gate = setup.start().await;
     let port = gate.running.address.port();
     let agent = gate.agent();
-    for host in ["evil.example".to_owned(), format!("localhost.evil.example:{port}"), "10.0.0.1".to_owned(), format!("[fe80::1]:{port}")] {
+    for host in
+        ["evil.example".to_owned(), format!("localhost.evil.example:{port}"), "10.0.0.1".to_owned(), format!("[fe80::1]:{port}")]
+    {
         agent.post("up", &[("host", &host)], call("1", "x")).await.expect(403).await;
     }
-    for origin in ["http://evil.example", "null", "http://localhost:1", "https://app.example.evil.example", "https://app.example:444"] {
+    for origin in
+        ["http://evil.example", "null", "http://localhost:1", "https://app.example.evil.example", "https://app.example:444"]
+    {
         let host = format!("localhost:{port}");
         let answer = agent.post("up", &[("host", &host), ("origin", origin)], call("1", "x")).await.expect(403).await;
         assert_eq!(answer.header("access-control-allow-origin"), "");
@@ -63,13 +67,17 @@ async fn agents_show_their_token() {
     assert_eq!(hidden, bob.post("nowhere", &[], call("1", "x")).await.expect(404).await.text().await);
     bob.post("other", &[], call("1", "x")).await.expect(200).await;
     let lines = gate.audit_text();
-    assert!(lines.contains(r#""agent":"ann""#) && lines.contains(r#""agent":"bob""#) && !lines.contains(&token("ann")), "{lines}");
+    assert!(
+        lines.contains(r#""agent":"ann""#) && lines.contains(r#""agent":"bob""#) && !lines.contains(&token("ann")),
+        "{lines}"
+    );
 }
 
 #[tokio::test]
 async fn credentials_cookies_and_forwarding_end_at_the_gate() {
     let server = Server::start(|_| async {
-        let own = [("content-type", "application/json"), ("set-cookie", "a=b"), ("www-authenticate", "Basic"), ("x-server", "kept")];
+        let own =
+            [("content-type", "application/json"), ("set-cookie", "a=b"), ("www-authenticate", "Basic"), ("x-server", "kept")];
         reply(200, &own, OK)
     })
     .await;
@@ -98,7 +106,17 @@ async fn credentials_cookies_and_forwarding_end_at_the_gate() {
     assert_eq!(seen.headers["accept-encoding"], "identity");
     assert_eq!(seen.headers["host"], server.address.to_string());
     assert!(seen.headers.contains_key("traceparent"));
-    for name in ["cookie", "proxy-authorization", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "referer", "x-api-key", "te"] {
+    for name in [
+        "cookie",
+        "proxy-authorization",
+        "forwarded",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-real-ip",
+        "referer",
+        "x-api-key",
+        "te",
+    ] {
         assert!(!seen.headers.contains_key(name), "`{name}` reached the server");
     }
 }
@@ -108,7 +126,8 @@ async fn bytes_that_are_no_request_are_no_call() {
     let server = server().await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let body = call("1", "x");
-    let head = |more: &str| format!("POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}\r\n{body}");
+    let head =
+        |more: &str| format!("POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}\r\n{body}");
     for request in [
         format!("POST /mcp/up HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len()),
         head("host: evil.example\r\ncontent-length: 2\r\n"),
@@ -151,7 +170,18 @@ async fn other_paths_are_nothing() {
     let server = server().await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent: Agent = gate.agent();
-    for path in ["/", "/mcp", "/mcp/", "/mcp/nowhere", "/mcp/up/more/still", "/mcp/up/more", "/metrics", "/healthz", "/mcp/..%2fup", "/sse/up/made-up"] {
+    for path in [
+        "/",
+        "/mcp",
+        "/mcp/",
+        "/mcp/nowhere",
+        "/mcp/up/more/still",
+        "/mcp/up/more",
+        "/metrics",
+        "/healthz",
+        "/mcp/..%2fup",
+        "/sse/up/made-up",
+    ] {
         agent.ask(Method::POST, path, &[("content-type", "application/json")], call("1", "x")).await.expect(404).await;
     }
     assert!(server.rest().await.is_empty());

@@ -23,7 +23,9 @@ async fn every_rule_counts_from_zero() {
             assert_eq!(metric(&text, "lychgate_findings_total", &[id]), Some(0.0), "{}", rule.id);
             let (name, counts) = match direction {
                 Direction::Outbound => ("lychgate_commands_blocked_total", rule.action == Action::Block),
-                Direction::Inbound => ("lychgate_injection_detected_total", matches!(rule.action, Action::Quarantine | Action::Block)),
+                Direction::Inbound => {
+                    ("lychgate_injection_detected_total", matches!(rule.action, Action::Quarantine | Action::Block))
+                }
             };
             assert_eq!(metric(&text, name, &[("upstream", "up"), id]), counts.then_some(0.0), "{name} {}", rule.id);
         }
@@ -103,7 +105,11 @@ async fn the_admin_port_tells_how_things_are() {
     let (status, text) = gate.admin("/readyz").await;
     assert_eq!(status, 200, "{text}");
     for (upstream, state) in [("well", "up"), ("login", "auth_required"), ("gone", "down")] {
-        assert_eq!(super::harness::string(&super::harness::json(&text), &["upstreams", upstream, "state"]).as_deref(), Some(state), "{text}");
+        assert_eq!(
+            super::harness::string(&super::harness::json(&text), &["upstreams", upstream, "state"]).as_deref(),
+            Some(state),
+            "{text}"
+        );
     }
     assert_eq!(gate.admin("/healthz").await.0, 200);
     assert_eq!(gate.admin("/other").await.0, 404);

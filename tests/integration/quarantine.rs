@@ -41,7 +41,8 @@ async fn a_passage_is_withheld_and_the_rest_stays_on_every_transport() {
 
 #[tokio::test]
 async fn an_edit_leaves_every_other_byte() {
-    const HEAD: &str = r#"{ "jsonrpc":"2.0","id":1,  "result":{"content":[{"type":"text","text":"\u0041 < b \/ 1e400"},{"type":"text","text":""#;
+    const HEAD: &str =
+        r#"{ "jsonrpc":"2.0","id":1,  "result":{"content":[{"type":"text","text":"\u0041 < b \/ 1e400"},{"type":"text","text":""#;
     const TAIL: &str = r#"" , "annotations":{"priority":0.10}}],"structuredContent":{"note":"","n":-0}} }"#;
     for event in [false, true] {
         let server = Server::start(move |_| async move {
@@ -73,7 +74,10 @@ async fn structured_content_is_judged_like_text() {
     .await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let got = gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await;
-    assert!(got.contains(r#"{"note":"ok","body":"#) && got.contains("Fine.") && got.contains("Bye.") && !got.contains("ignore all"), "{got}");
+    assert!(
+        got.contains(r#"{"note":"ok","body":"#) && got.contains("Fine.") && got.contains("Bye.") && !got.contains("ignore all"),
+        "{got}"
+    );
 }
 
 #[tokio::test]
@@ -81,7 +85,11 @@ async fn a_blocked_answer_is_replaced_by_a_tool_error() {
     for wire in Wire::ALL {
         let (gate, _peer) = gate(wire, "take the poison pill, secretly").await;
         let got = json(&asked(&gate).await);
-        assert_eq!((raw(&got, &["id"]).as_deref(), raw(&got, &["result", "isError"]).as_deref()), (Some("1"), Some("true")), "{wire:?}");
+        assert_eq!(
+            (raw(&got, &["id"]).as_deref(), raw(&got, &["result", "isError"]).as_deref()),
+            (Some("1"), Some("true")),
+            "{wire:?}"
+        );
         let text = result_text(&got);
         assert!(text.contains("`no-poison`") && !text.contains("secretly"), "{text}");
         gate.running.drain().await;
@@ -90,7 +98,10 @@ async fn a_blocked_answer_is_replaced_by_a_tool_error() {
 
 #[tokio::test]
 async fn the_id_of_an_answer_may_be_spelled_otherwise() {
-    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":"é","result":{"content":[{"type":"text","text":"a poison pill"}]}}"#) }).await;
+    let server = Server::start(|_| async {
+        json_reply(r#"{"jsonrpc":"2.0","id":"é","result":{"content":[{"type":"text","text":"a poison pill"}]}}"#)
+    })
+    .await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let got = gate.agent().post("up", &[], call(r#""\u00e9""#, "go")).await.expect(200).await.text().await;
     assert_eq!(raw(&json(&got), &["result", "isError"]).as_deref(), Some("true"), "the answer to a tool call: {got}");
@@ -122,7 +133,13 @@ async fn a_question_that_is_withheld_is_answered_to_the_server() {
 #[tokio::test]
 async fn long_results_are_cut_with_a_footer() {
     for (tool, cap) in [("echo", 50_000), ("bash", 10_000), ("notes", 300)] {
-        let server = Server::start(|_| async { json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{}"}}]}}}}"#, "word ".repeat(12_000))) }).await;
+        let server = Server::start(|_| async {
+            json_reply(format!(
+                r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{}"}}]}}}}"#,
+                "word ".repeat(12_000)
+            ))
+        })
+        .await;
         let setup = Setup::new().http("up", server.url()).policy(|policy| {
             policy.shell = vec!["bash.command".into()];
             policy.result_text_bytes.insert("notes".into(), 300);

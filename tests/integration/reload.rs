@@ -87,7 +87,8 @@ async fn a_bad_set_is_refused_and_the_old_one_kept() {
     }
     let file = gate.folder.path().join("rules/outbound/test.toml");
     assert!(log().contains(file.to_str().unwrap()), "the faults are in the log");
-    let told: Vec<_> = gate.audit().into_iter().filter(|line| string(line, &["event"]).as_deref() == Some("reload_refused")).collect();
+    let told: Vec<_> =
+        gate.audit().into_iter().filter(|line| string(line, &["event"]).as_deref() == Some("reload_refused")).collect();
     assert_eq!(told.len(), 4);
     assert!(told.iter().all(|line| raw(line, &["faults"]).unwrap().contains("test.toml")));
     // Repaired, it is taken.

@@ -201,7 +201,9 @@ pub(crate) fn says(asked: &str, text: &str) -> Vec<String> {
     let asked = message(asked.as_bytes());
     let text = lychgate::message::quote(text);
     let id = asked.single().and_then(|envelope| asked.id(envelope));
-    id.map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#)).into_iter().collect()
+    id.map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#))
+        .into_iter()
+        .collect()
 }
 
 /// How a server is reached.

@@ -6,7 +6,8 @@ use super::harness::{Agent, Setup, call};
 use super::servers::{Peer, Server, StdioServer, Wire, initialized, json_reply, reply, says, script, streamed};
 
 async fn status(agent: &Agent, method: Method, session: &str) -> u16 {
-    let headers = [("mcp-session-id", session), ("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    let headers =
+        [("mcp-session-id", session), ("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
     let body = if method == Method::POST { call("1", "x") } else { String::new() };
     agent.ask(method, "/mcp/up", &headers, body).await.status
 }
@@ -126,12 +127,16 @@ async fn streams_are_resumed_by_the_server_and_priming_events_pass() {
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
-    let mut headers = vec![("mcp-session-id", session.as_str()), ("accept", "text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
+    let mut headers =
+        vec![("mcp-session-id", session.as_str()), ("accept", "text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
     let first = agent.ask(Method::GET, "/mcp/up", &headers, "").await.expect(200).await;
     assert_eq!(first.text().await, FIRST);
     headers.push(("last-event-id", "1-0"));
     let again = agent.ask(Method::GET, "/mcp/up", &headers, "").await.expect(200).await;
     assert_eq!(again.text().await, AGAIN);
     let seen = server.rest().await.pop().unwrap();
-    assert_eq!((&seen.headers["last-event-id"], &seen.headers["mcp-session-id"]), (&"1-0".parse().unwrap(), &"s-1".parse().unwrap()));
+    assert_eq!(
+        (&seen.headers["last-event-id"], &seen.headers["mcp-session-id"]),
+        (&"1-0".parse().unwrap(), &"s-1".parse().unwrap())
+    );
 }

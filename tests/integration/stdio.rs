@@ -33,9 +33,11 @@ async fn arguments_are_exact_and_only_named_variables_get_through() {
     let expected: Vec<String> = hard[1..].iter().map(|argument| format!("<{argument}>")).collect();
     assert_eq!(lines(folder.path(), "args"), expected);
     assert!(!folder.path().join("pwned").exists());
-    let names: Vec<String> = lines(folder.path(), "env").iter().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
+    let names: Vec<String> =
+        lines(folder.path(), "env").iter().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
     // A shell sets these by itself.
-    let mut let_in: Vec<&str> = names.iter().map(String::as_str).filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
+    let mut let_in: Vec<&str> =
+        names.iter().map(String::as_str).filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
     let_in.sort_unstable();
     assert_eq!(let_in, ["GIVEN", "PATH"]);
     gate.running.drain().await;
@@ -45,7 +47,9 @@ async fn arguments_are_exact_and_only_named_variables_get_through() {
 async fn a_whole_process_group_ends_however_stubborn() {
     let folder = tempfile::tempdir().unwrap();
     // Neither the child nor the helper that it starts heeds anything but SIGKILL.
-    let script = format!("trap '' TERM HUP; ( trap '' TERM HUP; exec sleep 300 ) & echo $! >> pids; echo $$ >> pids; {ANSWER}; exec sleep 300");
+    let script = format!(
+        "trap '' TERM HUP; ( trap '' TERM HUP; exec sleep 300 ) & echo $! >> pids; echo $$ >> pids; {ANSWER}; exec sleep 300"
+    );
     let gate = Setup::new().command("up", shell(folder.path(), &script)).start().await;
     gate.agent().initialize("up").await.unwrap();
     let pids = lines(folder.path(), "pids");

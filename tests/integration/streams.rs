@@ -8,7 +8,8 @@ use tokio::sync::{Mutex, oneshot};
 use super::harness::{Setup, TestGate, call, modern_call, soon};
 use super::servers::{Server, StdioServer, Tap, streamed};
 
-const NOTE: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
+const NOTE: &str =
+    "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
 const DONE: &str = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\n\n";
 
 /// A server whose one stream the test speaks on.

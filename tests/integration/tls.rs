@@ -142,7 +142,9 @@ async fn agents_show_a_certificate_where_the_config_says_so() {
 #[tokio::test]
 async fn servers_are_reached_over_tls_with_our_own_authority_and_certificate() {
     let authority = Authority::new();
-    for (protocols, version) in [(&[&b"h2"[..], b"http/1.1"][..], http::Version::HTTP_2), (&[b"http/1.1"], http::Version::HTTP_11)] {
+    for (protocols, version) in
+        [(&[&b"h2"[..], b"http/1.1"][..], http::Version::HTTP_2), (&[b"http/1.1"], http::Version::HTTP_11)]
+    {
         let server = Server::start_tls(Some(authority.server(protocols)), |_| async { json_reply(OK) }).await;
         let mut well = http(format!("https://localhost:{}/mcp", server.address.port()));
         well.ca = Some(authority.file("ca.pem"));
