@@ -59,7 +59,11 @@ def start_gate(background, urls):
     lines.append(f'[upstream.python-observed]\nhttp = {{ url = "{urls["python", "http"]}" }}\npolicy = "observe"')
     for server in servers():
         command = json.dumps(server.stdio)
-        lines.append(f'[upstream.{server.name}-stdio]\nstdio = {{ command = {command}, env = ["PATH", "HOME"] }}')
+        # Long enough for an interpreter to start on a machine that is busy with something else.
+        lines.append(
+            f'[upstream.{server.name}-stdio]\nstdio = {{ command = {command}, env = ["PATH", "HOME"] }}\n'
+            "initialize_timeout_seconds = 60"
+        )
     config = SCRATCH / "lychgate.toml"
     config.write_text("\n\n".join(lines) + "\n")
     process = background.start("gate", [gate(), "run", "--config", str(config)], port)
@@ -147,16 +151,22 @@ def try_once(straight, name, plan):
 
 
 def told(account):
-    """What the server sent, in whatever step: it may ask for roots at any time.
+    """What the server sent, in whatever step.
 
-    Not the last progress: it comes together with the answer, and some agents take no progress after that.
+    Not the last progress: it comes together with the answer, and some agents take no progress after that. Nor what
+    servers want to know of roots on their own account: that may come after the last step.
     """
     events = [event for step in account["steps"] for event in step["events"]]
     return collections.Counter(
-        json.dumps([event["method"], event["params"]], sort_keys=True)
-        for event in events
-        if event["method"] != "notifications/progress" or event["params"]["progress"] != event["params"].get("total")
+        json.dumps([event["method"], event["params"]], sort_keys=True) for event in events if not comes_late(event)
     )
+
+
+def comes_late(event):
+    method, params = event["method"], event["params"]
+    if method == "notifications/progress":
+        return params["progress"] == params.get("total")
+    return method == "roots/list" or (method == "notifications/message" and "Roots updated" in str(params.get("data")))
 
 
 def shorten(value):
