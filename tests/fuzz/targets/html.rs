@@ -1,0 +1,27 @@
+//! Any text as HTML: taken apart and laid out in bounded time, and never a panic that is not caught.
+#![no_main]
+
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use libfuzzer_sys::fuzz_target;
+use lychgate::text::Text;
+
+/// For 8 kB, on a busy machine and with every check compiled in; what is quadratic takes longer.
+const MOST: Duration = Duration::from_secs(3);
+
+static HOOK: Once = Once::new();
+
+fuzz_target!(|input: &str| {
+    // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
+    HOOK.call_once(|| drop(std::panic::take_hook()));
+    let began = Instant::now();
+    let html = format!("<html><body>{input}");
+    for text in [input, &html] {
+        if let Some(page) = Text::new(text).page() {
+            assert!(page.visible.len() + page.hidden.len() <= 64 * text.len() + 4096, "a page does not explode");
+            let _ = page.written();
+        }
+    }
+    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+});

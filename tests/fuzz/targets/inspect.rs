@@ -1,0 +1,49 @@
+//! Any text in a result or an argument, judged by all shipped rules: in bounded time, never a panic, and what is
+//! rewritten is JSON of the same shape.
+#![no_main]
+
+use std::sync::{LazyLock, Once};
+use std::time::{Duration, Instant};
+
+use libfuzzer_sys::fuzz_target;
+use lychgate::config::PolicyConfig;
+use lychgate::inspect::{Policy, Verdict};
+use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
+use lychgate::protocol::{AgentName, Asked, AuditId, Context, Era, UpstreamName};
+use lychgate::rules::Library;
+
+const MOST: Duration = Duration::from_secs(3);
+
+static HOOK: Once = Once::new();
+static POLICY: LazyLock<Policy> = LazyLock::new(|| {
+    let config = PolicyConfig { packs: [("ops".to_owned(), true)].into(), ..PolicyConfig::default() };
+    Policy::new("default", &config, &Library::builtin()).expect("the shipped rules")
+});
+
+fuzz_target!(|input: &str| {
+    // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
+    HOOK.call_once(|| drop(std::panic::take_hook()));
+    let (policy, limits, text) = (&*POLICY, ReadLimits::default(), quote(input));
+    let context = Context {
+        agent: AgentName("a".into()),
+        upstream: UpstreamName("u".into()),
+        era: Era::Modern,
+        session: None,
+        asked: [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()) }].into(),
+    };
+    let began = Instant::now();
+    let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);
+    let message = Message::parse(result.into(), &limits).expect("a message");
+    if let Verdict::Rewrite(edits) = policy.inspect(Direction::Inbound, &message, &context, AuditId::make()).verdict {
+        let spliced = splice(message.bytes(), edits).expect("edits fit together");
+        Message::parse(spliced, &limits).expect("what is rewritten is a message");
+    }
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{text}}}}}}}"#
+    );
+    let message = Message::parse(call.into(), &limits).expect("a message");
+    let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make()).verdict;
+    assert!(!matches!(verdict, Verdict::Rewrite(_)), "what goes out is passed or refused");
+    policy.inspect_text(input, &context, AuditId::make());
+    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+});
