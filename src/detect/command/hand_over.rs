@@ -30,10 +30,8 @@ impl Reader {
             "watch" | "parallel" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon" | "wsl" => {
                 self.joined_script(arguments.iter().skip_while(|f| f.text.starts_with('-')));
             }
-            "at" | "batch" => {
-                if !arguments.iter().any(|f| matches!(f.text.as_str(), "-l" | "-d" | "-r" | "-c")) {
-                    self.known_script(&around.input.clone());
-                }
+            "at" | "batch" if !arguments.iter().any(|f| matches!(f.text.as_str(), "-l" | "-d" | "-r" | "-c")) => {
+                self.known_script(&around.input);
             }
             "tmux" | "screen" | "byobu" => {
                 for field in arguments.iter().filter(|f| f.text.contains(' ')) {
@@ -64,7 +62,7 @@ impl Reader {
 
     fn known_script(&mut self, value: &Value) {
         if let Some(text) = value.as_text() {
-            self.inner_script(&text.to_owned(), &Value::nothing());
+            self.inner_script(text, &Value::nothing());
         }
     }
 

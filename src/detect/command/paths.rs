@@ -234,7 +234,7 @@ pub(super) fn resolve_glob(path: &str) -> Option<&'static str> {
         .iter()
         .find(|known| {
             let same_depth = known.matches('/').count() == path.matches('/').count();
-            same_depth && !(known.len() < 6) && glob::matches(path, known)
+            same_depth && known.len() >= 6 && glob::matches(path, known)
         })
         .map(String::as_str)
 }

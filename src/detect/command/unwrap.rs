@@ -139,7 +139,10 @@ impl Reader {
                         flags.contains(&a.text.as_str())
                             || (a.text.len() > 2
                                 && !a.text.starts_with("--")
-                                && flags.iter().any(|f| f.len() == 2 && a.text.starts_with('-') && a.text.ends_with(&f[1..])))
+                                && flags
+                                    .iter()
+                                    .filter_map(|f| f.strip_prefix('-'))
+                                    .any(|f| f.len() == 1 && a.text.starts_with('-') && a.text.ends_with(f)))
                     }))
         });
         if decodes {
@@ -339,10 +342,11 @@ pub(super) fn program_name(field: &Field) -> String {
     let text = field.text.trim();
     let base = text.rsplit('/').next().filter(|base| !base.is_empty()).unwrap_or(text);
     let base = base.strip_suffix(".exe").or_else(|| base.strip_suffix(".EXE")).unwrap_or(base);
-    if field.glob && base.contains(['?', '*', '[']) {
-        if let Some(name) = SPELT.iter().find(|name| super::glob::matches(base, name)) {
-            return (*name).to_owned();
-        }
+    if field.glob
+        && base.contains(['?', '*', '['])
+        && let Some(name) = SPELT.iter().find(|name| super::glob::matches(base, name))
+    {
+        return (*name).to_owned();
     }
     base.to_owned()
 }
