@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio as Pipe};
@@ -11,7 +12,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, Command};
+use tokio::net::UnixStream;
+use tokio::process::Command;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -71,16 +73,18 @@ impl Child {
         closing: watch::Receiver<bool>,
         ended: impl FnOnce(Ended) + Send + 'static,
     ) -> io::Result<Arc<Self>> {
-        let mut process = command(&spec.transport)?.spawn()?;
+        let mut command = command(&spec.transport)?;
+        let (stdin, stdout, stderr) = streams(&mut command)?;
+        let process = command.spawn()?;
+        // With it go our copies of the child's ends, so that the end of its output is seen.
+        drop(command);
         let channel = Channel::new(era, spec.upstream.clone(), &spec.limits);
         let (lines, outgoing) = mpsc::unbounded_channel();
         let (stop, stopping) = watch::channel(false);
         let room = spec.limits.read.message_bytes.saturating_mul(2).clamp(1 << 20, Semaphore::MAX_PERMITS);
-        let writing = tokio::spawn(write(process.stdin.take(), outgoing));
-        if let Some(stderr) = process.stderr.take() {
-            tokio::spawn(log(Lines::new(stderr, STDERR_LINE_BYTES), spec.upstream.clone()));
-        }
-        let output = process.stdout.take().map(|stdout| Lines::new(stdout, spec.limits.read.message_bytes));
+        let writing = tokio::spawn(write(stdin, outgoing));
+        tokio::spawn(log(Lines::new(stderr, STDERR_LINE_BYTES), spec.upstream.clone()));
+        let output = Lines::new(stdout, spec.limits.read.message_bytes);
         let reading = tokio::spawn(read(output, channel.clone(), spec.limits.read.message_bytes));
         let supervisor = Supervisor {
             group: process.id().and_then(|id| Pid::from_raw(id.cast_signed())),
@@ -138,8 +142,22 @@ fn command(transport: &StdioTransport) -> io::Result<Command> {
     if let Some(directory) = &transport.directory {
         command.current_dir(directory);
     }
-    command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).process_group(0).kill_on_drop(true);
+    command.process_group(0).kill_on_drop(true);
     Ok(command)
+}
+
+/// The child's standard input, output and error as sockets, which is what servers get from clients on Node too. Not
+/// pipes: while a process splices from a socket into a pipe (as `std::io::copy` does), Linux lets nobody else touch
+/// the pipe, and a thread of ours that only wants to look whether there is something to read would hang with it.
+fn streams(command: &mut Command) -> io::Result<(UnixStream, UnixStream, UnixStream)> {
+    let pair = || -> io::Result<(UnixStream, Pipe)> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        Ok((UnixStream::from_std(ours)?, OwnedFd::from(theirs).into()))
+    };
+    let ((stdin, input), (stdout, output), (stderr, error)) = (pair()?, pair()?, pair()?);
+    command.stdin(input).stdout(output).stderr(error);
+    Ok((stdin, stdout, stderr))
 }
 
 /// Finds a program on the gateway's own PATH: the child's may have none.
@@ -153,8 +171,7 @@ fn find_program(name: &str) -> io::Result<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs).ok_or_else(not_found)
 }
 
-async fn write(stdin: Option<ChildStdin>, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
-    let Some(mut stdin) = stdin else { return };
+async fn write(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
     while let Some(next) = outgoing.recv().await {
         if let Err(error) = stdin.write_all(&next.line).await {
             // Its end is noticed where its output is read.
@@ -164,8 +181,7 @@ async fn write(stdin: Option<ChildStdin>, mut outgoing: mpsc::UnboundedReceiver<
 }
 
 /// Hands lines to the channel until there are no more; gives whether one was too long.
-async fn read(output: Option<Lines<tokio::process::ChildStdout>>, channel: Arc<Channel>, limit: usize) -> bool {
-    let Some(mut lines) = output else { return false };
+async fn read(mut lines: Lines<UnixStream>, channel: Arc<Channel>, limit: usize) -> bool {
     while let Ok(Some(line)) = lines.next().await {
         match line {
             Line::Whole(line) if line.trim_ascii().is_empty() => {}
@@ -179,7 +195,7 @@ async fn read(output: Option<Lines<tokio::process::ChildStdout>>, channel: Arc<C
     false
 }
 
-async fn log(mut lines: Lines<tokio::process::ChildStderr>, upstream: UpstreamName) {
+async fn log(mut lines: Lines<UnixStream>, upstream: UpstreamName) {
     while let Ok(Some(Line::Whole(line) | Line::Cut(line))) = lines.next().await {
         // A server must not steer the operator's terminal. Debug only: what servers say may hold secrets.
         let plain: String = String::from_utf8_lossy(&line).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,4 +1,4 @@
-//! A gate in this process, and an agent that speaks to it.
+//! A gate in this process.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -6,23 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, Request};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use http::Method;
 use lychgate::app::{self, Running};
 use lychgate::config::{
     Agent as AgentConfig, AuditConfig, AuditTo, Config, HttpTransport, PolicyConfig, StdioTransport, Transport, UpstreamConfig,
 };
-use lychgate::message::{Json, Message, ReadLimits};
-use lychgate::protocol::sse::Decoder;
+use lychgate::message::Json;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use super::servers::StdioServer;
+pub(crate) use super::agent::*;
+use super::child::StdioServer;
 
 /// What is awaited for longer than this does not come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -203,6 +197,11 @@ pub(crate) fn token(agent: &str) -> String {
     format!("token-of-{agent}-0123456789")
 }
 
+/// Its hash, as a config file has it.
+pub(crate) fn token_sha256(agent: &str) -> String {
+    Sha256::digest(token(agent).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A gate that runs.
 pub(crate) struct TestGate {
     pub(crate) running: Running,
@@ -248,8 +247,7 @@ impl TestGate {
     /// A page of the admin port: its status and text.
     pub(crate) async fn admin(&self, path: &str) -> (u16, String) {
         let admin = self.running.admin.unwrap();
-        let request = Request::get(format!("http://{admin}{path}")).body(Full::default()).unwrap();
-        let answer = send(&client(), request).await;
+        let answer = Agent::new(admin, None).ask(Method::GET, path, &[], "").await;
         (answer.status, answer.text().await)
     }
 
@@ -276,207 +274,4 @@ pub(crate) fn metric(text: &str, name: &str, labels: &[(&str, &str)]) -> Option<
         (found == name && wanted.iter().all(|label| has.contains(&label.as_str()))).then(|| value.parse::<f64>().unwrap())
     });
     series.fold(None, |sum: Option<f64>, value| Some(sum.unwrap_or(0.0) + value))
-}
-
-pub(crate) fn json(text: &str) -> Json {
-    Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// A string somewhere in a JSON text.
-pub(crate) fn string(json: &Json, path: &[&str]) -> Option<String> {
-    json.root().at(path)?.str().map(Into::into)
-}
-
-pub(crate) fn message(bytes: &[u8]) -> Message {
-    Message::parse(Bytes::copy_from_slice(bytes), &ReadLimits { depth: 64, ..ReadLimits::default() }).unwrap()
-}
-
-type Pool = Client<HttpConnector, Full<Bytes>>;
-
-fn client() -> Pool {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    Client::builder(TokioExecutor::new()).build(connector)
-}
-
-async fn send(client: &Pool, request: Request<Full<Bytes>>) -> Answer {
-    let response = soon("a response", client.request(request)).await.unwrap();
-    Answer::of(response)
-}
-
-/// An agent: an HTTP client that shows one token.
-#[derive(Clone)]
-pub(crate) struct Agent {
-    address: SocketAddr,
-    token: Option<String>,
-    client: Pool,
-}
-
-impl Agent {
-    pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Self {
-        Self { address, token, client: client() }
-    }
-
-    /// Sends a request to a path.
-    pub(crate) async fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        send(&self.client, request.body(Full::new(body.into())).unwrap()).await
-    }
-
-    /// Posts a message to an upstream's path, with the headers that every client sends.
-    pub(crate) async fn post(&self, upstream: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
-        let mut all = vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
-        all.extend_from_slice(headers);
-        self.ask(Method::POST, &format!("/mcp/{upstream}"), &all, body).await
-    }
-
-    /// Posts a request of the modern era: its headers are made from its body.
-    pub(crate) async fn post_modern(&self, upstream: &str, body: &str) -> Answer {
-        let headers = modern_headers(&message(body.as_bytes()));
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        self.post(upstream, &headers, body.to_owned()).await
-    }
-
-    /// Opens a legacy session; gives its id, if the server names one.
-    pub(crate) async fn initialize(&self, upstream: &str) -> Option<String> {
-        let answer = self.post(upstream, &[], INITIALIZE).await.expect(200).await;
-        let session = answer.headers.get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
-        answer.bytes().await;
-        session
-    }
-}
-
-pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-/// What a modern request says about itself.
-pub(crate) const META: &str =
-    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-
-/// The headers that mirror a modern message.
-pub(crate) fn modern_headers(message: &Message) -> Vec<(&'static str, String)> {
-    use base64::Engine;
-    let mut out = vec![("mcp-protocol-version", "2026-07-28".to_owned())];
-    let envelope = message.single().unwrap();
-    let wrap = |text: &str| {
-        let plain = text.bytes().all(|b| (0x20..0x7F).contains(&b)) && text.trim() == text && !text.starts_with("=?");
-        let wrapped = || format!("=?base64?{}?=", base64::prelude::BASE64_STANDARD.encode(text));
-        if plain { text.to_owned() } else { wrapped() }
-    };
-    out.extend(envelope.method().map(|method| ("mcp-method", wrap(method))));
-    out.extend(lychgate::protocol::headers::named(message, envelope).map(|name| ("mcp-name", wrap(&name))));
-    out
-}
-
-/// A response whose body may still be coming.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    body: Incoming,
-    decoder: Decoder,
-}
-
-impl Answer {
-    pub(crate) fn of(response: http::Response<Incoming>) -> Self {
-        let (head, body) = response.into_parts();
-        Self { status: head.status.as_u16(), headers: head.headers, body, decoder: Decoder::default() }
-    }
-
-    /// Panics, with what was said, unless this is the status.
-    #[track_caller]
-    pub(crate) fn expect(self, status: u16) -> impl Future<Output = Self> {
-        let caller = std::panic::Location::caller();
-        async move {
-            if self.status != status {
-                let (got, told) = (self.status, self.bytes().await);
-                panic!("{caller}: expected {status}, got {got}: {}", String::from_utf8_lossy(&told));
-            }
-            self
-        }
-    }
-
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
-    }
-
-    async fn piece(&mut self) -> Option<Result<Bytes, hyper::Error>> {
-        loop {
-            match soon("a piece of a body", self.body.frame()).await? {
-                Ok(frame) => match frame.into_data() {
-                    Ok(data) => return Some(Ok(data)),
-                    Err(_) => continue,
-                },
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-
-    /// Everything, once it has ended.
-    pub(crate) async fn bytes(mut self) -> Bytes {
-        let mut out = BytesMut::new();
-        while let Some(piece) = self.piece().await {
-            out.extend_from_slice(&piece.unwrap());
-        }
-        out.freeze()
-    }
-
-    pub(crate) async fn text(self) -> String {
-        String::from_utf8(self.bytes().await.to_vec()).unwrap()
-    }
-
-    /// The raw bytes of the next event; `None` at the end of the stream, be it good or bad.
-    pub(crate) async fn event(&mut self) -> Option<Bytes> {
-        loop {
-            if let Some(event) = self.decoder.next_event() {
-                return Some(event.raw);
-            }
-            match self.piece().await {
-                Some(Ok(piece)) => self.decoder.push(&piece),
-                _ => return None,
-            }
-        }
-    }
-
-    /// The next event that carries a message: its data.
-    pub(crate) async fn data(&mut self) -> Option<Bytes> {
-        loop {
-            let raw = self.event().await?;
-            if let Some(data) = lychgate::protocol::sse::data(&raw).filter(|data| !data.is_empty()) {
-                return Some(data);
-            }
-        }
-    }
-}
-
-/// A call of the tool `echo` with one text; the id as written.
-pub(crate) fn call(id: &str, text: &str) -> String {
-    let text = lychgate::message::quote(text);
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}}}}}}"#)
-}
-
-/// The same in the modern era.
-pub(crate) fn modern_call(id: &str, text: &str) -> String {
-    let text = lychgate::message::quote(text);
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}},{META}}}}}"#
-    )
-}
-
-/// The texts of a tool's result, one after the other.
-pub(crate) fn result_text(answer: &Json) -> String {
-    let content = answer.root().at(&["result", "content"]);
-    let texts = content
-        .into_iter()
-        .flat_map(|content| content.elements())
-        .filter_map(|block| Some(block.get("text")?.str()?.into_owned()));
-    texts.collect::<Vec<_>>().join("\n")
-}
-
-/// A value somewhere in a JSON text, as written.
-pub(crate) fn raw(json: &Json, path: &[&str]) -> Option<String> {
-    json.root().at(path).map(|value| value.raw().to_owned())
 }

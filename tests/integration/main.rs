@@ -23,7 +23,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
 
+mod agent;
 mod audit;
+mod child;
 mod demo;
 mod drain;
 mod eras;
@@ -42,8 +44,8 @@ mod tls;
 mod transparency;
 mod wrap;
 
-/// Not a test but the child process of others: see [`servers::StdioServer`].
+/// Not a test but the child process of others: see [`child::StdioServer`].
 #[test]
 fn stdio_child() {
-    servers::be_a_child();
+    child::be_a_child();
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::harness::{INBOUND, OUTBOUND, Setup, TestGate, call, json, log, raw, string, until};
+use super::harness::{INBOUND, OUTBOUND, Setup, TestGate, call, json, log, raw, string, token_sha256, until, write_whole};
 use super::servers::{Server, Tap, json_reply, streamed};
 
 const CANNON: &str = r#"
@@ -109,4 +109,36 @@ async fn a_reload_that_weakens_protection_is_told_as_one() {
     let weakened = raw(&line, &["weakened"]).unwrap();
     assert!(weakened.contains("no-bombs") && weakened.contains("up"), "{weakened}");
     assert_eq!(reloads(&gate, "applied"), 0.0);
+}
+
+#[tokio::test]
+async fn an_edited_config_takes_force_too() {
+    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#) }).await;
+    let setup = Setup::new();
+    let file = setup.folder.path().join("lychgate.toml");
+    let config = |agents: &str, more: &str| {
+        let text = format!(
+            "{agents}\n[listen]\naddress = \"127.0.0.1:0\"\n[policy.default]\nrules = [\"rules\"]\n{more}\n[upstream.up]\nhttp = {{ url = \"{}\" }}\n",
+            server.url()
+        );
+        write_whole(&file, &text);
+    };
+    let agent = |name: &str| format!("[[agent]]\nname = \"{name}\"\ntoken_sha256 = \"{}\"\n", token_sha256(name));
+    config(&agent("ann"), "");
+    let loaded = lychgate::config::load(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let running = lychgate::app::start(loaded, Some(file.clone())).await.unwrap();
+    let gate = TestGate { running, folder: setup.folder };
+    let (ann, bob) = (gate.agent_named("ann"), gate.agent_named("bob"));
+    ann.post("up", &[], call("1", "x")).await.expect(200).await;
+    bob.post("up", &[], call("1", "x")).await.expect(401).await;
+    config(&agent("bob"), "mode = \"observe\"");
+    gate.running.reload();
+    until("the reload", || reloads(&gate, "weakened") == 1.0).await;
+    ann.post("up", &[], call("1", "x")).await.expect(401).await;
+    let passed = bob.post("up", &[], call("1", "detonate it")).await.expect(200).await.text().await;
+    assert!(passed.contains(r#""content":[]"#), "the policy observes now: {passed}");
+    config(&agent("bob"), "mood = \"observe\"");
+    gate.running.reload();
+    until("the refusal", || reloads(&gate, "refused") == 1.0).await;
+    bob.post("up", &[], call("1", "x")).await.expect(200).await;
 }

@@ -1,9 +1,7 @@
 //! Scripted servers, one for each transport. All bind to port 0 and end with the test.
 
 use std::convert::Infallible;
-use std::fs::File;
 use std::future::Future;
-use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -17,16 +15,14 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use lychgate::config::{Secret, StdioTransport};
 use lychgate::protocol::sse;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-use super::harness::{Setup, json, message, soon};
+pub(crate) use super::child::*;
+use super::harness::{Setup, message, soon};
 
 /// What a server answers over HTTP.
 pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
@@ -310,143 +306,4 @@ async fn two_way(stream: Arc<std::sync::Mutex<Option<Tap>>>, script: Script, see
         }
     });
     reply(202, &[], "Accepted")
-}
-
-/// Child processes that are steered from the test: each connects to it, sends what its standard input says, and
-/// writes to its standard output what it is sent.
-pub(crate) struct StdioServer {
-    address: SocketAddr,
-    pub(crate) children: Arc<Mutex<mpsc::UnboundedReceiver<Child>>>,
-    task: JoinHandle<()>,
-}
-
-/// One child. When it is dropped, the process ends.
-pub(crate) struct Child {
-    pub(crate) pid: String,
-    from: BufReader<OwnedReadHalf>,
-    to: OwnedWriteHalf,
-}
-
-const CHILD: &str = "LYCHGATE_TEST_CHILD";
-
-impl StdioServer {
-    pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (tell, children) = mpsc::unbounded_channel();
-        let task = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                drop(tell.send(Child::of(stream).await));
-            }
-        });
-        Self { address, children: Arc::new(Mutex::new(children)), task }
-    }
-
-    /// The command that starts a child: this very binary, with its standard output kept clear of the test runner's words.
-    pub(crate) fn command(&self) -> StdioTransport {
-        let run = r#"exec 3>&1 >/dev/null; exec "$0" --exact stdio_child --nocapture"#;
-        let exe = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-        StdioTransport {
-            command: vec!["/bin/sh".into(), "-c".into(), run.into(), exe],
-            env: vec![],
-            set_env: vec![(CHILD.into(), Secret(self.address.to_string()))],
-            directory: None,
-        }
-    }
-
-    /// The next child that was started.
-    pub(crate) async fn next(&self) -> Child {
-        soon("a child", async { self.children.lock().await.recv().await }).await.unwrap()
-    }
-
-    /// Whether a child was started that was not looked at.
-    pub(crate) async fn started_another(&self) -> bool {
-        self.children.lock().await.try_recv().is_ok()
-    }
-}
-
-impl Drop for StdioServer {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-impl Child {
-    async fn of(stream: TcpStream) -> Self {
-        stream.set_nodelay(true).unwrap();
-        let (from, to) = stream.into_split();
-        let mut child = Self { pid: String::new(), from: BufReader::new(from), to };
-        let hello = child.line().await.unwrap();
-        child.pid = json(std::str::from_utf8(&hello).unwrap()).root().get("pid").unwrap().raw().to_owned();
-        child
-    }
-
-    /// The next line of its standard input, without the line feed; `None` once that is closed.
-    pub(crate) async fn line(&mut self) -> Option<Bytes> {
-        let mut line = Vec::new();
-        let read = soon("a line at the child", self.from.read_until(b'\n', &mut line)).await;
-        match read {
-            Ok(0) | Err(_) => None,
-            Ok(_) => {
-                assert_eq!(line.pop(), Some(b'\n'), "half a line");
-                Some(line.into())
-            }
-        }
-    }
-
-    /// The next line, as text.
-    pub(crate) async fn text(&mut self) -> String {
-        String::from_utf8(self.line().await.unwrap().to_vec()).unwrap()
-    }
-
-    /// Writes a line to its standard output.
-    pub(crate) async fn say(&mut self, line: &[u8]) {
-        self.to.write_all(line).await.unwrap();
-        self.to.write_all(b"\n").await.unwrap();
-    }
-
-    /// Answers `initialize`.
-    pub(crate) async fn initialize(&mut self) {
-        let line = self.line().await.unwrap();
-        for answer in initialized(&line).unwrap() {
-            self.say(&answer).await;
-        }
-    }
-
-    /// Whether its process is there and no zombie.
-    pub(crate) fn runs(&self) -> bool {
-        runs(&self.pid)
-    }
-}
-
-/// Whether a process is there; a zombie has no command line.
-pub(crate) fn runs(pid: &str) -> bool {
-    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
-}
-
-/// The other side of [`StdioServer`], if this process was started as a child. Never returns then.
-pub(crate) fn be_a_child() {
-    let Ok(address) = std::env::var(CHILD) else { return };
-    let mut control = std::net::TcpStream::connect(address).unwrap();
-    control.set_nodelay(true).unwrap();
-    writeln!(control, r#"{{"pid":{}}}"#, std::process::id()).unwrap();
-    let mut from = control.try_clone().unwrap();
-    std::thread::spawn(move || {
-        pass_on(&mut std::io::stdin().lock(), &mut control);
-        // Either side may go first.
-        drop(control.shutdown(std::net::Shutdown::Write));
-    });
-    let mut out = File::options().write(true).open("/dev/fd/3").unwrap();
-    pass_on(&mut from, &mut out);
-    std::process::exit(0);
-}
-
-/// Not `std::io::copy`: it splices from a socket to a pipe, and Linux lets nobody read the pipe while that waits.
-fn pass_on(from: &mut impl Read, to: &mut impl Write) {
-    let mut piece = [0; 8192];
-    while let Ok(length @ 1..) = from.read(&mut piece) {
-        if to.write_all(&piece[..length]).is_err() {
-            return;
-        }
-    }
 }
