@@ -39,7 +39,7 @@ async fn a_refused_tool_call_is_a_result_on_every_transport() {
         // The session goes on.
         let fine = agent.post("up", &headers, call("2", "hello")).await.expect(200).await;
         assert!(fine.text().await.contains("fine"), "{wire:?}");
-        let reached = reached.lock().unwrap();
+        let reached = reached.lock().unwrap().clone();
         assert!(reached.iter().all(|message| !message.contains("detonate")), "{wire:?}: {reached:?}");
         gate.running.drain().await;
     }
@@ -113,7 +113,7 @@ async fn a_batch_is_judged_item_by_item() {
     let answers = message(answer.as_bytes());
     let ids: Vec<_> = answers.envelopes().iter().filter_map(|envelope| answers.id(envelope)).collect();
     assert_eq!(ids, ["1", "2"]);
-    told(&answers.value(&answers.envelopes()[1]).raw().to_owned());
+    told(answers.value(&answers.envelopes()[1]).raw());
     assert!(server.rest().await.is_empty(), "no half of a batch goes on");
     let lines = gate.audit();
     let refused = lines.iter().filter(|line| string(line, &["verdict"]).as_deref() == Some("block")).count();
