@@ -61,7 +61,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let (Some(loaded), Some(listener), Some(recorder), true) = (loaded, listener, recorder, faults.is_empty()) else {
         return Err(faults);
     };
-    let address = address(&listener)?;
+    let address = address_of(&listener)?;
     let admin_address = admin.as_ref().map(address_of).transpose()?;
     let recorder = Arc::new(recorder);
     build::announce(&recorder, &loaded);
@@ -73,6 +73,8 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     if let Some(listener) = admin {
         others.push(tokio::spawn(listen::admin::serve(front.clone(), listener)));
     }
+    let policies = gate.policies();
+    others.push(tokio::task::spawn_blocking(move || build::warm(&policies)));
     let (reload, asked) = watch::channel(0);
     others.push(tokio::spawn(reload::watch(front, gate.clone(), config, source, asked)));
     Ok(Running { address, admin: admin_address, gate, draining, reload, serving, others })
@@ -87,8 +89,6 @@ async fn bind(address: SocketAddr, name: &str, faults: &mut Vec<Fault>) -> Optio
 fn address_of(listener: &TcpListener) -> Result<SocketAddr, Vec<Fault>> {
     listener.local_addr().map_err(|error| vec![Fault::of_file("listen.address", error.to_string(), None)])
 }
-
-use address_of as address;
 
 impl Running {
     /// The gate itself.

@@ -99,6 +99,7 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
     }
     let wanted = std::mem::replace(&mut new.upstreams, kept);
     let policies = build::policies(&new)?;
+    build::warm(&policies);
     if wanted.len() != new.upstreams.len() || wanted.keys().any(|name| !new.upstreams.contains_key(name)) {
         tracing::warn!("upstreams were added or taken away in the config: that needs a restart");
     }
