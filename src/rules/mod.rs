@@ -62,6 +62,21 @@ pub struct Rule {
     pub builtin: bool,
 }
 
+impl Rule {
+    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    ///
+    /// # Errors
+    /// Which bound they break.
+    pub fn compile(&self) -> Result<(), String> {
+        match self.find.as_ref() {
+            Find::Pattern(pattern) => pattern.compile()?,
+            Find::Command(command) => command.compile()?,
+            Find::Hidden(_) | Find::Markup(_) => {}
+        }
+        self.unless.iter().try_for_each(Regex::compile)
+    }
+}
+
 /// A text that a rule must catch or spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {

@@ -11,7 +11,7 @@ use crate::document::Fault;
 use crate::message::Direction;
 use crate::text::Text;
 
-use super::{Find, Rule, kinds};
+use super::{Rule, kinds};
 
 /// `unless` looks at a match and at so many bytes on each side of it.
 const UNLESS_BYTES: usize = 256;
@@ -69,9 +69,7 @@ impl RuleSet {
     /// Makes what otherwise waits for the first text that needs it, so that no call pays for it. Takes a while.
     pub fn warm(&self) {
         for rule in self.rules() {
-            if let Find::Pattern(pattern) = rule.find.as_ref()
-                && let Err(error) = pattern.compile()
-            {
+            if let Err(error) = rule.compile() {
                 // Such a rule matches wherever its keywords stand: nothing passes for want of it.
                 tracing::warn!(rule = %rule.id, error, "a regex cannot be compiled");
             }

@@ -95,8 +95,7 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
 
 /// Regexes are compiled when first needed, so that the gateway starts fast: a trial is the time to find that one cannot be.
 fn too_large(rule: &Rule) -> Option<Fault> {
-    let Find::Pattern(spec) = rule.find.as_ref() else { return None };
-    let message = format!("`{}`: {}", rule.id, spec.compile().err()?);
+    let message = format!("`{}`: {}", rule.id, rule.compile().err()?);
     Some(Fault {
         file: rule.file.to_string(),
         line: rule.line,

@@ -36,6 +36,7 @@ use std::collections::{HashMap, HashSet};
 pub use self::spec::Spec;
 
 use self::reader::Reader;
+use super::pattern::Regex;
 use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
 use crate::text::Text;
@@ -95,7 +96,7 @@ impl Commands {
 
     fn judge(&self, read: &Reader, found: &mut Vec<Match>) {
         for (rule, clause) in self.raw.iter().filter_map(|at| self.clauses.get(*at)) {
-            let matches = |regex: &regex::Regex| read.scripts.iter().any(|script| regex.is_match(script));
+            let matches = |regex: &Regex| read.scripts.iter().any(|script| regex.may_match(script));
             if !found.iter().any(|m| m.rule == *rule) && clause.raw.iter().any(matches) {
                 found.push(Match { rule: *rule, span: None, reading: "script" });
             }

@@ -1,6 +1,6 @@
 //! What a rule of the kind `command` asks for, and whether a command answers.
 
-use regex::{Regex, RegexSet};
+use crate::detect::pattern::Regex;
 
 use super::facts::{Behaviour, Facts, Seen};
 use super::glob;
@@ -24,9 +24,9 @@ pub(super) struct Clause {
     path: Places,
     reads: Places,
     writes: Places,
-    argument: Option<RegexSet>,
-    line: Option<RegexSet>,
-    unless: Option<RegexSet>,
+    argument: Vec<Regex>,
+    line: Vec<Regex>,
+    unless: Vec<Regex>,
     environment: Vec<String>,
     stdin: Taint,
     executes: Taint,
@@ -54,6 +54,14 @@ impl Places {
 }
 
 impl Spec {
+    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    ///
+    /// # Errors
+    /// Which bound they break.
+    pub fn compile(&self) -> Result<(), String> {
+        self.clauses.iter().try_for_each(Clause::compile)
+    }
+
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         let mut clauses = Vec::new();
         if table.has("any") {
@@ -93,7 +101,7 @@ impl Clause {
             executes: taints(table, "executes"),
             sends: taints(table, "sends"),
             does: table.choice("does", &Behaviour::WORDS),
-            raw: table.strings("raw").iter().filter_map(|text| regex(table, text)).collect(),
+            raw: regexes(table, "raw"),
         };
         if clause.asks_nothing() {
             table.fault(
@@ -110,14 +118,19 @@ impl Clause {
             && self.path.is_empty()
             && self.reads.is_empty()
             && self.writes.is_empty()
-            && self.argument.is_none()
-            && self.line.is_none()
+            && self.argument.is_empty()
+            && self.line.is_empty()
             && self.environment.is_empty()
             && self.stdin == Taint::NONE
             && self.executes == Taint::NONE
             && self.sends == Taint::NONE
             && self.does.is_none()
             && self.raw.is_empty()
+    }
+
+    /// Compiles its regexes.
+    fn compile(&self) -> Result<(), String> {
+        [&self.argument, &self.line, &self.unless, &self.raw].into_iter().flatten().try_for_each(Regex::compile)
     }
 
     /// Whether it looks at commands at all, or only at the raw text.
@@ -141,9 +154,9 @@ impl Clause {
             && !self.without.iter().any(|flag| has_flag(facts, flag))
             && (self.verb.is_empty() || self.verb.iter().any(|verb| has_verb(facts, verb)))
             && (self.environment.is_empty() || facts.environment.iter().any(|(name, _)| self.environment.contains(name)))
-            && self.argument.as_ref().is_none_or(|set| facts.arguments().iter().any(|f| set.is_match(&f.text)))
-            && self.line.as_ref().is_none_or(|set| set.is_match(line()))
-            && !self.unless.as_ref().is_some_and(|set| set.is_match(line()))
+            && (self.argument.is_empty() || facts.arguments().iter().any(|f| self.argument.iter().any(|r| r.may_match(&f.text))))
+            && (self.line.is_empty() || self.line.iter().any(|regex| regex.may_match(line())))
+            && !self.unless.iter().any(|regex| regex.is_match(line()))
     }
 }
 
@@ -241,24 +254,14 @@ fn taints(table: &Table<'_>, key: &str) -> Taint {
     taint
 }
 
-fn regexes(table: &Table<'_>, key: &str) -> Option<RegexSet> {
-    let texts = table.strings(key);
-    if texts.is_empty() || texts.iter().any(|text| regex(table, text).is_none()) {
-        return None;
-    }
-    RegexSet::new(texts.iter().map(|text| &text.value)).ok()
-}
-
-fn regex(table: &Table<'_>, text: &Located<String>) -> Option<Regex> {
-    match Regex::new(&text.value) {
+/// Regexes over text that is already put in order: their case counts.
+fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
+    let read = |text: Located<String>| match Regex::exact(&text.value) {
         Ok(regex) => Some(regex),
         Err(error) => {
-            table.fault_at(
-                &text.place,
-                format!("not a regular expression: {error}"),
-                Some("look-around and back-references are not supported"),
-            );
+            table.fault_at(&text.place, error, Some("look-around and back-references are not supported"));
             None
         }
-    }
+    };
+    table.strings(key).into_iter().filter_map(read).collect()
 }

@@ -1,6 +1,7 @@
 //! Regular expressions as rules use them: any case, ASCII classes, linear time, bounded size.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
@@ -16,21 +17,39 @@ const NESTING: u32 = 64;
 /// A gap that may be shorter by this much or more is pooled: see [`pooled`].
 const POOLED: u32 = 8;
 
-/// A regular expression, compiled.
+/// A regular expression: read at once, compiled when a text first calls for it. Clones share the compiled form.
 #[derive(Clone)]
 pub struct Regex {
     source: String,
-    regex: meta::Regex,
+    any_case: bool,
+    compiled: Arc<OnceLock<Option<meta::Regex>>>,
 }
 
 impl Regex {
-    /// Compiles a regex.
+    /// Reads a regex whose letters match in either case.
     ///
     /// # Errors
     /// What is wrong with it, and where.
     pub fn new(source: &str) -> Result<Self, String> {
-        let regex = compile(&parse(source)?)?;
-        Ok(Self { source: source.to_owned(), regex })
+        Self::read(source, true)
+    }
+
+    /// Reads a regex whose letters match as they are written.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn exact(source: &str) -> Result<Self, String> {
+        Self::read(source, false)
+    }
+
+    fn read(source: &str, any_case: bool) -> Result<Self, String> {
+        // What is looked for in a command may be that it has no more words: the empty text.
+        if any_case {
+            parse(source)?
+        } else {
+            parse_as(source, false)?
+        };
+        Ok(Self { source: source.to_owned(), any_case, compiled: Arc::default() })
     }
 
     /// As written.
@@ -38,9 +57,33 @@ impl Regex {
         &self.source
     }
 
-    /// Whether it matches somewhere in `text`.
+    /// Compiles it, if that is still to be done.
+    ///
+    /// # Errors
+    /// Which bound it breaks.
+    pub fn compile(&self) -> Result<(), String> {
+        match self.compiled() {
+            Some(_) => Ok(()),
+            None => self.try_compile().map(drop),
+        }
+    }
+
+    fn try_compile(&self) -> Result<meta::Regex, String> {
+        compile(&parse_as(&self.source, self.any_case)?)
+    }
+
+    fn compiled(&self) -> Option<&meta::Regex> {
+        self.compiled.get_or_init(|| self.try_compile().ok()).as_ref()
+    }
+
+    /// Whether it matches somewhere in `text`. One that cannot be compiled matches nothing.
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text.as_bytes())
+        self.compiled().is_some_and(|regex| regex.is_match(text.as_bytes()))
+    }
+
+    /// The same, except that one that cannot be compiled matches everything: for what must not be missed.
+    pub fn may_match(&self, text: &str) -> bool {
+        self.compiled().is_none_or(|regex| regex.is_match(text.as_bytes()))
     }
 }
 
@@ -53,21 +96,23 @@ impl fmt::Debug for Regex {
 /// Reads a regex. `\w`, `\s`, `\d`, `\b` and `.` mean ASCII and bytes, and letters match in either case, unless the regex
 /// says `(?u)` or `(?-i)`: Unicode classes made the automata of a rule set forty times larger.
 fn parse(source: &str) -> Result<Hir, String> {
-    parse_as(source, true)
+    not_empty(parse_as(source, true)?)
 }
 
 /// The same in one case only: six times as fast, and its literals stay few.
 pub(super) fn parse_for_literals(source: &str) -> Result<Hir, String> {
-    parse_as(source, false)
+    not_empty(parse_as(source, false)?)
+}
+
+/// A rule that matches the empty text would match everywhere.
+fn not_empty(hir: Hir) -> Result<Hir, String> {
+    let empty = hir.properties().minimum_len().is_none_or(|least| least == 0);
+    if empty { Err("the regex matches the empty text".into()) } else { Ok(hir) }
 }
 
 fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
     let rules = syntax::Config::new().unicode(false).utf8(false).nest_limit(NESTING).case_insensitive(any_case);
-    let hir = syntax::parse_with(source, &rules).map_err(|error| told(&error))?;
-    if hir.properties().minimum_len().is_none_or(|least| least == 0) {
-        return Err("the regex matches the empty text".into());
-    }
-    Ok(hir)
+    syntax::parse_with(source, &rules).map_err(|error| told(&error))
 }
 
 /// Compiles several regexes as one, with their gaps pooled.
@@ -142,7 +187,7 @@ mod tests {
 
     #[test]
     fn faults_say_where() {
-        let fault = |source: &str| Regex::new(source).unwrap_err();
+        let fault = |source: &str| Regex::new(source).and_then(|regex| regex.compile()).unwrap_err();
         assert_eq!(fault("a(b"), "bad regex: unclosed group, at its character 2");
         assert_eq!(fault("a*"), "the regex matches the empty text");
         assert!(fault("(?:[a-z]{900}x){200}").contains("too large"), "{}", fault("(?:[a-z]{900}x){200}"));
