@@ -140,6 +140,6 @@ pub(crate) fn be_a_child() {
         drop(control.shutdown(std::net::Shutdown::Write));
     });
     // Standard error is where standard output was. This splices where it can: see the comment at the gate's sockets.
-    drop(std::io::copy(&mut from, &mut std::io::stderr()));
+    drop(std::io::copy(&mut from, &mut std::io::stderr().lock()));
     std::process::exit(0);
 }
