@@ -3,7 +3,7 @@
 use http::Method;
 
 use super::harness::{Agent, META, Setup, TestGate, call, json, modern_call, raw, string};
-use super::servers::{Server, json_reply};
+use super::servers::{Peer, Server, Wire, json_reply, script};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
@@ -157,4 +157,12 @@ async fn what_cannot_be_read_is_refused_with_the_right_code() {
     }
     agent.post("up", &[("content-encoding", "gzip")], call("1", "x")).await.expect(415).await;
     assert!(server.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_server_of_the_first_revision_is_offered_nothing_modern() {
+    let peer = Peer::start(Wire::Sse, script(|_| panic!("it reached the server"))).await;
+    let gate = peer.behind(Setup::new(), "up").start().await;
+    let answer = gate.agent().post_modern("up", &modern_call("1", "x")).await.expect(405).await;
+    assert_eq!(raw(&json(&answer.text().await), &["id"]).as_deref(), Some("1"));
 }
