@@ -1,6 +1,7 @@
 """`tests/peers/run` after it has set itself up."""
 
 import shutil
+import signal
 import sys
 import time
 
@@ -33,4 +34,6 @@ def main(words):
     sys.exit(1 if failed or not outcomes else 0)
 
 
+# Told to stop, it stops what it started.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 main(sys.argv[1:])
