@@ -1,5 +1,7 @@
 //! The architecture, as a test: who may use whom, how long a file may be, and what may stand only in one place.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -47,10 +47,8 @@ pub(super) async fn watch(
                 Err(_) => return,
             },
         };
-        if at_once {
-            if let Err(error) = gate.recorder().reopen() {
-                tracing::error!(%error, "the audit file cannot be opened anew");
-            }
+        if at_once && let Err(error) = gate.recorder().reopen() {
+            tracing::error!(%error, "the audit file cannot be opened anew");
         }
         let now = stamps(config.clone(), source.clone()).await;
         let held_still = now == before;

@@ -104,6 +104,7 @@ impl Withheld<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice)]
 mod tests {
     use super::*;
 

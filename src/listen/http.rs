@@ -76,7 +76,7 @@ async fn try_answer(front: &Arc<Front>, request: Request<Incoming>) -> Result<Re
     if parts.next().is_some() || upstreams.is_some_and(|allowed| !allowed.iter().any(|allowed| allowed == name)) {
         return Err(unknown);
     }
-    let upstream = front.gate.upstream_named(name).ok_or_else(|| TurnedAway { ..unknown })?;
+    let upstream = front.gate.upstream_named(name).ok_or(TurnedAway { ..unknown })?;
     match (kind, rest) {
         (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, agent, upstream).await),
         (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, agent, upstream)),

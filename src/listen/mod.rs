@@ -10,7 +10,6 @@ pub mod stdio;
 pub mod tls;
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -150,8 +149,8 @@ async fn silent(asked: &AtomicBool, time: std::time::Duration) {
     }
 }
 
-fn answer(front: Arc<Front>, request: Request<Incoming>) -> impl Future<Output = Result<Response<Body>, Infallible>> {
-    async move { Ok(http::answer(front, request).await) }
+async fn answer(front: Arc<Front>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    Ok(http::answer(front, request).await)
 }
 
 /// Tells a connection beyond the limit so, without reading from it.

@@ -80,12 +80,12 @@ impl Sessions {
     /// Notes the requests of a message as open, and gives them.
     pub(super) fn asking(&self, context: &Context, message: &Message) -> Arc<[Asked]> {
         let asked = headers::asked(message);
-        if let (Some(session), false) = (&context.session, asked.is_empty()) {
-            if let Some(entry) = self.known().get_mut(&(context.upstream.clone(), session.clone())) {
-                entry.asked.extend(asked.iter().cloned());
-                let extra = entry.asked.len().saturating_sub(ASKED);
-                entry.asked.drain(..extra);
-            }
+        if let (Some(session), false) = (&context.session, asked.is_empty())
+            && let Some(entry) = self.known().get_mut(&(context.upstream.clone(), session.clone()))
+        {
+            entry.asked.extend(asked.iter().cloned());
+            let extra = entry.asked.len().saturating_sub(ASKED);
+            entry.asked.drain(..extra);
         }
         asked.into()
     }

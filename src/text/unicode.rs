@@ -195,6 +195,7 @@ pub(super) fn invisible(c: char) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice)]
 mod tests {
     use super::super::Text;
 

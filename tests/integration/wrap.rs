@@ -1,5 +1,7 @@
 //! `lychgate wrap` stands where a stdio server stood.
 
+#![allow(clippy::disallowed_types)]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Rules of the kind `command`: a shell command is read as a shell reads it, and rules match what it comes down to.
 //!
-//! [`clean`] resolves control characters and look-alikes, [`lex`] and [`expand`] do what a shell does to words,
-//! [`reader`] runs through the script without running it, [`unwrap`](mod@unwrap), [`hand_over`] and [`code`] open what is wrapped, and
-//! each command becomes [`facts`], which the clauses of [`spec`] match. Every step is bounded; a bound that is hit
+//! `clean` resolves control characters and look-alikes, `lex` and `expand` do what a shell does to words,
+//! `reader` runs through the script without running it, `unwrap`, `hand_over` and `code` open what is wrapped, and
+//! each command becomes `facts`, which the clauses of `spec` match. Every step is bounded; a bound that is hit
 //! is a fact of its own (`does = "unreadable"`), so that what cannot be read is not waved through.
 
 mod brace;

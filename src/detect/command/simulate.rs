@@ -60,7 +60,7 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
         "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has(&["-revert"]) => hex_text(&fed(&[])?),
         "tr" => tr(&fed(&[])?, arguments),
         "cut" => cut(&fed(&[])?, arguments),
-        "sed" => sed(&fed(&operands.get(1..)?.to_vec())?, text(0)?),
+        "sed" => sed(&fed(operands.get(1..)?)?, text(0)?),
         "xargs" | "yes" => None,
         _ => None,
     };

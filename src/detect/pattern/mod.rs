@@ -106,4 +106,5 @@ impl Kind for Pattern {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice)]
 mod tests;

@@ -118,9 +118,12 @@ fn time(text: &str) -> Duration {
     runs.min().unwrap_or_default()
 }
 
+/// A text of a shape, as long as it is told.
+type Shape = fn(usize) -> String;
+
 #[test]
 fn hostile_input_costs_linear_time() {
-    let shapes: [(&str, fn(usize) -> String); 12] = [
+    let shapes: [(&str, Shape); 12] = [
         ("nested", |n| "<div>".repeat(n)),
         ("nested styled", |n| "<p style='font-size:0' class='a b c'><b>".repeat(n / 5)),
         ("closers", |n| format!("{}{}", "<div>".repeat(n / 2), "</p></b>".repeat(n / 4))),
