@@ -101,7 +101,7 @@ impl Gate {
     /// Carries one call: agree, admit, judge, call, judge what comes back.
     ///
     /// # Errors
-    /// Whatever keeps it from a reply; [`answer::failed`] turns it into one. The recorder has been told.
+    /// Whatever keeps it from a reply; `answer::failed` turns it into one. The recorder has been told.
     pub async fn carry(self: &Arc<Self>, call: Call) -> Result<Reply, CallError> {
         let context = call.context.clone();
         let carried = self.try_carry(call).await;
