@@ -75,7 +75,13 @@ impl Line {
 /// Writes a text as a JSON string. Beyond what JSON asks for (RFC 8259, section 7) it escapes every
 /// character that a terminal or an editor may obey instead of showing.
 pub(super) fn quote_into(text: &str, out: &mut String) {
+    out.reserve(text.len() + 2);
     out.push('"');
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     let mut plain_from = 0;
     for (at, c) in text.char_indices() {
         if !needs_escape(c) {

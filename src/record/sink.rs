@@ -17,6 +17,10 @@ use crate::config::{AuditConfig, AuditTo};
 const QUEUED_LINES: usize = 8192;
 /// Most bytes that wait to be written.
 const QUEUED_BYTES: usize = 16 << 20;
+/// Lines that come within this time of the first are written with it: one wake-up and one write for many.
+const GATHER: Duration = Duration::from_millis(5);
+/// Most bytes that are gathered for one write.
+const GATHERED_BYTES: usize = 256 << 10;
 /// Longest wait for the queue to be written out.
 const FLUSH: Duration = Duration::from_secs(5);
 
@@ -144,29 +148,56 @@ fn lock(target: &Mutex<Target>) -> MutexGuard<'_, Target> {
 /// The writer's thread: ends when the sink is gone.
 fn write_all(mut target: Target, queue: &Receiver<Job>, waiting: &AtomicUsize, counts: &Counts) {
     let mut well = true;
-    for job in queue {
-        match job {
-            Job::Lines(lines, count) => {
-                let written = target.write(lines.as_bytes());
-                waiting.fetch_sub(lines.len(), Ordering::Relaxed);
-                if written.is_ok() { &counts.written } else { &counts.failed }.inc_by(count);
-                // Once for each time that it breaks off, not for each line.
-                if let (true, Err(error)) = (well, &written) {
-                    tracing::error!(%error, "audit lines are being lost");
-                }
-                well = written.is_ok();
-            }
-            Job::Reopen => {
-                if let Err(error) = target.reopen() {
-                    tracing::error!(%error, "the audit log cannot be reopened");
-                }
-            }
-            Job::Flush(done) => {
-                // Whoever asked may have stopped waiting.
-                let _gone = done.try_send(());
-            }
+    let mut gathered = (String::new(), 0);
+    while let Ok(first) = queue.recv() {
+        if matches!(first, Job::Lines(..)) {
+            std::thread::sleep(GATHER);
         }
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match job {
+                Job::Lines(lines, count) => {
+                    gathered.0.push_str(&lines);
+                    gathered.1 += count;
+                    if gathered.0.len() < GATHERED_BYTES {
+                        next = queue.try_recv().ok();
+                        continue;
+                    }
+                }
+                Job::Reopen => {
+                    write_gathered(&mut target, &mut gathered, waiting, counts, &mut well);
+                    if let Err(error) = target.reopen() {
+                        tracing::error!(%error, "the audit log cannot be reopened");
+                    }
+                }
+                Job::Flush(done) => {
+                    write_gathered(&mut target, &mut gathered, waiting, counts, &mut well);
+                    // Whoever asked may have stopped waiting.
+                    let _gone = done.try_send(());
+                }
+            }
+            write_gathered(&mut target, &mut gathered, waiting, counts, &mut well);
+            next = queue.try_recv().ok();
+        }
+        write_gathered(&mut target, &mut gathered, waiting, counts, &mut well);
     }
+}
+
+fn write_gathered(target: &mut Target, gathered: &mut (String, u64), waiting: &AtomicUsize, counts: &Counts, well: &mut bool) {
+    let (lines, count) = gathered;
+    if lines.is_empty() {
+        return;
+    }
+    let written = target.write(lines.as_bytes());
+    waiting.fetch_sub(lines.len(), Ordering::Relaxed);
+    if written.is_ok() { &counts.written } else { &counts.failed }.inc_by(*count);
+    // Once for each time that it breaks off, not for each line.
+    if let (true, Err(error)) = (*well, &written) {
+        tracing::error!(%error, "audit lines are being lost");
+    }
+    *well = written.is_ok();
+    lines.clear();
+    *count = 0;
 }
 
 /// An open log.

@@ -1,7 +1,7 @@
 //! TLS towards upstreams: whom to trust, and which certificate to show.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
@@ -17,8 +17,10 @@ use crate::config::HttpTransport;
 /// What is wrong with a file of the config, in words for its user.
 pub(super) fn client(transport: &HttpTransport) -> Result<ClientConfig, String> {
     let roots = match &transport.ca {
-        Some(file) => own_roots(file)?,
-        None => system_roots()?,
+        Some(file) => Arc::new(own_roots(file)?),
+        None if transport.url.to_ascii_lowercase().starts_with("https:") => system_roots()?,
+        // Nobody shows a certificate there, and reading the system's takes longer than all else at start.
+        None => Arc::new(RootCertStore::empty()),
     };
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -40,7 +42,13 @@ fn own_roots(file: &Path) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-fn system_roots() -> Result<RootCertStore, String> {
+/// Read once for all upstreams.
+fn system_roots() -> Result<Arc<RootCertStore>, String> {
+    static ROOTS: OnceLock<Result<Arc<RootCertStore>, String>> = OnceLock::new();
+    ROOTS.get_or_init(|| read_system_roots().map(Arc::new)).clone()
+}
+
+fn read_system_roots() -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     // Systems ship a few authorities that rustls cannot read: one good one is enough to go on.
