@@ -100,7 +100,7 @@ impl Facts {
 
     /// Notes a file that it reads by redirection.
     pub(super) fn redirect_read(&mut self, text: &str, folder: Option<&str>) -> Taint {
-        match see(text, true, folder) {
+        match see(text, folder) {
             Some(seen) => {
                 let taint = taint_of(&seen);
                 self.stdin |= taint;
@@ -116,7 +116,7 @@ impl Facts {
 
     /// Notes a file that it writes by redirection.
     pub(super) fn redirect_write(&mut self, text: &str, folder: Option<&str>) {
-        self.writes.extend(see(text, true, folder));
+        self.writes.extend(see(text, folder));
     }
 
     fn place_paths(&mut self, folder: Option<&str>, own: usize) {
@@ -136,7 +136,7 @@ impl Facts {
         for (at, field) in arguments.iter().enumerate().take(own) {
             let value_of = at.checked_sub(1).and_then(|before| arguments.get(before)).map_or("", |f| f.text.as_str());
             for (part, role) in candidates(&field.text) {
-                let Some(seen) = see(part, !field.quoted || !part.starts_with('~'), folder) else { continue };
+                let Some(seen) = see(part, folder) else { continue };
                 let writes = match role {
                     Part::Of => true,
                     Part::Whole if copier => Some(at) == last && !target || value_of == "-t",
@@ -238,12 +238,10 @@ pub(super) fn taint_of(seen: &Seen) -> Taint {
     taint
 }
 
-/// A text as a path, globs that can mean only one thing resolved.
-pub(super) fn see(text: &str, expands: bool, folder: Option<&str>) -> Option<Seen> {
+/// A text as a path, globs that can mean only one thing resolved. `~` is the home folder even in quotes: it may stand
+/// for `"$HOME"`, and who writes it in quotes seldom means a file of that name.
+pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
     let mut path = paths::normal(text, folder)?;
-    if path.starts_with('~') && !expands {
-        path.insert_str(0, "./");
-    }
     if path.contains(['*', '?', '['])
         && let Some(known) = paths::resolve_glob(&path)
     {

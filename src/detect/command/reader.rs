@@ -296,7 +296,7 @@ impl Reader {
                 Some(value) => value.clone(),
                 None => {
                     let taint =
-                        facts::see(&target.text, true, self.folder.as_deref()).map_or(Taint::NONE, |seen| facts::taint_of(&seen));
+                        facts::see(&target.text, self.folder.as_deref()).map_or(Taint::NONE, |seen| facts::taint_of(&seen));
                     Value::unknown(target.taint | taint)
                 }
             },
