@@ -70,11 +70,3 @@ pub(super) fn announce(recorder: &Recorder, policies: &Policies) {
         .collect();
     recorder.rules_in_force(&in_force);
 }
-
-/// Makes ready what rules otherwise make when a text first calls for it. Takes a while; texts do not wait for it.
-pub(super) fn warm(policies: &Policies) {
-    for policy in policies.values() {
-        policy.rules(Direction::Outbound).warm();
-        policy.rules(Direction::Inbound).warm();
-    }
-}

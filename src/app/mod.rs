@@ -73,8 +73,6 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     if let Some(listener) = admin {
         others.push(tokio::spawn(listen::admin::serve(front.clone(), listener)));
     }
-    let policies = gate.policies();
-    others.push(tokio::task::spawn_blocking(move || build::warm(&policies)));
     let (reload, asked) = watch::channel(0);
     others.push(tokio::spawn(reload::watch(front, gate.clone(), config, source, asked)));
     Ok(Running { address, admin: admin_address, gate, draining, reload, serving, others })

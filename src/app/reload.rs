@@ -16,7 +16,7 @@ use crate::document::Fault;
 use crate::inspect::Mode;
 use crate::listen::Front;
 use crate::message::Direction;
-use crate::proxy::{Gate, Policies};
+use crate::proxy::{Gate, Policies, warm};
 use crate::record::Event;
 use crate::rules::weakened;
 
@@ -97,7 +97,7 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
     }
     let wanted = std::mem::replace(&mut new.upstreams, kept);
     let policies = build::policies(&new)?;
-    build::warm(&policies);
+    warm(&policies);
     if wanted.len() != new.upstreams.len() || wanted.keys().any(|name| !new.upstreams.contains_key(name)) {
         tracing::warn!("upstreams were added or taken away in the config: that needs a restart");
     }

@@ -10,6 +10,7 @@ mod slots;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -34,9 +35,19 @@ const LONG_BYTES: usize = 64 << 10;
 /// The policies in force, by upstream; a reload swaps them whole.
 pub type Policies = HashMap<UpstreamName, Arc<Policy>>;
 
+/// Makes ready what rules otherwise make when a text first calls for it. Takes a while, and twice the memory.
+pub fn warm(policies: &Policies) {
+    for policy in policies.values() {
+        policy.rules(Direction::Outbound).warm();
+        policy.rules(Direction::Inbound).warm();
+    }
+}
+
 /// Carries calls from agents to upstreams and their replies back.
 pub struct Gate {
     policies: ArcSwap<Policies>,
+    /// Whether the first call has come, with which the policies are made ready.
+    used: AtomicBool,
     upstreams: HashMap<UpstreamName, Behind>,
     sessions: Sessions,
     slots: Slots,
@@ -59,6 +70,7 @@ impl Gate {
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             policies: ArcSwap::from_pointee(policies),
+            used: AtomicBool::new(false),
             slots: Slots::new(upstreams.keys().cloned(), &limits),
             upstreams,
             sessions: Sessions::new(limits.sessions, limits.session_idle),
@@ -112,6 +124,10 @@ impl Gate {
     }
 
     async fn try_carry(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
+        if !self.used.swap(true, Ordering::Relaxed) {
+            let policies = self.policies();
+            tokio::task::spawn_blocking(move || warm(&policies));
+        }
         let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
         self.agree(behind, &call)?;
         self.sessions.admit(&call.context)?;
