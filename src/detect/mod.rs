@@ -88,6 +88,8 @@ pub enum ReadAs {
     Shell,
     /// An interpreter of this language runs it.
     Code(Language),
+    /// A database runs it.
+    Sql,
     /// Text that nothing runs, though it may mention commands.
     #[default]
     Text,

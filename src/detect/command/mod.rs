@@ -115,7 +115,7 @@ impl Commands {
 
 impl Detector for Commands {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        if place.read_as == ReadAs::Text {
+        if !matches!(place.read_as, ReadAs::Shell | ReadAs::Code(_)) {
             return;
         }
         let raw = text.raw();
