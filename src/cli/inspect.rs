@@ -162,6 +162,11 @@ impl Bench {
                 let edited = splice(message.bytes(), edits.clone()).ok_or("the edits overlap")?;
                 told.push_str(&format!("becomes: {}\n", String::from_utf8_lossy(&edited)));
             }
+            Verdict::Ask(questions) => {
+                for question in questions {
+                    told.push_str(&format!("asked about by `{}`: {}. {}\n", question.rule, question.title, question.why));
+                }
+            }
             Verdict::Block(refusals) => {
                 for refusal in refusals {
                     told.push_str(&format!("refused by `{}`: {}. {}\n", refusal.rule, refusal.title, refusal.why));
@@ -202,7 +207,7 @@ impl Bench {
         let bytes = match &inspection.verdict {
             Verdict::Pass => message.bytes().clone(),
             Verdict::Rewrite(edits) => splice(message.bytes(), edits.clone()).ok_or("the edits overlap")?,
-            Verdict::Block(_) => return Ok("null".into()),
+            Verdict::Ask(_) | Verdict::Block(_) => return Ok("null".into()),
         };
         let limits = ReadLimits { message_bytes: bytes.len(), ..limits.clone() };
         let json = Json::parse(bytes, &limits).map_err(|error| error.to_string())?;

@@ -135,6 +135,7 @@ fn does(action: Action) -> &'static str {
         Action::Strip => "the text is replaced by its plain reading",
         Action::Redact => "what matched is replaced by a mark",
         Action::Quarantine => "what matched is taken out, and a warning says so",
+        Action::Ask => "the call waits until a person has said yes; if nobody does, it is refused",
         Action::Block => "the message does not pass, and whoever waits for it is told why",
     }
 }

@@ -14,7 +14,7 @@ mod verdict;
 
 pub use finding::{Evidence, Finding};
 pub use policy::{Policy, TextInspection, TextVerdict};
-pub use verdict::{Coverage, Inspection, Mode, Refusal, Uninspected, Verdict};
+pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};
 
 #[cfg(test)]
 mod tests;

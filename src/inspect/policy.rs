@@ -5,7 +5,7 @@ use crate::detect::{Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, Context};
-use crate::rules::{Library, RuleSet};
+use crate::rules::{Action, Library, Rule, RuleSet};
 use crate::text::Text;
 
 use super::caps::Caps;
@@ -13,7 +13,7 @@ use super::inbound::Inbound;
 use super::outbound::Outbound;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
-use super::{Coverage, Finding, Inspection, Mode, Refusal, Verdict};
+use super::{Coverage, Finding, Inspection, Mode, Question, Refusal, Verdict};
 
 /// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Policy {
     pub fn inspect(&self, direction: Direction, message: &Message, context: &Context, audit: AuditId) -> Inspection {
         let mut inspection =
             Inspection { verdict: Verdict::Pass, findings: Vec::new(), coverage: Coverage::default(), cut_bytes: 0 };
-        let (mut edits, mut refusals) = (Vec::new(), Vec::new());
+        let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let found = inspection.findings.len();
             match direction {
@@ -89,13 +89,16 @@ impl Policy {
                 }
                 Direction::Outbound => Outbound { policy: self, message, envelope, item, audit }.inspect(&mut inspection),
             }
-            refusals.extend(refusal(self.rules(direction), inspection.findings.get(found..).unwrap_or_default(), item));
+            let found = inspection.findings.get(found..).unwrap_or_default();
+            refusals.extend(refusal(self.rules(direction), found, item));
+            questions.extend(question(self.rules(direction), found, item));
         }
         inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
-        inspection.verdict = match (refusals.is_empty(), edits.is_empty()) {
-            (false, _) => Verdict::Block(refusals),
-            (true, false) => Verdict::Rewrite(edits),
-            (true, true) => Verdict::Pass,
+        inspection.verdict = match (refusals.is_empty(), questions.is_empty(), edits.is_empty()) {
+            (false, ..) => Verdict::Block(refusals),
+            (true, false, _) => Verdict::Ask(questions),
+            (true, true, false) => Verdict::Rewrite(edits),
+            (true, true, true) => Verdict::Pass,
         };
         inspection
     }
@@ -132,13 +135,25 @@ impl Policy {
 
 /// The refusal that the findings of one item call for: that of the gravest rule that blocks.
 fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal> {
-    let blocking = findings.iter().filter(|finding| finding.action == crate::rules::Action::Block);
-    // Of those that are as grave, the first: rule files begin with what is plainest.
-    let gravest = blocking.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
-    let rule = rules.rules().iter().find(|rule| rule.id == gravest.rule)?;
+    let rule = gravest(rules, findings, Action::Block)?;
     let why = match rules.direction() {
         Direction::Outbound => format!("{} Send the call without that, or ask the user to do it.", rule.why),
         Direction::Inbound => format!("{} Go on without this answer, or ask the user to look at it.", rule.why),
     };
     Some(Refusal { item, rule: rule.id.clone(), title: rule.title.clone(), why })
+}
+
+/// The question that the findings of one item call for: that of the gravest rule that has a person asked.
+fn question(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Question> {
+    let rule = gravest(rules, findings, Action::Ask)?;
+    let (title, why) = (rule.title.clone(), rule.why.clone());
+    Some(Question { item, rule: rule.id.clone(), title, why, severity: rule.severity })
+}
+
+/// The gravest rule among those whose findings call for `action`.
+fn gravest<'r>(rules: &'r RuleSet, findings: &[Finding], action: Action) -> Option<&'r Rule> {
+    let calling = findings.iter().filter(|finding| finding.action == action);
+    // Of those that are as grave, the first: rule files begin with what is plainest.
+    let gravest = calling.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
+    rules.rules().iter().find(|rule| rule.id == gravest.rule).map(AsRef::as_ref)
 }

@@ -176,7 +176,7 @@ impl<'p> Judge<'p, '_> {
                 continue;
             }
             let Some(rule) = self.rule(hit) else { continue };
-            let action = if opaque && rule.action > Action::Log { Action::Block } else { rule.action };
+            let action = if opaque && rule.action.rewrites() { Action::Block } else { rule.action };
             let first_block = action == Action::Block && self.findings.iter().all(|finding| finding.action != Action::Block);
             if self.findings.len() >= FINDINGS && !first_block {
                 continue;
@@ -217,7 +217,7 @@ impl<'p> Judge<'p, '_> {
                         }
                     }
                     Action::Redact if !hit.hidden => cuts.push(Cut { span, mark: format!("[redacted: {}]", rule.id) }),
-                    Action::Redact | Action::Log | Action::Strip | Action::Block => {}
+                    Action::Redact | Action::Log | Action::Strip | Action::Ask | Action::Block => {}
                 }
             }
             if cuts.is_empty() {

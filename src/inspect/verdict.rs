@@ -1,7 +1,7 @@
 //! What becomes of a message.
 
 use crate::message::Edit;
-use crate::rules::RuleId;
+use crate::rules::{RuleId, Severity};
 
 use super::Finding;
 
@@ -35,6 +35,8 @@ pub enum Verdict {
     Pass,
     /// The same bytes with these strings replaced. Inbound only.
     Rewrite(Vec<Edit>),
+    /// It goes on once a person has said yes. Outbound only, and never where a message of the same batch is refused.
+    Ask(Vec<Question>),
     /// It does not go on; whoever waits for it gets an answer that says why. One refusal per refused message of a batch.
     Block(Vec<Refusal>),
 }
@@ -45,6 +47,7 @@ impl Verdict {
         match self {
             Self::Pass => "pass",
             Self::Rewrite(_) => "rewrite",
+            Self::Ask(_) => "ask",
             Self::Block(_) => "block",
         }
     }
@@ -61,6 +64,21 @@ pub struct Refusal {
     pub title: String,
     /// The rule's reason, and what would be acceptable.
     pub why: String,
+}
+
+/// Why a person is asked about a message: one question for each message of a batch that needs one.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Which message of a batch, from 0.
+    pub item: usize,
+    /// The rule that has a person asked.
+    pub rule: RuleId,
+    /// The rule's title.
+    pub title: String,
+    /// The rule's reason.
+    pub why: String,
+    /// How grave it is.
+    pub severity: Severity,
 }
 
 /// How much of a message was looked at. "Clean" may be said only where nothing is uninspected.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::inspect::{Inspection, Mode, Policy, Refusal, Verdict};
+use crate::inspect::{Inspection, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
@@ -92,6 +92,7 @@ impl Judged {
         let refusals = match (&self.inspection.verdict, self.mode) {
             (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(None),
             (Verdict::Block(refusals), _) => refusals,
+            (Verdict::Ask(questions), _) => &questions.iter().map(unasked).collect::<Vec<_>>(),
             (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("a rule would rewrite what an agent sends")),
         };
         let of_item = |item| refusals.iter().find(|refusal| refusal.item == item).map(|refusal| self.reason(refusal));
@@ -118,6 +119,7 @@ impl Judged {
                 let new = splice(message.bytes(), edits.clone()).ok_or(CallError::BadReply("its edits overlap"))?;
                 return done(Outcome::Other(new));
             }
+            (Verdict::Ask(_), _) => return Err(CallError::BadReply("a rule would ask about what a server says")),
             (Verdict::Block(refusals), _) => refusals,
         };
         let (mut left, mut to_server) = (Vec::new(), Vec::new());
@@ -157,4 +159,11 @@ impl Judged {
         let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit})");
         answer::Reason { text, rule: rule.to_string(), audit }
     }
+}
+
+/// A question that nobody can be asked is a no.
+fn unasked(question: &Question) -> Refusal {
+    let Question { item, rule, title, why, .. } = question.clone();
+    let why = format!("{why} It needs a person's yes, and there is nobody to ask here. Ask the user to do it.");
+    Refusal { item, rule, title, why }
 }

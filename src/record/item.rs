@@ -28,7 +28,7 @@ pub(super) struct Item<'a> {
     pub(super) is_answer: bool,
     /// What the rules want done with it.
     pub(super) wanted: &'static str,
-    /// The rule that refuses it, if one does.
+    /// The rule that refuses it or has a person asked, if one does.
     pub(super) refused_by: Option<&'a RuleId>,
     /// What was found in it.
     pub(super) findings: Vec<&'a Finding>,
@@ -64,6 +64,14 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
                 let index = starts.partition_point(|start| *start <= edit.span.start).saturating_sub(1);
                 if let Some(item) = items.get_mut(index) {
                     item.wanted = "rewrite";
+                }
+            }
+        }
+        Verdict::Ask(questions) => {
+            for question in questions {
+                if let Some(item) = items.get_mut(question.item) {
+                    item.refused_by = Some(&question.rule);
+                    item.wanted = "ask";
                 }
             }
         }

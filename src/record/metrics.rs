@@ -117,10 +117,8 @@ impl Metrics {
         let mut distinct: [HashSet<&str>; 2] = Default::default();
         for InForce { upstream, mode, outbound, inbound } in all {
             let upstream = upstream.0.as_ref();
-            for (direction, verdict) in
-                [("outbound", "pass"), ("outbound", "block"), ("inbound", "pass"), ("inbound", "rewrite"), ("inbound", "block")]
-            {
-                self.messages.with_label_values(&[upstream, direction, verdict]);
+            for (direction, verdicts) in [("outbound", ["pass", "ask", "block"]), ("inbound", ["pass", "rewrite", "block"])] {
+                verdicts.iter().for_each(|verdict| self.messages.with_label_values(&[upstream, direction, verdict]).inc_by(0));
             }
             Side::ALL.iter().for_each(|side| self.failures.with_label_values(&[upstream, side.name()]).inc_by(0));
             self.upstream.with_label_values(&[upstream]);
@@ -166,7 +164,7 @@ impl Metrics {
         for finding in &item.findings {
             self.found(upstream, direction, finding, mode, || item.tool_of(finding));
         }
-        if let (Direction::Outbound, Mode::Enforce, Some(rule)) = (direction, mode, item.refused_by) {
+        if let (Direction::Outbound, "block", Some(rule)) = (direction, item.done(mode), item.refused_by) {
             let tool = self.tool(upstream, item.tool.as_deref());
             self.commands_blocked.with_label_values(&[&*upstream.0, &tool, rule.as_str()]).inc();
         }

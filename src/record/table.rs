@@ -38,7 +38,7 @@ macro_rules! metrics {
 
 metrics! {
     MESSAGES = Kind::Counter, "lychgate_messages_total" ["upstream" "direction" "verdict"]
-        "Messages judged, by what was done with them: `pass`, `rewrite` or `block`. Each message of a batch counts.";
+        "Messages judged, by what was done with them: `pass`, `rewrite`, `ask` or `block`. Each message of a batch counts.";
     FINDINGS = Kind::Counter, "lychgate_findings_total" ["rule" "action"]
         "Matches of a rule, by what was done about them; `observed` where the policy only observes.";
     INJECTIONS = Kind::Counter, "lychgate_injection_detected_total" ["upstream" "tool" "rule" "action" "surface"]

@@ -66,17 +66,13 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     }
     let severity = table.choice("severity", &Severity::WORDS);
     if !table.has("action") {
-        table.missing("action", "one of `log`, `strip`, `redact`, `quarantine`, `block`");
+        table.missing("action", "one of `log`, `strip`, `redact`, `quarantine`, `ask`, `block`");
     }
     let action = table.choice("action", &Action::WORDS);
-    if let (Some(Direction::Outbound), Some(action @ (Action::Strip | Action::Redact | Action::Quarantine))) =
-        (shared.direction, action)
+    if let Some((direction, action)) = shared.direction.zip(action)
+        && let Some((cannot, hint)) = action.cannot(direction)
     {
-        table.fault_of(
-            "action",
-            format!("`{}` can never be carried out: what an agent sends is never rewritten", action.name()),
-            Some("use `block` or `log`"),
-        );
+        table.fault_of("action", format!("`{}` can never be carried out: {cannot}", action.name()), Some(hint));
     }
     let find = Find::read(table);
     let only = Only::read(table);

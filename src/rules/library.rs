@@ -97,12 +97,13 @@ impl Library {
             match change.and_then(|change| change.action).filter(|action| *action != rule.action) {
                 _ if !enabled => {}
                 None => wanted.push(rule.clone()),
-                Some(action) if direction == Direction::Outbound && action.rewrites() => {
-                    let message =
-                        format!("rule `{}` cannot `{}`: what an agent sends is never rewritten", rule.id, action.name());
-                    faults.push(Fault::of_file("policy", message, Some("use `block` or `log`")));
-                }
-                Some(action) => wanted.push(Arc::new(Rule { action, ..Rule::clone(rule) })),
+                Some(action) => match action.cannot(direction) {
+                    Some((cannot, hint)) => {
+                        let message = format!("rule `{}` cannot `{}`: {cannot}", rule.id, action.name());
+                        faults.push(Fault::of_file("policy", message, Some(hint)));
+                    }
+                    None => wanted.push(Arc::new(Rule { action, ..Rule::clone(rule) })),
+                },
             }
         }
         if faults.is_empty() { self.compile(direction, wanted) } else { Err(faults) }
@@ -137,6 +138,19 @@ impl Action {
     /// Whether it changes what is passed on.
     pub fn rewrites(self) -> bool {
         matches!(self, Self::Strip | Self::Redact | Self::Quarantine)
+    }
+
+    /// Why it can never be carried out in this direction, and what to write instead; `None` if it can.
+    pub(super) fn cannot(self, direction: Direction) -> Option<(&'static str, &'static str)> {
+        match direction {
+            Direction::Outbound if self.rewrites() => {
+                Some(("what an agent sends is never rewritten", "use `block`, `ask` or `log`"))
+            }
+            Direction::Inbound if self == Self::Ask => {
+                Some(("a person is asked about calls, not about answers", "use `block`, `quarantine` or `log`"))
+            }
+            _ => None,
+        }
     }
 }
 

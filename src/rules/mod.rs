@@ -134,6 +134,8 @@ pub enum Action {
     Redact,
     /// The matched span is taken out and a warning says so.
     Quarantine,
+    /// The call waits for a person, who says yes or no. Outbound only.
+    Ask,
     /// The message is not passed on.
     Block,
 }
@@ -151,11 +153,12 @@ impl Severity {
 
 impl Action {
     /// Words of rule files.
-    pub const WORDS: [(&'static str, Self); 5] = [
+    pub const WORDS: [(&'static str, Self); 6] = [
         ("log", Self::Log),
         ("strip", Self::Strip),
         ("redact", Self::Redact),
         ("quarantine", Self::Quarantine),
+        ("ask", Self::Ask),
         ("block", Self::Block),
     ];
 

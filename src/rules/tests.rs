@@ -126,6 +126,10 @@ fn an_override_cannot_ask_for_what_is_never_done() {
     policy.overrides.insert("one".into(), Override { action: Some(Action::Redact), enabled: None });
     let faults = library(&[("a.toml", file)]).set(Direction::Outbound, &policy).unwrap_err();
     assert!(faults[0].message.contains("cannot `redact`"), "{faults:?}");
+    let file = format!("format = 1\ndirection = \"inbound\"\n{}", rule("one", "alpha", ""));
+    policy.overrides.insert("one".into(), Override { action: Some(Action::Ask), enabled: None });
+    let faults = library(&[("a.toml", file)]).set(Direction::Inbound, &policy).unwrap_err();
+    assert!(faults[0].message.contains("cannot `ask`"), "{faults:?}");
 }
 
 #[test]
