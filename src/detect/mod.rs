@@ -148,6 +148,8 @@ pub struct Place<'a> {
     pub read_as: ReadAs,
     /// Inbound: text that markup hid from a person's eyes.
     pub hidden: bool,
+    /// What it comes down to when it is run, if a shell or an interpreter reads it.
+    pub script: Option<&'a command::Script<'a>>,
 }
 
 impl Default for Place<'_> {
@@ -161,6 +163,7 @@ impl Default for Place<'_> {
             role: Role::Value,
             read_as: ReadAs::Text,
             hidden: false,
+            script: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Judges what an agent says to a server. Nothing outbound is ever rewritten.
 
-use crate::detect::{Place, Surface};
+use crate::detect::command::Script;
+use crate::detect::{Place, ReadAs, Surface};
 use crate::message::{Direction, Envelope, Message, Path, Step, pointer};
 use crate::protocol::AuditId;
 use crate::text::Text;
@@ -51,11 +52,13 @@ impl Outbound<'_> {
                 coverage.strings += 1;
                 coverage.bytes += unit.text.len();
             }
+            let script = (unit.read_as != ReadAs::Text).then(|| Script::new(&unit.text, unit.read_as));
             let place = Place {
                 surface: Surface::Arguments,
                 argument: Some(&unit.argument),
                 role: unit.role,
                 read_as: unit.read_as,
+                script: script.as_ref(),
                 ..base
             };
             judge.string(

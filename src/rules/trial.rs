@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::detect::command::Script;
 use crate::detect::{Place, ReadAs, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
@@ -113,13 +114,16 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         (name(&only.tools, "run_command"), name(&only.arguments, "command"), name(&only.methods, "tools/call"));
     let outbound = rule.direction == Direction::Outbound;
     let usual = if outbound { Surface::Arguments } else { Surface::Content };
+    let read_as = if matches!(rule.find.as_ref(), Find::Command(_)) { ReadAs::Shell } else { ReadAs::Text };
+    let script = Script::new(&case.text, read_as);
     let place = Place {
         direction: rule.direction,
         surface: only.surfaces.first().copied().unwrap_or(usual),
         method: Some(&method),
         tool: Some(&tool),
         argument: (outbound || !only.arguments.is_empty()).then_some(&argument),
-        read_as: if matches!(rule.find.as_ref(), Find::Command(_)) { ReadAs::Shell } else { ReadAs::Text },
+        read_as,
+        script: Some(&script),
         hidden: only.hidden.unwrap_or(false),
         ..Place::default()
     };

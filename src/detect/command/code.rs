@@ -152,7 +152,7 @@ const SHELLS: [&str; 14] = [
     "fdopen(",
 ];
 
-impl Reader {
+impl Reader<'_> {
     /// Reads code of the language that `program` runs.
     pub(super) fn code(&mut self, program: &str, text: &str, taint: Taint) {
         self.spend_bytes(text.len());

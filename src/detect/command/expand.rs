@@ -5,7 +5,7 @@ use super::lex::{Piece, Word};
 use super::reader::Reader;
 use super::value::{Field, Taint, Value};
 
-impl Reader {
+impl Reader<'_> {
     /// The fields that a word becomes; none where it expands to nothing.
     pub(super) fn fields(&mut self, word: &Word) -> Vec<Field> {
         let mut out = Vec::new();

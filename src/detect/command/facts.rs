@@ -42,6 +42,8 @@ pub(super) struct Facts {
     pub(super) paths: Vec<Seen>,
     pub(super) reads: Vec<Seen>,
     pub(super) writes: Vec<Seen>,
+    /// Files that it starts, or whose content it runs.
+    pub(super) runs: Vec<Seen>,
     /// Names and values that it is given, or that it sets.
     pub(super) environment: Vec<(String, String)>,
     pub(super) stdin: Taint,

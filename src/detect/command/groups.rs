@@ -4,7 +4,7 @@ use super::lex::Token;
 use super::reader::{Around, Reader, keyword, plain};
 use super::value::{Taint, Value};
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn list(&mut self, tokens: &[Token], input: &Value) -> Value {
         let mut out = Value::nothing();
         let mut at = 0;

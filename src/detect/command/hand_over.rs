@@ -1,19 +1,20 @@
 //! Programs that hand part of their arguments to a shell, each in its own way.
 
-use super::facts::Facts;
+use super::facts::{self, Facts};
 use super::reader::{Around, Reader};
 use super::value::{Field, Value};
 use super::wrappers::value_of;
 
-impl Reader {
+impl Reader<'_> {
     /// Reads what `facts`' program hands to a shell, if it is one that does.
     pub(super) fn hand_over(&mut self, facts: &mut Facts, arguments: &[Field], around: &Around) {
         match facts.program.as_str() {
             "source" | "." => {
                 if let Some(file) = arguments.iter().find(|f| !f.text.starts_with('-')) {
                     facts.executes |= file.taint;
+                    facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
                     let streamed = matches!(file.text.as_str(), "/dev/stdin" | "/dev/fd/0");
-                    let value = if streamed { Some(around.input.clone()) } else { self.file(&file.text).cloned() };
+                    let value = if streamed { Some(around.input.clone()) } else { self.file(&file.text) };
                     if let Some(value) = value {
                         facts.executes |= value.taint;
                         self.known_script(&value);

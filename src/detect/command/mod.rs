@@ -20,6 +20,9 @@ mod paths;
 mod programs;
 mod quote;
 mod reader;
+mod script;
+#[cfg(test)]
+mod script_tests;
 mod simulate;
 mod spec;
 #[cfg(test)]
@@ -33,16 +36,14 @@ mod wrappers;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
+pub use self::script::{How, Script, Touched, Written};
 pub use self::spec::Spec;
 
-use self::reader::Reader;
+use self::script::Reading;
 use super::pattern::Regex;
 use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
 use crate::text::Text;
-
-/// Longest command that is read, in bytes. Longer ones are unreadable.
-const MAX_TEXT: usize = 256 * 1024;
 
 /// The kind `command`.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ impl Commands {
         made
     }
 
-    fn judge(&self, read: &Reader, found: &mut Vec<Match>) {
+    fn judge(&self, read: &Reading, found: &mut Vec<Match>) {
         for (rule, clause) in self.raw.iter().filter_map(|at| self.clauses.get(*at)) {
             let matches = |regex: &Regex| read.scripts.iter().any(|script| regex.may_match(script));
             if !found.iter().any(|m| m.rule == *rule) && clause.raw.iter().any(matches) {
@@ -118,21 +119,17 @@ impl Detector for Commands {
         if !matches!(place.read_as, ReadAs::Shell | ReadAs::Code(_)) {
             return;
         }
-        let raw = text.raw();
-        if raw.len() > MAX_TEXT {
-            self.judge(&Reader::unread(), found);
-            return;
-        }
-        for reading in clean::readings(raw) {
-            match place.read_as {
-                ReadAs::Code(language) => self.judge(&Reader::read_code(language, &reading), found),
-                _ => {
-                    self.judge(&Reader::read(&reading), found);
-                    if windows::looks_like(&reading, |word| self.windows.contains(word)) {
-                        self.judge(&Reader::read_windows(&reading), found);
-                    }
-                }
+        let own;
+        let script = match place.script {
+            Some(script) => script,
+            None => {
+                own = Script::new(text.raw(), place.read_as);
+                &own
             }
+        };
+        let windows = if script.may_be_windows(|word| self.windows.contains(word)) { script.windows_readings() } else { &[] };
+        for reading in script.readings().iter().chain(windows) {
+            self.judge(reading, found);
         }
     }
 }

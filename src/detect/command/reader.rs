@@ -7,6 +7,7 @@ use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
 use super::lex::{self, Flow, ITEM, Piece, Token, Word};
 use super::quote;
+use super::script::{Reading, Written};
 use super::value::{Field, Taint, Value};
 
 /// Scripts within scripts, groups within groups: deeper than this nobody writes by hand.
@@ -18,10 +19,13 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// The state of a shell, as far as it matters, and what was found so far.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct Reader<'w> {
     pub(super) facts: Vec<Facts>,
-    /// Every script as it was read, words in quotes that hold spaces left out, and every piece of code.
+    /// See [`Reading`], as for the next.
     pub(super) scripts: Vec<String>,
+    pub(super) texts: Vec<String>,
+    /// What earlier calls wrote to files.
+    written: Option<&'w dyn Written>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
     files: HashMap<String, Value>,
@@ -54,12 +58,17 @@ impl Around {
     }
 }
 
-impl Reader {
-    /// Reads a whole argument.
-    pub(super) fn read(text: &str) -> Self {
-        let mut reader = Self::default();
+impl<'w> Reader<'w> {
+    /// Reads a whole argument, after what earlier calls wrote to files.
+    pub(super) fn read(text: &str, written: Option<&'w dyn Written>) -> Self {
+        let mut reader = Self { written, ..Self::default() };
         reader.script(text, &Value::nothing());
         reader
+    }
+
+    /// What was found.
+    pub(super) fn reading(self) -> Reading {
+        Reading { facts: self.facts, scripts: self.scripts, texts: self.texts }
     }
 
     /// What is left of an argument that is too long to read.
@@ -116,6 +125,9 @@ impl Reader {
             return Value::unknown(input.taint);
         }
         self.scripts.push(quote::without_quoted(text));
+        if self.depth > 1 {
+            self.texts.push(text.to_owned());
+        }
         let tokens = lex::lex(text);
         let out = self.list(&tokens, input);
         self.come_up();
@@ -165,8 +177,10 @@ impl Reader {
         }
     }
 
-    pub(super) fn file(&self, name: &str) -> Option<&Value> {
-        self.files.get(name.trim_start_matches("./"))
+    /// What a file holds, if an earlier command or call wrote it.
+    pub(super) fn file(&self, name: &str) -> Option<Value> {
+        let kept = self.files.get(name.trim_start_matches("./")).cloned();
+        kept.or_else(|| Some(Value::text(self.written?.content(name)?)))
     }
 
     /// Reads a function's body once, and keeps it for its calls.
@@ -293,7 +307,7 @@ impl Reader {
         match flow {
             Flow::Here => Value::text(target.text.clone()).with(target.taint),
             Flow::Read | Flow::ReadWrite => match self.file(&target.text) {
-                Some(value) => value.clone(),
+                Some(value) => value,
                 None => {
                     let taint =
                         facts::see(&target.text, self.folder.as_deref()).map_or(Taint::NONE, |seen| facts::taint_of(&seen));

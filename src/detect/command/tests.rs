@@ -6,7 +6,7 @@ use super::facts::Behaviour;
 use super::reader::Reader;
 
 fn lines(text: &str) -> Vec<String> {
-    super::clean::readings(text).iter().flat_map(|reading| Reader::read(reading).facts).map(|facts| facts.line()).collect()
+    super::clean::readings(text).iter().flat_map(|reading| Reader::read(reading, None).facts).map(|facts| facts.line()).collect()
 }
 
 fn comes_down_to(text: &str, line: &str) {
@@ -85,7 +85,7 @@ fn inputs_made_to_exhaust_end_in_time() {
         ("f(){ f;};f;".repeat(2_000), "functions"),
     ] {
         let start = Instant::now();
-        let read = Reader::read(&text);
+        let read = Reader::read(&text, None);
         assert!(start.elapsed() < Duration::from_secs(3), "{what} took {:?}", start.elapsed());
         assert!(read.facts.len() < 20_000, "{what}");
     }
@@ -94,7 +94,7 @@ fn inputs_made_to_exhaust_end_in_time() {
 #[test]
 fn a_limit_that_is_hit_is_told() {
     for text in ["$(".repeat(5_000), "{a,b}".repeat(200), "env ".repeat(5_000), "( ".repeat(5_000)] {
-        let told = Reader::read(&text).facts.iter().any(|facts| facts.behaviour == Some(Behaviour::Unreadable));
+        let told = Reader::read(&text, None).facts.iter().any(|facts| facts.behaviour == Some(Behaviour::Unreadable));
         assert!(told, "{:?}", text.get(..20));
     }
 }

@@ -19,7 +19,7 @@ const SPELT: [&str; 26] = [
     "dd", "mkfs", "shred", "tac", "head", "tail", "less", "more", "nl", "reboot", "shutdown",
 ];
 
-impl Reader {
+impl Reader<'_> {
     /// Reads a simple command, `fields` being what its words expanded to. Gives what it writes.
     pub(super) fn command(&mut self, fields: Rc<[Field]>, mut around: Around) -> Value {
         let mut from = 0;
@@ -50,8 +50,11 @@ impl Reader {
                 None => Facts::command(&program, &fields, from, folder, around.input.taint),
             };
             facts.executes |= first.taint;
+            if first.text.contains('/') {
+                facts.runs.extend(facts::see(&first.text, folder));
+            }
             if first.text.contains('/')
-                && let Some(file) = self.file(&first.text).cloned()
+                && let Some(file) = self.file(&first.text)
             {
                 facts.executes |= file.taint;
                 if let Some(text) = file.as_text() {
@@ -150,12 +153,15 @@ impl Reader {
         }
         let out = match out.take() {
             Some(value) => value.with(own | arguments.iter().fold(Taint::NONE, |taint, a| taint | a.taint)),
-            None => match simulate::output(&program, &arguments, &around.input, |name| self.file(name).cloned()) {
+            None => match simulate::output(&program, &arguments, &around.input, |name| self.file(name)) {
                 Some(value) => value.with(own | around.input.taint),
                 None => Value::unknown(own | around.input.taint),
             },
         };
         self.spend_bytes(out.items.iter().map(String::len).sum());
+        if decodes && let Some(text) = out.as_text() {
+            self.texts.push(text.to_owned());
+        }
         self.keep_written(&facts, &arguments, &out);
         self.finish(&mut facts, around, &out);
         self.facts.push(facts);
@@ -183,7 +189,7 @@ impl Reader {
             }
         }
         if let ("cp" | "mv" | "ln" | "install", [source, target]) = (program, facts.operands().collect::<Vec<_>>().as_slice())
-            && let Some(value) = self.file(&source.text).cloned()
+            && let Some(value) = self.file(&source.text)
         {
             self.keep_file(&target.text, value);
         }
@@ -304,7 +310,8 @@ impl Reader {
         match operand {
             Some(file) => {
                 facts.executes |= file.taint;
-                if let Some(value) = self.file(&file.text).cloned() {
+                facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
+                if let Some(value) = self.file(&file.text) {
                     facts.executes |= value.taint;
                     self.run_text(runs, &program, &value);
                 }

@@ -21,7 +21,7 @@ const USUAL: [(&str, &str); 12] = [
     ("IFS", " \t\n"),
 ];
 
-impl Reader {
+impl Reader<'_> {
     /// The value of what stands between `${` and `}`.
     pub(super) fn variable(&mut self, inside: &str) -> Value {
         if let Some(name) = inside.strip_prefix('!')

@@ -57,7 +57,7 @@ const DOWNLOADS: [&str; 13] = [
 ];
 const RUNS: [&str; 6] = ["iex", "invoke-expression", "scriptblock]::create", ".invoke(", "invokescript", "invoke-command"];
 
-impl Reader {
+impl Reader<'_> {
     /// Reads a whole argument as PowerShell or cmd.exe would.
     pub(super) fn read_windows(text: &str) -> Self {
         let mut reader = Self::default();

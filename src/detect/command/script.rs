@@ -1,0 +1,200 @@
+//! One string as its receiver would run it: read once, when something first asks, and shared by all kinds of rules.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+
+use super::facts::Facts;
+use super::programs::{FETCHERS, FILE_SENDERS, STREAM_SENDERS};
+use super::reader::Reader;
+use super::{clean, windows};
+use crate::detect::ReadAs;
+
+/// Longest text that is read, in bytes. Longer ones are unreadable.
+const MAX_TEXT: usize = 256 * 1024;
+
+/// Programs that connect to the hosts among their operands, beside those that fetch or send.
+const CONNECTORS: [&str; 14] = [
+    "ping",
+    "ping6",
+    "traceroute",
+    "tracepath",
+    "mtr",
+    "nmap",
+    "mosh",
+    "rsh",
+    "autossh",
+    "sshpass",
+    "whois",
+    "host",
+    "rdesktop",
+    "nping",
+];
+
+/// What earlier calls of a session wrote to files, for a script that runs one of them.
+pub trait Written {
+    /// What was written to the file at `path`, which is as the script has it.
+    fn content(&self, path: &str) -> Option<&str>;
+}
+
+/// A shell or code string and what it comes down to.
+pub struct Script<'t> {
+    raw: &'t str,
+    read_as: ReadAs,
+    written: Option<&'t dyn Written>,
+    readings: OnceCell<Vec<Reading>>,
+    windows: OnceCell<Vec<Reading>>,
+}
+
+/// What one way of reading found.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    pub(super) facts: Vec<Facts>,
+    /// Every script as it was read, words in quotes that hold spaces left out, and every piece of code.
+    pub(super) scripts: Vec<String>,
+    /// Every text that was decoded, put together or taken out of a wrapper.
+    pub(super) texts: Vec<String>,
+}
+
+/// What a script does with a path that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Its content is read.
+    Read,
+    /// It is made, changed, or overwritten.
+    Write,
+    /// It is started, or its content is.
+    Run,
+    /// It is named: listed, deleted, moved, or what is done with it is not known.
+    Named,
+}
+
+/// A path that a script names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched<'s> {
+    /// Normalised: a home as `~`, no `//`, `.` or inner `..`; relative to no folder unless the script went to one.
+    pub path: &'s str,
+    /// What is done with it.
+    pub how: How,
+}
+
+impl<'t> Script<'t> {
+    /// Nothing is read yet.
+    pub fn new(raw: &'t str, read_as: ReadAs) -> Self {
+        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new() }
+    }
+
+    /// The same, told of what earlier calls wrote.
+    #[must_use]
+    pub fn after(mut self, written: &'t dyn Written) -> Self {
+        self.written = Some(written);
+        self
+    }
+
+    /// As the message has it.
+    pub fn raw(&self) -> &'t str {
+        self.raw
+    }
+
+    /// Every path that a command of it names, in order; one that is both read and written comes twice.
+    pub fn paths(&self) -> impl Iterator<Item = Touched<'_>> {
+        self.all_facts().flat_map(|facts| {
+            let named = facts.paths.iter().filter(|seen| !facts.reads.contains(seen) && !facts.writes.contains(seen));
+            let named = named.map(|seen| Touched { path: &seen.path, how: How::Named });
+            let reads = facts.reads.iter().map(|seen| Touched { path: &seen.path, how: How::Read });
+            let writes = facts.writes.iter().map(|seen| Touched { path: &seen.path, how: How::Write });
+            let runs = facts.runs.iter().map(|seen| Touched { path: &seen.path, how: How::Run });
+            named.chain(reads).chain(writes).chain(runs)
+        })
+    }
+
+    /// Every URL among the words of its commands, and every host that a program is told to connect to, as written.
+    pub fn urls(&self) -> impl Iterator<Item = &str> {
+        self.all_facts().flat_map(|facts| {
+            let connects = connects(&facts.program);
+            let opened = facts.reads.iter().chain(&facts.writes).filter_map(|seen| socket(&seen.path));
+            facts.arguments().iter().filter_map(move |field| address(&field.text, connects)).chain(opened)
+        })
+    }
+
+    /// Every text that was decoded, put together or taken out of a wrapper on the way.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.all().flat_map(|reading| &reading.texts).map(String::as_str)
+    }
+
+    /// The readings by a POSIX shell, or by the interpreter that is meant.
+    pub(super) fn readings(&self) -> &[Reading] {
+        self.readings.get_or_init(|| {
+            if self.read_as == ReadAs::Text {
+                return Vec::new();
+            }
+            if self.raw.len() > MAX_TEXT {
+                return vec![Reader::unread().reading()];
+            }
+            let read = |text: Cow<'_, str>| match self.read_as {
+                ReadAs::Code(language) => Reader::read_code(language, &text).reading(),
+                _ => Reader::read(&text, self.written).reading(),
+            };
+            clean::readings(self.raw).into_iter().map(read).collect()
+        })
+    }
+
+    /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::may_be_windows`].
+    pub(super) fn windows_readings(&self) -> &[Reading] {
+        self.windows.get_or_init(|| clean::readings(self.raw).iter().map(|text| Reader::read_windows(text).reading()).collect())
+    }
+
+    /// Whether PowerShell or cmd.exe may be meant to run it: by its marks, or by a program that `known` knows.
+    pub(super) fn may_be_windows(&self, known: impl Fn(&str) -> bool) -> bool {
+        matches!(self.read_as, ReadAs::Shell)
+            && self.raw.len() <= MAX_TEXT
+            && clean::readings(self.raw).iter().any(|text| windows::looks_like(text, &known))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Reading> {
+        let windows = if self.may_be_windows(|_| false) { self.windows_readings() } else { &[] };
+        self.readings().iter().chain(windows)
+    }
+
+    fn all_facts(&self) -> impl Iterator<Item = &Facts> {
+        self.all().flat_map(|reading| &reading.facts)
+    }
+}
+
+/// Says nothing of the text: it may hold secrets.
+impl fmt::Debug for Script<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Script({} bytes, {:?})", self.raw.len(), self.read_as)
+    }
+}
+
+fn connects(program: &str) -> bool {
+    FETCHERS.contains(&program)
+        || STREAM_SENDERS.contains(&program)
+        || FILE_SENDERS.contains(&program)
+        || CONNECTORS.contains(&program)
+}
+
+/// The URL or the host in a word.
+fn address(text: &str, connects: bool) -> Option<&str> {
+    if text.len() > 8_192 {
+        return None;
+    }
+    if let Some(at) = text.find("://") {
+        let scheme = text.get(..at)?.rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
+        return text.get(scheme.map_or(0, |before| before + 1)..);
+    }
+    if !connects || text.starts_with(['-', '/', '.', '~', '@']) || text.contains(char::is_whitespace) {
+        return None;
+    }
+    let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
+    let numeric = host.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'x' | b'X' | b'.' | b':' | b'[' | b']'));
+    let number = numeric && (host.contains(['.', ':']) || host.len() >= 7);
+    (number || host.contains('.') || host.eq_ignore_ascii_case("localhost") || host.len() != text.len()).then_some(text)
+}
+
+/// The host that a shell connects to when it opens a path.
+fn socket(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
+    rest.split('/').next().filter(|host| !host.is_empty())
+}

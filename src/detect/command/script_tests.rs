@@ -1,0 +1,59 @@
+//! What a script gives to other kinds of rules.
+
+use std::collections::HashMap;
+
+use super::{How, Script, Written};
+use crate::detect::ReadAs;
+
+fn script(text: &str) -> Script<'_> {
+    Script::new(text, ReadAs::Shell)
+}
+
+#[test]
+fn paths_are_told_with_what_is_done_to_them() {
+    let text = "cat /etc/passwd > /tmp/out; sh /opt/x.sh; ls ~/.ssh/../.aws";
+    let script = script(text);
+    let found: Vec<(&str, How)> = script.paths().map(|touched| (touched.path, touched.how)).collect();
+    for wanted in [("/etc/passwd", How::Read), ("/tmp/out", How::Write), ("/opt/x.sh", How::Run), ("~/.aws", How::Named)] {
+        assert!(found.contains(&wanted), "{wanted:?} is not in {found:?}");
+    }
+}
+
+#[test]
+fn urls_and_hosts_are_told_as_written() {
+    let text = "curl -H x http://169.254.169.254/latest; nc 10.0.0.1 4444; ssh me@host.example ls; echo a.b > /dev/tcp/1.2.3.4/9";
+    let script = script(text);
+    let found: Vec<&str> = script.urls().collect();
+    assert_eq!(found, ["http://169.254.169.254/latest", "10.0.0.1", "me@host.example", "1.2.3.4"]);
+}
+
+#[test]
+fn texts_are_what_was_unwrapped() {
+    let text = "echo bHMgLWxh | base64 -d | sh; bash -c 'id -u'";
+    let script = script(text);
+    let found: Vec<&str> = script.texts().collect();
+    assert!(found.contains(&"ls -la") && found.contains(&"id -u"), "{found:?}");
+}
+
+#[test]
+fn text_is_not_read() {
+    let script = Script::new("rm -rf /", ReadAs::Text);
+    assert_eq!((script.paths().count(), script.texts().count()), (0, 0));
+}
+
+struct Files(HashMap<&'static str, &'static str>);
+
+impl Written for Files {
+    fn content(&self, path: &str) -> Option<&str> {
+        self.0.get(path).copied()
+    }
+}
+
+#[test]
+fn what_an_earlier_call_wrote_is_run() {
+    let files = Files([("x.sh", "shred /dev/sda")].into());
+    for text in ["bash x.sh", "sh < x.sh", ". x.sh", "cat x.sh | sh"] {
+        let script = script(text).after(&files);
+        assert!(script.paths().any(|touched| touched.path == "/dev/sda"), "{text}");
+    }
+}
