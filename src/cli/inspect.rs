@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::config::{self, PolicyConfig};
-use crate::inspect::{Finding, Inspection, Policy, Verdict};
+use crate::inspect::{Finding, Inspection, Known, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, quote, splice};
 use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
 use crate::rules::{Action, Library};
@@ -138,7 +138,7 @@ impl Bench {
     /// Judges one message and tells people of it.
     fn message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
-        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make());
+        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make(), &Known::default());
         let mut told = format!("verdict: {}\n", inspection.verdict.name());
         for finding in &inspection.findings {
             told.push_str(&format!(
@@ -187,7 +187,7 @@ impl Bench {
         let limits = ReadLimits { message_bytes: bytes.len(), ..limits };
         let message = Message::parse(bytes, &limits).map_err(|error| error.to_string())?;
         let start = Instant::now();
-        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make());
+        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make(), &Known::default());
         let micros = start.elapsed().as_nanos() as f64 / 1000.0;
         let text = self.given(&message, &inspection, at, &limits)?;
         let flagged = inspection.findings.iter().any(|finding| finding.action > Action::Strip);

@@ -9,9 +9,11 @@ use crate::message::ReadLimits;
 
 mod load;
 mod secret;
+mod tool;
 
 pub use load::{load, load_policies};
 pub use secret::{Secret, names_a_secret};
+pub use tool::{ArgumentConfig, ReadsAs, ToolConfig};
 
 /// Everything a config file says.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +101,12 @@ pub struct PolicyConfig {
     pub shell: Vec<String>,
     /// `tool.argument` names that nothing runs, whatever they are called.
     pub text: Vec<String>,
+    /// `tool.argument` names that a file system resolves.
+    pub path: Vec<String>,
+    /// `tool.argument` names that a client connects to.
+    pub url: Vec<String>,
+    /// What is said of single tools, by glob, the nearest first: see [`PolicyConfig::of_tool`].
+    pub tools: Vec<(String, ToolConfig)>,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
 }
@@ -118,6 +126,9 @@ impl Default for PolicyConfig {
             overrides: BTreeMap::new(),
             shell: vec![],
             text: vec![],
+            path: vec![],
+            url: vec![],
+            tools: vec![],
             result_text_bytes: BTreeMap::new(),
         }
     }

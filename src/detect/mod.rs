@@ -90,6 +90,10 @@ pub enum ReadAs {
     Code(Language),
     /// A database runs it.
     Sql,
+    /// A file system resolves it.
+    Path,
+    /// A client connects to it: a URL, or a host.
+    Url,
     /// Text that nothing runs, though it may mention commands.
     #[default]
     Text,

@@ -11,6 +11,10 @@ pub(super) enum Kind {
     Arguments,
     /// An interpreter, by its language.
     Code,
+    /// A file system.
+    Path,
+    /// A client that connects to it.
+    Url,
     /// Nobody runs it.
     Text,
     Unknown,
@@ -44,7 +48,7 @@ const COMMAND: [&str; 24] = [
 ];
 const CODE: [&str; 9] = ["code", "source", "sourcecode", "snippet", "program", "python", "javascript", "pythoncode", "jscode"];
 const ARGUMENT_LIST: [&str; 8] = ["args", "argv", "arguments", "commandargs", "cmdargs", "parameters", "params", "arglist"];
-const TEXT: [&str; 58] = [
+const TEXT: [&str; 49] = [
     "content",
     "contents",
     "message",
@@ -53,12 +57,6 @@ const TEXT: [&str; 58] = [
     "title",
     "query",
     "pattern",
-    "path",
-    "file",
-    "filepath",
-    "filename",
-    "url",
-    "uri",
     "name",
     "reason",
     "explanation",
@@ -87,9 +85,6 @@ const TEXT: [&str; 58] = [
     "task",
     "tags",
     "label",
-    "cwd",
-    "workdir",
-    "workingdirectory",
     "language",
     "lang",
     "timeout",
@@ -104,6 +99,23 @@ const TEXT: [&str; 58] = [
     "intent",
     "context",
 ];
+const PATH: [&str; 14] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "filepath",
+    "filename",
+    "directory",
+    "dir",
+    "folder",
+    "cwd",
+    "workdir",
+    "workingdirectory",
+    "destination",
+    "source",
+];
+const URL: [&str; 8] = ["url", "urls", "uri", "href", "link", "endpoint", "host", "hostname"];
 const PROGRAM: [&str; 12] = [
     "command",
     "cmd",
@@ -243,6 +255,12 @@ pub(super) fn kind(key: &str, tool: &str) -> Kind {
     }
     if TEXT.contains(&key) {
         return Kind::Text;
+    }
+    if PATH.contains(&key) {
+        return Kind::Path;
+    }
+    if URL.contains(&key) {
+        return Kind::Url;
     }
     if ARGUMENT_LIST.contains(&key) {
         return if runs_commands(tool) { Kind::Arguments } else { Kind::Unknown };

@@ -12,6 +12,8 @@ use crate::detect::ReadAs;
 use crate::message::{Json, ReadLimits, Role, Value, ValueKind};
 
 use super::argument_names::{self as names, Kind};
+use super::pins::{Pinned, Pins};
+use super::tools::Definition;
 
 /// One string of the arguments, or several that the receiver reads as one.
 pub(super) struct Unit<'m> {
@@ -56,8 +58,8 @@ const NAME_BYTES: usize = 256;
 /// Strings that hold JSON are opened this often.
 const JSON_DEPTH: usize = 2;
 
-/// Finds the units of the arguments of a call of `tool`. `shell` and `text` are the policy's pins, `tool.argument`.
-pub(super) fn place_arguments<'m>(tool: &str, arguments: Value<'m>, shell: &[String], text: &[String]) -> Units<'m> {
+/// Finds the units of the arguments of a call of `tool`.
+pub(super) fn place_arguments<'m>(tool: &str, arguments: Value<'m>, pins: &Pins, definition: Option<&Definition>) -> Units<'m> {
     let mut units = Units::default();
     let frame = Frame {
         value: arguments,
@@ -68,35 +70,8 @@ pub(super) fn place_arguments<'m>(tool: &str, arguments: Value<'m>, shell: &[Str
         language: None,
         covered: false,
     };
-    let pins = Pins { tool, shell, text };
-    units.walk(frame, &pins, 0, |text| text);
+    units.walk(frame, &pins.of(tool, definition), 0, |text| text);
     units
-}
-
-struct Pins<'p> {
-    tool: &'p str,
-    shell: &'p [String],
-    text: &'p [String],
-}
-
-impl Pins<'_> {
-    fn kind(&self, argument: &str) -> Option<Kind> {
-        let named = |pins: &[String]| {
-            pins.iter().any(|pin| {
-                pin.rsplit_once('.').is_some()
-                    && pin.strip_prefix(self.tool).and_then(|rest| rest.strip_prefix('.')) == Some(argument)
-                    || pin.strip_prefix("*.") == Some(argument)
-                    || pin == self.tool
-            })
-        };
-        if named(self.text) {
-            Some(Kind::Text)
-        } else if named(self.shell) {
-            Some(Kind::Shell)
-        } else {
-            None
-        }
-    }
 }
 
 impl<'m> Units<'m> {
@@ -112,7 +87,7 @@ impl<'m> Units<'m> {
         steps.iter().fold("/params/arguments".to_owned(), |pointer, step| pointer + "/" + step)
     }
 
-    fn walk<'j>(&mut self, root: Frame<'j>, pins: &Pins<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
+    fn walk<'j>(&mut self, root: Frame<'j>, pins: &Pinned<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
         let mut frames = vec![root];
         while let Some(frame) = frames.pop() {
             match frame.value.kind() {
@@ -147,7 +122,7 @@ impl<'m> Units<'m> {
     fn object<'j>(
         &mut self,
         frame: &Frame<'j>,
-        pins: &Pins<'_>,
+        pins: &Pinned<'_>,
         frames: &mut Vec<Frame<'j>>,
         keep: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
@@ -185,7 +160,7 @@ impl<'m> Units<'m> {
     }
 
     /// A program with its arguments, folder and environment, as one command. Whether there was one.
-    fn join(&mut self, frame: &Frame<'_>, members: &[(Cow<'_, str>, Value<'_>)], tool: &str, pins: &Pins<'_>) -> bool {
+    fn join(&mut self, frame: &Frame<'_>, members: &[(Cow<'_, str>, Value<'_>)], tool: &str, pins: &Pinned<'_>) -> bool {
         if frame.kind == Kind::Text {
             return false;
         }
@@ -230,7 +205,7 @@ impl<'m> Units<'m> {
         !words.is_empty()
     }
 
-    fn array<'j>(&mut self, frame: &Frame<'j>, pins: &Pins<'_>, frames: &mut Vec<Frame<'j>>) {
+    fn array<'j>(&mut self, frame: &Frame<'j>, pins: &Pinned<'_>, frames: &mut Vec<Frame<'j>>) {
         let elements: Vec<Value<'j>> = frame.value.elements().collect();
         let mut covered = frame.covered;
         let kind = pins.kind(&frame.argument).unwrap_or(frame.kind);
@@ -261,7 +236,7 @@ impl<'m> Units<'m> {
         frames.get_mut(start..).unwrap_or_default().reverse();
     }
 
-    fn string<'j>(&mut self, frame: Frame<'j>, pins: &Pins<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
+    fn string<'j>(&mut self, frame: Frame<'j>, pins: &Pinned<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
         let (Some(text), Some(node)) = (frame.value.str(), frame.node) else { return };
         let kind = if frame.covered { Kind::Text } else { pins.kind(&frame.argument).unwrap_or(frame.kind) };
         if depth < JSON_DEPTH
@@ -288,6 +263,8 @@ impl<'m> Units<'m> {
         let read_as = match kind {
             Kind::Shell | Kind::Arguments => ReadAs::Shell,
             Kind::Code => names::language(frame.language.as_deref(), &frame.tool, &text),
+            Kind::Path => ReadAs::Path,
+            Kind::Url => ReadAs::Url,
             Kind::Text | Kind::Unknown => ReadAs::Text,
         };
         self.units.push(Unit { text: keep(text), argument: frame.argument, role: Role::Value, read_as, joined: false, node });

@@ -6,14 +6,16 @@ mod caps;
 mod finding;
 mod inbound;
 mod outbound;
+mod pins;
 mod policy;
 mod rewrite;
 mod string;
 mod surface;
+pub mod tools;
 mod verdict;
 
 pub use finding::{Evidence, Finding};
-pub use policy::{Policy, TextInspection, TextVerdict};
+pub use policy::{Known, Policy, TextInspection, TextVerdict};
 pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};
 
 #[cfg(test)]

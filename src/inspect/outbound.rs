@@ -8,7 +8,7 @@ use crate::text::Text;
 
 use super::arguments::place_arguments;
 use super::string::{Judge, Site};
-use super::{Inspection, Policy, surface};
+use super::{Inspection, Known, Policy, surface};
 
 /// One message of a body, on its way to a server.
 pub(super) struct Outbound<'a> {
@@ -17,6 +17,7 @@ pub(super) struct Outbound<'a> {
     pub(super) envelope: &'a Envelope,
     pub(super) item: usize,
     pub(super) audit: AuditId,
+    pub(super) known: &'a Known<'a>,
 }
 
 impl Outbound<'_> {
@@ -46,7 +47,8 @@ impl Outbound<'_> {
         });
         let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
         let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };
-        let placed = place_arguments(tool, arguments, &self.policy.shell, &self.policy.text);
+        let definition = self.known.tools.and_then(|tools| tools.of(tool));
+        let placed = place_arguments(tool, arguments, &self.policy.pins, definition.as_deref());
         for unit in &placed.units {
             if !unit.joined {
                 coverage.strings += 1;

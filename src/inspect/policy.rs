@@ -11,8 +11,10 @@ use crate::text::Text;
 use super::caps::Caps;
 use super::inbound::Inbound;
 use super::outbound::Outbound;
+use super::pins::Pins;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
+use super::tools::Tools;
 use super::{Coverage, Finding, Inspection, Mode, Question, Refusal, Verdict};
 
 /// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
@@ -25,9 +27,15 @@ pub struct Policy {
     pub(super) outbound: RuleSet,
     pub(super) inbound: RuleSet,
     pub(super) caps: Caps,
-    /// `tool.argument` names that a shell reads, and that nothing does, whatever they are called.
-    pub(super) shell: Vec<String>,
-    pub(super) text: Vec<String>,
+    /// What the policy says of who reads an argument.
+    pub(super) pins: Pins,
+}
+
+/// What is known beyond the message at hand. Judging without it is judging with less.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'k> {
+    /// The upstream's tools, as its lists define them.
+    pub tools: Option<&'k Tools>,
 }
 
 /// What judging a text that is no message gives.
@@ -66,8 +74,7 @@ impl Policy {
             outbound,
             inbound,
             caps: Caps::new(config),
-            shell: config.shell.clone(),
-            text: config.text.clone(),
+            pins: Pins::new(config),
         })
     }
 
@@ -77,7 +84,14 @@ impl Policy {
     }
 
     /// Judges a message, each item of a batch by itself. `audit` names the quarantine in what it withholds.
-    pub fn inspect(&self, direction: Direction, message: &Message, context: &Context, audit: AuditId) -> Inspection {
+    pub fn inspect(
+        &self,
+        direction: Direction,
+        message: &Message,
+        context: &Context,
+        audit: AuditId,
+        known: &Known<'_>,
+    ) -> Inspection {
         let mut inspection =
             Inspection { verdict: Verdict::Pass, findings: Vec::new(), coverage: Coverage::default(), cut_bytes: 0 };
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
@@ -87,7 +101,7 @@ impl Policy {
                 Direction::Inbound => {
                     Inbound { policy: self, message, envelope, item, context, audit }.inspect(&mut inspection, &mut edits);
                 }
-                Direction::Outbound => Outbound { policy: self, message, envelope, item, audit }.inspect(&mut inspection),
+                Direction::Outbound => Outbound { policy: self, message, envelope, item, audit, known }.inspect(&mut inspection),
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));

@@ -37,7 +37,7 @@ fn message(text: &str) -> Message {
 /// What judging an answer gives, and the bytes that go on (none if it is blocked).
 fn judged(policy: &Policy, direction: Direction, text: &str) -> (Inspection, String) {
     let message = message(text);
-    let inspection = policy.inspect(direction, &message, &context("tools/call", "fetch"), AuditId::make());
+    let inspection = policy.inspect(direction, &message, &context("tools/call", "fetch"), AuditId::make(), &Known::default());
     let bytes = match &inspection.verdict {
         Verdict::Pass => message.bytes().clone(),
         Verdict::Rewrite(edits) => splice(message.bytes(), edits.clone()).unwrap(),
@@ -86,7 +86,7 @@ fn a_passage_is_withheld_and_the_rest_stays() {
 fn the_notice_names_the_audit_id() {
     let audit = AuditId::make();
     let message = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(ORDER)));
-    let inspection = policy(|_| {}).inspect(Direction::Inbound, &message, &context("tools/call", "x"), audit);
+    let inspection = policy(|_| {}).inspect(Direction::Inbound, &message, &context("tools/call", "x"), audit, &Known::default());
     let Verdict::Rewrite(edits) = inspection.verdict else { panic!("not rewritten") };
     assert!(edits.iter().any(|edit| edit.with.contains(&audit.to_string())));
 }
@@ -312,8 +312,13 @@ fn the_corpus() {
             let asked = of("asked");
             let name = |key: &str| asked.get(key).and_then(|name| name.str()).unwrap_or_default();
             let message = message(of("message").raw());
-            let inspection =
-                policy.inspect(Direction::Inbound, &message, &context(&name("method"), &name("tool")), AuditId::make());
+            let inspection = policy.inspect(
+                Direction::Inbound,
+                &message,
+                &context(&name("method"), &name("tool")),
+                AuditId::make(),
+                &Known::default(),
+            );
             let acting: Vec<&str> = inspection
                 .findings
                 .iter()
@@ -336,7 +341,7 @@ fn hostile_texts_cost_linear_time() {
     let time = |text: String| {
         let message = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(&text)));
         let start = Instant::now();
-        policy.inspect(Direction::Inbound, &message, &context("tools/call", "x"), AuditId::make());
+        policy.inspect(Direction::Inbound, &message, &context("tools/call", "x"), AuditId::make(), &Known::default());
         start.elapsed().max(Duration::from_millis(1))
     };
     let shapes: [fn(usize) -> String; 6] = [

@@ -65,6 +65,9 @@ impl Gate {
                 let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting.started.elapsed())).await?;
                 self.sessions.answered(&waiting.context, message);
                 let Carried { outcome, to_server } = judged.carry_out(message, &waiting.context)?;
+                if let (Some(behind), false) = (self.upstreams.get(&waiting.context.upstream), outcome == Outcome::Nothing) {
+                    behind.tools.learn(message, &waiting.context);
+                }
                 // A question that is not put is answered to whoever asked it.
                 for error in to_server {
                     self.tell_server(&waiting.context, &waiting.headers, error);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::inspect::{Inspection, Mode, Policy, Question, Refusal, Verdict};
+use crate::inspect::{Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
@@ -18,6 +18,7 @@ pub(super) struct Case<'a> {
     pub(super) context: &'a Context,
     /// For a reply: how long ago its call was sent upstream.
     pub(super) waited: Option<Duration>,
+    pub(super) known: Known<'a>,
 }
 
 /// What judging gave, and how it is named in the audit log.
@@ -60,7 +61,7 @@ impl Case<'_> {
     /// As [`Self::tell`].
     pub(super) fn judge(&self, recorder: &Recorder) -> Result<Judged, CallError> {
         let (audit, started) = (AuditId::make(), Instant::now());
-        let inspection = self.policy.inspect(self.direction, self.message, self.context, audit);
+        let inspection = self.policy.inspect(self.direction, self.message, self.context, audit, &self.known);
         self.tell(recorder, audit, inspection, started.elapsed())
     }
 
@@ -75,7 +76,7 @@ impl Case<'_> {
         inspection: Inspection,
         took: Duration,
     ) -> Result<Judged, CallError> {
-        let Case { policy, direction, message, context, waited } = *self;
+        let Case { policy, direction, message, context, waited, known: _ } = *self;
         let (mode, rules) = (policy.mode, policy.rules_digest(direction));
         let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
         recorder.tell(event).map_err(CallError::Audit)?;

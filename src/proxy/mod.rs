@@ -18,7 +18,8 @@ use futures_util::StreamExt;
 use tokio::sync::Semaphore;
 
 use crate::config::Limits;
-use crate::inspect::Policy;
+use crate::inspect::tools::Tools;
+use crate::inspect::{Known, Policy};
 use crate::message::{Direction, Message};
 use crate::protocol::{Ask, AuditId, Call, CallError, Context, Reply, UpstreamName, header, headers};
 use crate::record::{Event, Recorder};
@@ -60,12 +61,13 @@ pub struct Gate {
 struct Behind {
     upstream: Upstream,
     mirrors: Mirrors,
+    tools: Arc<Tools>,
 }
 
 impl Gate {
     /// Puts the parts together.
     pub fn new(upstreams: Vec<(UpstreamName, Upstream)>, policies: Policies, recorder: Arc<Recorder>, limits: Limits) -> Self {
-        let behind = |(name, upstream)| (name, Behind { upstream, mirrors: Mirrors::default() });
+        let behind = |(name, upstream)| (name, Behind { upstream, mirrors: Mirrors::default(), tools: Arc::default() });
         let upstreams: HashMap<_, _> = upstreams.into_iter().map(behind).collect();
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
@@ -172,14 +174,19 @@ impl Gate {
         waited: Option<Duration>,
     ) -> Result<Judged, CallError> {
         let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
-        let case = Case { policy: &policy, direction, message, context, waited };
+        let tools = self.upstreams.get(&context.upstream).map(|behind| behind.tools.clone());
+        let known = Known { tools: tools.as_deref() };
+        let case = Case { policy: &policy, direction, message, context, waited, known };
         if message.bytes().len() <= LONG_BYTES {
             return case.judge(&self.recorder);
         }
-        let (policy, message, context) = (policy.clone(), message.clone(), context.clone());
+        let (policy, message, context, tools) = (policy.clone(), message.clone(), context.clone(), tools.clone());
         let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
         let (audit, started) = (AuditId::make(), Instant::now());
-        let judged = tokio::task::spawn_blocking(move || policy.inspect(direction, &message, &context, audit)).await;
+        let judged = tokio::task::spawn_blocking(move || {
+            policy.inspect(direction, &message, &context, audit, &Known { tools: tools.as_deref() })
+        })
+        .await;
         let inspection = judged.map_err(|_| CallError::BadReply("judging it failed"))?;
         case.tell(&self.recorder, audit, inspection, started.elapsed())
     }

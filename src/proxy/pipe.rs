@@ -8,7 +8,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::judge::{Carried, Case, Judged, Outcome};
-use crate::inspect::Policy;
+use crate::inspect::tools::Tools;
+use crate::inspect::{Known, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError, ReadLimits, same_id};
 use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
@@ -24,6 +25,7 @@ pub struct Pipe {
     limits: ReadLimits,
     upstream: UpstreamName,
     open: Mutex<VecDeque<Open>>,
+    tools: Tools,
 }
 
 /// A request that waits for its answer.
@@ -45,7 +47,7 @@ pub struct Passage {
 impl Pipe {
     /// Between an agent and the server `upstream`.
     pub fn new(policy: Policy, recorder: Arc<Recorder>, limits: ReadLimits, upstream: UpstreamName) -> Self {
-        Self { policy, recorder, limits, upstream, open: Mutex::default() }
+        Self { policy, recorder, limits, upstream, open: Mutex::default(), tools: Tools::default() }
     }
 
     /// Longest line that is read, in bytes: `message_bytes`.
@@ -115,6 +117,9 @@ impl Pipe {
         let judged = self.judge(Direction::Inbound, &message, &context, waited);
         match judged.and_then(|judged| judged.carry_out(&message, &context)) {
             Ok(Carried { outcome, to_server }) => {
+                if outcome != Outcome::Nothing {
+                    self.tools.learn(&message, &context);
+                }
                 let on = match outcome {
                     Outcome::Same => Some(line),
                     Outcome::Other(bytes) => Some(lined(bytes)),
@@ -174,7 +179,8 @@ impl Pipe {
         context: &Context,
         waited: Option<Duration>,
     ) -> Result<Judged, CallError> {
-        Case { policy: &self.policy, direction, message, context, waited }.judge(&self.recorder)
+        let known = Known { tools: Some(&self.tools) };
+        Case { policy: &self.policy, direction, message, context, waited, known }.judge(&self.recorder)
     }
 
     fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {

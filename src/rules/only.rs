@@ -74,7 +74,7 @@ fn admitted(globs: &[String], name: Option<&str>) -> bool {
 }
 
 /// Whether `name` fits `glob`, in which `*` stands for any run of characters.
-pub(super) fn fits(glob: &str, name: &str) -> bool {
+pub fn fits(glob: &str, name: &str) -> bool {
     let mut parts = glob.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
     let mut parts: Vec<&str> = parts.collect();

@@ -2,6 +2,7 @@
 
 mod listen;
 mod policy;
+mod tool;
 mod upstream;
 mod values;
 

@@ -4,6 +4,7 @@ use crate::config::{Override, PolicyConfig};
 use crate::document::Table;
 use crate::rules::Action;
 
+use super::tool;
 use super::values::Reader;
 
 /// The word in `rules` that stands for the built-in rules.
@@ -41,6 +42,9 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     }
     made.shell = arguments(table, "shell");
     made.text = arguments(table, "text");
+    made.path = arguments(table, "path");
+    made.url = arguments(table, "url");
+    made.tools = tool::tools(table);
     if let Some(sizes) = table.table("result_text_bytes") {
         for tool in sizes.keys() {
             if let Some(bytes) = sizes.integer(&tool.value, 256..=1 << 30) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{Policy, Verdict};
+use lychgate::inspect::{Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
 use lychgate::protocol::{AgentName, Asked, AuditId, Context, Era, UpstreamName};
 use lychgate::rules::Library;
@@ -34,7 +34,7 @@ fuzz_target!(|input: &str| {
     let began = Instant::now();
     let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);
     let message = Message::parse(result.into(), &limits).expect("a message");
-    if let Verdict::Rewrite(edits) = policy.inspect(Direction::Inbound, &message, &context, AuditId::make()).verdict {
+    if let Verdict::Rewrite(edits) = policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()).verdict {
         let spliced = splice(message.bytes(), edits).expect("edits fit together");
         Message::parse(spliced, &limits).expect("what is rewritten is a message");
     }
@@ -42,7 +42,7 @@ fuzz_target!(|input: &str| {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{text}}}}}}}"#
     );
     let message = Message::parse(call.into(), &limits).expect("a message");
-    let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make()).verdict;
+    let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &Known::default()).verdict;
     assert!(!matches!(verdict, Verdict::Rewrite(_)), "what goes out is passed or refused");
     policy.inspect_text(input, &context, AuditId::make());
     assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());

@@ -1,0 +1,46 @@
+//! What a policy says of single tools: `[policy.NAME.tool.TOOL]`.
+
+use std::collections::BTreeMap;
+
+use super::PolicyConfig;
+use crate::rules::fits;
+
+/// What a policy says of a tool. What is not set is as elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct ToolConfig {
+    /// Its arguments, by names joined by dots.
+    pub arguments: BTreeMap<String, ArgumentConfig>,
+}
+
+/// What a policy says of one argument of a tool.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentConfig {
+    /// Who reads it (`read_as`).
+    pub read_as: Option<ReadsAs>,
+}
+
+/// Who reads an argument, as the config file says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadsAs {
+    /// A shell.
+    Shell,
+    /// A file system.
+    Path,
+    /// A client that connects to it.
+    Url,
+    /// Nothing that acts on it.
+    Text,
+}
+
+impl ReadsAs {
+    /// Words of the config file.
+    pub const WORDS: [(&'static str, Self); 4] =
+        [("shell", Self::Shell), ("path", Self::Path), ("url", Self::Url), ("text", Self::Text)];
+}
+
+impl PolicyConfig {
+    /// What is said of a tool, the nearest first: its own name, then globs that fit, those that say more of the name first.
+    pub fn of_tool<'c>(&'c self, tool: &'c str) -> impl Iterator<Item = &'c ToolConfig> {
+        self.tools.iter().filter(move |(glob, _)| fits(glob, tool)).map(|(_, of_tool)| of_tool)
+    }
+}

@@ -1,0 +1,136 @@
+//! What a server says of its tools, learnt from the lists that pass.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::message::{Message, Value};
+use crate::protocol::Context;
+
+/// Most tools remembered of one upstream.
+const TOOLS: usize = 4096;
+/// Longest definition that is remembered, in bytes.
+const DEFINITION_BYTES: usize = 256 << 10;
+/// Most bytes of definitions remembered of one upstream.
+const BYTES: usize = 16 << 20;
+
+/// The tools of one upstream, as its lists define them. What does not fit its bounds is as if it were never listed.
+#[derive(Debug, Default)]
+pub struct Tools(RwLock<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    tools: HashMap<Box<str>, Arc<Definition>>,
+    bytes: usize,
+}
+
+/// A tool as its server defines it.
+#[derive(Debug)]
+pub struct Definition {
+    /// What the server says it does; empty if nothing.
+    pub description: Box<str>,
+    /// Its `inputSchema` as written, if there is one.
+    pub schema: Option<Box<str>>,
+    /// Arguments that the schema says are URLs.
+    urls: Vec<Box<str>>,
+}
+
+impl Tools {
+    /// The definition of a tool, if a list had it.
+    pub fn of(&self, tool: &str) -> Option<Arc<Definition>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).tools.get(tool).cloned()
+    }
+
+    /// Learns from a message, if it is a list of tools that was asked for. Later pages add, and what is listed again
+    /// takes the place of what was.
+    pub fn learn(&self, message: &Message, context: &Context) {
+        for envelope in message.envelopes() {
+            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            if asked.is_none_or(|asked| &*asked.method != "tools/list") {
+                continue;
+            }
+            let Some(tools) = message.body(envelope).and_then(|result| result.get("tools")) else { continue };
+            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            for tool in tools.elements() {
+                known.learn(tool);
+            }
+        }
+    }
+}
+
+impl Known {
+    fn learn(&mut self, tool: Value<'_>) {
+        let Some(name) = tool.get("name").and_then(|name| name.str()) else { return };
+        if let Some(old) = self.tools.remove(&*name) {
+            self.bytes = self.bytes.saturating_sub(name.len() + old.bytes());
+        }
+        let definition = Definition {
+            description: tool.get("description").and_then(|text| text.str()).unwrap_or_default().into(),
+            schema: tool.get("inputSchema").map(|schema| schema.raw().into()),
+            urls: urls(tool),
+        };
+        let bytes = name.len() + definition.bytes();
+        if definition.bytes() <= DEFINITION_BYTES && self.tools.len() < TOOLS && self.bytes + bytes <= BYTES {
+            self.bytes += bytes;
+            self.tools.insert(name.into(), Arc::new(definition));
+        }
+    }
+}
+
+/// The names of arguments that are URLs (2020-12, `format`).
+fn urls(tool: Value<'_>) -> Vec<Box<str>> {
+    let properties = tool.at(&["inputSchema", "properties"]).into_iter().flat_map(|properties| properties.members());
+    let is_url = |property: Value<'_>| {
+        property.get("format").and_then(|format| format.str()).is_some_and(|format| matches!(&*format, "uri" | "url" | "iri"))
+    };
+    properties.filter(|(_, property)| is_url(*property)).map(|(name, _)| name.into()).collect()
+}
+
+impl Definition {
+    /// Whether the schema says that an argument is a URL.
+    pub(super) fn is_url(&self, argument: &str) -> bool {
+        self.urls.iter().any(|name| **name == *argument)
+    }
+
+    fn bytes(&self) -> usize {
+        self.description.len() + self.schema.as_ref().map_or(0, |schema| schema.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ReadLimits, quote};
+    use crate::protocol::{AgentName, Asked, Era, UpstreamName};
+
+    fn learn(tools: &Tools, method: &str, list: &str) {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"tools":[{list}]}}}}"#);
+        let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
+        let asked = [Asked { id: "3".into(), method: method.into(), tool: None }].into();
+        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+        tools.learn(&message, &Context { agent, upstream, era: Era::Modern, session: None, asked });
+    }
+
+    #[test]
+    fn pages_add_and_what_is_listed_again_replaces() {
+        let tools = Tools::default();
+        learn(&tools, "tools/call", r#"{"name":"no"}"#);
+        learn(&tools, "tools/list", r#"{"name":"a","description":"first","inputSchema":{"type": "object"}}"#);
+        let second = r#"{"name":"a","description":"second","inputSchema":{"properties":{"q":{"format":"uri"},"p":{}}}}"#;
+        learn(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
+        assert!(tools.of("no").is_none() && tools.of("b").is_some_and(|tool| tool.schema.is_none()));
+        let a = tools.of("a").unwrap();
+        assert!(&*a.description == "second" && a.is_url("q") && !a.is_url("p"));
+        assert_eq!(tools.0.read().unwrap().bytes, "ab".len() + a.bytes());
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let tools = Tools::default();
+        learn(&tools, "tools/list", r#"{"name":"long","description":"short"}"#);
+        learn(&tools, "tools/list", &format!(r#"{{"name":"long","description":{}}}"#, quote(&"x".repeat(DEFINITION_BYTES + 1))));
+        assert!(tools.of("long").is_none());
+        let many: Vec<String> = (0..TOOLS + 1).map(|n| format!(r#"{{"name":"{n}"}}"#)).collect();
+        learn(&tools, "tools/list", &many.join(","));
+        assert!(tools.of(&(TOOLS - 1).to_string()).is_some() && tools.of(&TOOLS.to_string()).is_none());
+    }
+}
