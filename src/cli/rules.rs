@@ -77,14 +77,11 @@ fn list(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Resu
     };
     let wide = library.rules().iter().map(|rule| rule.id.as_str().len()).max().unwrap_or(0);
     for rule in library.rules() {
-        let pack = match (&rule.pack, rule.enabled) {
-            (None, true) => "on".to_owned(),
-            (None, false) => "off".to_owned(),
-            (Some(pack), on) => format!("{} ({pack})", if on { "on" } else { "off" }),
-        };
+        let ships = if rule.enabled { "on" } else { "off" };
+        let pack = if rule.packs.is_empty() { ships.to_owned() } else { format!("{ships} ({})", rule.packs.join(", ")) };
         let (direction, severity, action) = (rule.direction.name(), rule.severity.name(), rule.action.name());
         let kind = rule.find.word();
-        writeln!(out, "{:wide$}  {direction:8}  {severity:8}  {action:10}  {kind:7}  {pack:9}  {}", rule.id, rule.title)?;
+        writeln!(out, "{:wide$}  {direction:8}  {severity:8}  {action:10}  {kind:7}  {pack:18}  {}", rule.id, rule.title)?;
     }
     Ok(0)
 }
@@ -142,7 +139,8 @@ fn does(action: Action) -> &'static str {
 
 fn switched(rule: &Rule) -> String {
     let ships = if rule.enabled { "on" } else { "off" };
-    rule.pack.as_ref().map_or_else(|| ships.to_owned(), |pack| format!("{ships}, with the pack `{pack}`"))
+    let packs: Vec<String> = rule.packs.iter().map(|pack| format!("`{pack}`")).collect();
+    if packs.is_empty() { ships.to_owned() } else { format!("{ships}, with the pack {}", packs.join(", part of it ")) }
 }
 
 /// The lines of a rule: from its `[[rule]]` to the next.
@@ -166,8 +164,9 @@ fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
         true => writeln!(out, "    {id} = {{ enabled = false }}       # do not look for it")?,
         false => writeln!(out, "    {id} = {{ enabled = true }}        # switch it on")?,
     }
-    if let Some(pack) = &rule.pack {
-        writeln!(out, "\nTo switch its whole pack:\n\n    [policy.default.packs]\n    {pack} = {}", !rule.enabled)?;
+    if !rule.packs.is_empty() {
+        writeln!(out, "\nTo switch a whole pack; the narrowest that is named decides:\n\n    [policy.default.packs]")?;
+        rule.packs.iter().try_for_each(|pack| writeln!(out, "    {pack} = {}", !rule.enabled))?;
     }
     writeln!(
         out,

@@ -30,10 +30,9 @@ pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, V
             root.missing("direction", "write `direction = \"outbound\"` (what agents send) or `\"inbound\"` (what they get)");
         }
         let direction = root.choice("direction", &[("outbound", Direction::Outbound), ("inbound", Direction::Inbound)]);
-        let pack = root.string("pack").filter(|pack| slug(root, "pack", pack));
         let shared = Shared {
             direction,
-            pack: pack.map(|pack| pack.value),
+            packs: packs(root),
             enabled: root.boolean("enabled").unwrap_or(true),
             file: name.into(),
             builtin,
@@ -51,7 +50,7 @@ pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, V
 /// What the rules of a file have in common.
 struct Shared {
     direction: Option<Direction>,
-    pack: Option<String>,
+    packs: Vec<String>,
     enabled: bool,
     file: Arc<str>,
     builtin: bool,
@@ -97,12 +96,22 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         references,
         was,
         direction: shared.direction?,
-        pack: shared.pack.clone(),
+        packs: shared.packs.clone(),
         enabled: shared.enabled,
         file: shared.file.clone(),
         line: place.line,
         builtin: shared.builtin,
     })
+}
+
+/// The packs of a file: `pack` names one, `packs` several, the widest first.
+fn packs(root: &Table<'_>) -> Vec<String> {
+    if root.has("pack") && root.has("packs") {
+        root.fault_of("pack", "`pack` and `packs` say the same thing", Some("name them all in `packs`, the widest first"));
+    }
+    let one = root.string("pack").into_iter().map(|name| ("pack", name));
+    let several = root.strings("packs").into_iter().map(|name| ("packs", name));
+    one.chain(several).filter(|(key, name)| slug(root, key, name)).map(|(_, name)| name.value).collect()
 }
 
 /// Whether a name is one: lower-case letters, digits, single hyphens between them. Notes a fault if not.

@@ -91,7 +91,8 @@ impl Library {
             policy.overrides.iter().filter_map(|(id, change)| Some((&self.find(id)?.id, change))).collect();
         let mut wanted = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.direction == direction) {
-            let pack = rule.pack.as_ref().and_then(|pack| policy.packs.get(pack));
+            // The narrowest pack that the policy names decides: `ops = true` with `git = false` is all of `ops` but `git`.
+            let pack = rule.packs.iter().rev().find_map(|pack| policy.packs.get(pack));
             let change = overrides.get(&rule.id);
             let enabled = change.and_then(|change| change.enabled).or(pack.copied()).unwrap_or(rule.enabled);
             match change.and_then(|change| change.action).filter(|action| *action != rule.action) {
@@ -122,7 +123,7 @@ impl Library {
 
     fn unknown(&self, policy: &PolicyConfig) -> Vec<Fault> {
         let ids: Vec<&str> = self.rules.iter().map(|rule| rule.id.as_str()).collect();
-        let packs: Vec<&str> = self.rules.iter().filter_map(|rule| rule.pack.as_deref()).collect();
+        let packs: Vec<&str> = self.rules.iter().flat_map(|rule| rule.packs.iter().map(String::as_str)).collect();
         let no_rule = policy.overrides.keys().filter(|id| self.find(id).is_none()).map(|id| ("rule", id, &ids));
         let no_pack = policy.packs.keys().filter(|pack| !packs.contains(&pack.as_str())).map(|pack| ("pack", pack, &packs));
         no_rule

@@ -50,8 +50,8 @@ pub struct Rule {
     pub was: Vec<RuleId>,
     /// Which way the messages go that it judges.
     pub direction: Direction,
-    /// The pack it belongs to: rules that are switched on and off together.
-    pub pack: Option<String>,
+    /// The packs it belongs to, the widest first: rules that are switched on and off together.
+    pub packs: Vec<String>,
     /// Whether it is on if the policy says nothing.
     pub enabled: bool,
     /// The file it stands in.

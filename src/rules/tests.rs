@@ -87,9 +87,10 @@ fn overrides_and_packs() {
     let files = [
         ("a.toml", format!("{HEAD}{}{}", rule("one", "alpha", "was = [\"uno\"]"), rule("two", "beta", ""))),
         ("b.toml", format!("{HEAD}pack = \"ops\"\nenabled = false\n{}", rule("three", "gamma", ""))),
+        ("c.toml", format!("{HEAD}packs = [\"ops\", \"git\"]\nenabled = false\n{}", rule("four", "delta", ""))),
     ];
     let library = library(&files);
-    let text = "alpha beta gamma";
+    let text = "alpha beta gamma delta";
     let plain = library.set(Direction::Inbound, &PolicyConfig::default()).unwrap();
     assert_eq!(hits(&plain, text), ["one", "two"]);
 
@@ -98,13 +99,22 @@ fn overrides_and_packs() {
     policy.overrides.insert("uno".into(), Override { action: Some(Action::Log), enabled: None });
     policy.overrides.insert("two".into(), Override { action: None, enabled: Some(false) });
     let changed = library.set(Direction::Inbound, &policy).unwrap();
-    assert_eq!(hits(&changed, text), ["one", "three"]);
+    assert_eq!(hits(&changed, text), ["one", "three", "four"]);
     assert_eq!(changed.rules()[0].action, Action::Log);
     assert_eq!(
         weakened(&plain, &changed),
         ["rule `one` now does `log` where it did `block`", "inbound rule `two` is no longer in force"]
     );
     assert!(weakened(&plain, &plain).is_empty());
+
+    // The narrowest pack that is named decides.
+    let with = |packs: &[(&str, bool)]| {
+        let packs = packs.iter().map(|(name, on)| ((*name).to_owned(), *on)).collect();
+        library.set(Direction::Inbound, &PolicyConfig { packs, ..PolicyConfig::default() }).unwrap()
+    };
+    assert_eq!(hits(&with(&[("ops", true), ("git", false)]), text), ["one", "two", "three"]);
+    assert_eq!(hits(&with(&[("git", true)]), text), ["one", "two", "four"]);
+    assert_eq!(hits(&with(&[("ops", false), ("git", true)]), text), ["one", "two", "four"]);
 
     let mut wrong = PolicyConfig::default();
     wrong.packs.insert("opps".into(), true);
