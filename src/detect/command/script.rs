@@ -125,7 +125,7 @@ impl<'t> Script<'t> {
     /// The readings by a POSIX shell, or by the interpreter that is meant.
     pub(super) fn readings(&self) -> &[Reading] {
         self.readings.get_or_init(|| {
-            if self.read_as == ReadAs::Text {
+            if !matches!(self.read_as, ReadAs::Shell | ReadAs::Code(_)) {
                 return Vec::new();
             }
             if self.raw.len() > MAX_TEXT {
