@@ -18,10 +18,16 @@ const FLOORS: [&[&str]; 10] = [
     &["app"],
     &["cli"],
 ];
-/// Uses within or against the floors that are meant: `config` reads with `document` and names the actions and modes
-/// that users write.
-const MEANT: [(&str, &str); 5] =
-    [("config", "document"), ("config", "rules"), ("config", "message"), ("config", "inspect"), ("text", "message")];
+/// Uses within or against the floors that are meant: `config` reads with `document` and names the actions, modes
+/// and hosts that users write.
+const MEANT: [(&str, &str); 6] = [
+    ("config", "document"),
+    ("config", "rules"),
+    ("config", "message"),
+    ("config", "inspect"),
+    ("config", "detect"),
+    ("text", "message"),
+];
 /// Pairs that the floors would allow and the design does not: a transport cannot judge.
 const FORBIDDEN: [(&str, &str); 3] = [("upstream", "inspect"), ("upstream", "rules"), ("upstream", "detect")];
 /// Longest file, in lines.

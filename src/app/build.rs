@@ -38,11 +38,14 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     for (name, upstream) in &config.upstreams {
         match compiled.get(upstream.policy.as_str()) {
             Some(policy) => {
-                let policy = match upstream.enforce {
-                    Some(enforce) => Arc::new(policy.with_mode(if enforce { Mode::Enforce } else { Mode::Observe })),
-                    None => policy.clone(),
+                let mut policy = match config.policies.get(&upstream.policy) {
+                    Some(of_all) => policy.for_upstream(of_all, upstream),
+                    None => Policy::clone(policy),
                 };
-                out.insert(UpstreamName(name.as_str().into()), policy);
+                if let Some(enforce) = upstream.enforce {
+                    policy.mode = if enforce { Mode::Enforce } else { Mode::Observe };
+                }
+                out.insert(UpstreamName(name.as_str().into()), Arc::new(policy));
             }
             None if faults.is_empty() => {
                 faults.push(Fault::of_file(

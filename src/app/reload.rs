@@ -89,6 +89,7 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
         if let Some(new) = new.upstreams.get(name) {
             upstream.policy.clone_from(&new.policy);
             upstream.enforce = new.enforce;
+            upstream.roots.clone_from(&new.roots);
         }
         if !new.policies.contains_key(&upstream.policy) {
             let text = format!("the policy `{}` of `upstream.{name}` is gone", upstream.policy);

@@ -1,5 +1,6 @@
 //! `lychgate inspect`: judges messages from a file, as the gate would.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
@@ -10,8 +11,10 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::config::{self, PolicyConfig};
+use crate::detect::Ground;
+use crate::detect::path::{Links, Roots};
 use crate::inspect::{Finding, Inspection, Known, Policy, Verdict};
-use crate::message::{Direction, Json, Message, ReadLimits, Value, quote, splice};
+use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
 use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
 use crate::rules::{Action, Library};
 
@@ -183,11 +186,15 @@ impl Bench {
         let json = Json::parse(line.clone(), &limits).map_err(|error| error.to_string())?;
         let root = json.root();
         let id = root.get("id").map_or("null", |id| id.raw());
+        let policy = match roots(root) {
+            Some(roots) => Cow::Owned(self.policy.with_ground(Ground { roots, ..self.policy.ground().clone() })),
+            None => Cow::Borrowed(&self.policy),
+        };
         let (bytes, at) = wrap(root, line)?;
         let limits = ReadLimits { message_bytes: bytes.len(), ..limits };
         let message = Message::parse(bytes, &limits).map_err(|error| error.to_string())?;
         let start = Instant::now();
-        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make(), &Known::default());
+        let inspection = policy.inspect(self.direction, &message, &self.context, AuditId::make(), &Known::default());
         let micros = start.elapsed().as_nanos() as f64 / 1000.0;
         let text = self.given(&message, &inspection, at, &limits)?;
         let flagged = inspection.findings.iter().any(|finding| finding.action > Action::Strip);
@@ -215,6 +222,24 @@ impl Bench {
         let list = json.root().at(&["result", first]).and_then(|list| list.elements().next());
         Ok(list.and_then(|item| item.get(second)).map_or("null".into(), |text| text.raw().to_owned()))
     }
+}
+
+/// What a line says of where its call may reach: `allowed_roots`, a list of folders, and `fs_links`, the symbolic links
+/// there, as an object from link to target or a list of pairs.
+fn roots(line: Value<'_>) -> Option<Roots> {
+    let text = |value: Value<'_>| value.str().map(Cow::into_owned);
+    let folders = line.get("allowed_roots").filter(|folders| folders.kind() == ValueKind::Array)?;
+    let pair = |pair: Value<'_>| {
+        let end = |names: [&str; 4]| names.iter().find_map(|name| pair.get(name)).and_then(text);
+        let mut both = pair.elements().filter_map(text);
+        let link = both.next().or_else(|| end(["link", "path", "from", "name"]))?;
+        Some((link, both.next().or_else(|| end(["target", "to", "dest", "destination"]))?))
+    };
+    let links = line.get("fs_links").map(|links| {
+        let of_object = links.members().filter_map(|(link, target)| Some((link.into_owned(), text(target)?)));
+        of_object.chain(links.elements().filter_map(pair)).collect()
+    });
+    Some(Roots::new(folders.elements().filter_map(text), links.map_or(Links::Unknown, Links::Given)))
 }
 
 /// A line as a message, and where in it the text stands, if it was one.

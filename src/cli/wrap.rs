@@ -73,7 +73,7 @@ fn pipe(args: &Args) -> Result<Pipe, Vec<Fault>> {
         }
     };
     let library = Library::load(policy.builtin, &policy.rules)?;
-    let policy = Policy::new(&args.policy, policy, &library)?;
+    let policy = Policy::new(&args.policy, policy, &library)?.for_child(&policy.places.roots, None);
     let upstream = UpstreamName(name(&args.command).into());
     let recorder = Recorder::new(&audit(args, &config)?);
     let recorder =

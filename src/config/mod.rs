@@ -8,10 +8,12 @@ use std::time::Duration;
 use crate::message::ReadLimits;
 
 mod load;
+mod places;
 mod secret;
 mod tool;
 
 pub use load::{load, load_policies};
+pub use places::PlacesConfig;
 pub use secret::{Secret, names_a_secret};
 pub use tool::{ArgumentConfig, ReadsAs, ToolConfig};
 
@@ -109,6 +111,8 @@ pub struct PolicyConfig {
     pub tools: Vec<(String, ToolConfig)>,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
+    /// Where calls may reach.
+    pub places: PlacesConfig,
 }
 
 /// Default for [`PolicyConfig::result_text_bytes`].
@@ -130,6 +134,7 @@ impl Default for PolicyConfig {
             url: vec![],
             tools: vec![],
             result_text_bytes: BTreeMap::new(),
+            places: PlacesConfig::default(),
         }
     }
 }
@@ -156,6 +161,8 @@ pub struct UpstreamConfig {
     pub initialize_timeout: Duration,
     /// Time for each other answer to begin (`request_timeout_seconds`, 30); between the events of a stream `stream_idle` counts.
     pub request_timeout: Duration,
+    /// Folders that paths must stay in, in place of those of the policy (`roots`).
+    pub roots: Option<Vec<String>>,
 }
 
 impl UpstreamConfig {
@@ -167,6 +174,7 @@ impl UpstreamConfig {
             enforce: None,
             initialize_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
+            roots: None,
         }
     }
 }

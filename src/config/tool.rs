@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::PolicyConfig;
-use crate::rules::fits;
+use crate::text::glob_fits;
 
 /// What a policy says of a tool. What is not set is as elsewhere.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,6 @@ impl ReadsAs {
 impl PolicyConfig {
     /// What is said of a tool, the nearest first: its own name, then globs that fit, those that say more of the name first.
     pub fn of_tool<'c>(&'c self, tool: &'c str) -> impl Iterator<Item = &'c ToolConfig> {
-        self.tools.iter().filter(move |(glob, _)| fits(glob, tool)).map(|(_, of_tool)| of_tool)
+        self.tools.iter().filter(move |(glob, _)| glob_fits(glob, tool)).map(|(_, of_tool)| of_tool)
     }
 }

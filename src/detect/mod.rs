@@ -3,7 +3,13 @@
 pub mod command;
 pub mod hidden;
 pub mod markup;
+pub mod path;
 pub mod pattern;
+pub mod url;
+
+mod ground;
+
+pub use ground::Ground;
 
 use std::fmt;
 use std::ops::Range;
@@ -154,6 +160,8 @@ pub struct Place<'a> {
     pub hidden: bool,
     /// What it comes down to when it is run, if a shell or an interpreter reads it.
     pub script: Option<&'a command::Script<'a>>,
+    /// Where the call may reach; `None` where nothing is known of it.
+    pub ground: Option<&'a Ground>,
 }
 
 impl Default for Place<'_> {
@@ -168,6 +176,7 @@ impl Default for Place<'_> {
             read_as: ReadAs::Text,
             hidden: false,
             script: None,
+            ground: None,
         }
     }
 }

@@ -4,6 +4,7 @@ mod argument_names;
 mod arguments;
 mod caps;
 mod finding;
+mod ground;
 mod inbound;
 mod outbound;
 mod pins;

@@ -34,7 +34,13 @@ impl Outbound<'_> {
             matches: Vec::new(),
         };
         let coverage = &mut inspection.coverage;
-        let base = Place { direction: Direction::Outbound, method, tool: tool.as_deref(), ..Place::default() };
+        let base = Place {
+            direction: Direction::Outbound,
+            method,
+            tool: tool.as_deref(),
+            ground: Some(&self.policy.ground),
+            ..Place::default()
+        };
         let prefix = if self.message.is_batch() { format!("/{}", self.item) } else { String::new() };
         self.message.value(self.envelope).strings(|path, found| {
             if tool.is_some() && is_argument(path) {

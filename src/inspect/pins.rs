@@ -1,7 +1,7 @@
 //! What a policy says of who reads an argument, whatever it is called.
 
 use crate::config::{PolicyConfig, ReadsAs};
-use crate::rules::fits;
+use crate::text::glob_fits;
 
 use super::argument_names::Kind;
 use super::tools::Definition;
@@ -44,14 +44,14 @@ impl Pins {
 
     /// Those of one tool.
     pub(super) fn of<'p>(&'p self, tool: &str, definition: Option<&'p Definition>) -> Pinned<'p> {
-        Pinned { pins: self.0.iter().filter(|pin| fits(&pin.tool, tool)).collect(), definition }
+        Pinned { pins: self.0.iter().filter(|pin| glob_fits(&pin.tool, tool)).collect(), definition }
     }
 }
 
 impl Pinned<'_> {
     /// Who reads an argument, if the policy or the tool's own schema says so.
     pub(super) fn kind(&self, argument: &str) -> Option<Kind> {
-        let pinned = self.pins.iter().find(|pin| fits(&pin.argument, argument)).map(|pin| pin.kind);
+        let pinned = self.pins.iter().find(|pin| glob_fits(&pin.argument, argument)).map(|pin| pin.kind);
         pinned.or_else(|| self.definition.is_some_and(|tool| tool.is_url(argument)).then_some(Kind::Url))
     }
 }

@@ -1,7 +1,9 @@
 //! What one upstream's traffic is judged by.
 
+use std::sync::Arc;
+
 use crate::config::PolicyConfig;
-use crate::detect::{Place, Surface};
+use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, Context};
@@ -9,6 +11,7 @@ use crate::rules::{Action, Library, Rule, RuleSet};
 use crate::text::Text;
 
 use super::caps::Caps;
+use super::ground;
 use super::inbound::Inbound;
 use super::outbound::Outbound;
 use super::pins::Pins;
@@ -29,6 +32,7 @@ pub struct Policy {
     pub(super) caps: Caps,
     /// What the policy says of who reads an argument.
     pub(super) pins: Pins,
+    pub(super) ground: Arc<Ground>,
 }
 
 /// What is known beyond the message at hand. Judging without it is judging with less.
@@ -75,12 +79,23 @@ impl Policy {
             inbound,
             caps: Caps::new(config),
             pins: Pins::new(config),
+            ground: Arc::new(ground::of_policy(config)),
         })
     }
 
     /// The same rules under another mode.
     pub fn with_mode(&self, mode: Mode) -> Self {
         Self { mode, ..self.clone() }
+    }
+
+    /// The same rules for calls that may reach elsewhere.
+    pub fn with_ground(&self, ground: Ground) -> Self {
+        Self { ground: Arc::new(ground), ..self.clone() }
+    }
+
+    /// Where calls may reach.
+    pub fn ground(&self) -> &Ground {
+        &self.ground
     }
 
     /// Judges a message, each item of a batch by itself. `audit` names the quarantine in what it withholds.

@@ -17,7 +17,7 @@ use crate::message::Direction;
 pub use builtin::{FILES as BUILTIN_FILES, README as BUILTIN_README};
 pub use kinds::Find;
 pub use library::Library;
-pub use only::{Only, fits};
+pub use only::Only;
 pub use set::{RuleSet, weakened};
 pub use trial::{Trial, Wrong, try_cases};
 

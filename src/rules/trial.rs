@@ -1,16 +1,23 @@
 //! Every rule against its own cases.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::detect::command::Script;
-use crate::detect::{Place, ReadAs, Surface};
+use crate::detect::path::{Links, Roots};
+use crate::detect::{Ground, Place, ReadAs, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
 use crate::text::Text;
 
 use super::set::Compiled;
 use super::{Case, Find, Rule, RuleId, RuleSet};
+
+/// Where the calls of cases may reach: paths in `/work/app`, where `/work/app/link` leads to `/etc`; any host.
+static GROUND: LazyLock<Ground> = LazyLock::new(|| {
+    let links = Links::Given([("/work/app/link".to_owned(), "/etc".to_owned())].into());
+    Ground { roots: Roots::new(["/work/app".to_owned()], links), ..Ground::default() }
+});
 
 /// What came of trying rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,6 +132,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         read_as,
         script: Some(&script),
         hidden: only.hidden.unwrap_or(false),
+        ground: Some(&GROUND),
         ..Place::default()
     };
     let mut found = Vec::new();

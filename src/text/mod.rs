@@ -6,6 +6,7 @@ use std::ops::Range;
 
 mod element;
 mod escape;
+mod glob;
 mod html;
 mod layout;
 mod sniff;
@@ -15,6 +16,7 @@ mod unicode;
 
 pub mod unseen;
 
+pub use glob::glob_fits;
 pub use html::Page;
 
 /// A string under judgement.

@@ -95,6 +95,7 @@ pub(super) fn upstream(transport: Transport, limits: &Limits) -> Upstream {
         policy: "default".into(),
         initialize_timeout: Duration::from_secs(3),
         request_timeout: Duration::from_millis(1500),
+        roots: None,
     };
     Upstream::new(UpstreamName("it".into()), &config, limits).unwrap()
 }

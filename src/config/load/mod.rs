@@ -1,6 +1,7 @@
 //! Reads the config file: every fault at once, each with its place and what to do about it.
 
 mod listen;
+mod places;
 mod policy;
 mod tool;
 mod upstream;

@@ -4,6 +4,7 @@ use crate::config::{Override, PolicyConfig};
 use crate::document::Table;
 use crate::rules::Action;
 
+use super::places::places;
 use super::tool;
 use super::values::Reader;
 
@@ -45,6 +46,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.path = arguments(table, "path");
     made.url = arguments(table, "url");
     made.tools = tool::tools(table);
+    made.places = places(table, reader);
     if let Some(sizes) = table.table("result_text_bytes") {
         for tool in sizes.keys() {
             if let Some(bytes) = sizes.integer(&tool.value, 256..=1 << 30) {

@@ -205,9 +205,15 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
 
 #[test]
 fn the_sample_explains_every_key_that_is_read() {
-    let sources = [include_str!("mod.rs"), include_str!("listen.rs"), include_str!("policy.rs"), include_str!("upstream.rs")]
-        .concat()
-        + include_str!("tool.rs")
+    let sources = [
+        include_str!("mod.rs"),
+        include_str!("listen.rs"),
+        include_str!("policy.rs"),
+        include_str!("upstream.rs"),
+        include_str!("places.rs"),
+        include_str!("tool.rs"),
+    ]
+    .concat()
         + include_str!("values.rs");
     let reads = r#"\b(?:string|required|strings|boolean|integer|choice|tables?|named|secret|file|any_path|arguments|count|seconds)\((?:&?\w+, )?"([a-z0-9_]+)""#;
     let keys: Vec<&str> =

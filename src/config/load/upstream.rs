@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, names_a_secret};
 use crate::document::{Located, Table};
 
+use super::places::roots;
 use super::policy::MODES;
 use super::values::Reader;
 
@@ -67,6 +68,7 @@ pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     config.initialize_timeout = seconds("initialize_timeout_seconds", config.initialize_timeout);
     config.request_timeout = seconds("request_timeout_seconds", config.request_timeout);
     config.enforce = table.choice("mode", &MODES);
+    config.roots = roots(table, reader);
     UpstreamRead { config, policy }
 }
 

@@ -1,0 +1,49 @@
+//! `roots` and `urls` of policies and upstreams.
+
+use crate::config::PlacesConfig;
+use crate::detect::url::{HostList, HostPattern};
+use crate::document::{Located, Table};
+
+use super::values::Reader;
+
+/// Reads `roots` and `urls` of a policy.
+pub(super) fn places(table: &Table<'_>, reader: &Reader<'_>) -> PlacesConfig {
+    let urls = table.table("urls").map(|urls| hosts(&urls)).unwrap_or_default();
+    PlacesConfig { roots: roots(table, reader).unwrap_or_default(), urls }
+}
+
+/// Reads `roots`, if there.
+pub(super) fn roots(table: &Table<'_>, reader: &Reader<'_>) -> Option<Vec<String>> {
+    let written = table.strings("roots");
+    table.has("roots").then(|| written.iter().filter_map(|root| folder(table, reader, root)).collect())
+}
+
+/// Reads a table of `allow` and `deny`.
+pub(super) fn hosts(table: &Table<'_>) -> HostList {
+    let read = |key: &str, written: Vec<Located<String>>| {
+        let pattern = |entry: &Located<String>| match HostPattern::read(&entry.value) {
+            Ok(pattern) => Some(pattern),
+            Err(hint) => {
+                table.fault_at(&entry.place, format!("`{key}` holds `{}`", entry.value.escape_debug()), Some(hint));
+                None
+            }
+        };
+        written.iter().filter_map(pattern).collect()
+    };
+    let made = HostList { allow: read("allow", table.strings("allow")), deny: read("deny", table.strings("deny")) };
+    table.finish();
+    made
+}
+
+/// A root as meant. It need not be there: the server may be on another machine, or make it.
+fn folder(table: &Table<'_>, reader: &Reader<'_>, written: &Located<String>) -> Option<String> {
+    let text = written.value.as_str();
+    let of_windows =
+        text.get(1..2) == Some(":") && text.starts_with(|c: char| c.is_ascii_alphabetic()) || text.starts_with("\\\\");
+    if text.is_empty() || text.contains(['*', '\0']) || text.split(['/', '\\']).any(|part| part == "..") {
+        let hint = "a root is a folder such as `/srv/data`, `~/work` or `C:\\work`, without `..` and stars";
+        table.fault_at(&written.place, format!("`roots` holds `{}`", text.escape_debug()), Some(hint));
+        return None;
+    }
+    Some(if of_windows { text.to_owned() } else { reader.path(text).display().to_string() })
+}

@@ -1,0 +1,12 @@
+//! Where calls may reach: `roots` and `urls` of a policy.
+
+use crate::detect::url::HostList;
+
+/// Where calls may reach.
+#[derive(Clone, Debug, Default)]
+pub struct PlacesConfig {
+    /// Folders that paths must stay in; without any, nothing is outside (`roots`).
+    pub roots: Vec<String>,
+    /// Hosts that may be reached even though they are internal, and such that may not (`urls`).
+    pub urls: HostList,
+}

@@ -1,0 +1,217 @@
+//! Lists of hosts that calls may and may not reach.
+
+use std::net::IpAddr;
+
+use crate::text::glob_fits;
+
+/// What a policy says of hosts: by tool, then for all tools. The first list that names a host decides.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    tools: Vec<(String, HostList)>,
+    all: HostList,
+}
+
+/// Hosts that may be reached whatever they are, and such that may not.
+#[derive(Clone, Debug, Default)]
+pub struct HostList {
+    /// These may be reached, internal or not.
+    pub allow: Vec<HostPattern>,
+    /// These may not, unless `allow` names them. `*` is all hosts.
+    pub deny: Vec<HostPattern>,
+}
+
+/// Names a host: `example.org`, `*.example.org` (and the domain itself), `*`, an address or a range in CIDR notation
+/// (RFC 4632); each with a port behind it if only that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPattern {
+    what: What,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Any,
+    Name(String),
+    Under(String),
+    Net(IpAddr, u8),
+}
+
+/// What the lists say of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It may be reached.
+    Allowed,
+    /// It may not.
+    Denied,
+    /// Nothing.
+    Nothing,
+}
+
+impl Hosts {
+    /// The lists of tools, by name (`*` for anything in it), and the list for all.
+    pub fn new(tools: Vec<(String, HostList)>, all: HostList) -> Self {
+        Self { tools, all }
+    }
+
+    /// Whether nothing is said of any host.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty() && self.all.allow.is_empty() && self.all.deny.is_empty()
+    }
+
+    /// What is said of `host`, a name or an address, at `port`, when `tool` is called.
+    pub fn say(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> Said {
+        let address = host.parse::<IpAddr>().ok();
+        let fits = |patterns: &[HostPattern]| patterns.iter().any(|pattern| pattern.fits(host, address, port));
+        let of_tool = self.tools.iter().filter(|(glob, _)| tool.is_some_and(|tool| glob_fits(glob, tool)));
+        for list in of_tool.map(|(_, list)| list).chain([&self.all]) {
+            if fits(&list.allow) {
+                return Said::Allowed;
+            }
+            if fits(&list.deny) {
+                return Said::Denied;
+            }
+        }
+        Said::Nothing
+    }
+}
+
+impl HostPattern {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What a pattern looks like, if this is none.
+    pub fn read(written: &str) -> Result<Self, &'static str> {
+        const HINT: &str = "a host is a name, `*.` and a domain, an address or a range such as `10.0.0.0/8`; a port may follow";
+        let written = written.trim().to_ascii_lowercase();
+        if written.is_empty() || written.contains("://") || written.contains(['@', ' ', '?', '#']) {
+            return Err(HINT);
+        }
+        if let Some(net) = net(&written)? {
+            return Ok(net);
+        }
+        let (host, port) = match written.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().map_err(|_| HINT)?)),
+            None => (written.as_str(), None),
+        };
+        let host = host.trim_end_matches('.');
+        let what = match host.strip_prefix("*.") {
+            _ if host == "*" => What::Any,
+            Some(domain) if is_name(domain) => What::Under(domain.to_owned()),
+            None if is_name(host) => What::Name(host.to_owned()),
+            _ => return Err(HINT),
+        };
+        Ok(Self { what, port })
+    }
+
+    fn fits(&self, host: &str, address: Option<IpAddr>, port: Option<u16>) -> bool {
+        let same = match (&self.what, address) {
+            (What::Any, _) => true,
+            (What::Name(name), _) => name == host,
+            (What::Under(domain), _) => {
+                host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }
+            (What::Net(net, bits), Some(address)) => holds(*net, *bits, address),
+            (What::Net(..), None) => false,
+        };
+        same && self.port.is_none_or(|wanted| port == Some(wanted))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'))
+}
+
+/// An address or a range, if it is one: `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:80`, `fd00::/8`.
+fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
+    let (address, bits) = match written.split_once('/') {
+        Some((address, bits)) => {
+            (address, Some(bits.parse::<u8>().map_err(|_| "a range is an address, `/` and a number of bits")?))
+        }
+        None => (written, None),
+    };
+    let (address, port) = match (address.parse::<IpAddr>(), address.parse::<std::net::SocketAddr>()) {
+        (Ok(address), _) => (address, None),
+        (_, Ok(socket)) => (socket.ip(), Some(socket.port())),
+        _ => match address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|rest| rest.parse().ok()) {
+            Some(address) => (IpAddr::V6(address), None),
+            None if bits.is_some() => return Err("a range is an address, `/` and a number of bits"),
+            None => return Ok(None),
+        },
+    };
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.unwrap_or(most);
+    if bits > most {
+        return Err("a range has 0 to 32 bits, for IPv6 to 128");
+    }
+    Ok(Some(HostPattern { what: What::Net(address, bits), port }))
+}
+
+fn holds(net: IpAddr, bits: u8, address: IpAddr) -> bool {
+    match (net, address.to_canonical()) {
+        (IpAddr::V4(net), IpAddr::V4(address)) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+            u32::from(net) & mask == u32::from(address) & mask
+        }
+        (IpAddr::V6(net), IpAddr::V6(address)) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+            u128::from(net) & mask == u128::from(address) & mask
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(allow: &[&str], deny: &[&str]) -> HostList {
+        let read = |all: &[&str]| all.iter().map(|one| HostPattern::read(one).unwrap()).collect();
+        HostList { allow: read(allow), deny: read(deny) }
+    }
+
+    #[test]
+    fn patterns_fit_names_addresses_and_ports() {
+        for (pattern, host, port, fits) in [
+            ("example.org", "example.org", None, true),
+            ("example.org", "www.example.org", None, false),
+            ("*.example.org", "www.example.org", None, true),
+            ("*.example.org", "example.org", None, true),
+            ("*.example.org", "badexample.org", None, false),
+            ("*", "anything", None, true),
+            ("10.0.0.0/8", "10.9.8.7", None, true),
+            ("10.0.0.0/8", "11.0.0.1", None, false),
+            ("0.0.0.0/0", "8.8.8.8", None, true),
+            ("::1", "::1", None, true),
+            ("fd00::/8", "fd12::1", None, true),
+            ("10.0.0.0/8", "::ffff:10.0.0.1", None, true),
+            ("127.0.0.1:3000", "127.0.0.1", Some(3000), true),
+            ("localhost:3000", "localhost", Some(3001), false),
+            ("localhost", "localhost", Some(3001), true),
+            ("[::1]:80", "::1", Some(80), true),
+        ] {
+            let pattern = HostPattern::read(pattern).unwrap();
+            assert_eq!(pattern.fits(host, host.parse().ok(), port), fits, "{pattern:?} {host} {port:?}");
+        }
+        for bad in ["", "https://example.org", "a b", "10.0.0.0/33", "x/8", "user@host", "host:port", "*.*.x", "a.*"] {
+            assert!(HostPattern::read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_first_list_that_names_a_host_decides() {
+        let hosts = Hosts::new(
+            vec![("fetch*".into(), list(&["localhost"], &["*.example.org"]))],
+            list(&["www.example.org", "10.0.0.0/8"], &["*"]),
+        );
+        for (tool, host, said) in [
+            ("fetch_page", "localhost", Said::Allowed),
+            ("fetch_page", "www.example.org", Said::Denied),
+            ("other", "www.example.org", Said::Allowed),
+            ("other", "localhost", Said::Denied),
+            ("fetch_page", "10.1.1.1", Said::Allowed),
+        ] {
+            assert_eq!(hosts.say(Some(tool), host, None), said, "{tool} {host}");
+        }
+        assert_eq!(Hosts::default().say(None, "localhost", None), Said::Nothing);
+    }
+}

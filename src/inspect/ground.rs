@@ -1,0 +1,40 @@
+//! From the config to where calls may reach.
+
+use std::path::Path;
+
+use crate::config::{PolicyConfig, Transport, UpstreamConfig};
+use crate::detect::Ground;
+use crate::detect::path::{Links, Roots};
+use crate::detect::url::Hosts;
+
+use super::Policy;
+
+/// What a policy alone says: its paths may be on any machine.
+pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
+    Ground {
+        roots: Roots::new(config.places.roots.iter().cloned(), Links::Unknown),
+        hosts: Hosts::new(Vec::new(), config.places.urls.clone()),
+    }
+}
+
+impl Policy {
+    /// The same policy for one upstream: with its own roots, and for a child process with what this machine knows of paths.
+    pub fn for_upstream(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
+        let folders = upstream.roots.as_ref().unwrap_or(&policy.places.roots);
+        match &upstream.transport {
+            Transport::Stdio(stdio) => self.for_child(folders, stdio.directory.as_deref()),
+            Transport::Http(_) | Transport::Sse(_) => {
+                let roots = Roots::new(folders.iter().cloned(), Links::Unknown);
+                self.with_ground(Ground { roots, ..self.ground().clone() })
+            }
+        }
+    }
+
+    /// The same policy for a child process that must stay in `folders`; `directory` is where it runs, if told.
+    pub fn for_child(&self, folders: &[String], directory: Option<&Path>) -> Self {
+        let roots = Roots::new(folders.iter().cloned(), Links::Machine)
+            .with_home(std::env::var("HOME").ok().filter(|home| home.starts_with('/')))
+            .with_base(directory.map(|folder| folder.display().to_string()));
+        self.with_ground(Ground { roots, ..self.ground().clone() })
+    }
+}
