@@ -107,6 +107,8 @@ pub struct PolicyConfig {
     pub path: Vec<String>,
     /// `tool.argument` names that a client connects to.
     pub url: Vec<String>,
+    /// `tool.argument` names that a database reads.
+    pub sql: Vec<String>,
     /// What is said of single tools, by glob, the nearest first: see [`PolicyConfig::of_tool`].
     pub tools: Vec<(String, ToolConfig)>,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
@@ -132,6 +134,7 @@ impl Default for PolicyConfig {
             text: vec![],
             path: vec![],
             url: vec![],
+            sql: vec![],
             tools: vec![],
             result_text_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),

@@ -28,14 +28,16 @@ pub enum ReadsAs {
     Path,
     /// A client that connects to it.
     Url,
+    /// A database.
+    Sql,
     /// Nothing that acts on it.
     Text,
 }
 
 impl ReadsAs {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 4] =
-        [("shell", Self::Shell), ("path", Self::Path), ("url", Self::Url), ("text", Self::Text)];
+    pub const WORDS: [(&'static str, Self); 5] =
+        [("sql", Self::Sql), ("shell", Self::Shell), ("path", Self::Path), ("url", Self::Url), ("text", Self::Text)];
 }
 
 impl PolicyConfig {

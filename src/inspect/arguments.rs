@@ -1,19 +1,29 @@
-//! Which strings of a tool call a shell or an interpreter will read.
+//! What each string of a tool call is for who receives it: a command, code, a path, a URL, or a text.
 //!
-//! The name of the tool, the name of the argument and its neighbours decide; a policy can pin it. What
-//! belongs together (a program and its list of arguments, a folder and the command run in it) is put
-//! together, each word quoted, so that no word is made that the receiver would not see.
+//! The policy's pins decide, then the names of the tool and the argument, what the tool's definition says of it,
+//! and the look of the string itself. What belongs together (a program and its list of arguments, a folder, the
+//! variables and the standard input of a command) is put together, each word quoted, so that no word is made that
+//! the receiver would not see.
+
+mod join;
+mod look;
+mod names;
+mod read;
+mod tool;
+mod words;
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use bytes::Bytes;
 
 use crate::detect::ReadAs;
 use crate::message::{Json, ReadLimits, Role, Value, ValueKind};
 
-use super::argument_names::{self as names, Kind};
 use super::pins::{Pinned, Pins};
 use super::tools::Definition;
+pub(super) use names::Head;
+use tool::Tool;
 
 /// One string of the arguments, or several that the receiver reads as one.
 pub(super) struct Unit<'m> {
@@ -40,17 +50,32 @@ struct Node {
     step: String,
 }
 
+/// The object that an argument belongs to.
+struct Scope {
+    tool: Rc<Tool>,
+    /// The language that a neighbour names.
+    language: Option<String>,
+    /// Some argument is plainly what is run.
+    executes: bool,
+    /// All that is in it is kept as it is.
+    kept: bool,
+}
+
 /// A value that is still to be looked at.
 struct Frame<'j> {
     value: Value<'j>,
     node: Option<usize>,
     argument: String,
-    /// What the keys above say of it.
-    kind: Kind,
-    tool: String,
-    language: Option<String>,
-    /// Set where a joined unit has it already.
+    head: Head,
+    /// The policy says so, or what is above it: looks do not matter.
+    pinned: bool,
+    /// The name it stands under says that it is an order rather than something to keep.
+    order: bool,
+    scope: Rc<Scope>,
+    /// A joined unit has it already.
     covered: bool,
+    /// It is an element of a list of commands.
+    listed: bool,
 }
 
 /// Longest dotted name; the rest of a longer one is left out.
@@ -61,14 +86,18 @@ const JSON_DEPTH: usize = 2;
 /// Finds the units of the arguments of a call of `tool`.
 pub(super) fn place_arguments<'m>(tool: &str, arguments: Value<'m>, pins: &Pins, definition: Option<&Definition>) -> Units<'m> {
     let mut units = Units::default();
+    let described = definition.is_some_and(Definition::runs_commands);
+    let scope = Scope { tool: Rc::new(Tool::new(tool, described)), language: None, executes: false, kept: false };
     let frame = Frame {
         value: arguments,
         node: None,
         argument: String::new(),
-        kind: Kind::Unknown,
-        tool: tool.to_owned(),
-        language: None,
+        head: Head::Unknown,
+        pinned: false,
+        order: true,
+        scope: Rc::new(scope),
         covered: false,
+        listed: false,
     };
     units.walk(frame, &pins.of(tool, definition), 0, |text| text);
     units
@@ -92,7 +121,7 @@ impl<'m> Units<'m> {
         while let Some(frame) = frames.pop() {
             match frame.value.kind() {
                 ValueKind::Object => self.object(&frame, pins, &mut frames, keep),
-                ValueKind::Array => self.array(&frame, pins, &mut frames),
+                ValueKind::Array => self.array(&frame, &mut frames),
                 ValueKind::String => self.string(frame, pins, depth, keep),
                 _ => {}
             }
@@ -112,10 +141,12 @@ impl<'m> Units<'m> {
             value,
             node: Some(self.nodes.len() - 1),
             argument,
-            kind: parent.kind,
-            tool: parent.tool.clone(),
-            language: parent.language.clone(),
+            head: parent.head,
+            pinned: parent.pinned,
+            order: parent.order,
+            scope: parent.scope.clone(),
             covered: parent.covered,
+            listed: parent.listed,
         }
     }
 
@@ -127,110 +158,57 @@ impl<'m> Units<'m> {
         keep: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
         let members: Vec<(Cow<'j, str>, Value<'j>)> = frame.value.members().collect();
-        // A call within a call names its own tool; a language is that of its neighbours.
-        let mut tool = frame.tool.clone();
-        let mut language = frame.language.clone();
-        for (key, value) in &members {
-            let text = || value.str().map(|text| text.chars().take(64).collect::<String>());
-            if names::is_tool(key) && members.iter().any(|(key, value)| names::is_call(key) && value.kind() == ValueKind::Object)
-            {
-                tool = text().unwrap_or(tool);
-            }
-            if names::is_language(key) {
-                language = text().or(language);
-            }
-        }
-        let inherits = if frame.kind == Kind::Text { Kind::Text } else { Kind::Unknown };
-        let joined = self.join(frame, &members, &tool, pins);
+        let heads: Vec<Head> = members.iter().map(|(key, _)| names::head(key)).collect();
+        let scope = Rc::new(frame.scope.within(&members, &heads, names::is_record(last_name(&frame.argument)), frame.pinned));
+        let covered = self.join(frame, &scope, &members, pins);
         let start = frames.len();
-        for (key, value) in members {
+        for ((key, value), named) in members.into_iter().zip(heads) {
             let mut child = self.child(frame, &key, value, true);
-            child.tool.clone_from(&tool);
-            child.language.clone_from(&language);
-            child.kind = pins
-                .kind(&child.argument)
-                .unwrap_or_else(|| if inherits == Kind::Text { inherits } else { names::kind(&key, &tool) });
-            child.covered = joined && names::is_argument_list(&key);
+            child.scope = scope.clone();
+            child.covered |= covered.iter().any(|at| at.is_some_and(|at| at.span() == value.span()));
+            child.order = names::is_order(&key);
+            child.listed = false;
+            // `files: { "../x": "…" }`
+            let file = frame.head == Head::Path && !frame.argument.is_empty() && key.contains(['.', '/', '\\']);
+            match (pins.kind(&child.argument), frame.pinned, frame.head, named) {
+                (Some(head), ..) => (child.head, child.pinned) = (head, true),
+                (None, true, Head::Text, _) => {}
+                (None, ..) if file => (child.head, child.order) = (Head::Loose, false),
+                // `command: { line: "…" }`: what has no name of its own is what it stands in.
+                (None, _, Head::Shell | Head::Code | Head::Sql, Head::Unknown | Head::Loose) => {}
+                (None, ..) => {
+                    (child.head, child.pinned) = (pins.said(&child.argument).map_or(named, |said| named.with(said)), false);
+                }
+            }
             let (node, argument) = (self.nodes.len() - 1, child.argument.clone());
-            self.units.push(Unit { text: keep(key), argument, role: Role::Key, read_as: ReadAs::Text, joined: false, node });
+            let read_as = if file { ReadAs::Path } else { ReadAs::Text };
+            self.units.push(Unit { text: keep(key), argument, role: Role::Key, read_as, joined: false, node });
             frames.push(child);
         }
         // In the order of the message.
         frames.get_mut(start..).unwrap_or_default().reverse();
     }
 
-    /// A program with its arguments, folder and environment, as one command. Whether there was one.
-    fn join(&mut self, frame: &Frame<'_>, members: &[(Cow<'_, str>, Value<'_>)], tool: &str, pins: &Pinned<'_>) -> bool {
-        if frame.kind == Kind::Text {
-            return false;
-        }
-        let pinned_text = |key: &str| {
-            let argument = if frame.argument.is_empty() { key.to_owned() } else { format!("{}.{key}", frame.argument) };
-            pins.kind(&argument) == Some(Kind::Text)
-        };
-        let find = |is: fn(&str) -> bool| members.iter().find(|(key, _)| is(key) && !pinned_text(key)).map(|(_, value)| *value);
-        let list = find(names::is_argument_list);
-        let program = members
-            .iter()
-            .find(|(key, value)| names::is_program(key) && !pinned_text(key) && value.kind() == ValueKind::String)
-            .and_then(|(_, value)| value.str());
-        let folder = find(names::is_folder)
-            .and_then(|value| value.str())
-            .filter(|folder| folder.starts_with(['/', '~']) || folder.contains(':'));
-        let program = match (program, &list) {
-            (Some(program), _) => program,
-            (None, Some(_)) if names::is_program_tool(tool) => Cow::Owned(names::last_word(tool).to_owned()),
-            _ => return false,
-        };
-        let words = list.map(words).unwrap_or_default();
-        if words.is_empty() && folder.is_none() {
-            return false;
-        }
-        let mut line = String::new();
-        if let Some(folder) = folder {
-            line = format!("cd {} && ", if folder.starts_with('~') { folder.into_owned() } else { quote(&folder) });
-        }
-        line.push_str(&program);
-        line.push_str(&words);
-        self.nodes.push(Node { parent: frame.node, step: members.first().map(|(key, _)| key.to_string()).unwrap_or_default() });
-        let argument = if frame.argument.is_empty() { "command".to_owned() } else { format!("{}.command", frame.argument) };
-        self.units.push(Unit {
-            text: Cow::Owned(line),
-            argument,
-            role: Role::Value,
-            read_as: ReadAs::Shell,
-            joined: true,
-            node: self.nodes.len() - 1,
-        });
-        !words.is_empty()
-    }
-
-    fn array<'j>(&mut self, frame: &Frame<'j>, pins: &Pinned<'_>, frames: &mut Vec<Frame<'j>>) {
+    fn array<'j>(&mut self, frame: &Frame<'j>, frames: &mut Vec<Frame<'j>>) {
         let elements: Vec<Value<'j>> = frame.value.elements().collect();
         let mut covered = frame.covered;
-        let kind = pins.kind(&frame.argument).unwrap_or(frame.kind);
-        if matches!(kind, Kind::Shell | Kind::Arguments) && !covered {
+        let listed = names::is_plural(last_name(&frame.argument)) && !frame.listed;
+        if let (true, Some(node)) = (!covered && frame.is_command(), frame.node) {
             let texts: Vec<Cow<'_, str>> = elements.iter().filter_map(|value| value.str()).collect();
-            let scripts = names::is_plural(frame.argument.rsplit('.').next().unwrap_or(""))
-                || texts.first().is_some_and(|text| text.trim().contains(' '));
-            let text =
-                if scripts { texts.join("\n") } else { texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ") };
-            if let (false, Some(node)) = (texts.is_empty(), frame.node) {
-                self.units.push(Unit {
-                    text: Cow::Owned(text),
-                    argument: frame.argument.clone(),
-                    role: Role::Value,
-                    read_as: ReadAs::Shell,
-                    joined: true,
-                    node,
-                });
-                covered = !scripts;
+            let lines = join::lines(&texts, listed);
+            covered = !texts.is_empty() && lines.iter().any(|line| line.covers);
+            for line in lines {
+                let argument = frame.argument.clone();
+                let unit =
+                    Unit { text: line.text.into(), argument, role: Role::Value, read_as: ReadAs::Shell, joined: true, node };
+                self.units.push(unit);
             }
         }
         let start = frames.len();
         for (index, value) in elements.into_iter().enumerate() {
             let mut child = self.child(frame, &index.to_string(), value, false);
             child.covered = covered;
+            child.listed = listed;
             frames.push(child);
         }
         frames.get_mut(start..).unwrap_or_default().reverse();
@@ -238,67 +216,73 @@ impl<'m> Units<'m> {
 
     fn string<'j>(&mut self, frame: Frame<'j>, pins: &Pinned<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
         let (Some(text), Some(node)) = (frame.value.str(), frame.node) else { return };
-        let kind = if frame.covered { Kind::Text } else { pins.kind(&frame.argument).unwrap_or(frame.kind) };
+        let mut opened = false;
         if depth < JSON_DEPTH
-            && kind != Kind::Text
+            && frame.opens()
             && text.trim_start().starts_with(['{', '['])
             && let Ok(json) = Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default())
-            && json.root().members().next().is_some()
+            && matches!(json.root().kind(), ValueKind::Object | ValueKind::Array)
         {
             let inner = Frame {
                 value: json.root(),
                 node: Some(node),
                 argument: frame.argument.clone(),
-                kind: Kind::Unknown,
-                tool: frame.tool.clone(),
-                language: frame.language.clone(),
+                head: frame.head,
+                pinned: false,
+                order: frame.order,
+                scope: frame.scope.clone(),
                 covered: false,
+                listed: false,
             };
+            // A shell would find `$(…)` in JSON, too.
+            opened = json.root().kind() == ValueKind::Object && !frame.pinned && frame.head != Head::Shell;
             let before = self.units.len();
             self.walk(inner, pins, depth + 1, |text| Cow::Owned(text.into_owned()));
             for unit in self.units.iter_mut().skip(before) {
                 unit.joined = true;
             }
         }
-        let read_as = match kind {
-            Kind::Shell | Kind::Arguments => ReadAs::Shell,
-            Kind::Code => names::language(frame.language.as_deref(), &frame.tool, &text),
-            Kind::Path => ReadAs::Path,
-            Kind::Url => ReadAs::Url,
-            Kind::Text | Kind::Unknown => ReadAs::Text,
-        };
+        let read_as = if opened { ReadAs::Text } else { frame.read_as(&text) };
+        if read_as == ReadAs::Shell
+            && let Some(line) = join::with_program(&frame.scope.tool, &text)
+        {
+            let argument = frame.argument.clone();
+            let text = Cow::Owned(line);
+            self.units.push(Unit { text, argument, role: Role::Value, read_as, joined: true, node });
+        }
         self.units.push(Unit { text: keep(text), argument: frame.argument, role: Role::Value, read_as, joined: false, node });
     }
 }
 
-/// The words of an argument list: each element quoted, a string as it stands.
-fn words(list: Value<'_>) -> String {
-    let mut out = String::new();
-    match list.str() {
-        Some(text) => {
-            out.push(' ');
-            out.push_str(&text);
-        }
-        None => {
-            for element in list.elements() {
-                let text = element
-                    .str()
-                    .unwrap_or_else(|| Cow::Borrowed(if element.kind() == ValueKind::Number { element.raw() } else { "" }));
-                if !text.is_empty() {
-                    out.push(' ');
-                    out.push_str(&quote(&text));
-                }
-            }
+impl Scope {
+    /// The scope of an object's members.
+    fn within(&self, members: &[(Cow<'_, str>, Value<'_>)], heads: &[Head], record: bool, pinned: bool) -> Self {
+        let text = |value: Value<'_>| value.str().map(|text| text.chars().take(128).collect::<String>());
+        // A call within a call names its own tool; a language is that of its neighbours.
+        let holds_call = |value: Value<'_>| {
+            value.kind() == ValueKind::Object || value.str().is_some_and(|text| text.trim_start().starts_with('{'))
+        };
+        let called = members.iter().any(|(key, value)| names::is_call(key) && holds_call(*value));
+        let name = members.iter().filter(|(key, _)| called && names::is_tool(key)).find_map(|(_, value)| text(*value));
+        let language = members.iter().filter(|(key, _)| names::is_language(key)).find_map(|(_, value)| text(*value));
+        let executes = heads.iter().zip(members).any(|(head, (_, value))| {
+            matches!(head, Head::Shell | Head::Code | Head::Sql)
+                && matches!(value.kind(), ValueKind::String | ValueKind::Array | ValueKind::Object)
+        });
+        let inner = name.is_some();
+        Self {
+            tool: name.map_or_else(|| self.tool.clone(), |name| Rc::new(Tool::new(&name, false))),
+            language: language.or_else(|| self.language.clone()),
+            executes: executes || (self.executes && !inner),
+            kept: (self.kept || record || pinned) && !inner,
         }
     }
-    out
 }
 
-/// One word, as a shell must be told it.
-fn quote(text: &str) -> String {
-    let plain = |b: u8| {
-        b.is_ascii_alphanumeric()
-            || matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'+' | b'@' | b'%' | b'*' | b'~')
-    };
-    if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+/// The last of the names that are joined by dots.
+fn last_name(argument: &str) -> &str {
+    argument.rsplit('.').next().unwrap_or(argument)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,5 @@
 //! From a message to a verdict. Pure: no clock, no I/O, no state.
 
-mod argument_names;
 mod arguments;
 mod caps;
 mod finding;

@@ -60,7 +60,7 @@ impl Outbound<'_> {
                 coverage.strings += 1;
                 coverage.bytes += unit.text.len();
             }
-            let script = (unit.read_as != ReadAs::Text).then(|| Script::new(&unit.text, unit.read_as));
+            let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_)).then(|| Script::new(&unit.text, unit.read_as));
             let place = Place {
                 surface: Surface::Arguments,
                 argument: Some(&unit.argument),

@@ -3,7 +3,7 @@
 use crate::config::{PolicyConfig, ReadsAs};
 use crate::text::glob_fits;
 
-use super::argument_names::Kind;
+use super::arguments::Head;
 use super::tools::Definition;
 
 /// Every pin of a policy.
@@ -15,7 +15,7 @@ pub(super) struct Pins(Vec<Pin>);
 struct Pin {
     tool: String,
     argument: String,
-    kind: Kind,
+    head: Head,
 }
 
 /// The pins of one tool.
@@ -29,7 +29,7 @@ impl Pins {
     pub(super) fn new(config: &PolicyConfig) -> Self {
         let of_tools = config.tools.iter().flat_map(|(tool, of_tool)| {
             of_tool.arguments.iter().filter_map(move |(argument, of_argument)| {
-                Some(Pin { tool: tool.clone(), argument: argument.clone(), kind: kind(of_argument.read_as?) })
+                Some(Pin { tool: tool.clone(), argument: argument.clone(), head: head(of_argument.read_as?) })
             })
         });
         let lists = [
@@ -37,8 +37,9 @@ impl Pins {
             (&config.shell, ReadsAs::Shell),
             (&config.path, ReadsAs::Path),
             (&config.url, ReadsAs::Url),
+            (&config.sql, ReadsAs::Sql),
         ];
-        let listed = lists.into_iter().flat_map(|(list, reads)| list.iter().flat_map(move |written| split(written, kind(reads))));
+        let listed = lists.into_iter().flat_map(|(list, reads)| list.iter().flat_map(move |written| split(written, head(reads))));
         Self(of_tools.chain(listed).collect())
     }
 
@@ -49,27 +50,32 @@ impl Pins {
 }
 
 impl Pinned<'_> {
-    /// Who reads an argument, if the policy or the tool's own schema says so.
-    pub(super) fn kind(&self, argument: &str) -> Option<Kind> {
-        let pinned = self.pins.iter().find(|pin| glob_fits(&pin.argument, argument)).map(|pin| pin.kind);
-        pinned.or_else(|| self.definition.is_some_and(|tool| tool.is_url(argument)).then_some(Kind::Url))
+    /// Who reads an argument, if the policy says so.
+    pub(super) fn kind(&self, argument: &str) -> Option<Head> {
+        self.pins.iter().find(|pin| glob_fits(&pin.argument, argument)).map(|pin| pin.head)
+    }
+
+    /// Who reads an argument, if the tool's definition says so.
+    pub(super) fn said(&self, argument: &str) -> Option<Head> {
+        self.definition.and_then(|tool| tool.said(argument))
     }
 }
 
 /// `tool.argument` at each point, for either name may hold one.
-fn split(written: &str, kind: Kind) -> impl Iterator<Item = Pin> + '_ {
+fn split(written: &str, head: Head) -> impl Iterator<Item = Pin> + '_ {
     written.match_indices('.').filter_map(move |(at, _)| {
         let (tool, argument) = (written.get(..at)?.to_owned(), written.get(at + 1..)?.to_owned());
-        Some(Pin { tool, argument, kind })
+        Some(Pin { tool, argument, head })
     })
 }
 
-fn kind(reads: ReadsAs) -> Kind {
+fn head(reads: ReadsAs) -> Head {
     match reads {
-        ReadsAs::Shell => Kind::Shell,
-        ReadsAs::Path => Kind::Path,
-        ReadsAs::Url => Kind::Url,
-        ReadsAs::Text => Kind::Text,
+        ReadsAs::Shell => Head::Shell,
+        ReadsAs::Path => Head::Path,
+        ReadsAs::Url => Head::Url,
+        ReadsAs::Sql => Head::Sql,
+        ReadsAs::Text => Head::Text,
     }
 }
 
@@ -91,14 +97,14 @@ mod tests {
         };
         let pins = Pins::new(&config);
         for (tool, argument, kind) in [
-            ("run", "q", Some(Kind::Path)),
-            ("run", "note", Some(Kind::Text)),
+            ("run", "q", Some(Head::Path)),
+            ("run", "note", Some(Head::Text)),
             ("walk", "note", None),
-            ("walk", "go", Some(Kind::Shell)),
-            ("a.b", "c", Some(Kind::Shell)),
-            ("a", "b.c", Some(Kind::Shell)),
+            ("walk", "go", Some(Head::Shell)),
+            ("a.b", "c", Some(Head::Shell)),
+            ("a", "b.c", Some(Head::Shell)),
             ("a", "c", None),
-            ("fetch_it", "x", Some(Kind::Url)),
+            ("fetch_it", "x", Some(Head::Url)),
         ] {
             assert_eq!(pins.of(tool, None).kind(argument), kind, "{tool}.{argument}");
         }

@@ -45,6 +45,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.text = arguments(table, "text");
     made.path = arguments(table, "path");
     made.url = arguments(table, "url");
+    made.sql = arguments(table, "sql");
     made.tools = tool::tools(table);
     made.places = places(table, reader);
     if let Some(sizes) = table.table("result_text_bytes") {

@@ -1,10 +1,14 @@
 //! What a server says of its tools, learnt from the lists that pass.
 
+mod said;
+
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::message::{Message, Value};
 use crate::protocol::Context;
+
+use super::arguments::Head;
 
 /// Most tools remembered of one upstream.
 const TOOLS: usize = 4096;
@@ -30,8 +34,10 @@ pub struct Definition {
     pub description: Box<str>,
     /// Its `inputSchema` as written, if there is one.
     pub schema: Option<Box<str>>,
-    /// Arguments that the schema says are URLs.
-    urls: Vec<Box<str>>,
+    /// Who reads which argument, by names joined by dots, as far as the definition says so.
+    said: HashMap<Box<str>, Head>,
+    /// It says that it runs commands.
+    runs_commands: bool,
 }
 
 impl Tools {
@@ -63,10 +69,12 @@ impl Known {
         if let Some(old) = self.tools.remove(&*name) {
             self.bytes = self.bytes.saturating_sub(name.len() + old.bytes());
         }
+        let description = tool.get("description").and_then(|text| text.str()).unwrap_or_default();
         let definition = Definition {
-            description: tool.get("description").and_then(|text| text.str()).unwrap_or_default().into(),
+            said: said::of_arguments(tool.get("inputSchema")),
+            runs_commands: said::runs_commands(&description),
             schema: tool.get("inputSchema").map(|schema| schema.raw().into()),
-            urls: urls(tool),
+            description: description.into(),
         };
         let bytes = name.len() + definition.bytes();
         if definition.bytes() <= DEFINITION_BYTES && self.tools.len() < TOOLS && self.bytes + bytes <= BYTES {
@@ -76,19 +84,15 @@ impl Known {
     }
 }
 
-/// The names of arguments that are URLs (2020-12, `format`).
-fn urls(tool: Value<'_>) -> Vec<Box<str>> {
-    let properties = tool.at(&["inputSchema", "properties"]).into_iter().flat_map(|properties| properties.members());
-    let is_url = |property: Value<'_>| {
-        property.get("format").and_then(|format| format.str()).is_some_and(|format| matches!(&*format, "uri" | "url" | "iri"))
-    };
-    properties.filter(|(_, property)| is_url(*property)).map(|(name, _)| name.into()).collect()
-}
-
 impl Definition {
-    /// Whether the schema says that an argument is a URL.
-    pub(super) fn is_url(&self, argument: &str) -> bool {
-        self.urls.iter().any(|name| **name == *argument)
+    /// Who reads an argument, if the definition says so.
+    pub(super) fn said(&self, argument: &str) -> Option<Head> {
+        self.said.get(argument).copied()
+    }
+
+    /// Whether the tool says that it runs commands.
+    pub(super) fn runs_commands(&self) -> bool {
+        self.runs_commands
     }
 
     fn bytes(&self) -> usize {
@@ -119,7 +123,7 @@ mod tests {
         learn(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
         assert!(tools.of("no").is_none() && tools.of("b").is_some_and(|tool| tool.schema.is_none()));
         let a = tools.of("a").unwrap();
-        assert!(&*a.description == "second" && a.is_url("q") && !a.is_url("p"));
+        assert!(&*a.description == "second" && a.said("q") == Some(Head::Url) && a.said("p").is_none());
         assert_eq!(tools.0.read().unwrap().bytes, "ab".len() + a.bytes());
     }
 

@@ -1,0 +1,347 @@
+//! What the name of an argument says of who reads it.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::words::words;
+
+/// What the main word of an argument's name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::inspect) enum Head {
+    /// A shell reads it.
+    Shell,
+    /// Words of one command.
+    Arguments,
+    /// An interpreter reads it.
+    Code,
+    /// A database reads it.
+    Sql,
+    /// It is asked of whatever the tool asks: a database, or a search.
+    Query,
+    /// A file system resolves it.
+    Path,
+    /// It may be a path.
+    PathOrUrl,
+    /// A client connects to it.
+    Url,
+    /// Whatever is handed over: a tool that runs things runs it.
+    Loose,
+    /// An expression, a function: a tool that evaluates things evaluates it.
+    Formula,
+    /// Nothing runs it.
+    Text,
+    Unknown,
+}
+
+const SHELL: &str = "command commands cmd cmds cmdline commandline shell bash sh zsh ksh exec execute execution script scripts \
+    shellscript bashscript powershell pwsh entrypoint oneliner userdata run runs terminal batch";
+const ARGUMENTS: &str = "args argv arguments argument arg parameters params flags options opts switches";
+const CODE: &str = "code codes snippet snippets program programs python javascript typescript js ts py ruby perl php lua macro cell \
+    cells applescript osascript jxa notebook";
+const SQL: &str = "sql statement statements ddl dml plsql tsql";
+const QUERY: &str = "query queries";
+const PATH: &str = "path paths filepath filepaths filename filenames file files directory directories dir dirs folder folders cwd \
+    workdir wd root roots basedir rootdir dirname pathname workspace";
+const PATH_OR_URL: &str = "source sources src destination destinations dest dst target targets output outputs location locations \
+    from to attachment attachments template archive config glob globs link links endpoint endpoints site website sites domain \
+    server servers address addr proxy origin remote registry page feed callback redirect repo repository image images video \
+    audio document documents doc asset upload download base identity certificate keyfile logfile save import export include";
+const URL: &str = "url urls uri uris href hrefs host hosts hostname hostnames baseurl webhook weburl iri";
+const LOOSE: &str = "input inputs text texts keys keystrokes data content contents line lines body payload value values chars \
+    characters stdin string str instruction instructions action operation q request sequence buffer block blocks procedure \
+    invocation job jobs exp";
+const FORMULA: &str = "expression expressions function func fn formula lambda eval evaluate predicate xpression";
+const TEXT: &str = "message messages msg description title subject summary comment comments note notes prompt question answer \
+    pattern patterns regex regexp search term terms keyword keywords label labels tag tags name names reason explanation \
+    justification thought thoughts goal objective task tasks purpose intent context markdown html css header headers footer \
+    caption id ids uuid guid user users username usernames password passphrase token email emails mail recipient recipients cc bcc sender \
+    channel channels thread topic topics language lang locale timeout interval duration limit offset count size \
+    version branch ref sha commit revision mode type types kind format encoding charset level severity status state priority \
+    color colour date time datetime timezone when start end deadline signal pid port protocol method verb operator unit currency \
+    amount price quantity category categories theme style model temperature role roles agent persona tone audience feedback \
+    review reply response result results hypothesis observation observations fact facts memory memories entity entities \
+    relation relations idea plan step steps hint hints example examples expected replacement old new before after find replace \
+    selector xpath element ref key column columns field fields table tables schema database index filter filters sort order \
+    owner author assignee reviewer milestone sprint project organization org team company customer city country region \
+    latitude longitude lat lon lng coordinates symbol ticker isbn license story article post tweet bio biography paragraph \
+    sentence word words phrase quote poem lyrics transcript translation definition rationale motivation conclusion abstract \
+    background detail details information info report changelog release readme docstring todo todos item items event events \
+    attendees diff patch hunk hunks tool session sessions recipient namespace image pod container node cluster project";
+/// Words that only stand in front of others, so that run-together names can be split.
+const OTHERS: &str = "work working base source file my raw pre post init startup start stop build install test lint user full old \
+    new to for in of with remote local inner inline initial ssh console interpreter execute exec edit write read send \
+    get list call create search mcp sql db page web json path";
+/// `country_code` is no code.
+const NO_CODE: &str = "country error status zip post postal currency language promo coupon auth authorization verification exit \
+    area product color colour qr bar region airport iata sms discount invite tracking response return reason state dial access \
+    confirmation promotional security tax hs icd";
+
+static HEADS: LazyLock<HashMap<&str, Head>> = LazyLock::new(|| {
+    let tables = [
+        (SHELL, Head::Shell),
+        (ARGUMENTS, Head::Arguments),
+        (CODE, Head::Code),
+        (SQL, Head::Sql),
+        (QUERY, Head::Query),
+        (PATH, Head::Path),
+        (URL, Head::Url),
+        (LOOSE, Head::Loose),
+        (FORMULA, Head::Formula),
+        (TEXT, Head::Text),
+        (PATH_OR_URL, Head::PathOrUrl),
+        (OTHERS, Head::Unknown),
+    ];
+    let mut heads = HashMap::new();
+    for (words, head) in tables {
+        for word in words.split_ascii_whitespace() {
+            heads.entry(word).or_insert(head);
+        }
+    }
+    heads
+});
+
+/// Whether it is a word of names.
+pub(super) fn is_known(word: &str) -> bool {
+    HEADS.contains_key(word)
+}
+
+fn of(word: &str) -> Head {
+    HEADS.get(word).copied().unwrap_or(Head::Unknown)
+}
+
+/// What a name says: its last word as a rule, the one before where the last only says that there is something in it
+/// (`script_content`), the one before `to` where it says what for (`command_to_run`).
+pub(super) fn head(name: &str) -> Head {
+    let words = words(name);
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(at) = words.iter().position(|word| matches!(*word, "to" | "for" | "of" | "in" | "with"))
+        && at > 0
+    {
+        words.truncate(at);
+    }
+    if words.len() > 1 && words.last().is_some_and(|last| matches!(*last, "list" | "array" | "raw" | "template")) {
+        words.pop();
+    }
+    let Some((last, before)) = words.split_last() else { return Head::Unknown };
+    let previous = before.last().copied().unwrap_or("");
+    match (of(last), of(previous)) {
+        (Head::Loose, runs @ (Head::Shell | Head::Code | Head::Sql)) => runs,
+        // `command_args`, `file_args`: what stands before says whose they are.
+        (Head::Code, _) if NO_CODE.split_ascii_whitespace().any(|word| word == previous) => Head::Text,
+        // `sql_query`, `python_code`, `shell_query`; `search_query` is a text.
+        (Head::Query, runs @ (Head::Sql | Head::Shell)) => runs,
+        (Head::Query, Head::Text) if previous != "database" => Head::Text,
+        (Head::Shell, _) if matches!(previous, "dry" | "last" | "max" | "test" | "no") && *last == "run" => Head::Text,
+        // `cell_source`, `code_source`.
+        (Head::PathOrUrl, Head::Code) if *last == "source" => Head::Code,
+        (Head::Unknown, Head::Shell) if matches!(*last, "line" | "string") => Head::Shell,
+        (head, _) => head,
+    }
+}
+
+/// A name in lower case without `_`, `-` and spaces.
+fn plain(name: &str) -> String {
+    name.chars().take(64).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Says that there are several: commands rather than one command's words.
+pub(super) fn is_plural(name: &str) -> bool {
+    let plain = plain(name);
+    plain.ends_with('s') && !plain.ends_with("args") && !plain.ends_with("ss")
+}
+
+pub(super) fn is_argument_list(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "args"
+            | "argv"
+            | "arguments"
+            | "commandargs"
+            | "cmdargs"
+            | "parameters"
+            | "params"
+            | "arglist"
+            | "argumentlist"
+            | "flags"
+            | "commandarguments"
+            | "programarguments"
+            | "scriptargs"
+            | "extraargs"
+            | "options"
+            | "opts"
+    )
+}
+
+pub(super) fn is_program(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "command"
+            | "cmd"
+            | "program"
+            | "executable"
+            | "exe"
+            | "binary"
+            | "bin"
+            | "file"
+            | "process"
+            | "executablepath"
+            | "commandname"
+            | "app"
+            | "shell"
+            | "interpreter"
+            | "entrypoint"
+            | "subcommand"
+            | "exec"
+            | "path"
+            | "filename"
+            | "commandline"
+            | "script"
+            | "runtime"
+    )
+}
+
+/// Says that what is in it is kept as it is, whatever its parts are called.
+pub(super) fn is_record(name: &str) -> bool {
+    let kept = "fields row rows record records properties entities observations document documents content contents body blocks messages \
+        message metadata meta text values value attributes labels annotations";
+    let plain = plain(name);
+    kept.split_ascii_whitespace().any(|word| word == plain)
+}
+
+/// Is handed over to be acted on rather than kept.
+pub(super) fn is_order(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "input"
+            | "inputs"
+            | "payload"
+            | "data"
+            | "request"
+            | "q"
+            | "action"
+            | "operation"
+            | "stdin"
+            | "keys"
+            | "exp"
+            | "invocation"
+            | "procedure"
+            | "sequence"
+            | "instruction"
+            | "instructions"
+            | "job"
+            | "jobs"
+            | "args"
+            | "params"
+    )
+}
+
+/// Names a folder in which a command runs.
+pub(super) fn is_folder(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "cwd"
+            | "workdir"
+            | "workingdirectory"
+            | "workingdir"
+            | "directory"
+            | "dir"
+            | "wd"
+            | "basedir"
+            | "chdir"
+            | "rundir"
+            | "currentdirectory"
+            | "folder"
+            | "projectpath"
+            | "workspace"
+            | "projectdir"
+            | "workspacepath"
+            | "repopath"
+            | "root"
+    )
+}
+
+/// Holds variables that are set for a command.
+pub(super) fn is_environment(name: &str) -> bool {
+    matches!(plain(name).as_str(), "env" | "environment" | "envvars" | "environmentvariables" | "variables" | "envs")
+}
+
+/// Names what a program reads from its standard input.
+pub(super) fn is_stdin(name: &str) -> bool {
+    matches!(plain(name).as_str(), "stdin" | "input" | "stdininput" | "standardinput" | "stdindata")
+}
+
+/// Names the language of the code beside it.
+pub(super) fn is_language(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "language"
+            | "lang"
+            | "interpreter"
+            | "runtime"
+            | "shell"
+            | "kernel"
+            | "engine"
+            | "shelltype"
+            | "kernelname"
+            | "codelanguage"
+            | "programminglanguage"
+            | "scripttype"
+            | "executor"
+            | "type"
+            | "environment"
+    )
+}
+
+/// Names a tool, next to that tool's own arguments.
+pub(super) fn is_tool(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "name" | "tool" | "toolname" | "recipientname" | "function" | "functionname" | "action" | "method" | "operation"
+    )
+}
+
+/// Holds the arguments of a call within a call.
+pub(super) fn is_call(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "arguments"
+            | "args"
+            | "parameters"
+            | "params"
+            | "input"
+            | "toolinput"
+            | "actioninput"
+            | "kwargs"
+            | "toolargs"
+            | "toolarguments"
+            | "toolparameters"
+            | "payload"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_main_word_of_a_name_decides() {
+        for (names, want) in [
+            ("command cmd commandToRun bash_command command_line script_content runcommand start_cmd CommandLine", Head::Shell),
+            ("code python_code codeSnippet source_code", Head::Code),
+            ("sql sql_query statement", Head::Sql),
+            ("path file_path filePath target_file cwd working_directory path_to_file repo_path script_path", Head::Path),
+            ("url base_url imageUrl host webhook_url", Head::Url),
+            (
+                "commit_message description country_code search_query dry_run script_name command_id error_code postcode",
+                Head::Text,
+            ),
+            ("text input stdin file_content", Head::Loose),
+            ("query", Head::Query),
+            ("zebra xyzzy", Head::Unknown),
+        ] {
+            for name in names.split_ascii_whitespace() {
+                assert_eq!(head(name), want, "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Who reads a string, weighed from all that is known of it.
+
+use crate::detect::ReadAs;
+
+use super::names::Head;
+use super::tool::Runs;
+use super::{Frame, look};
+
+/// Longer texts, and those of several lines, are no paths.
+const PATH_BYTES: usize = 8192;
+
+impl Head {
+    /// The name's own word, with what the tool's definition says of the argument. A definition makes more of an
+    /// unclear name, and never less of a clear one.
+    pub(super) fn with(self, said: Self) -> Self {
+        match self {
+            Self::Shell | Self::Code | Self::Sql | Self::Arguments => self,
+            Self::Path | Self::Url if said == Self::Text => self,
+            _ => said,
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// Whether a list here is a command, or a list of them.
+    pub(super) fn is_command(&self) -> bool {
+        let tool = &self.scope.tool;
+        match self.head {
+            Head::Shell => self.pinned || (tool.runs != Runs::Mentions && !self.scope.kept),
+            Head::Arguments => matches!(tool.runs, Runs::All | Runs::Some) && !self.scope.executes,
+            Head::Unknown | Head::Loose => tool.runs == Runs::All && !self.scope.executes && !self.scope.kept,
+            _ => false,
+        }
+    }
+
+    /// Whether JSON in a string here is read as if it stood there itself.
+    pub(super) fn opens(&self) -> bool {
+        if self.covered || self.scope.kept {
+            return false;
+        }
+        match self.head {
+            Head::Text => false,
+            Head::Loose | Head::Query => {
+                matches!(self.scope.tool.runs, Runs::All | Runs::Some) || (self.order && self.scope.tool.runs == Runs::Unknown)
+            }
+            _ => true,
+        }
+    }
+
+    /// How the receiver reads a string that stands here.
+    pub(super) fn read_as(&self, text: &str) -> ReadAs {
+        if self.covered {
+            return ReadAs::Text;
+        }
+        if self.pinned {
+            return match self.head {
+                Head::Shell | Head::Arguments => ReadAs::Shell,
+                Head::Code => look::code(self.scope.language.as_deref(), &self.scope.tool, text),
+                Head::Sql => ReadAs::Sql,
+                Head::Path => ReadAs::Path,
+                Head::Url => ReadAs::Url,
+                _ => ReadAs::Text,
+            };
+        }
+        let runs = self.scope.tool.runs;
+        if self.scope.kept {
+            return ReadAs::Text;
+        }
+        // What is only talked about is not run whatever it is called; it may be looked for somewhere.
+        if runs == Runs::Mentions {
+            return match self.head {
+                Head::Path => path(text),
+                Head::Url => ReadAs::Url,
+                _ => ReadAs::Text,
+            };
+        }
+        match self.head {
+            Head::Shell if self.scope.tool.database && look::is_sql(text) => ReadAs::Sql,
+            Head::Shell => self.run(text),
+            Head::Arguments => match runs {
+                Runs::All | Runs::Some if !self.scope.executes => self.run(text),
+                _ => self.by_look(text),
+            },
+            Head::Code if runs == Runs::Nothing => ReadAs::Text,
+            Head::Code => look::code(self.scope.language.as_deref(), &self.scope.tool, text),
+            Head::Sql => ReadAs::Sql,
+            Head::Query => self.query(text),
+            Head::Path => path(text),
+            Head::Url => ReadAs::Url,
+            Head::PathOrUrl if look::is_address(text) && !(self.scope.tool.files && !look::is_url(text)) => ReadAs::Url,
+            Head::PathOrUrl if self.scope.tool.files && text.contains(['/', '\\', '.', '~']) => path(text),
+            Head::PathOrUrl => self.by_look(text),
+            Head::Loose => self.loose(text),
+            Head::Formula => self.formula(text),
+            // Where nothing else is run, this is, if it can be.
+            Head::Text if runs == Runs::All && !self.scope.executes && text.contains(' ') && look::is_command(text) => {
+                ReadAs::Shell
+            }
+            Head::Text => ReadAs::Text,
+            Head::Unknown => self.unknown(text),
+        }
+    }
+
+    /// What is run: a command, or code in the language of the tool or of a neighbour, or that it looks like.
+    fn run(&self, text: &str) -> ReadAs {
+        match look::code(self.scope.language.as_deref(), &self.scope.tool, text) {
+            ReadAs::Code(language) if language != crate::detect::Language::PowerShell && !look::is_command(text) => {
+                ReadAs::Code(language)
+            }
+            ReadAs::Sql if look::is_sql(text) => ReadAs::Sql,
+            _ => ReadAs::Shell,
+        }
+    }
+
+    fn query(&self, text: &str) -> ReadAs {
+        let tool = &self.scope.tool;
+        if tool.database || (tool.queries && look::is_sql(text)) {
+            return ReadAs::Sql;
+        }
+        match tool.runs {
+            Runs::All if !self.scope.executes && look::is_sql(text) => ReadAs::Sql,
+            Runs::All if !self.scope.executes && !look::prose(text) => self.run(text),
+            _ => ReadAs::Text,
+        }
+    }
+
+    fn loose(&self, text: &str) -> ReadAs {
+        match self.scope.tool.runs {
+            Runs::All | Runs::Some if self.scope.executes => ReadAs::Text,
+            Runs::All => self.run(text),
+            Runs::Some if !look::prose(text) => self.run(text),
+            Runs::Unknown if self.order => self.unknown(text),
+            _ => ReadAs::Text,
+        }
+    }
+
+    fn formula(&self, text: &str) -> ReadAs {
+        let tool = &self.scope.tool;
+        match tool.runs {
+            Runs::Nothing if tool.language.is_none() => ReadAs::Text,
+            Runs::Unknown => match look::by_look(text) {
+                code @ ReadAs::Code(_) => tool.language.unwrap_or(code),
+                _ => tool.language.unwrap_or(ReadAs::Text),
+            },
+            _ => look::code(self.scope.language.as_deref(), tool, text),
+        }
+    }
+
+    fn unknown(&self, text: &str) -> ReadAs {
+        match self.scope.tool.runs {
+            Runs::All | Runs::Some if self.scope.executes && look::is_command(text) => ReadAs::Shell,
+            Runs::All | Runs::Some if self.scope.executes => self.by_look(text),
+            Runs::All => self.run(text),
+            Runs::Some if !look::prose(text) => self.run(text),
+            Runs::Unknown if look::is_command(text) => ReadAs::Shell,
+            _ => self.by_look(text),
+        }
+    }
+
+    /// What can only be meant as a path or a URL is one.
+    fn by_look(&self, text: &str) -> ReadAs {
+        if look::is_path(text) {
+            ReadAs::Path
+        } else if look::is_url(text) {
+            ReadAs::Url
+        } else {
+            ReadAs::Text
+        }
+    }
+}
+
+/// A path, unless it can only be the content of a file.
+fn path(text: &str) -> ReadAs {
+    if text.len() > PATH_BYTES || text.trim().lines().count() > 2 { ReadAs::Text } else { ReadAs::Path }
+}

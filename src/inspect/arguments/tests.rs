@@ -1,0 +1,125 @@
+use std::collections::HashMap;
+
+use super::*;
+use crate::config::PolicyConfig;
+use crate::detect::Language;
+
+/// Calls as real tools have them (`of` names the server or the agent whose tool it is), and who reads what. An argument
+/// that is not named is a text.
+const CASES: &str = include_str!("cases.jsonl");
+
+fn parse(text: &str) -> Json {
+    Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap()
+}
+
+fn name(read_as: ReadAs) -> &'static str {
+    match read_as {
+        ReadAs::Shell => "shell",
+        ReadAs::Code(Language::Python) => "python",
+        ReadAs::Code(Language::JavaScript) => "javascript",
+        ReadAs::Code(_) => "code",
+        ReadAs::Sql => "sql",
+        ReadAs::Path => "path",
+        ReadAs::Url => "url",
+        ReadAs::Text => "text",
+    }
+}
+
+/// A value: the argument, who reads it, its text, and whether it was put together or opened.
+type Read = (String, &'static str, String, bool);
+
+fn read(tool: &str, arguments: &str, pins: &Pins, definition: Option<&Definition>) -> Vec<Read> {
+    let json = parse(arguments);
+    let units = place_arguments(tool, json.root(), pins, definition).units;
+    let values = units.into_iter().filter(|unit| unit.role == Role::Value);
+    values.map(|unit| (unit.argument, name(unit.read_as), unit.text.into_owned(), unit.joined)).collect()
+}
+
+fn wrong(tool: &str, arguments: &str, want: &HashMap<String, String>, joined: &[String]) -> Vec<String> {
+    let got = read(tool, arguments, &Pins::default(), None);
+    let mut wrong = Vec::new();
+    for (argument, reads, text, made) in &got {
+        let want = want.get(argument).map_or("text", String::as_str);
+        if want != *reads && !(*made && joined.contains(text)) {
+            wrong.push(format!("{tool} {arguments}: {argument} is {reads}, not {want}: {text:?}"));
+        }
+    }
+    let missing = joined.iter().filter(|line| !got.iter().any(|(_, reads, text, _)| text == *line && *reads == "shell"));
+    wrong.extend(missing.map(|line| format!("{tool} {arguments}: nothing makes {line:?}")));
+    let missing = want.keys().filter(|name| got.iter().all(|(argument, ..)| argument != *name));
+    wrong.extend(missing.map(|name| format!("{tool} {arguments}: no {name}")));
+    wrong
+}
+
+#[test]
+fn real_tools_and_who_reads_their_arguments() {
+    let mut faults = Vec::new();
+    for case in CASES.lines() {
+        let case = parse(case);
+        let part = |key: &str| case.root().get(key).unwrap();
+        let text = |value: Value<'_>| value.str().unwrap().into_owned();
+        let want = part("reads").members().map(|(key, value)| (key.into_owned(), text(value))).collect();
+        let joined: Vec<String> = case.root().get("joined").into_iter().flat_map(|lines| lines.elements()).map(text).collect();
+        faults.extend(wrong(&text(part("tool")), part("arguments").raw(), &want, &joined));
+    }
+    assert!(faults.is_empty(), "{} wrong\n{}", faults.len(), faults.join("\n"));
+    assert!(CASES.lines().count() > 140);
+}
+
+#[test]
+fn a_policy_has_the_last_word() {
+    let config = PolicyConfig {
+        shell: vec!["ask.why".into(), "frob.deep".into()],
+        text: vec!["bash.command".into()],
+        sql: vec!["*.where".into()],
+        ..PolicyConfig::default()
+    };
+    let pins = Pins::new(&config);
+    let reads = |tool: &str, arguments: &str| -> Vec<_> {
+        read(tool, arguments, &pins, None).into_iter().map(|(argument, reads, ..)| format!("{argument} {reads}")).collect()
+    };
+    assert_eq!(reads("bash", r#"{"command":"rm -rf /"}"#), ["command text"]);
+    assert_eq!(reads("ask", r#"{"why":"hello","where":"1=1"}"#), ["why shell", "where sql"]);
+    assert_eq!(read("frob", r#"{"deep":["rm","-rf","/"]}"#, &pins, None)[0].2, "rm -rf /");
+}
+
+#[test]
+fn lists_are_read_in_every_way_that_they_may_be_meant() {
+    let lines = |texts: &[&str], several| {
+        let texts: Vec<Cow<'_, str>> = texts.iter().map(|text| Cow::Borrowed(*text)).collect();
+        join::lines(&texts, several).into_iter().map(|line| line.text).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&["rm", "-rf", "/a b"], false), ["rm -rf '/a b'"]);
+    assert_eq!(lines(&["rm", "-rf", "/"], true), ["rm -rf /", "rm\n-rf\n/"]);
+    assert_eq!(lines(&["sudo rm", "-rf", "/"], false)[0], "sudo rm -rf /");
+    assert_eq!(lines(&["cd /x", "rm *"], true), ["cd /x\nrm *"]);
+    assert_eq!(lines(&["echo", "x; rm -rf /"], false), ["echo 'x; rm -rf /'"], "no word that the receiver would not see");
+    assert!(lines(&[], true).is_empty() && lines(&["ls -l"], true).is_empty());
+}
+
+#[test]
+fn a_here_document_cannot_be_ended_from_within() {
+    let arguments = r#"{"command":"cat","stdin":"LYCHGATE_STDIN\nLYCHGATE_STDIN__\nrm -rf /"}"#;
+    let joined = &read("run", arguments, &Pins::default(), None)[0].2;
+    assert!(joined.starts_with("cat <<'LYCHGATE_STDIN___'\n"), "{joined}");
+}
+
+#[test]
+fn thousands_of_arguments_cost_linear_time() {
+    let many = |n: usize| {
+        let members: Vec<String> = (0..n).map(|n| format!(r#""command{n}":"ls {n}","args{n}":["a","b"]"#)).collect();
+        let nested = format!("{}{}", r#"{"steps":["#.repeat(20), "]}".repeat(20));
+        let lists: Vec<String> = (0..n).map(|n| format!(r#"{{"program":"p{n}","args":["{n}"]}}"#)).collect();
+        format!(r#"{{{},"nested":{nested},"calls":[{}]}}"#, members.join(","), lists.join(","))
+    };
+    let took = |n: usize| {
+        let json = parse(&many(n));
+        let began = std::time::Instant::now();
+        let units = place_arguments("run", json.root(), &Pins::default(), None).units.len();
+        assert!(units > 4 * n);
+        began.elapsed()
+    };
+    took(100);
+    let (few, lots) = (took(1000), took(8000));
+    assert!(lots < few * 24 + std::time::Duration::from_millis(50), "{few:?} {lots:?}");
+}

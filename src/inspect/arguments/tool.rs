@@ -1,0 +1,231 @@
+//! What the name of a tool says of what it does with its arguments.
+
+use crate::detect::ReadAs;
+
+use super::look;
+use super::words::words;
+
+/// What a tool does with what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// It hands it to a shell or an interpreter, whatever the argument is called.
+    All,
+    /// It may.
+    Some,
+    /// Nothing says so.
+    Unknown,
+    /// It stores, sends or searches for it.
+    Nothing,
+    /// It only talks about it, even where the argument is called a command.
+    Mentions,
+}
+
+/// A tool, by its name and description.
+#[derive(Clone, Debug)]
+pub(super) struct Tool {
+    pub(super) runs: Runs,
+    /// It asks a database.
+    pub(super) database: bool,
+    /// It is called a query.
+    pub(super) queries: bool,
+    /// It works on files.
+    pub(super) files: bool,
+    /// The language that its name holds.
+    pub(super) language: Option<ReadAs>,
+    /// The program that it is named after: its commands may leave that out.
+    pub(super) program: Option<&'static str>,
+    /// Its name's last word, for a tool that is called as a program is.
+    pub(super) last: String,
+    /// Nothing in its name but that word.
+    alone: bool,
+}
+
+/// They hand on what they get to a shell.
+const SHELLS: &str = "bash shell sh zsh fish exec terminal powershell pwsh ssh subprocess tty pty console tmux cmd iterm wsl command \
+    commands repl interpreter cmdline shells bashrc oneliner adb telnet winrm psexec xterm kitty";
+/// They run something.
+const RUNS: &str = "execute run process script scripts system sandbox cli eval evaluate launch spawn invoke start job cron schedule \
+    jupyter notebook cell container vm instance remote execution runner code background task daemon keys stdin keystrokes";
+/// What is run is no command.
+const ELSEWHERE: &str = "query queries sql agent agents workflow workflows test tests search task tasks report prompt model inference \
+    actor pipeline flow chain payment order trade transaction plan benchmark analysis audit scan graphql request payments \
+    refund invoice campaign subscription experiment evaluation eval crew team conversation chat thread question lookup simulation \
+    calculator calculation weather dashboard backtest";
+/// They look, they do not act.
+const LOOKS: &str = "get list read search find describe show view history status fetch lookup query browse retrieve count tail head \
+    grep glob download upload close kill stop delete remove inspect info output outputs hosts sessions check whois diff log logs";
+/// They keep or pass on a text.
+const TEXTS: &str = "write create update edit post message email mail issue comment note notes document page slack browser navigate \
+    calendar event reminder weather calculator add set insert append replace store save send publish notify reply upsert patch \
+    rename move copy put memory memorize remember entities observation knowledge translate summarize calculate compute todo ticket \
+    jira notion discord telegram sms tweet thinking think sequentialthinking thought thoughts content embed vector upload string \
+    text blog draft article gist snippet bookmark contact record row item label tag classify moderate rate review plan prompt \
+    completion chat speak say tts fill click press hover scroll announce feed feedback report commit pr pull merge release card board wiki faq answer ask quote";
+/// They talk about what they get.
+const MENTIONS: &str = "explain lint describe document highlight translate summarize remember memorize note save log search find \
+    comment format tag embed index upsert classify moderate parse tokenize proofread review explainshell shellcheck cheatsheet tldr \
+    bookmark store history suggest complete autocomplete tokenizer analyze teach quiz lookup diff";
+/// With one of these they act, whatever else they do.
+const ACTS: &str = "run exec execute eval evaluate spawn start launch invoke send write type paste feed interact execution runner \
+    schedule create add press submit start";
+const DATABASES: &str = "sql postgres postgresql pg psql mysql mariadb sqlite duckdb database db bigquery snowflake clickhouse redshift \
+    oracle mssql tsql cockroach cockroachdb supabase neon athena trino presto hive databricks motherduck timescale timescaledb \
+    planetscale turso singlestore vertica teradata";
+const BROWSERS: &str = "browser playwright puppeteer chrome chromium devtools cdp selenium javascript page js dom";
+/// Programs whose tools take a command without their name.
+const PROGRAMS: [(&str, &str); 34] = [
+    ("kubectl", "kubectl"),
+    ("k8s", "kubectl"),
+    ("kubernetes", "kubectl"),
+    ("helm", "helm"),
+    ("docker", "docker"),
+    ("podman", "podman"),
+    ("git", "git"),
+    ("gh", "gh"),
+    ("aws", "aws"),
+    ("awscli", "aws"),
+    ("az", "az"),
+    ("azcli", "az"),
+    ("gcloud", "gcloud"),
+    ("terraform", "terraform"),
+    ("tofu", "tofu"),
+    ("npm", "npm"),
+    ("pnpm", "pnpm"),
+    ("yarn", "yarn"),
+    ("pip", "pip"),
+    ("redis", "redis-cli"),
+    ("systemctl", "systemctl"),
+    ("ansible", "ansible"),
+    ("vercel", "vercel"),
+    ("heroku", "heroku"),
+    ("flyctl", "flyctl"),
+    ("apt", "apt"),
+    ("brew", "brew"),
+    ("cargo", "cargo"),
+    ("make", "make"),
+    ("openssl", "openssl"),
+    ("ffmpeg", "ffmpeg"),
+    ("rclone", "rclone"),
+    ("rsync", "rsync"),
+    ("adb", "adb shell"),
+];
+
+fn any(table: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == *word))
+}
+
+impl Tool {
+    /// The tool of this name. `described` is whether its server says that it runs commands.
+    pub(super) fn new(name: &str, described: bool) -> Self {
+        // What stands in front names a server: it counts where the rest says nothing.
+        let (server, own) = split(name);
+        let all = words(own);
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let before = words(server);
+        let before: Vec<&str> = before.iter().map(String::as_str).collect();
+        let mut runs = runs(&all);
+        if matches!(runs, Runs::Unknown | Runs::Some) && any(SHELLS, &before) {
+            runs = Runs::All;
+        }
+        if described && matches!(runs, Runs::Unknown | Runs::Some) {
+            runs = Runs::All;
+        }
+        let both = || all.iter().chain(&before).copied();
+        let language = || both().find_map(look::code_language);
+        let browser = any(BROWSERS, &all) || any(BROWSERS, &before);
+        let evaluates = browser && any("evaluate eval execute exec script javascript js run console function code", &all);
+        Self {
+            runs,
+            database: any(DATABASES, &all) || any(DATABASES, &before),
+            queries: any("query queries sql statement", &all),
+            files: any("file files directory directories dir folder path fs filesystem rename move copy", &all),
+            language: language().or_else(|| if evaluates { look::code_language("javascript") } else { None }),
+            program: both().find_map(|word| PROGRAMS.iter().find(|(name, _)| *name == word).map(|(_, program)| *program)),
+            last: own.rsplit(['_', '-']).next().unwrap_or(own).to_owned(),
+            alone: !own.contains('_'),
+        }
+    }
+
+    /// Whether it is called as a program may be: `rm`, `git`, `fs.kubectl`.
+    pub(super) fn is_program(&self) -> bool {
+        !self.last.is_empty() && self.alone && (self.runs == Runs::Unknown || look::is_program(&self.last))
+    }
+}
+
+/// The server's part of a name, and the tool's own.
+fn split(name: &str) -> (&str, &str) {
+    let at = name.rfind(['/', '.', ':']).map(|at| (at, 1)).into_iter().chain(name.rfind("__").map(|at| (at, 2))).max();
+    let Some((at, sign)) = at else { return ("", name) };
+    match (name.get(..at), name.get(at + sign..)) {
+        (Some(server), Some(own)) if !own.is_empty() => (server, own),
+        _ => ("", name),
+    }
+}
+
+fn runs(words: &[&str]) -> Runs {
+    let (shell, runs) = (any(SHELLS, words), any(RUNS, words));
+    let acts = any(ACTS, words);
+    if any(MENTIONS, words) && !acts {
+        return Runs::Mentions;
+    }
+    if any(LOOKS, words) && !acts {
+        return Runs::Nothing;
+    }
+    let texts = any(TEXTS, words);
+    if shell {
+        // `send_message_to_console`: the text is for people. `send_keys`, `write_to_terminal` feed a shell.
+        let people = any("message email mail issue comment note slack notify reply chat ticket", words);
+        return if people { Runs::Nothing } else { Runs::All };
+    }
+    if !runs {
+        return if texts { Runs::Nothing } else { Runs::Unknown };
+    }
+    let elsewhere = any(ELSEWHERE, words);
+    let plainly = any("run execute eval evaluate execution runner sandbox repl interpreter", words);
+    match (elsewhere, plainly, texts) {
+        (false, true, false) => Runs::All,
+        (false, _, false) | (false, true, true) => Runs::Some,
+        (true, ..) => {
+            if texts || any("query queries sql search graphql", words) {
+                Runs::Nothing
+            } else {
+                Runs::Unknown
+            }
+        }
+        (false, false, true) => Runs::Some,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_tools_do() {
+        for (names, want) in [
+            ("bash Bash run_command execute_shell_command shell_exec terminal ssh_exec mcp__shell__do runCommand cmd", Runs::All),
+            (
+                "desktop-commander/start_process send_keys write_to_terminal interact_with_process run_code execute_python",
+                Runs::Some,
+            ),
+            (
+                "write_file create_issue send_message slack_post add_comment sequentialthinking vector_upsert set_reminder",
+                Runs::Nothing,
+            ),
+            ("read_terminal_output get_command_history search_code run_query list_processes fetch", Runs::Nothing),
+            ("explain_command lint_script save_snippet shellcheck search_commands", Runs::Mentions),
+            ("frobnicate do_it", Runs::Unknown),
+        ] {
+            for name in names.split_ascii_whitespace() {
+                let runs = Tool::new(name, false).runs;
+                let fits = runs == want
+                    || (want == Runs::Some && runs == Runs::All)
+                    || (want == Runs::Nothing && runs == Runs::Mentions);
+                assert!(fits, "{name}: {runs:?}");
+            }
+        }
+        assert_eq!(Tool::new("frobnicate", true).runs, Runs::All);
+        assert_eq!(Tool::new("kubectl_generic", false).program, Some("kubectl"));
+        assert!(Tool::new("mcp__postgres__query", false).database && Tool::new("browser_evaluate", false).language.is_some());
+    }
+}
