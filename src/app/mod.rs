@@ -13,8 +13,9 @@ use tokio::task::JoinHandle;
 
 pub use build::policies;
 
-use crate::config::Config;
+use crate::config::{ApprovalConfig, Config};
 use crate::document::Fault;
+use crate::listen::approvals::Counter;
 use crate::listen::{self, Front};
 use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
@@ -65,17 +66,38 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let admin_address = admin.as_ref().map(address_of).transpose()?;
     let recorder = Arc::new(recorder);
     build::announce(&recorder, &loaded);
-    let gate = Arc::new(Gate::new(upstreams, loaded, recorder, config.limits.clone()));
+    let gate = Gate::new(upstreams, loaded, recorder, config.limits.clone(), &config.approval);
+    let hint = "see what `file` under `[approval]` names";
+    let gate = Arc::new(gate.map_err(|error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))])?);
     let (draining, drained) = watch::channel(false);
     let front = Arc::new(Front::new(gate.clone(), config.listen.clone(), config.agents.clone(), drained));
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
     let mut others = Vec::new();
     if let Some(listener) = admin {
-        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener)));
+        let port = admin_address.map_or(0, |address| address.port());
+        let counter = counter(&gate, &config.approval, port)?;
+        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener, counter)));
     }
     let (reload, asked) = watch::channel(0);
     others.push(tokio::spawn(reload::watch(front, gate.clone(), config, source, asked)));
     Ok(Running { address, admin: admin_address, gate, draining, reload, serving, others })
+}
+
+/// Where people answer, once a token for it is written down. Nobody has to: without a place for the token that the
+/// config names, nobody is asked that way.
+fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<Counter>, Vec<Fault>> {
+    let Some(file) = config.token_file(port) else { return Ok(None) };
+    match Counter::open(gate, &file) {
+        Ok(counter) => Ok(Some(counter)),
+        Err(error) if config.token_file.is_some() => {
+            let hint = "name a file in a folder that the gate can write to";
+            Err(vec![Fault::of_file("approval.token_file", error.to_string(), Some(hint))])
+        }
+        Err(error) => {
+            tracing::warn!(file = %file.display(), %error, "no token can be written for `lychgate approve`: name a `token_file`");
+            Ok(None)
+        }
+    }
 }
 
 async fn bind(address: SocketAddr, name: &str, faults: &mut Vec<Fault>) -> Option<TcpListener> {

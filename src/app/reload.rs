@@ -47,6 +47,7 @@ pub(super) async fn watch(
                 Err(_) => return,
             },
         };
+        gate.sweep();
         if at_once && let Err(error) = gate.recorder().reopen() {
             tracing::error!(%error, "the audit file cannot be opened anew");
         }

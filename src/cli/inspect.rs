@@ -167,7 +167,7 @@ impl Bench {
             }
             Verdict::Ask(questions) => {
                 for question in questions {
-                    told.push_str(&format!("asked about by `{}`: {}. {}\n", question.rule, question.title, question.why));
+                    told.push_str(&format!("asked about by `{}`: {}. {}\n", question.rule(), question.title, question.why));
                 }
             }
             Verdict::Block(refusals) => {

@@ -1,5 +1,6 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
+mod approve;
 mod check;
 mod demo;
 mod inspect;
@@ -30,6 +31,8 @@ enum Verb {
     Run(run::Args),
     /// Stand where a stdio server stood, and judge what passes
     Wrap(wrap::Args),
+    /// Answer for a person: list the calls that wait for a yes, and allow or refuse them
+    Approve(approve::Args),
     /// Check the config file and all rules that it names
     Check(check::Args),
     /// Try, list, explain or write out rules
@@ -44,6 +47,7 @@ pub fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
+        Verb::Approve(args) => written(approve::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Check(args) => check::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Rules(args) => written(rules::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),

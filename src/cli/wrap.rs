@@ -78,7 +78,9 @@ fn pipe(args: &Args) -> Result<Pipe, Vec<Fault>> {
     let recorder = Recorder::new(&audit(args, &config)?);
     let recorder =
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
-    Ok(Pipe::new(policy, Arc::new(recorder), config.limits.read.clone(), upstream))
+    let hint = "see what `file` under `[approval]` names";
+    Pipe::new(policy, Arc::new(recorder), &config, upstream)
+        .map_err(|error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))])
 }
 
 fn audit(args: &Args, config: &Config) -> Result<AuditConfig, Vec<Fault>> {

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use crate::message::ReadLimits;
 
+mod approval;
 mod load;
 mod places;
 mod secret;
 mod tool;
 
-pub use load::{load, load_policies};
+pub use approval::{ApprovalConfig, AskTool, Scope};
+pub use load::{load, load_admin, load_policies};
 pub use places::PlacesConfig;
 pub use secret::{Secret, names_a_secret};
 pub use tool::{ArgumentConfig, ReadsAs, ToolConfig};
@@ -32,6 +34,8 @@ pub struct Config {
     pub audit: AuditConfig,
     /// The admin port.
     pub admin: Admin,
+    /// How people are asked about calls.
+    pub approval: ApprovalConfig,
     /// Bounds on everything.
     pub limits: Limits,
 }
@@ -111,6 +115,10 @@ pub struct PolicyConfig {
     pub sql: Vec<String>,
     /// What is said of single tools, by glob, the nearest first: see [`PolicyConfig::of_tool`].
     pub tools: Vec<(String, ToolConfig)>,
+    /// Whether a person is asked about the first write of a session (`confirm`).
+    pub confirm_first_write: bool,
+    /// What a person's yes may be for, the narrowest first (`approval.scopes`).
+    pub scopes: Vec<Scope>,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
     /// Where calls may reach.
@@ -136,6 +144,8 @@ impl Default for PolicyConfig {
             url: vec![],
             sql: vec![],
             tools: vec![],
+            confirm_first_write: false,
+            scopes: vec![Scope::Once, Scope::Session, Scope::Call],
             result_text_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
         }
@@ -279,13 +289,21 @@ pub struct Limits {
     pub children_per_upstream: usize,
     /// Server messages kept for a stream that nobody reads yet, by count: `queued_messages`.
     pub queued_messages: usize,
+    /// Calls of one agent that wait for a person: `pending_approvals`.
+    pub pending_approvals: usize,
+    /// Bytes of all calls that a person is asked about: `pending_approval_bytes`.
+    pub pending_approval_bytes: usize,
+    /// So many refusals of one tool by one rule, or of one call, and further ones are cut short: `repeated_refusals`.
+    pub repeated_refusals: usize,
+    /// Within this time: `repeated_refusal_seconds`.
+    pub repeated_refusal: Duration,
     /// Time that open calls get to end after SIGTERM: `drain_seconds`.
     pub drain: Duration,
 }
 
 impl Limits {
     /// Every limit, by its name in the file.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 18] = [
         "message_bytes",
         "strings_per_message",
         "depth",
@@ -299,6 +317,10 @@ impl Limits {
         "request_read_seconds",
         "children_per_upstream",
         "queued_messages",
+        "pending_approvals",
+        "pending_approval_bytes",
+        "repeated_refusals",
+        "repeated_refusal_seconds",
         "drain_seconds",
     ];
 }
@@ -317,6 +339,10 @@ impl Default for Limits {
             request_read: Duration::from_secs(30),
             children_per_upstream: 32,
             queued_messages: 256,
+            pending_approvals: 16,
+            pending_approval_bytes: 16 << 20,
+            repeated_refusals: 5,
+            repeated_refusal: Duration::from_secs(60),
             drain: Duration::from_secs(20),
         }
     }

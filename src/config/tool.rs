@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::PolicyConfig;
+use super::{AskTool, PolicyConfig};
 use crate::text::glob_fits;
 
 /// What a policy says of a tool. What is not set is as elsewhere.
@@ -10,6 +10,8 @@ use crate::text::glob_fits;
 pub struct ToolConfig {
     /// Its arguments, by names joined by dots.
     pub arguments: BTreeMap<String, ArgumentConfig>,
+    /// Which of its calls a person is asked about (`ask`).
+    pub ask: Option<AskTool>,
 }
 
 /// What a policy says of one argument of a tool.

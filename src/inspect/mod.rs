@@ -2,6 +2,7 @@
 
 mod arguments;
 mod caps;
+mod confirm;
 mod finding;
 mod ground;
 mod inbound;
@@ -14,6 +15,7 @@ mod surface;
 pub mod tools;
 mod verdict;
 
+pub use confirm::{EVERY_USE, FIRST_USE, FIRST_WRITE};
 pub use finding::{Evidence, Finding};
 pub use policy::{Known, Policy, TextInspection, TextVerdict};
 pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::PolicyConfig;
+use crate::config::{PolicyConfig, Scope};
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
@@ -11,6 +11,7 @@ use crate::rules::{Action, Library, Rule, RuleSet};
 use crate::text::Text;
 
 use super::caps::Caps;
+use super::confirm::Confirm;
 use super::ground;
 use super::inbound::Inbound;
 use super::outbound::Outbound;
@@ -33,6 +34,9 @@ pub struct Policy {
     /// What the policy says of who reads an argument.
     pub(super) pins: Pins,
     pub(super) ground: Arc<Ground>,
+    confirm: Confirm,
+    /// What a person's yes may be for, the narrowest first.
+    scopes: Vec<Scope>,
 }
 
 /// What is known beyond the message at hand. Judging without it is judging with less.
@@ -80,6 +84,8 @@ impl Policy {
             caps: Caps::new(config),
             pins: Pins::new(config),
             ground: Arc::new(ground::of_policy(config)),
+            confirm: Confirm::new(config),
+            scopes: config.scopes.clone(),
         })
     }
 
@@ -120,7 +126,8 @@ impl Policy {
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));
-            questions.extend(question(self.rules(direction), found, item));
+            let question = question(self.rules(direction), found, item, &self.scopes);
+            questions.extend(self.confirm.add(question, direction, message, envelope, item, known));
         }
         inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         inspection.verdict = match (refusals.is_empty(), questions.is_empty(), edits.is_empty()) {
@@ -173,10 +180,16 @@ fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal
 }
 
 /// The question that the findings of one item call for: that of the gravest rule that has a person asked.
-fn question(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Question> {
+fn question(rules: &RuleSet, findings: &[Finding], item: usize, scopes: &[Scope]) -> Option<Question> {
     let rule = gravest(rules, findings, Action::Ask)?;
+    let mut asking = vec![rule.id.clone()];
+    for finding in findings.iter().filter(|finding| finding.action == Action::Ask) {
+        if !asking.contains(&finding.rule) {
+            asking.push(finding.rule.clone());
+        }
+    }
     let (title, why) = (rule.title.clone(), rule.why.clone());
-    Some(Question { item, rule: rule.id.clone(), title, why, severity: rule.severity })
+    Some(Question { item, rules: asking, title, why, severity: rule.severity, scopes: scopes.to_vec() })
 }
 
 /// The gravest rule among those whose findings call for `action`.

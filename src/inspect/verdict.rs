@@ -1,5 +1,6 @@
 //! What becomes of a message.
 
+use crate::config::Scope;
 use crate::message::Edit;
 use crate::rules::{RuleId, Severity};
 
@@ -71,14 +72,16 @@ pub struct Refusal {
 pub struct Question {
     /// Which message of a batch, from 0.
     pub item: usize,
-    /// The rule that has a person asked.
-    pub rule: RuleId,
+    /// The rules that have a person asked, the gravest first; or what the policy has asked about, by a name of its own.
+    pub rules: Vec<RuleId>,
     /// The rule's title.
     pub title: String,
     /// The rule's reason.
     pub why: String,
     /// How grave it is.
     pub severity: Severity,
+    /// What a yes may be for, the narrowest first.
+    pub scopes: Vec<Scope>,
 }
 
 /// How much of a message was looked at. "Clean" may be said only where nothing is uninspected.
@@ -114,4 +117,13 @@ pub struct Inspection {
     pub coverage: Coverage,
     /// Text of results that the size cap cut off, in bytes.
     pub cut_bytes: usize,
+}
+
+impl Question {
+    /// The gravest of the rules that ask.
+    pub fn rule(&self) -> &RuleId {
+        // A question is made with one rule at the least.
+        static NONE: std::sync::LazyLock<RuleId> = std::sync::LazyLock::new(|| RuleId::new("unknown"));
+        self.rules.first().unwrap_or(&NONE)
+    }
 }

@@ -1,4 +1,4 @@
-//! The admin port: `/metrics`, `/healthz`, `/readyz`.
+//! The admin port: `/metrics`, `/healthz`, `/readyz`, and `/approvals` for whoever has the token.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use super::approvals::Counter;
 use super::{Body, Front};
 use crate::message::quote;
 use crate::upstream::Health;
@@ -20,7 +21,9 @@ use crate::upstream::Health;
 const CONNECTIONS: usize = 64;
 
 /// Answers on the admin port for as long as the process lives.
-pub async fn serve(front: Arc<Front>, listener: TcpListener) {
+/// Without a `counter` nobody is asked through it.
+pub async fn serve(front: Arc<Front>, listener: TcpListener, counter: Option<Counter>) {
+    let counter = counter.map(Arc::new);
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -28,13 +31,13 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener) {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             continue;
         };
-        let front = front.clone();
+        let (front, counter) = (front.clone(), counter.clone());
         tokio::spawn(async move {
             let _place = place;
             let read = front.gate.limits().request_read;
             let service = service_fn(move |request| {
-                let front = front.clone();
-                async move { Ok::<_, Infallible>(answer(&front, &request).await) }
+                let (front, counter) = (front.clone(), counter.clone());
+                async move { Ok::<_, Infallible>(answer(&front, counter.as_deref(), request).await) }
             });
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(read);
@@ -45,7 +48,11 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener) {
     }
 }
 
-async fn answer(front: &Front, request: &Request<Incoming>) -> Response<Body> {
+async fn answer(front: &Front, counter: Option<&Counter>, request: Request<Incoming>) -> Response<Body> {
+    if let (Some(counter), Some(rest)) = (counter, request.uri().path().strip_prefix("/approvals")) {
+        let id = rest.strip_prefix('/').unwrap_or(rest).to_owned();
+        return counter.answer(&front.gate, request, &id).await;
+    }
     if request.method() != Method::GET {
         return text(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".into());
     }
@@ -56,7 +63,7 @@ async fn answer(front: &Front, request: &Request<Incoming>) -> Response<Body> {
             let (ready, told) = readiness(front).await;
             text(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, "application/json", told)
         }
-        _ => text(StatusCode::NOT_FOUND, "text/plain", "paths: /metrics, /healthz, /readyz\n".into()),
+        _ => text(StatusCode::NOT_FOUND, "text/plain", "paths: /metrics, /healthz, /readyz, /approvals\n".into()),
     }
 }
 
@@ -74,7 +81,7 @@ async fn readiness(front: &Front) -> (bool, String) {
     (ready, format!("{{\"ready\":{ready},\"upstreams\":{{{}}}}}\n", upstreams.join(",")))
 }
 
-fn text(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
+pub(super) fn text(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));

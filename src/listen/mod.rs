@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod admit;
+pub mod approvals;
 mod body;
 mod http;
 mod lines;

@@ -17,12 +17,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal as Heard, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::lines::{Line, Lines};
-use crate::proxy::pipe::{Passage, Pipe};
+use crate::proxy::pipe::{Later, Passage, Pipe, Step};
 
 /// How long the child gets to end by itself once the agent has closed its side. Clients that still live send
 /// SIGTERM after 2 s; the others are gone, and nobody is kept waiting.
@@ -172,8 +173,9 @@ impl Threads {
 
         let from = Lines::new(File::from(io::stdin().as_fd().try_clone_to_owned()?), pipe.longest());
         let (judge, to, back) = (pipe.clone(), server.clone(), agent.clone());
+        let runtime = Handle::current();
         thread("from-agent", move || {
-            let carried = from_agent(from, &judge, &to, &back);
+            let carried = from_agent(from, &judge, &to, &back, &runtime);
             told_end("the agent's side", carried);
             to.close();
             drop(agent_ended);
@@ -201,9 +203,9 @@ fn told_end(side: &str, carried: io::Result<()>) {
     }
 }
 
-fn from_agent(mut from: Lines<File>, pipe: &Pipe, server: &Out, agent: &Out) -> io::Result<()> {
+fn from_agent(mut from: Lines<File>, pipe: &Arc<Pipe>, server: &Arc<Out>, agent: &Arc<Out>, runtime: &Handle) -> io::Result<()> {
     while let Some(line) = from.next_line()? {
-        let Passage { on, back } = match line {
+        let Passage { on, back, later } = match line {
             Line::Whole(line) => pipe.from_agent(&line),
             Line::TooLong => pipe.too_long_from_agent(),
         };
@@ -213,13 +215,35 @@ fn from_agent(mut from: Lines<File>, pipe: &Pipe, server: &Out, agent: &Out) -> 
         if let Some(line) = on {
             server.write(&line)?;
         }
+        if let Some(later) = later {
+            runtime.spawn(wait(pipe.clone(), later, server.clone(), agent.clone()));
+        }
     }
     Ok(())
 }
 
+/// Carries a line that waits for a person: on, if it may go on, or back.
+async fn wait(pipe: Arc<Pipe>, mut later: Later, server: Arc<Out>, agent: Arc<Out>) {
+    loop {
+        let (passage, done) = match pipe.wait(&mut later).await {
+            Step::Say(line) => (Passage { back: line.into_iter().collect(), ..Passage::default() }, false),
+            Step::Done(passage) => (passage, true),
+        };
+        let (server, agent) = (server.clone(), agent.clone());
+        // Whoever does not read holds up a thread of its own, not the one that hears signals.
+        let written = tokio::task::spawn_blocking(move || {
+            passage.back.iter().try_for_each(|line| agent.write(line))?;
+            passage.on.iter().try_for_each(|line| server.write(line))
+        });
+        if done || !matches!(written.await, Ok(Ok(()))) {
+            return;
+        }
+    }
+}
+
 fn from_server(mut from: Lines<File>, pipe: &Pipe, agent: &Out, tell: &SyncSender<Bytes>, count: &AtomicU64) -> io::Result<()> {
     while let Some(line) = from.next_line()? {
-        let Passage { on, back } = match line {
+        let Passage { on, back, .. } = match line {
             Line::Whole(line) => pipe.from_server(&line),
             Line::TooLong => pipe.too_long_from_server(),
         };

@@ -36,6 +36,14 @@ pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &Reason) -> Str
     error(Some(id), REFUSED, text, Some(&meta))
 }
 
+/// The result that wants the agent to ask its user, and then to call again (2026-07-28, MRTR). `asks` is JSON.
+pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{asks},"requestState":{}}}}}"#,
+        quote(state)
+    )
+}
+
 /// A JSON-RPC error. `data` is JSON.
 pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> String {
     let data = data.map(|data| format!(r#","data":{data}"#)).unwrap_or_default();
@@ -141,8 +149,8 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::BadMessage(crate::message::ParseError::TooLarge { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, -32600),
         CallError::BadMessage(error) => (StatusCode::BAD_REQUEST, error.code()),
         CallError::HeaderMismatch(_) => (StatusCode::BAD_REQUEST, -32020),
-        CallError::BadMeta(_) => (StatusCode::BAD_REQUEST, -32602),
-        CallError::NoBatches => (StatusCode::BAD_REQUEST, -32600),
+        CallError::BadMeta(_) | CallError::BadApproval => (StatusCode::BAD_REQUEST, -32602),
+        CallError::NoBatches | CallError::Withdrawn => (StatusCode::BAD_REQUEST, -32600),
         CallError::MediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600),
         CallError::BrokenOff(_) => (StatusCode::BAD_REQUEST, -32700),
         CallError::Limit("request_read_seconds") => (StatusCode::REQUEST_TIMEOUT, -32603),
@@ -165,6 +173,8 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
             "Send one JSON-RPC 2.0 message in UTF-8.".to_owned()
         }
         CallError::HeaderMismatch(_) | CallError::BadMeta(_) => "Make headers and body say the same.".to_owned(),
+        CallError::BadApproval => "Send the call again without `requestState` and `inputResponses`.".to_owned(),
+        CallError::Withdrawn => "Nothing was sent.".to_owned(),
         CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
         CallError::NotOffered => return "Method not allowed.".to_owned(),
         CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),

@@ -57,6 +57,12 @@ pub enum CallError {
     /// The upstream does not offer what was asked (GET, DELETE).
     #[error("not offered by this server")]
     NotOffered,
+    /// A retried request carries an approval that is not the gateway's, or not for this call.
+    #[error("the approval in the request's `requestState` is not valid")]
+    BadApproval,
+    /// The agent took its request back while it waited.
+    #[error("the request was cancelled")]
+    Withdrawn,
     /// A limit of the config was hit.
     #[error("the limit `{0}` was reached")]
     Limit(&'static str),
@@ -94,6 +100,8 @@ impl CallError {
             | Self::MediaType(_)
             | Self::BrokenOff(_)
             | Self::UnknownSession
+            | Self::BadApproval
+            | Self::Withdrawn
             | Self::NotOffered => Side::Agent,
             Self::Limit(_) | Self::Audit(_) | Self::Draining => Side::Gateway,
             Self::Connect(_) | Self::NotMcp(_) | Self::BadReply(_) | Self::Silent(_) | Self::AuthRequired => Side::Server,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::inspect::{Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
-use crate::message::{Direction, Message, splice};
+use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
 use crate::rules::Action;
@@ -25,7 +25,7 @@ pub(super) struct Case<'a> {
 pub(super) struct Judged {
     inspection: Inspection,
     mode: Mode,
-    audit: AuditId,
+    pub(super) audit: AuditId,
 }
 
 /// What goes out in a message's place.
@@ -44,6 +44,16 @@ pub(super) struct Carried {
     pub(super) outcome: Outcome,
     /// Errors that answer the server's questions which are not put.
     pub(super) to_server: Vec<String>,
+}
+
+/// What becomes of a message from an agent.
+pub(super) enum Onward<'j> {
+    /// It goes on.
+    Pass,
+    /// It does not.
+    Refused(Refused),
+    /// A person is asked about it: it is one request.
+    Ask(&'j Question),
 }
 
 /// A message from an agent that does not go on.
@@ -85,15 +95,18 @@ impl Case<'_> {
 }
 
 impl Judged {
-    /// Why a message from an agent does not go on; `None` if it does.
+    /// What becomes of a message from an agent.
     ///
     /// # Errors
     /// A rule asks for what is never done: a changed argument is a call that the agent did not make.
-    pub(super) fn refused(&self, message: &Message) -> Result<Option<Refused>, CallError> {
+    pub(super) fn outbound(&self, message: &Message) -> Result<Onward<'_>, CallError> {
         let refusals = match (&self.inspection.verdict, self.mode) {
-            (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(None),
+            (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(Onward::Pass),
             (Verdict::Block(refusals), _) => refusals,
-            (Verdict::Ask(questions), _) => &questions.iter().map(unasked).collect::<Vec<_>>(),
+            (Verdict::Ask(questions), _) => match questions.as_slice() {
+                [question] if message.single().is_some_and(Envelope::is_request) => return Ok(Onward::Ask(question)),
+                questions => &questions.iter().map(|question| unasked(question, message)).collect::<Vec<_>>(),
+            },
             (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("a rule would rewrite what an agent sends")),
         };
         let of_item = |item| refusals.iter().find(|refusal| refusal.item == item).map(|refusal| self.reason(refusal));
@@ -105,7 +118,7 @@ impl Judged {
                 to_server.push(answer::error(Some(id), answer::REFUSED, &text, None));
             }
         }
-        Ok(Some(Refused { reasons, to_server }))
+        Ok(Onward::Refused(Refused { reasons, to_server }))
     }
 
     /// What becomes of a message from a server.
@@ -162,9 +175,13 @@ impl Judged {
     }
 }
 
-/// A question that nobody can be asked is a no.
-fn unasked(question: &Question) -> Refusal {
-    let Question { item, rule, title, why, .. } = question.clone();
-    let why = format!("{why} It needs a person's yes, and there is nobody to ask here. Ask the user to do it.");
-    Refusal { item, rule, title, why }
+/// A person is asked about one call at a time: whatever else would need a yes does not go on.
+fn unasked(question: &Question, message: &Message) -> Refusal {
+    let Question { item, title, why, .. } = question.clone();
+    let next = if message.is_batch() {
+        "It needs a person's yes: send it on its own, not in a batch."
+    } else {
+        "It needs a person's yes, which only requests can wait for."
+    };
+    Refusal { item, rule: question.rule().clone(), title, why: format!("{why} {next}") }
 }

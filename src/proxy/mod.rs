@@ -1,5 +1,7 @@
 //! The path of a call: from an agent to a server and back, judged both ways.
 
+pub mod approve;
+mod asking;
 mod inbound;
 mod judge;
 mod mirrors;
@@ -9,26 +11,30 @@ mod sessions;
 mod slots;
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use futures_util::StreamExt;
+use http::StatusCode;
 use tokio::sync::Semaphore;
 
-use crate::config::Limits;
+use crate::config::{ApprovalConfig, Limits};
 use crate::inspect::tools::Tools;
 use crate::inspect::{Known, Policy};
 use crate::message::{Direction, Message};
-use crate::protocol::{Ask, AuditId, Call, CallError, Context, Reply, UpstreamName, header, headers};
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Reply, UpstreamName, answer, header, headers};
 use crate::record::{Event, Recorder};
 use crate::upstream::Upstream;
+use approve::{Approvals, Desk, asks};
+use asking::Next;
 use inbound::Waiting;
 use judge::{Case, Judged};
 use mirrors::Mirrors;
 use sessions::Sessions;
-use slots::Slots;
+use slots::{Permit, Slots};
 
 /// Messages longer than this are judged off the threads that carry traffic, so that one does not hold up the others.
 const LONG_BYTES: usize = 64 << 10;
@@ -52,6 +58,7 @@ pub struct Gate {
     upstreams: HashMap<UpstreamName, Behind>,
     sessions: Sessions,
     slots: Slots,
+    approvals: Arc<Approvals>,
     long: Arc<Semaphore>,
     recorder: Arc<Recorder>,
     limits: Limits,
@@ -66,20 +73,30 @@ struct Behind {
 
 impl Gate {
     /// Puts the parts together.
-    pub fn new(upstreams: Vec<(UpstreamName, Upstream)>, policies: Policies, recorder: Arc<Recorder>, limits: Limits) -> Self {
+    ///
+    /// # Errors
+    /// The approvals of earlier times cannot be read.
+    pub fn new(
+        upstreams: Vec<(UpstreamName, Upstream)>,
+        policies: Policies,
+        recorder: Arc<Recorder>,
+        limits: Limits,
+        approval: &ApprovalConfig,
+    ) -> io::Result<Self> {
         let behind = |(name, upstream)| (name, Behind { upstream, mirrors: Mirrors::default(), tools: Arc::default() });
         let upstreams: HashMap<_, _> = upstreams.into_iter().map(behind).collect();
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
-        Self {
+        Ok(Self {
             policies: ArcSwap::from_pointee(policies),
             used: AtomicBool::new(false),
             slots: Slots::new(upstreams.keys().cloned(), &limits),
             upstreams,
             sessions: Sessions::new(limits.sessions, limits.session_idle),
+            approvals: Arc::new(Approvals::new(approval, &limits, recorder.clone(), false)?),
             long: Arc::new(Semaphore::new(workers)),
             recorder,
             limits,
-        }
+        })
     }
 
     /// Puts other policies in force: messages that arrive from now on are judged by them, in open streams too.
@@ -105,6 +122,16 @@ impl Gate {
     /// Who hears of what happens.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
+    }
+
+    /// The questions to people, for whoever answers them through the gate itself. From now on there is somebody.
+    pub fn desk(&self) -> Desk {
+        Desk::open(self.approvals.clone())
+    }
+
+    /// Forgets the questions whose time is over, and tells of them. To be called now and then.
+    pub fn sweep(&self) {
+        self.approvals.sweep();
     }
 
     /// The limits in force.
@@ -135,10 +162,30 @@ impl Gate {
         self.sessions.admit(&call.context)?;
         let permit = self.slots.take(&call)?;
         if let Ask::Send(message) = &call.ask {
-            if let Some(answered) = self.judge_outbound(message, &call).await? {
-                return Ok(answered);
+            if self.approvals.take(message, &call.context)? {
+                return Ok(answer::empty(StatusCode::ACCEPTED));
             }
+            let restored = self.approvals.restored(&call.context, message)?;
+            let message = restored.as_ref().map_or_else(|| message.clone(), |restored| restored.message.clone());
+            let next = self.judge_outbound(&message, &call, restored.as_ref()).await?;
+            call.ask = Ask::Send(message);
+            match next {
+                Next::Send => {}
+                Next::Answer(reply) => return Ok(reply),
+                Next::Stream(asked) => return Ok(self.ask_on_stream(call, asked, permit)),
+            }
+        }
+        self.send(call, permit).await
+    }
+
+    /// Sends what may go on, and judges what comes back.
+    async fn send(self: &Arc<Self>, mut call: Call, permit: Permit) -> Result<Reply, CallError> {
+        let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+        let mut elicits = None;
+        if let Ask::Send(message) = &call.ask {
             call.context.asked = self.sessions.asking(&call.context, message);
+            let opens = message.single().is_some_and(|envelope| envelope.method() == Some("initialize"));
+            elicits = opens.then(|| asks(message, Era::Legacy));
         } else {
             call.context.asked = self.sessions.asked(&call.context);
         }
@@ -149,7 +196,7 @@ impl Gate {
         if closes && reply.status.is_success() {
             self.sessions.forget(&waiting.context);
         } else {
-            self.sessions.learn(&waiting.context, &reply);
+            self.sessions.learn(&waiting.context, &reply, elicits);
         }
         Ok(self.judge_reply(reply, waiting))
     }

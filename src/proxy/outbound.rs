@@ -3,19 +3,31 @@
 use std::sync::Arc;
 
 use super::Gate;
-use super::judge::Refused;
+use super::approve::Restored;
+use super::asking::Next;
+use super::judge::{Onward, Refused};
 use crate::message::{Direction, Message};
-use crate::protocol::{Call, CallError, Reply, answer};
+use crate::protocol::{Call, CallError, answer};
 
 impl Gate {
-    /// Judges what an agent sends; gives the answer where it does not go on.
-    pub(super) async fn judge_outbound(self: &Arc<Self>, message: &Message, call: &Call) -> Result<Option<Reply>, CallError> {
+    /// Judges what an agent sends, and has a person asked where a rule wants that.
+    pub(super) async fn judge_outbound(
+        self: &Arc<Self>,
+        message: &Message,
+        call: &Call,
+        restored: Option<&Restored>,
+    ) -> Result<Next, CallError> {
         let judged = self.judge(Direction::Outbound, message, &call.context, None).await?;
-        let Some(Refused { reasons, to_server }) = judged.refused(message)? else { return Ok(None) };
-        // The server waits for an answer that is withheld: it is told.
-        for error in to_server {
-            self.tell_server(&call.context, &call.headers, error);
+        match judged.outbound(message)? {
+            Onward::Pass => Ok(Next::Send),
+            Onward::Ask(question) => self.ask(question, judged.audit, call, message, restored).await,
+            Onward::Refused(Refused { reasons, to_server }) => {
+                // The server waits for an answer that is withheld: it is told.
+                for error in to_server {
+                    self.tell_server(&call.context, &call.headers, error);
+                }
+                Ok(Next::Answer(answer::refuse(&call.context, message, &reasons)))
+            }
         }
-        Ok(Some(answer::refuse(&call.context, message, &reasons)))
     }
 }

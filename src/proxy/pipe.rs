@@ -1,18 +1,26 @@
 //! The path of a line between an agent and a server that stand on pipes: the same judging as on the path of a call.
 
 use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::judge::{Carried, Case, Judged, Outcome};
+use super::approve::{self, Approvals};
+use super::judge::{Carried, Case, Judged, Onward, Outcome};
+use crate::config::Config;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Known, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError, ReadLimits, same_id};
 use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
+
+mod later;
+
+pub use later::{Later, Step};
 
 /// Most open requests remembered, so that their answers are judged with the tool that gave them. An older one's
 /// answer is judged all the same, without it.
@@ -26,6 +34,9 @@ pub struct Pipe {
     upstream: UpstreamName,
     open: Mutex<VecDeque<Open>>,
     tools: Tools,
+    pub(super) approvals: Arc<Approvals>,
+    /// Whether the agent's client puts forms to its user.
+    pub(super) elicits: AtomicBool,
 }
 
 /// A request that waits for its answer.
@@ -36,18 +47,26 @@ struct Open {
 }
 
 /// What becomes of a line.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub struct Passage {
     /// What goes on to the other side, line feed included; if nothing, the line is withheld.
     pub on: Option<Bytes>,
     /// Lines that go back to the sender.
     pub back: Vec<Bytes>,
+    /// What waits for a person, and goes on or back later.
+    pub later: Option<Later>,
 }
 
 impl Pipe {
     /// Between an agent and the server `upstream`.
-    pub fn new(policy: Policy, recorder: Arc<Recorder>, limits: ReadLimits, upstream: UpstreamName) -> Self {
-        Self { policy, recorder, limits, upstream, open: Mutex::default(), tools: Tools::default() }
+    ///
+    /// # Errors
+    /// The approvals of earlier times cannot be read.
+    pub fn new(policy: Policy, recorder: Arc<Recorder>, config: &Config, upstream: UpstreamName) -> io::Result<Self> {
+        let limits = config.limits.read.clone();
+        let approvals = Arc::new(Approvals::new(&config.approval, &config.limits, recorder.clone(), true)?);
+        let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
+        Ok(Self { policy, recorder, limits, upstream, open, tools, approvals, elicits })
     }
 
     /// Longest line that is read, in bytes: `message_bytes`.
@@ -63,30 +82,48 @@ impl Pipe {
     /// A line from the agent, with the line feed that ends it.
     pub fn from_agent(&self, line: &Bytes) -> Passage {
         let Some((message, line)) = self.read(line, Direction::Outbound) else {
-            return Passage { on: Some(line.clone()), back: Vec::new() };
+            return Passage { on: Some(line.clone()), ..Passage::default() };
         };
         let message = match message {
             Ok(message) => message,
             Err(error) => return self.unread_of_agent(&CallError::BadMessage(error)),
         };
         let context = self.context(era(&message), Arc::from([]));
-        let judged = self.judge(Direction::Outbound, &message, &context, None);
-        match judged.and_then(|judged| judged.refused(&message)) {
-            Ok(None) => {
-                self.ask(&message, context.era);
-                Passage { on: Some(line), back: Vec::new() }
-            }
-            Ok(Some(refused)) => {
+        self.call(&message, line, &context).unwrap_or_else(|error| {
+            self.tell_failed(&context, &error);
+            Passage { back: broken(&message, Envelope::is_request, &error, &context), ..Passage::default() }
+        })
+    }
+
+    fn call(&self, message: &Message, line: Bytes, context: &Context) -> Result<Passage, CallError> {
+        if self.approvals.take(message, context)? {
+            return Ok(Passage::default());
+        }
+        let restored = self.approvals.restored(context, message)?;
+        let (message, line) = match &restored {
+            Some(restored) => (&restored.message, lined(restored.message.bytes().clone())),
+            None => (message, line),
+        };
+        let judged = self.judge(Direction::Outbound, message, context, None)?;
+        match judged.outbound(message)? {
+            Onward::Pass => Ok(self.goes(message, line, context)),
+            Onward::Refused(refused) => {
                 // The server waits for an answer that is withheld: it is told.
                 let on: Vec<Bytes> = refused.to_server.into_iter().map(lined).collect();
-                let back = answer::refusals(&context, &message, &refused.reasons);
-                Passage { on: some(on.concat()), back: back.into_iter().map(lined).collect() }
+                let back = answer::refusals(context, message, &refused.reasons);
+                Ok(Passage { on: some(on.concat()), back: back.into_iter().map(lined).collect(), later: None })
             }
-            Err(error) => {
-                self.tell_failed(&context, &error);
-                Passage { on: None, back: broken(&message, Envelope::is_request, &error, &context) }
-            }
+            Onward::Ask(question) => self.asks(question, judged.audit, message, line, context, restored.as_ref()),
         }
+    }
+
+    /// A call that goes on, at once or after a person's yes.
+    pub(super) fn goes(&self, message: &Message, line: Bytes, context: &Context) -> Passage {
+        if message.single().is_some_and(|envelope| envelope.method() == Some("initialize")) {
+            self.elicits.store(approve::asks(message, Era::Legacy), Ordering::Relaxed);
+        }
+        self.ask(message, context.era);
+        Passage { on: Some(line), ..Passage::default() }
     }
 
     /// A line of the agent's that was longer than [`Self::longest`].
@@ -97,13 +134,13 @@ impl Pipe {
     fn unread_of_agent(&self, error: &CallError) -> Passage {
         let context = self.context(Era::Legacy, Arc::from([]));
         self.tell_failed(&context, error);
-        Passage { on: None, back: vec![lined(answer::broken(None, error, &context))] }
+        Passage { later: None, on: None, back: vec![lined(answer::broken(None, error, &context))] }
     }
 
     /// A line from the server, with the line feed that ends it.
     pub fn from_server(&self, line: &Bytes) -> Passage {
         let Some((message, line)) = self.read(line, Direction::Inbound) else {
-            return Passage { on: Some(line.clone()), back: Vec::new() };
+            return Passage { on: Some(line.clone()), ..Passage::default() };
         };
         let message = match message {
             Ok(message) => message,
@@ -125,12 +162,12 @@ impl Pipe {
                     Outcome::Other(bytes) => Some(lined(bytes)),
                     Outcome::Nothing => None,
                 };
-                Passage { on, back: to_server.into_iter().map(lined).collect() }
+                Passage { on, back: to_server.into_iter().map(lined).collect(), later: None }
             }
             Err(error) => {
                 self.tell_failed(&context, &error);
                 let on = broken(&message, Envelope::is_answer, &error, &context).concat();
-                Passage { on: some(on), back: broken(&message, Envelope::is_request, &error, &context) }
+                Passage { on: some(on), back: broken(&message, Envelope::is_request, &error, &context), later: None }
             }
         }
     }
@@ -151,7 +188,7 @@ impl Pipe {
         let context = self.context(era, only.into_iter().map(|open| open.asked).collect());
         self.tell_failed(&context, error);
         let on = context.asked.first().map(|asked| lined(answer::broken(Some(&asked.id), error, &context)));
-        Passage { on, back: Vec::new() }
+        Passage { on, ..Passage::default() }
     }
 
     /// Reads a line: `None` if it is blank. Gives the line as it may go on.

@@ -13,6 +13,8 @@ const ASKED: usize = 256;
 /// Who opened which session. Bounded; a session that is not used is forgotten.
 pub(super) struct Sessions {
     known: Mutex<HashMap<(UpstreamName, SessionId), Session>>,
+    /// Where a server opens no sessions: what an agent's last `initialize` said. As many as agents and upstreams.
+    without: Mutex<HashMap<(AgentName, UpstreamName), bool>>,
     most: usize,
     idle: Duration,
 }
@@ -21,11 +23,13 @@ struct Session {
     agent: AgentName,
     used: Instant,
     asked: VecDeque<Asked>,
+    /// Whether the client puts forms to its user.
+    elicits: bool,
 }
 
 impl Sessions {
     pub(super) fn new(most: usize, idle: Duration) -> Self {
-        Self { known: Mutex::default(), most, idle }
+        Self { known: Mutex::default(), without: Mutex::default(), most, idle }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<(UpstreamName, SessionId), Session>> {
@@ -45,9 +49,16 @@ impl Sessions {
         }
     }
 
-    /// Remembers a session that a reply opens.
-    pub(super) fn learn(&self, context: &Context, reply: &Reply) {
-        let Some(session) = answer::session(reply) else { return };
+    /// Remembers a session that a reply opens; for the reply to `initialize`, `elicits` is whether its client puts
+    /// forms to its user.
+    pub(super) fn learn(&self, context: &Context, reply: &Reply, elicits: Option<bool>) {
+        let Some(session) = answer::session(reply) else {
+            if let (Some(elicits), true) = (elicits, context.session.is_none() && reply.status.is_success()) {
+                let mut without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
+                without.insert((context.agent.clone(), context.upstream.clone()), elicits);
+            }
+            return;
+        };
         if !reply.status.is_success() || context.session.as_ref() == Some(&session) {
             return;
         }
@@ -67,7 +78,21 @@ impl Sessions {
             agent: context.agent.clone(),
             used: Instant::now(),
             asked,
+            elicits: elicits == Some(true),
         });
+    }
+
+    /// Whether the client of a session has said that it puts forms to its user.
+    pub(super) fn elicits(&self, context: &Context) -> bool {
+        match &context.session {
+            Some(session) => {
+                self.known().get(&(context.upstream.clone(), session.clone())).is_some_and(|session| session.elicits)
+            }
+            None => {
+                let without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
+                without.get(&(context.agent.clone(), context.upstream.clone())).copied().unwrap_or(false)
+            }
+        }
     }
 
     /// Forgets a session that was closed.
@@ -139,11 +164,11 @@ mod tests {
     #[test]
     fn a_session_belongs_to_the_agent_that_opened_it() {
         let sessions = Sessions::new(10, Duration::from_secs(60));
-        sessions.learn(&context("a", None), &opening("s1"));
+        sessions.learn(&context("a", None), &opening("s1"), None);
         assert!(sessions.admit(&context("a", Some("s1"))).is_ok());
         assert!(matches!(sessions.admit(&context("b", Some("s1"))), Err(CallError::UnknownSession)));
         assert!(sessions.admit(&context("a", Some("s2"))).is_err());
-        sessions.learn(&context("b", None), &opening("s1"));
+        sessions.learn(&context("b", None), &opening("s1"), None);
         assert!(sessions.admit(&context("b", Some("s1"))).is_err(), "not taken over");
         sessions.forget(&context("a", Some("s1")));
         assert!(sessions.admit(&context("a", Some("s1"))).is_err());
@@ -153,19 +178,19 @@ mod tests {
     fn sessions_are_bounded() {
         let sessions = Sessions::new(2, Duration::from_secs(60));
         for id in ["s1", "s2", "s3"] {
-            sessions.learn(&context("a", None), &opening(id));
+            sessions.learn(&context("a", None), &opening(id), None);
         }
         assert!(sessions.admit(&context("a", Some("s1"))).is_err());
         assert!(sessions.admit(&context("a", Some("s3"))).is_ok());
         let sessions = Sessions::new(2, Duration::ZERO);
-        sessions.learn(&context("a", None), &opening("s1"));
+        sessions.learn(&context("a", None), &opening("s1"), None);
         assert!(sessions.admit(&context("a", Some("s1"))).is_err(), "idle");
     }
 
     #[test]
     fn open_requests_are_remembered_until_they_are_answered() {
         let sessions = Sessions::new(2, Duration::from_secs(60));
-        sessions.learn(&context("a", None), &opening("s1"));
+        sessions.learn(&context("a", None), &opening("s1"), None);
         let parse = |text: &'static str| Message::parse(text.into(), &ReadLimits::default()).unwrap();
         let context = context("a", Some("s1"));
         sessions.asking(&context, &parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#));

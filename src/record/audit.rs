@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 use crate::inspect::{Coverage, Finding, Mode, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context};
+use crate::rules::RuleId;
 
+use super::approval::Approval;
 use super::item::Item;
 use super::line::Line;
 use super::redact::Redactor;
@@ -156,6 +158,34 @@ impl Audit {
         }
         line.text("side", error.side().name());
         line.text("error", &self.chain(error));
+        finish(line)
+    }
+
+    /// The line of what happened to a question to a person.
+    pub(super) fn approval(&self, approval: &Approval<'_>) -> String {
+        let mut line = start("approval");
+        line.maybe("audit", approval.audit.map(|audit| audit.to_string()).as_deref());
+        context(&mut line, approval.context);
+        line.maybe("approval", Some(approval.id).filter(|id| !id.is_empty()));
+        line.text("tool", &self.name(approval.tool));
+        line.texts("rules", approval.rules.iter().map(|rule| rule.as_str().to_owned()));
+        line.text("outcome", approval.outcome);
+        line.text("way", approval.way);
+        line.maybe("scope", approval.scope);
+        line.maybe("by", approval.by.map(|by| self.name(by)).as_deref());
+        if let Some(took) = approval.took {
+            line.json("open_ms", took.as_millis());
+        }
+        finish(line)
+    }
+
+    /// The line of a call that was refused just like this again and again.
+    pub(super) fn refused_again(&self, of: &Context, tool: &str, rule: &RuleId, times: usize) -> String {
+        let mut line = start("refused_again");
+        context(&mut line, of);
+        line.text("tool", &self.name(tool));
+        line.text("rule", rule.as_str());
+        line.json("times", times);
         finish(line)
     }
 

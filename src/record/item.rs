@@ -70,7 +70,7 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
         Verdict::Ask(questions) => {
             for question in questions {
                 if let Some(item) = items.get_mut(question.item) {
-                    item.refused_by = Some(&question.rule);
+                    item.refused_by = Some(question.rule());
                     item.wanted = "ask";
                 }
             }

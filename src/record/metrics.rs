@@ -16,6 +16,7 @@ use crate::message::Direction;
 use crate::protocol::{Side, UpstreamName};
 use crate::rules::{Action, RuleSet};
 
+use super::approval::{Approval, OUTCOMES, WAYS};
 use super::item::Item;
 use super::process;
 use super::sink::Counts;
@@ -52,6 +53,7 @@ pub(super) struct Metrics {
     commands_blocked: IntCounterVec,
     inspect: HistogramVec,
     upstream: HistogramVec,
+    approvals: IntCounterVec,
     failures: IntCounterVec,
     turned_away: IntCounterVec,
     limits_hit: IntCounterVec,
@@ -79,6 +81,7 @@ impl Metrics {
             commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
             inspect: made.histograms(table::INSPECT)?,
             upstream: made.histograms(table::UPSTREAM)?,
+            approvals: made.counters(table::APPROVALS)?,
             failures: made.counters(table::FAILURES)?,
             turned_away: made.counters(table::TURNED_AWAY)?,
             limits_hit: made.counters(table::LIMITS_HIT)?,
@@ -99,6 +102,11 @@ impl Metrics {
         };
         for direction in BOTH {
             made.inspect.with_label_values(&[direction.name()]);
+        }
+        for outcome in OUTCOMES {
+            let ways = WAYS.iter().filter(|way| matches!(outcome, "approved" | "denied") != (**way == "none"));
+            ways.filter(|way| **way != "earlier" || outcome == "approved")
+                .for_each(|way| made.approvals.with_label_values(&[outcome, way]).inc_by(0));
         }
         TURNED_AWAY.iter().for_each(|reason| made.turned_away.with_label_values(&[reason]).inc_by(0));
         Limits::NAMES.iter().for_each(|limit| made.limits_hit.with_label_values(&[limit]).inc_by(0));
@@ -216,6 +224,11 @@ impl Metrics {
     /// A request was turned away.
     pub(super) fn turned_away(&self, reason: &'static str) {
         self.turned_away.with_label_values(&[reason]).inc();
+    }
+
+    /// Something happened to a question to a person.
+    pub(super) fn approval(&self, approval: &Approval<'_>) {
+        self.approvals.with_label_values(&[approval.outcome, approval.way]).inc();
     }
 
     /// A limit was hit.

@@ -1,5 +1,6 @@
 //! Telling what happened: said once, heard by the audit log, the counters and the log.
 
+mod approval;
 mod audit;
 mod item;
 mod line;
@@ -17,12 +18,14 @@ use crate::config::AuditConfig;
 use crate::inspect::{Coverage, Finding, Inspection, Mode};
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, CallError, Context, Side};
+use crate::rules::RuleId;
 
 use audit::{Audit, Body};
 use item::Item;
 use metrics::Metrics;
 use sink::Sink;
 
+pub use approval::Approval;
 pub use log::start_log;
 pub use metrics::InForce;
 pub use table::{Kind, METRICS, Metric};
@@ -85,6 +88,19 @@ pub enum Event<'a> {
     Limit {
         /// Its name in the config.
         name: &'static str,
+    },
+    /// Something happened to a question to a person.
+    Approval(&'a Approval<'a>),
+    /// A call was refused that was refused just like this again and again.
+    RefusedAgain {
+        /// Who calls whom.
+        context: &'a Context,
+        /// The tool.
+        tool: &'a str,
+        /// The rule.
+        rule: &'a RuleId,
+        /// How often within the time that counts.
+        times: usize,
     },
     /// New rules are in force.
     Reloaded {
@@ -217,6 +233,19 @@ impl Recorder {
                 self.metrics.limit_hit(name);
                 tracing::debug!(limit = name, "a limit was hit");
                 Ok(())
+            }
+            Event::Approval(approval) => {
+                self.metrics.approval(approval);
+                let Approval { id, outcome, way, .. } = *approval;
+                let (upstream, agent) = (&approval.context.upstream, &approval.context.agent);
+                let rule = approval.rules.first().map(RuleId::as_str);
+                tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "a person's yes is wanted");
+                self.line(|| self.audit.approval(approval))
+            }
+            Event::RefusedAgain { context, tool, rule, times } => {
+                self.metrics.limit_hit("repeated_refusals");
+                tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "refused again");
+                self.line(|| self.audit.refused_again(context, tool, rule, times))
             }
             Event::Reloaded { rules, weakened } => {
                 self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });

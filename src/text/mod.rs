@@ -72,3 +72,8 @@ impl<'m> Text<'m> {
 pub fn cut(text: &str, bytes: usize) -> &str {
     (0..=bytes.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
+
+/// Whether a character shows itself on a page or terminal, and does nothing else there.
+pub fn shows(c: char) -> bool {
+    c == ' ' || !(c.is_control() || c.is_whitespace() || unicode::invisible(c))
+}

@@ -118,6 +118,7 @@ impl Setup {
         config.listen.address = SocketAddr::from(([127, 0, 0, 1], 0));
         config.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         config.audit = AuditConfig { to: Some(AuditTo::File(folder.path().join("audit.jsonl"))), required: false };
+        config.approval.token_file = Some(folder.path().join("approve.token"));
         let rules = folder.path().join("rules");
         for (name, text) in [("outbound", OUTBOUND), ("inbound", INBOUND)] {
             std::fs::create_dir_all(rules.join(name)).unwrap();

@@ -3,6 +3,7 @@
 //!
 //! | file | proves |
 //! | --- | --- |
+//! | `approval`, `approval_ways` | what needs a person's yes waits for it, on every way to ask, and goes on unchanged or not at all |
 //! | `audit` | one line for each judged message, with everything in it and no secret; no audit, no traffic |
 //! | `demo`, `wrap` | both verbs as whole programs |
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
@@ -24,6 +25,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
 
 mod agent;
+mod approval;
+mod approval_ways;
 mod audit;
 mod child;
 mod demo;

@@ -1,5 +1,6 @@
 //! Reads the config file: every fault at once, each with its place and what to do about it.
 
+mod approval;
 mod listen;
 mod places;
 mod policy;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
-use super::{Config, Limits, PolicyConfig};
+use super::{Admin, ApprovalConfig, Config, Limits, PolicyConfig};
 use values::Reader;
 
 /// Longest config file, in bytes.
@@ -36,6 +37,18 @@ pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
 /// As [`load`].
 pub fn load_policies(path: &Path) -> Result<Config, Vec<Fault>> {
     load_in(path, &Machine, Wants::Policies)
+}
+
+/// Reads only where the admin port is and how people are asked: nothing of the rest has to be in order, or within reach
+/// of whoever asks.
+///
+/// # Errors
+/// What is wrong with these two sections.
+pub fn load_admin(path: &Path) -> Result<(Admin, ApprovalConfig), Vec<Fault>> {
+    read(path, &Machine, |root, reader| {
+        let listen = listen::listen(root, reader);
+        (listen::admin(root, listen.address), approval::approval(root, reader))
+    })
 }
 
 /// What a config file is read for.
@@ -84,11 +97,15 @@ impl Surroundings for Machine {
 }
 
 fn load_in(path: &Path, world: &dyn Surroundings, wants: Wants) -> Result<Config, Vec<Fault>> {
+    read(path, world, |root, reader| config(root, reader, wants))
+}
+
+fn read<T>(path: &Path, world: &dyn Surroundings, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
     let file = path.display().to_string();
     let text = world.read(path, CONFIG_BYTES).map_err(|error| {
         vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another with `--config FILE`"))]
     })?;
-    document::read(&file, &text, |root| Some(config(root, &Reader::new(path, world), wants)))
+    document::read(&file, &text, |root| Some(make(root, &Reader::new(path, world))))
 }
 
 /// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
@@ -99,6 +116,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
     let audit = listen::audit(root, reader);
     let admin = listen::admin(root, listen.address);
+    let approval = approval::approval(root, reader);
     let limits = root.table("limits").map_or_else(Limits::default, |table| limits(&table));
     root.finish();
 
@@ -107,6 +125,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     check_listener(root, &listen, agents.is_empty());
     check_agents(root, &agents, &upstreams);
     check_policies(root, &policies, &upstreams);
+    approval::check(root, &approval, &policies);
     if upstreams.is_empty() && wants == Wants::Upstreams {
         let hint = "say where the server is: `[upstream.NAME]` with `http`, `sse` or `stdio`";
         root.fault("no upstream is named", Some(hint));
@@ -119,6 +138,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
         upstreams: upstreams.into_iter().map(|(name, read)| (name.value, read.config)).collect(),
         audit,
         admin,
+        approval,
         limits,
     }
 }
@@ -214,6 +234,10 @@ fn limits(table: &Table<'_>) -> Limits {
         request_read: seconds("request_read_seconds", 3600, base.request_read),
         children_per_upstream: count("children_per_upstream", 1..=10_000, base.children_per_upstream),
         queued_messages: count("queued_messages", 1..=1_000_000, base.queued_messages),
+        pending_approvals: count("pending_approvals", 1..=10_000, base.pending_approvals),
+        pending_approval_bytes: count("pending_approval_bytes", 1024..=1 << 30, base.pending_approval_bytes),
+        repeated_refusals: count("repeated_refusals", 2..=10_000, base.repeated_refusals),
+        repeated_refusal: seconds("repeated_refusal_seconds", 86_400, base.repeated_refusal),
         drain: seconds("drain_seconds", 3600, base.drain),
     };
     table.finish();

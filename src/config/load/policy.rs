@@ -5,8 +5,8 @@ use crate::document::Table;
 use crate::rules::Action;
 
 use super::places::places;
-use super::tool;
 use super::values::Reader;
+use super::{approval, tool};
 
 /// The word in `rules` that stands for the built-in rules.
 const BUILTIN: &str = "builtin";
@@ -48,6 +48,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.sql = arguments(table, "sql");
     made.tools = tool::tools(table);
     made.places = places(table, reader);
+    approval::of_policy(table, &mut made);
     if let Some(sizes) = table.table("result_text_bytes") {
         for tool in sizes.keys() {
             if let Some(bytes) = sizes.integer(&tool.value, 256..=1 << 30) {

@@ -211,6 +211,7 @@ fn the_sample_explains_every_key_that_is_read() {
         include_str!("policy.rs"),
         include_str!("upstream.rs"),
         include_str!("places.rs"),
+        include_str!("approval.rs"),
         include_str!("tool.rs"),
     ]
     .concat()

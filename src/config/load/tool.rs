@@ -1,6 +1,6 @@
 //! `[policy.NAME.tool.TOOL]`
 
-use crate::config::{ArgumentConfig, ReadsAs, ToolConfig};
+use crate::config::{ArgumentConfig, AskTool, ReadsAs, ToolConfig};
 use crate::document::Table;
 
 /// Reads what a policy says of single tools, the nearest first: whole names, then globs, those that say more first.
@@ -14,7 +14,7 @@ pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
 }
 
 fn tool(table: &Table<'_>) -> ToolConfig {
-    let mut made = ToolConfig::default();
+    let mut made = ToolConfig { ask: table.choice("ask", &AskTool::WORDS), ..ToolConfig::default() };
     if let Some(all) = table.table("arguments") {
         for name in all.keys() {
             if let Some(one) = all.table(&name.value) {

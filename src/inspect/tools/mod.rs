@@ -38,6 +38,8 @@ pub struct Definition {
     said: HashMap<Box<str>, Head>,
     /// It says that it runs commands.
     runs_commands: bool,
+    /// Whether its annotations say that it only reads (2025-03-26, `ToolAnnotations`): a hint of the server's.
+    pub(super) only_reads: Option<bool>,
 }
 
 impl Tools {
@@ -75,6 +77,7 @@ impl Known {
             runs_commands: said::runs_commands(&description),
             schema: tool.get("inputSchema").map(|schema| schema.raw().into()),
             description: description.into(),
+            only_reads: only_reads(tool),
         };
         let bytes = name.len() + definition.bytes();
         if definition.bytes() <= DEFINITION_BYTES && self.tools.len() < TOOLS && self.bytes + bytes <= BYTES {
@@ -82,6 +85,13 @@ impl Known {
             self.tools.insert(name.into(), Arc::new(definition));
         }
     }
+}
+
+/// What `readOnlyHint` says; a tool that is called destructive, or not, does write.
+fn only_reads(tool: Value<'_>) -> Option<bool> {
+    let annotations = tool.get("annotations")?;
+    let says = |hint: &str| annotations.get(hint).map(|value| value.raw() == "true");
+    says("readOnlyHint").or(says("destructiveHint").map(|_| false))
 }
 
 impl Definition {

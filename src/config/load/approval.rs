@@ -1,0 +1,58 @@
+//! `[approval]`, and `[policy.NAME.approval]`
+
+use std::time::Duration;
+
+use crate::config::{ApprovalConfig, PolicyConfig, Scope};
+use crate::document::Table;
+
+use super::values::Reader;
+
+/// `[approval]`
+pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig {
+    let base = ApprovalConfig::default();
+    let Some(table) = root.table("approval") else { return base };
+    let seconds = |key: &str, most: u64, base: Duration| table.integer(key, 1..=most).map_or(base, Duration::from_secs);
+    let made = ApprovalConfig {
+        deadline: seconds("deadline_seconds", 86_400, base.deadline),
+        wait: seconds("wait_seconds", 3600, base.wait),
+        session: seconds("session_seconds", 30 * 86_400, base.session),
+        file: reader.any_path(&table, "file"),
+        token_file: reader.any_path(&table, "token_file"),
+    };
+    table.finish();
+    made
+}
+
+/// What a policy says of approvals.
+pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
+    made.confirm_first_write = table.choice("confirm", &[("first-write", true), ("nothing", false)]).unwrap_or(false);
+    let Some(approval) = table.table("approval") else { return };
+    if approval.has("scopes") {
+        let mut scopes = Vec::new();
+        for word in approval.strings("scopes") {
+            match Scope::named(&word.value) {
+                Some(scope) => scopes.push(scope),
+                None => {
+                    let hint = "known: `once`, `session`, `call`, `always`";
+                    approval.fault_at(&word.place, format!("`scopes` holds `{}`", word.value), Some(hint));
+                }
+            }
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        if scopes.is_empty() {
+            approval.fault_of("scopes", "`scopes` allows no yes at all", Some("write `scopes = [\"once\"]`"));
+        }
+        made.scopes = scopes;
+    }
+    approval.finish();
+}
+
+/// A yes for good needs a place to be kept in.
+pub(super) fn check(root: &Table<'_>, approval: &ApprovalConfig, policies: &std::collections::BTreeMap<String, PolicyConfig>) {
+    let good = |policy: &PolicyConfig| policy.scopes.contains(&Scope::Always);
+    if let (None, Some((name, _))) = (&approval.file, policies.iter().find(|(_, policy)| good(policy))) {
+        let hint = "say where a yes for good is kept: `file = \"PATH\"` under `[approval]`";
+        root.fault_of("policy", format!("`policy.{name}.approval` allows `always`, which is kept nowhere"), Some(hint));
+    }
+}

@@ -1,0 +1,203 @@
+//! What a policy wants a person asked about whatever the rules say: a session's first write, or the use of a tool.
+
+use crate::config::{AskTool, PolicyConfig, Scope};
+use crate::message::{Direction, Envelope, Message};
+use crate::rules::{RuleId, Severity};
+use crate::text::glob_fits;
+
+use super::tools::Definition;
+use super::{Known, Question};
+
+/// Stands in the place of a rule where the first write of a session is asked about.
+pub const FIRST_WRITE: &str = "confirm-first-write";
+/// The same for the first use of a tool in a session.
+pub const FIRST_USE: &str = "confirm-first-use";
+/// The same for each use of a tool.
+pub const EVERY_USE: &str = "confirm-every-use";
+
+/// What a policy says of it.
+#[derive(Clone, Debug)]
+pub(super) struct Confirm {
+    first_write: bool,
+    /// By tool, globs, the nearest first.
+    tools: Vec<(String, AskTool)>,
+}
+
+impl Confirm {
+    pub(super) fn new(config: &PolicyConfig) -> Self {
+        let tools = config.tools.iter().filter_map(|(glob, tool)| Some((glob.clone(), tool.ask?)));
+        Self { first_write: config.confirm_first_write, tools: tools.collect() }
+    }
+
+    /// The question of the rules, if there is one, with what the policy itself wants asked about a call.
+    pub(super) fn add(
+        &self,
+        question: Option<Question>,
+        direction: Direction,
+        message: &Message,
+        envelope: &Envelope,
+        item: usize,
+        known: &Known<'_>,
+    ) -> Option<Question> {
+        if direction == Direction::Inbound || (!self.first_write && self.tools.is_empty()) {
+            return question;
+        }
+        let body = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"));
+        let Some(tool) = body.and_then(|body| body.get("name")).and_then(|name| name.str()) else { return question };
+        let Some((name, title, why)) = self.of(&tool, known) else { return question };
+        let own = RuleId::new(name);
+        Some(match question {
+            Some(mut question) => {
+                question.rules.push(own);
+                if name == EVERY_USE {
+                    question.scopes = vec![Scope::Once];
+                }
+                question
+            }
+            None => {
+                let scopes = vec![if name == EVERY_USE { Scope::Once } else { Scope::Session }];
+                Question { item, rules: vec![own], title: title.into(), why: why.into(), severity: Severity::Medium, scopes }
+            }
+        })
+    }
+
+    fn of(&self, tool: &str, known: &Known<'_>) -> Option<(&'static str, &'static str, &'static str)> {
+        let said = self.tools.iter().find(|(glob, _)| glob_fits(glob, tool)).map(|(_, ask)| *ask);
+        let definition = || known.tools.and_then(|tools| tools.of(tool));
+        match said {
+            Some(AskTool::Never) => None,
+            Some(AskTool::Always) => {
+                Some((EVERY_USE, "A tool whose every use is confirmed", "The policy has a person confirm each use of this tool."))
+            }
+            Some(AskTool::First) => Some((
+                FIRST_USE,
+                "The first use of this tool in the session",
+                "The policy has a person confirm the first use; later ones pass without a question.",
+            )),
+            None if self.first_write && writes(tool, definition().as_deref()) => Some((
+                FIRST_WRITE,
+                "The first write of the session",
+                "The policy has a person confirm the first call that may change something; later ones pass without a question.",
+            )),
+            None => None,
+        }
+    }
+}
+
+/// Whether a tool may change something: its annotations say so, or else its name. What neither tells writes.
+fn writes(tool: &str, definition: Option<&Definition>) -> bool {
+    definition.and_then(|definition| definition.only_reads).map_or_else(|| !reads_by_name(tool), |only_reads| !only_reads)
+}
+
+/// Verbs of tools that only look.
+const READS: [&str; 30] = [
+    "browse",
+    "check",
+    "count",
+    "describe",
+    "diff",
+    "fetch",
+    "find",
+    "get",
+    "glob",
+    "grep",
+    "head",
+    "inspect",
+    "list",
+    "lookup",
+    "ls",
+    "peek",
+    "preview",
+    "read",
+    "retrieve",
+    "search",
+    "show",
+    "stat",
+    "status",
+    "summarize",
+    "tail",
+    "tree",
+    "validate",
+    "view",
+    "whoami",
+    "who",
+];
+
+/// Whether the first verb of a tool's name is one that only looks, and no other follows it (`get_or_create`).
+fn reads_by_name(tool: &str) -> bool {
+    let words = words(tool);
+    let mut verbs = words.iter().map(|word| READS.contains(&word.as_str()));
+    let joined = words.iter().any(|word| matches!(word.as_str(), "and" | "or" | "then"));
+    // A server's name often stands before the verb: `github_list_issues`.
+    match words.len() {
+        0 => false,
+        1 => verbs.next() == Some(true),
+        _ => !joined && verbs.take(2).any(|reads| reads) && !words.iter().take(1).any(|word| WRITES.contains(&word.as_str())),
+    }
+}
+
+/// Verbs that change something even with a verb that looks behind them (`run_check`, `delete_search`).
+const WRITES: [&str; 20] = [
+    "add", "apply", "create", "delete", "edit", "exec", "execute", "insert", "move", "patch", "post", "put", "remove", "rename",
+    "run", "send", "set", "start", "update", "write",
+];
+
+/// The words of a name, in lower case: split where it is not a letter or digit, and before a capital.
+fn words(name: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut fresh = true;
+    let mut before_is_lower = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() {
+            (fresh, before_is_lower) = (true, false);
+            continue;
+        }
+        if fresh || (c.is_ascii_uppercase() && before_is_lower) {
+            out.push(String::new());
+        }
+        if let Some(word) = out.last_mut() {
+            word.push(c.to_ascii_lowercase());
+        }
+        (fresh, before_is_lower) = (false, c.is_ascii_lowercase() || c.is_ascii_digit());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ToolConfig;
+
+    #[test]
+    fn names_tell_what_only_looks() {
+        for name in ["read_file", "listIssues", "github_search_code", "get-post", "slack.list_channels", "search", "fetchURL"] {
+            assert!(reads_by_name(name), "{name}");
+        }
+        for name in
+            ["write_file", "get_or_create_user", "run_check", "post_message", "query", "deploy", "", "delete_search", "moveFile"]
+        {
+            assert!(!reads_by_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_setting_of_a_tool_wins_over_the_first_write() {
+        let tool = |ask| ToolConfig { ask: Some(ask), ..ToolConfig::default() };
+        let config = PolicyConfig {
+            confirm_first_write: true,
+            tools: vec![
+                ("send_mail".into(), tool(AskTool::Always)),
+                ("note".into(), tool(AskTool::Never)),
+                ("send_*".into(), tool(AskTool::First)),
+            ],
+            ..PolicyConfig::default()
+        };
+        let confirm = Confirm::new(&config);
+        let asked = |tool: &str| confirm.of(tool, &Known::default()).map(|(name, ..)| name);
+        assert_eq!(asked("send_mail"), Some(EVERY_USE));
+        assert_eq!(asked("send_fax"), Some(FIRST_USE));
+        assert_eq!(asked("note"), None);
+        assert_eq!(asked("write_file"), Some(FIRST_WRITE));
+        assert_eq!(asked("read_file"), None);
+    }
+}

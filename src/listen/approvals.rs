@@ -1,0 +1,114 @@
+//! `/approvals` on the admin port: the questions that calls wait on, and their answers.
+//!
+//! Whoever answers shows the token of a file that only the gate's own user can read. So a page in a browser cannot
+//! answer (it does not know the token, and is told nothing), nor can an agent that only reaches the port.
+
+use std::io;
+use std::path::Path;
+
+use http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::admin::text;
+use super::{Body, body};
+use crate::config::Scope;
+use crate::message::{Json, ReadLimits, quote};
+use crate::proxy::Gate;
+use crate::proxy::approve::{Desk, NotDecided, private};
+use crate::record::Event;
+
+/// Longest answer, in bytes.
+const ANSWER_BYTES: usize = 4096;
+const JSON: &str = "application/json";
+
+/// Where people answer.
+pub struct Counter {
+    desk: Desk,
+    token_sha256: [u8; 32],
+}
+
+impl Counter {
+    /// Makes a token and writes it to `file`, for its owner alone. The gate counts on somebody to answer from now on.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn open(gate: &Gate, file: &Path) -> io::Result<Self> {
+        let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+        private(file, format!("{token}\n").as_bytes())?;
+        Ok(Self { desk: gate.desk(), token_sha256: Sha256::digest(token.as_bytes()).into() })
+    }
+
+    /// Answers one request about the question `id`, or about all if it is empty.
+    pub(super) async fn answer(&self, gate: &Gate, request: Request<Incoming>, id: &str) -> Response<Body> {
+        if !same_origin(request.headers()) {
+            gate.tell(Event::TurnedAway { reason: "origin" });
+            return refuse(StatusCode::FORBIDDEN, "a page of another origin cannot ask or answer here");
+        }
+        if !self.knows(request.headers()) {
+            gate.tell(Event::TurnedAway { reason: "token" });
+            let mut response = refuse(StatusCode::UNAUTHORIZED, "show the token of the token file, as `lychgate approve` does");
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return response;
+        }
+        match (request.method(), id) {
+            (&Method::GET, "") => text(StatusCode::OK, JSON, self.desk.list()),
+            (&Method::POST, id) if !id.is_empty() => {
+                let limits = crate::config::Limits {
+                    read: ReadLimits { message_bytes: ANSWER_BYTES, ..ReadLimits::default() },
+                    ..gate.limits().clone()
+                };
+                let id = id.to_owned();
+                match body::read(request.into_body(), &limits).await {
+                    Ok(bytes) => self.decide(&id, bytes, &limits.read),
+                    Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+                }
+            }
+            _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "GET `/approvals`, or POST to `/approvals/ID`"),
+        }
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let shown =
+            headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| value.strip_prefix("Bearer "));
+        let shown: Option<[u8; 32]> = shown.map(|token| Sha256::digest(token.trim().as_bytes()).into());
+        shown.is_some_and(|shown| shown.ct_eq(&self.token_sha256).into())
+    }
+
+    fn decide(&self, id: &str, bytes: bytes::Bytes, limits: &ReadLimits) -> Response<Body> {
+        let Ok(json) = Json::parse(bytes, limits) else { return refuse(StatusCode::BAD_REQUEST, "the body is not JSON") };
+        let word = |key: &str| json.root().get(key).and_then(|value| value.str());
+        let scope = word("scope").map(|word| Scope::named(&word));
+        let yes = match (word("decision").as_deref(), scope) {
+            (Some("deny"), None) => None,
+            (Some("approve"), Some(Some(scope))) => Some(scope),
+            _ => {
+                let hint = "send `{\"decision\":\"deny\"}`, or `{\"decision\":\"approve\",\"scope\":\"once\"}` (or `session`, `call`, `always`)";
+                return refuse(StatusCode::BAD_REQUEST, hint);
+            }
+        };
+        match self.desk.decide(id, yes, word("by").as_deref()) {
+            Ok(()) => text(StatusCode::OK, JSON, "{\"decided\":true}".into()),
+            Err(NotDecided::Unknown) => refuse(StatusCode::NOT_FOUND, "there is no such question, or its time is over"),
+            Err(NotDecided::Already) => refuse(StatusCode::CONFLICT, "it was answered before"),
+            Err(NotDecided::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "the audit log cannot be written"),
+            Err(NotDecided::Scope(scopes)) => {
+                let words: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
+                refuse(StatusCode::FORBIDDEN, &format!("the policy allows a yes for {} only", words.join(", ")))
+            }
+        }
+    }
+}
+
+/// Programs send no origin; pages do, and only the gate's own may ask.
+fn same_origin(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else { return true };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")).is_some_and(|origin| Some(origin) == host)
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response<Body> {
+    text(status, JSON, format!("{{\"error\":{}}}", quote(why)))
+}

@@ -1,0 +1,82 @@
+//! The questions as the console sees and answers them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::config::Scope;
+use crate::message::quote;
+
+use super::{Approvals, Entry, State, Way, shown};
+
+/// Longest name that somebody who answers gives for the audit log, in bytes.
+const NAME_BYTES: usize = 64;
+
+/// The questions as the console sees and answers them.
+#[derive(Clone)]
+pub struct Desk(Arc<Approvals>);
+
+/// Why an answer does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotDecided {
+    /// There is no such question, or its time is over.
+    Unknown,
+    /// It was answered before.
+    Already,
+    /// The audit log is required and cannot be written.
+    Untold,
+    /// The policy allows only these.
+    Scope(Vec<Scope>),
+}
+
+impl Desk {
+    /// Over the questions of a gate, which from now on count on somebody to answer here.
+    pub(crate) fn open(approvals: Arc<Approvals>) -> Self {
+        approvals.console.store(true, Ordering::Relaxed);
+        Self(approvals)
+    }
+
+    /// The open questions as a JSON list, the oldest first.
+    pub fn list(&self) -> String {
+        let now = Instant::now();
+        let open = self.0.entries(now);
+        let mut entries: Vec<(&String, &Entry)> =
+            open.iter().filter(|(_, entry)| *entry.state.borrow() == State::Open && entry.until > now).collect();
+        entries.sort_by_key(|(_, entry)| entry.since);
+        let entries: Vec<String> = entries.into_iter().map(|(id, entry)| told(id, entry, now)).collect();
+        format!("[{}]", entries.join(","))
+    }
+
+    /// Answers a question: `Some` is yes, for so much. `by` is who says to answer.
+    ///
+    /// # Errors
+    /// The answer does not count.
+    pub fn decide(&self, id: &str, yes: Option<Scope>, by: Option<&str>) -> Result<(), NotDecided> {
+        let by = by.filter(|by| !by.is_empty()).map(|by| shown::line(by, NAME_BYTES));
+        self.0.answer(id, yes, Way::Console, by)
+    }
+}
+
+fn told(id: &str, entry: &Entry, now: Instant) -> String {
+    let matter = &entry.matter;
+    let list = |words: Vec<String>| words.join(",");
+    format!(
+        r#"{{"id":{},"asked_at":"{}","seconds_left":{},"waiting":{},"agent":{},"session":{},"upstream":{},"tool":{},"severity":"{}","rules":[{}],"title":{},"why":{},"scopes":[{}],"call_sha256":"{}","bytes":{},"shown":{}}}"#,
+        quote(id),
+        humantime::format_rfc3339_seconds(entry.asked_at),
+        entry.until.saturating_duration_since(now).as_secs(),
+        entry.attended,
+        quote(&matter.context.agent.0),
+        matter.context.session.as_ref().map_or("null".to_owned(), |session| quote(&session.digest())),
+        quote(&matter.context.upstream.0),
+        quote(&matter.tool),
+        matter.severity.name(),
+        list(matter.rules.iter().map(|rule| quote(rule.as_str())).collect()),
+        quote(&matter.title),
+        quote(&matter.why),
+        list(matter.scopes.iter().map(|scope| quote(scope.name())).collect()),
+        matter.digest.hex(),
+        matter.bytes,
+        quote(&matter.shown),
+    )
+}

@@ -1,0 +1,133 @@
+//! The question as agents put it to their users, form mode elicitation (2025-06-18 to 2026-07-28), and the answer.
+
+use crate::config::Scope;
+use crate::inspect::{FIRST_USE, FIRST_WRITE};
+use crate::message::{Envelope, Message, Value, ValueKind, quote};
+use crate::protocol::Era;
+
+use super::{Matter, shown};
+
+/// Marks ids of the gate's own questions; no answer to one goes on.
+pub(crate) const ID_PREFIX: &str = "lychgate-approval-";
+/// The name of the gate's question among `inputRequests`.
+pub(crate) const INPUT_KEY: &str = "lychgate-approval";
+/// Longest part of a call shown in a form, in bytes.
+pub(crate) const FORM_BYTES: usize = 8 << 10;
+/// Where modern requests say what the client can do.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// What the user said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Yes, for so much.
+    Yes(Scope),
+    /// No, or the question was closed without an answer.
+    No,
+    /// The client could not put the question.
+    Nothing,
+}
+
+/// Whether a request says that its sender puts forms to its user: `initialize` of earlier revisions for a session,
+/// every request of 2026-07-28 for itself.
+pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> bool {
+    let Some(params) = message.body(envelope) else { return false };
+    let capabilities = match era {
+        Era::Legacy => params.get("capabilities"),
+        Era::Modern => params.at(&["_meta", CAPABILITIES]),
+    };
+    let Some(elicitation) = capabilities.and_then(|capabilities| capabilities.get("elicitation")) else { return false };
+    // Without modes it is form mode (2025-11-25, Elicitation, Capabilities).
+    elicitation.kind() == ValueKind::Object
+        && (elicitation.members().next().is_none() || elicitation.get("form").is_some() || elicitation.get("url").is_none())
+}
+
+/// The params of `elicitation/create`.
+pub(crate) fn form(matter: &Matter) -> String {
+    let (Matter { title, why, .. }, shown) = (matter, shown::within(&matter.shown, FORM_BYTES));
+    let rules: Vec<String> = matter.rules.iter().map(|rule| format!("`{rule}`")).collect();
+    let text = format!(
+        "lychgate asks for the agent `{}`: may this be sent to the server `{}`?\n\n{title} (rule {}). {why}\n\n\
+         Exactly this would be sent; what follows a bar is the agent's text, not lychgate's:\n{shown}",
+        matter.context.agent,
+        matter.context.upstream,
+        rules.join(", "),
+    );
+    let labels: Vec<String> = matter.scopes.iter().map(|scope| quote(label(*scope, matter))).collect();
+    let words: Vec<String> = matter.scopes.iter().map(|scope| quote(scope.name())).collect();
+    format!(
+        r#"{{"message":{},"requestedSchema":{{"type":"object","properties":{{"allow":{{"type":"string","title":"Allow","enum":[{}],"enumNames":[{}]}}}},"required":["allow"]}}}}"#,
+        quote(&text),
+        words.join(","),
+        labels.join(",")
+    )
+}
+
+fn label(scope: Scope, matter: &Matter) -> &'static str {
+    let first = matter.rules.iter().all(|rule| [FIRST_WRITE, FIRST_USE].contains(&rule.as_str()));
+    match scope {
+        Scope::Once => "this once",
+        Scope::Session if first => "this, and go on without asking in this session",
+        Scope::Session => "whenever these rules ask about this tool in this session",
+        Scope::Call => "this exact call, until the gateway restarts",
+        Scope::Always => "this exact call, for good",
+    }
+}
+
+/// Reads an `ElicitResult`, be it an answer's result or one of `inputResponses`. Whatever is no plain yes is a no;
+/// a yes that names no scope is the narrowest.
+pub(crate) fn read(result: Option<Value<'_>>, scopes: &[Scope]) -> Said {
+    let Some(result) = result else { return Said::Nothing };
+    if result.get("action").and_then(|action| action.str()).as_deref() != Some("accept") {
+        return Said::No;
+    }
+    let named = result.at(&["content", "allow"]).and_then(|allow| allow.str());
+    let scope = match &named {
+        Some(word) => Scope::named(word).filter(|scope| scopes.contains(scope)),
+        None => scopes.first().copied(),
+    };
+    scope.map_or(Said::No, Said::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, ReadLimits};
+
+    #[test]
+    fn only_a_plain_yes_is_one() {
+        let scopes = [Scope::Once, Scope::Session];
+        let said = |text: &'static str| {
+            let json = Json::parse(text.into(), &ReadLimits::default()).unwrap();
+            read(Some(json.root()), &scopes)
+        };
+        assert_eq!(said(r#"{"action":"accept","content":{"allow":"session"}}"#), Said::Yes(Scope::Session));
+        assert_eq!(said(r#"{"action":"accept"}"#), Said::Yes(Scope::Once));
+        for no in [
+            r#"{"action":"accept","content":{"allow":"always"}}"#,
+            r#"{"action":"accept","content":{"allow":"everything"}}"#,
+            r#"{"action":"decline"}"#,
+            r#"{"action":"cancel"}"#,
+            r#"{"action":true}"#,
+            r#"{}"#,
+            r#""accept""#,
+        ] {
+            assert_eq!(said(no), Said::No, "{no}");
+        }
+        assert_eq!(read(None, &scopes), Said::Nothing);
+    }
+
+    #[test]
+    fn what_clients_offer() {
+        let offers = |params: &str, era| {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
+            let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
+            offered(&message, message.single().unwrap(), era)
+        };
+        assert!(offers(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy));
+        assert!(offers(r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#, Era::Legacy));
+        assert!(!offers(r#"{"capabilities":{"elicitation":{"url":{}}}}"#, Era::Legacy));
+        assert!(!offers(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy));
+        let modern = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}"#;
+        assert!(offers(modern, Era::Modern) && !offers(modern, Era::Legacy));
+    }
+}

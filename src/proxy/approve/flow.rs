@@ -1,0 +1,228 @@
+//! From a question to what becomes of the call: the same for calls and for lines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::inspect::Question;
+use crate::message::{Envelope, Json, Message, MessageKind, ReadLimits};
+use crate::protocol::{AuditId, CallError, Context, Era, answer};
+use crate::record::Approval;
+
+use super::elicit::{ID_PREFIX, INPUT_KEY, form, offered};
+use super::{Answer, Approvals, Matter, Restored, Ticket, Waited};
+
+/// The methods that may be answered with `input_required` (2026-07-28, MRTR).
+const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
+/// So often a client is told that its call still waits.
+pub(crate) const STILL: Duration = Duration::from_secs(10);
+
+/// How the agent can ask its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// By a request of the gate's on the way back (until 2025-11-25).
+    Elicit,
+    /// By an answer that wants input, and the call once more (2026-07-28).
+    Input,
+    /// Not at all.
+    None,
+}
+
+/// What comes of a question at once.
+pub(crate) enum Begun {
+    /// The call goes on.
+    Go,
+    /// It does not, and this is why.
+    Refused(answer::Reason),
+    /// The agent is answered with this: it asks its user and calls again.
+    Input(String),
+    /// It waits.
+    Wait(Box<Asked>),
+}
+
+/// A question that is open.
+pub(crate) struct Asked {
+    pub(crate) ticket: Ticket,
+    pub(crate) matter: Matter,
+    pub(crate) audit: AuditId,
+}
+
+/// What came of an open question.
+pub(crate) enum Settled {
+    /// The call goes on.
+    Go,
+    /// It does not, and this is why.
+    Refused(answer::Reason),
+    /// It is still open. Whoever waits no longer is told this.
+    Open(answer::Reason),
+    /// The agent wants no answer any more.
+    Cancelled,
+}
+
+impl Approvals {
+    /// Takes what is for the gate itself: answers to its own questions, known or not. They go no further.
+    ///
+    /// # Errors
+    /// One stands in a batch with messages that are not for the gate.
+    pub(crate) fn take(&self, message: &Message, context: &Context) -> Result<bool, CallError> {
+        if let Some(envelope) = message.single().filter(|envelope| envelope.method() == Some("notifications/cancelled"))
+            && let Some(id) = message.body(envelope).and_then(|params| params.get("requestId"))
+        {
+            // The server never heard of a call that still waits; the others are its own affair.
+            self.cancelled(context, id.raw());
+        }
+        let own = |envelope: &&Envelope| envelope.is_answer() && message.id(envelope).is_some_and(|id| wire(id).is_some());
+        let answers: Vec<&Envelope> = message.envelopes().iter().filter(own).collect();
+        if answers.is_empty() {
+            return Ok(false);
+        }
+        if answers.len() < message.envelopes().len() {
+            return Err(CallError::NoBatches);
+        }
+        for envelope in answers {
+            let result = message.body(envelope).filter(|_| envelope.kind == MessageKind::Result);
+            if let Some(wire) = message.id(envelope).and_then(wire) {
+                self.said(&wire, context, result);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a modern request can be answered with a question.
+    pub(crate) fn takes_input(message: &Message) -> bool {
+        message.single().and_then(|envelope| envelope.method()).is_some_and(|method| MAY_ASK_BACK.contains(&method))
+    }
+
+    /// Puts a question about a call, unless it was answered before.
+    ///
+    /// # Errors
+    /// There are too many questions, or it cannot be told.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        question: &Question,
+        audit: AuditId,
+        (context, message): (&Context, &Message),
+        route: Route,
+        restored: Option<&Restored>,
+    ) -> Result<Begun, CallError> {
+        let Some(envelope) = message.single() else { return Err(CallError::NoBatches) };
+        let matter = Matter::new(question, context, message, envelope);
+        if self.granted(&matter, audit)? {
+            return Ok(Begun::Go);
+        }
+        if route == Route::None && !self.has_console() {
+            self.told_of(Approval { outcome: "nobody", audit: Some(audit), ..matter.told("") });
+            return Ok(Begun::Refused(nobody(&matter, audit)));
+        }
+        let resumed = restored.filter(|restored| restored.digest == matter.digest).and_then(|restored| {
+            let ticket = self.resume(&restored.id, &matter)?;
+            self.said(ticket.wire(), context, restored.answer.as_ref().map(|answer| answer.root()));
+            Some(ticket)
+        });
+        let ticket = match resumed {
+            Some(ticket) => ticket,
+            None => self.open(matter.clone(), audit)?,
+        };
+        let mut asked = Box::new(Asked { ticket, matter, audit });
+        // The answer may be there already: it came with the call, or while nobody waited.
+        match asked.ticket.now() {
+            Waited::Open => {}
+            waited => {
+                return Ok(match self.settle(waited, &asked.matter, audit) {
+                    Settled::Go => Begun::Go,
+                    Settled::Refused(reason) | Settled::Open(reason) => Begun::Refused(reason),
+                    Settled::Cancelled => Begun::Refused(expired(&asked.matter, audit)),
+                });
+            }
+        }
+        if route != Route::Input {
+            return Ok(Begun::Wait(asked));
+        }
+        let Some(state) = self.sealed(&asked.ticket, &asked.matter, context, message) else {
+            return Ok(Begun::Wait(asked));
+        };
+        let id = message.id(envelope).unwrap_or("null");
+        let asks = format!(r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{}}}}}"#, form(&asked.matter));
+        Ok(Begun::Input(answer::wants_input(id, &asks, &state)))
+    }
+
+    /// What follows from an answer, or from there being none.
+    pub(crate) fn settle(&self, waited: Waited, matter: &Matter, audit: AuditId) -> Settled {
+        match waited {
+            Waited::Answered(Answer { yes: Some(scope), .. }) => {
+                self.remember(matter, scope);
+                Settled::Go
+            }
+            Waited::Answered(Answer { yes: None, .. }) => Settled::Refused(reason(
+                matter,
+                audit,
+                "A person was asked and said no. Do not try it in another way: ask your user what to do instead.",
+            )),
+            Waited::Expired => Settled::Refused(expired(matter, audit)),
+            Waited::Cancelled => Settled::Cancelled,
+            Waited::Open => Settled::Open(reason(
+                matter,
+                audit,
+                "It waits for a person's yes, and nobody has answered so far. Tell your user, and then make exactly the same \
+                 call again: it goes through once it is approved.",
+            )),
+        }
+    }
+}
+
+impl Asked {
+    /// Waits, and gives what came of it.
+    pub(crate) async fn settled(&mut self, approvals: &Approvals, most: Duration) -> Settled {
+        let waited = self.ticket.wait(most).await;
+        match approvals.settle(waited, &self.matter, self.audit) {
+            Settled::Open(reason) => {
+                let text = format!("{} The question is `{}`.", reason.text, self.ticket.id());
+                Settled::Open(answer::Reason { text, ..reason })
+            }
+            settled => settled,
+        }
+    }
+
+    /// The question as the gate puts it to an agent until 2025-11-25.
+    pub(crate) fn question(&self) -> String {
+        let (wire, form) = (self.ticket.wire(), form(&self.matter));
+        format!(r#"{{"jsonrpc":"2.0","id":"{wire}","method":"elicitation/create","params":{form}}}"#)
+    }
+}
+
+fn nobody(matter: &Matter, audit: AuditId) -> answer::Reason {
+    reason(matter, audit, "It needs a person's yes, and there is nobody to ask here. Ask your user to do it.")
+}
+
+fn expired(matter: &Matter, audit: AuditId) -> answer::Reason {
+    reason(matter, audit, "A person was asked and did not answer in time: that is a no. Ask your user before you try again.")
+}
+
+fn reason(matter: &Matter, audit: AuditId, next: &str) -> answer::Reason {
+    let rule = matter.rules.first().map(ToString::to_string).unwrap_or_default();
+    let Matter { title, why, .. } = matter;
+    let text = format!("Not sent by lychgate: {title}. {why} {next} (rule `{rule}`, audit {audit})");
+    answer::Reason { text, rule, audit }
+}
+
+/// Whether the sender of a request says that it puts forms to its user.
+pub(crate) fn asks(message: &Message, era: Era) -> bool {
+    message.single().is_some_and(|envelope| offered(message, envelope, era))
+}
+
+/// Keeps a client from giving up a call that waits, if it wants to hear of progress.
+pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
+    let token = message.body(message.single()?)?.at(&["_meta", "progressToken"])?;
+    // So small that whatever the server tells later is more.
+    let progress = f64::from(times) * 1e-6;
+    Some(format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{progress:.6},"message":"waiting for a person's yes"}}}}"#,
+        token.raw()
+    ))
+}
+
+/// The gate's own id in an id as written; `None` if it is a server's.
+fn wire(id: &str) -> Option<String> {
+    let json = Json::parse(id.to_owned().into(), &ReadLimits::default()).ok()?;
+    json.root().str().filter(|id| id.starts_with(ID_PREFIX)).map(|id| id.into_owned())
+}

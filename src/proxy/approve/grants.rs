@@ -1,0 +1,220 @@
+//! What people have said yes to for longer than once.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::config::Scope;
+use crate::inspect::{EVERY_USE, FIRST_USE, FIRST_WRITE};
+use crate::message::{Json, ReadLimits, quote};
+use crate::protocol::{AgentName, SessionId, UpstreamName};
+use crate::rules::RuleId;
+
+use super::Matter;
+use super::digest::CallDigest;
+
+/// Most grants of each kind that are kept; of those for a session the oldest makes room.
+const GRANTS: usize = 4096;
+/// Longest file of grants that is read, in bytes.
+const FILE_BYTES: u64 = 8 << 20;
+
+/// Grants in force.
+pub(super) struct Grants {
+    held: Mutex<Held>,
+    file: Option<PathBuf>,
+    /// How long one for a session lasts: where there are sessions, and where there are none.
+    lasts: (Duration, Duration),
+}
+
+#[derive(Default)]
+struct Held {
+    sessions: HashMap<InSession, Instant>,
+    calls: HashMap<CallDigest, Vec<RuleId>>,
+    always: HashMap<CallDigest, Kept>,
+}
+
+/// Calls of one tool that one rule asks about, in one session.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct InSession {
+    agent: AgentName,
+    upstream: UpstreamName,
+    session: Option<SessionId>,
+    rule: RuleId,
+    /// Empty where any tool is meant.
+    tool: Box<str>,
+}
+
+/// A yes for good, as the file has it.
+#[derive(Clone)]
+struct Kept {
+    agent: String,
+    upstream: String,
+    tool: String,
+    rules: Vec<RuleId>,
+    at: String,
+}
+
+impl Grants {
+    /// With those of the file, if there is one.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub(super) fn new(file: Option<PathBuf>, lasts: (Duration, Duration)) -> io::Result<Self> {
+        let always = file.as_deref().map(load).transpose()?.unwrap_or_default();
+        Ok(Self { held: Mutex::new(Held { always, ..Held::default() }), file, lasts })
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The widest scope by which everything that is asked was granted before; `None` if something was not.
+    pub(super) fn covers(&self, matter: &Matter) -> Option<Scope> {
+        let mut held = self.held();
+        let now = Instant::now();
+        held.sessions.retain(|_, until| *until > now);
+        let exact = |rules: Option<&Vec<RuleId>>, rule| rules.is_some_and(|rules| rules.contains(rule));
+        let mut widest = None;
+        for rule in &matter.rules {
+            let digest = &matter.digest;
+            let scope = if rule.as_str() == EVERY_USE {
+                return None;
+            } else if exact(held.always.get(digest).map(|kept| &kept.rules), rule) {
+                Scope::Always
+            } else if exact(held.calls.get(digest), rule) {
+                Scope::Call
+            } else if held.sessions.contains_key(&in_session(matter, rule)) {
+                Scope::Session
+            } else {
+                return None;
+            };
+            widest = widest.max(Some(scope));
+        }
+        widest
+    }
+
+    /// Remembers a yes.
+    ///
+    /// # Errors
+    /// One for good cannot be written down; it then holds until the gate ends.
+    pub(super) fn add(&self, matter: &Matter, scope: Scope) -> io::Result<()> {
+        let mut held = self.held();
+        for rule in &matter.rules {
+            // Whoever lets a first one pass lets the later ones pass.
+            let first = [FIRST_WRITE, FIRST_USE].contains(&rule.as_str());
+            if scope == Scope::Session || first {
+                if held.sessions.len() >= GRANTS {
+                    let oldest = held.sessions.iter().min_by_key(|(_, until)| **until).map(|(key, _)| key.clone());
+                    oldest.map(|key| held.sessions.remove(&key));
+                }
+                let lasts = if matter.context.session.is_some() { self.lasts.0 } else { self.lasts.1 };
+                held.sessions.insert(in_session(matter, rule), Instant::now() + lasts);
+            }
+        }
+        let full = |len: usize, there: bool| len >= GRANTS && !there;
+        if scope >= Scope::Call {
+            if full(held.calls.len(), held.calls.contains_key(&matter.digest)) {
+                let any = held.calls.keys().next().copied();
+                any.map(|key| held.calls.remove(&key));
+            }
+            held.calls.insert(matter.digest, matter.rules.clone());
+        }
+        let (Scope::Always, Some(file)) = (scope, &self.file) else { return Ok(()) };
+        if full(held.always.len(), held.always.contains_key(&matter.digest)) {
+            return Err(io::Error::other(format!("it holds {GRANTS} already")));
+        }
+        let kept = Kept {
+            agent: matter.context.agent.to_string(),
+            upstream: matter.context.upstream.to_string(),
+            tool: matter.tool.clone(),
+            rules: matter.rules.clone(),
+            at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        };
+        held.always.insert(matter.digest, kept);
+        save(file, &held.always)
+    }
+}
+
+fn in_session(matter: &Matter, rule: &RuleId) -> InSession {
+    InSession {
+        agent: matter.context.agent.clone(),
+        upstream: matter.context.upstream.clone(),
+        session: matter.context.session.clone(),
+        rule: rule.clone(),
+        tool: if rule.as_str() == FIRST_WRITE { "".into() } else { matter.tool.as_str().into() },
+    }
+}
+
+/// Reads the file: one JSON object a line. A line that cannot be read is a fault, not a yes that is forgotten.
+fn load(path: &Path) -> io::Result<HashMap<CallDigest, Kept>> {
+    let mut text = String::new();
+    match File::open(path) {
+        Ok(file) => file.take(FILE_BYTES).read_to_string(&mut text)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashMap::new()),
+        Err(error) => return Err(error),
+    };
+    let mut out = HashMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let wrong = || io::Error::other(format!("line {number} is no approval: repair or remove it"));
+        let json = Json::parse(line.to_owned().into(), &ReadLimits::default()).map_err(|_| wrong())?;
+        let text = |key: &str| json.root().get(key).and_then(|value| value.str()).map(|text| text.into_owned());
+        let rules = json.root().get("rules").into_iter().flat_map(|rules| rules.elements());
+        let kept = Kept {
+            agent: text("agent").ok_or_else(wrong)?,
+            upstream: text("upstream").ok_or_else(wrong)?,
+            tool: text("tool").ok_or_else(wrong)?,
+            rules: rules.filter_map(|rule| Some(RuleId::new(&rule.str()?))).collect(),
+            at: text("at").ok_or_else(wrong)?,
+        };
+        let digest = text("call").as_deref().and_then(CallDigest::from_hex).ok_or_else(wrong)?;
+        out.insert(digest, kept);
+    }
+    Ok(out)
+}
+
+/// Writes the file anew beside the old one and puts it in its place: a reader sees one or the other, whole.
+fn save(path: &Path, all: &HashMap<CallDigest, Kept>) -> io::Result<()> {
+    let mut lines: Vec<String> = all
+        .iter()
+        .map(|(digest, kept)| {
+            let rules: Vec<String> = kept.rules.iter().map(|rule| quote(rule.as_str())).collect();
+            format!(
+                "{{\"at\":{},\"agent\":{},\"upstream\":{},\"tool\":{},\"rules\":[{}],\"call\":\"{}\"}}\n",
+                quote(&kept.at),
+                quote(&kept.agent),
+                quote(&kept.upstream),
+                quote(&kept.tool),
+                rules.join(","),
+                digest.hex()
+            )
+        })
+        .collect();
+    lines.sort();
+    private(path, lines.concat().as_bytes())
+}
+
+/// Puts a file that is its owner's alone in its place.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = path.with_file_name(name);
+    // Never through a link that somebody put there.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}

@@ -1,0 +1,80 @@
+//! What a person is asked about.
+
+use crate::config::Scope;
+use crate::inspect::Question;
+use crate::message::{Envelope, Message};
+use crate::protocol::{Context, headers};
+use crate::record::Approval;
+use crate::rules::{RuleId, Severity};
+
+use super::digest::CallDigest;
+use super::shown;
+
+/// Longest part of a call that is kept to be shown, in bytes.
+const SHOWN_BYTES: usize = 64 << 10;
+
+/// A call that a person is asked about.
+#[derive(Clone, Debug)]
+pub(crate) struct Matter {
+    pub(crate) context: Context,
+    pub(crate) digest: CallDigest,
+    /// The tool; the method of what calls none.
+    pub(crate) tool: String,
+    pub(crate) rules: Vec<RuleId>,
+    pub(crate) title: String,
+    pub(crate) why: String,
+    pub(crate) severity: Severity,
+    /// What a yes may be for, the narrowest first.
+    pub(crate) scopes: Vec<Scope>,
+    /// All that would be sent, to be read by a person.
+    pub(crate) shown: String,
+    /// The id of the request, as written.
+    pub(super) request: Box<str>,
+    pub(super) bytes: usize,
+}
+
+impl Matter {
+    /// What is asked about a call.
+    pub(crate) fn new(question: &Question, context: &Context, message: &Message, envelope: &Envelope) -> Self {
+        let tool = headers::named(message, envelope).filter(|_| envelope.method() == Some("tools/call"));
+        Self {
+            context: context.clone(),
+            digest: CallDigest::of(context, message, envelope),
+            tool: tool.map_or_else(|| envelope.method().unwrap_or_default().to_owned(), |tool| shown::line(&tool, 256)),
+            rules: question.rules.clone(),
+            title: question.title.clone(),
+            why: question.why.clone(),
+            severity: question.severity,
+            scopes: question.scopes.clone(),
+            shown: shown::shown(message, envelope, SHOWN_BYTES),
+            request: message.id(envelope).unwrap_or_default().into(),
+            bytes: message.bytes().len(),
+        }
+    }
+
+    /// Whether it is the same call of the same session.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.is_of(&other.context)
+    }
+
+    pub(super) fn is_of(&self, context: &Context) -> bool {
+        let own = &self.context;
+        (&own.agent, &own.upstream, &own.session) == (&context.agent, &context.upstream, &context.session)
+    }
+
+    /// What is told of it, to be filled in.
+    pub(super) fn told<'a>(&'a self, id: &'a str) -> Approval<'a> {
+        Approval {
+            context: &self.context,
+            audit: None,
+            id,
+            tool: &self.tool,
+            rules: &self.rules,
+            outcome: "",
+            way: "none",
+            scope: None,
+            by: None,
+            took: None,
+        }
+    }
+}

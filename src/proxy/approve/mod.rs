@@ -1,0 +1,311 @@
+//! Calls that wait for a person's yes: what is asked, who is asked, and what was answered. Asking does not send: what
+//! becomes of the call is for whoever holds its [`Ticket`].
+
+mod desk;
+mod digest;
+mod elicit;
+mod flow;
+mod grants;
+mod matter;
+mod seal;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod ticket;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::watch;
+
+use crate::config::{ApprovalConfig, Limits, Scope};
+use crate::message::{Message, ReadLimits, Value, same_id};
+use crate::protocol::{AuditId, CallError, Context};
+use crate::record::{Approval, Event, Recorder};
+
+pub use desk::{Desk, NotDecided};
+pub(crate) use flow::{Asked, Begun, Route, STILL, Settled, asks, still};
+pub(crate) use grants::private;
+pub(crate) use matter::Matter;
+pub(crate) use seal::Restored;
+pub(crate) use ticket::{Ticket, Waited};
+
+use elicit::{ID_PREFIX, Said, read};
+use grants::Grants;
+use seal::Seal;
+
+/// Every question of the gate.
+pub(crate) struct Approvals {
+    open: Mutex<HashMap<String, Entry>>,
+    grants: Grants,
+    seal: Seal,
+    recorder: Arc<Recorder>,
+    /// Whether somebody can answer through the admin port.
+    console: AtomicBool,
+    deadline: Duration,
+    wait: Duration,
+    most: usize,
+    most_bytes: usize,
+    read: ReadLimits,
+}
+
+/// By which way an answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The agent asked its user: elicitation, in either era.
+    Elicitation,
+    /// The admin port.
+    Console,
+}
+
+impl Way {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Console => "console",
+        }
+    }
+}
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// What the yes is for; `None` is no.
+    pub(crate) yes: Option<Scope>,
+    pub(crate) way: Way,
+    /// Who says to have answered, where that is told.
+    pub(crate) by: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Answered(Answer),
+    Cancelled,
+}
+
+struct Entry {
+    matter: Matter,
+    since: Instant,
+    asked_at: SystemTime,
+    until: Instant,
+    /// The id under which the agent is asked: unlike its name, nobody can guess it.
+    wire: String,
+    /// Whether a call waits for it now.
+    attended: bool,
+    state: watch::Sender<State>,
+}
+
+impl Approvals {
+    /// Nothing asked so far, and nothing granted but what the file holds.
+    ///
+    /// # Errors
+    /// The file of grants cannot be read.
+    pub(crate) fn new(config: &ApprovalConfig, limits: &Limits, recorder: Arc<Recorder>, one_session: bool) -> io::Result<Self> {
+        let forever = Duration::from_secs(365 * 86_400);
+        let lasts = if one_session { (forever, forever) } else { (limits.session_idle, config.session) };
+        Ok(Self {
+            open: Mutex::default(),
+            grants: Grants::new(config.file.clone(), lasts)?,
+            seal: Seal::new(),
+            recorder,
+            console: AtomicBool::new(false),
+            deadline: config.deadline,
+            wait: config.wait.min(config.deadline),
+            most: limits.pending_approvals,
+            most_bytes: limits.pending_approval_bytes,
+            read: limits.read.clone(),
+        })
+    }
+
+    /// From now on, somebody can answer through the admin port.
+    pub(crate) fn has_console(&self) -> bool {
+        self.console.load(Ordering::Relaxed)
+    }
+
+    /// How long a call waits whose agent cannot ask its user itself.
+    pub(crate) fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Whether an earlier yes covers the call.
+    ///
+    /// # Errors
+    /// It does, and that cannot be told.
+    pub(crate) fn granted(&self, matter: &Matter, question: AuditId) -> Result<bool, CallError> {
+        let Some(scope) = self.grants.covers(matter) else { return Ok(false) };
+        let told = Approval { outcome: "approved", way: "earlier", scope: Some(scope.name()), ..matter.told("") };
+        self.tell(Approval { audit: Some(question), ..told }).map_err(CallError::Audit)?;
+        Ok(true)
+    }
+
+    /// Opens a question, or finds the one that the same call left open.
+    ///
+    /// # Errors
+    /// There are too many, or it cannot be told.
+    pub(crate) fn open(self: &Arc<Self>, matter: Matter, question: AuditId) -> Result<Ticket, CallError> {
+        let now = Instant::now();
+        let mut open = self.entries(now);
+        if let Some((id, entry)) = open.iter_mut().find(|(_, entry)| !entry.attended && entry.matter.is(&matter)) {
+            entry.attended = true;
+            entry.matter.request = matter.request;
+            return Ok(self.ticket(id, entry));
+        }
+        let of_agent = |entry: &&Entry| entry.matter.context.agent == matter.context.agent;
+        if open.values().filter(of_agent).count() >= self.most {
+            return Err(CallError::Limit("pending_approvals"));
+        }
+        let bytes: usize = open.values().map(|entry| entry.matter.bytes).sum();
+        if bytes.saturating_add(matter.bytes) > self.most_bytes {
+            return Err(CallError::Limit("pending_approval_bytes"));
+        }
+        let id = std::iter::repeat_with(make_id).find(|id| !open.contains_key(id)).unwrap_or_default();
+        self.tell(Approval { outcome: "asked", audit: Some(question), ..matter.told(&id) }).map_err(CallError::Audit)?;
+        let entry = Entry {
+            matter,
+            since: now,
+            asked_at: SystemTime::now(),
+            until: now + self.deadline,
+            wire: format!("{ID_PREFIX}{}", uuid::Uuid::new_v4().simple()),
+            attended: true,
+            state: watch::Sender::new(State::Open),
+        };
+        let ticket = self.ticket(&id, &entry);
+        open.insert(id, entry);
+        Ok(ticket)
+    }
+
+    fn ticket(self: &Arc<Self>, id: &str, entry: &Entry) -> Ticket {
+        let (id, wire) = (id.to_owned(), entry.wire.clone());
+        Ticket { approvals: self.clone(), id, wire, until: entry.until, state: entry.state.subscribe() }
+    }
+
+    /// Takes up a question again whose answer comes back with the call.
+    pub(crate) fn resume(self: &Arc<Self>, id: &str, matter: &Matter) -> Option<Ticket> {
+        let mut open = self.entries(Instant::now());
+        let entry = open.get_mut(id).filter(|entry| !entry.attended && entry.matter.is(matter))?;
+        entry.attended = true;
+        Some(self.ticket(id, entry))
+    }
+
+    /// The agent's user has answered the question that went out as `wire`, or its client has said that it cannot ask:
+    /// then others still may.
+    pub(crate) fn said(&self, wire: &str, context: &Context, result: Option<Value<'_>>) {
+        let found = {
+            let open = self.entries(Instant::now());
+            let theirs = |entry: &Entry| entry.wire == wire && entry.matter.is_of(context);
+            open.iter().find(|(_, entry)| theirs(entry)).map(|(id, entry)| (id.clone(), entry.matter.scopes.clone()))
+        };
+        let Some((id, scopes)) = found else { return };
+        let yes = match read(result, &scopes) {
+            Said::Yes(scope) => Some(scope),
+            Said::No => None,
+            Said::Nothing => return,
+        };
+        if let Err(why) = self.answer(&id, yes, Way::Elicitation, None) {
+            tracing::debug!(?why, "an agent's answer to a question does not count");
+        }
+    }
+
+    /// Answers a question; only the first answer counts.
+    fn answer(&self, id: &str, yes: Option<Scope>, way: Way, by: Option<String>) -> Result<(), NotDecided> {
+        let now = Instant::now();
+        let mut open = self.entries(now);
+        let entry = open.get_mut(id).filter(|entry| entry.until > now).ok_or(NotDecided::Unknown)?;
+        if *entry.state.borrow() != State::Open {
+            return Err(NotDecided::Already);
+        }
+        if yes.is_some_and(|scope| !entry.matter.scopes.contains(&scope)) {
+            return Err(NotDecided::Scope(entry.matter.scopes.clone()));
+        }
+        let told = Approval {
+            outcome: if yes.is_some() { "approved" } else { "denied" },
+            way: way.name(),
+            scope: yes.map(Scope::name),
+            by: by.as_deref(),
+            took: Some(now.saturating_duration_since(entry.since)),
+            ..entry.matter.told(id)
+        };
+        self.tell(told).map_err(|_| NotDecided::Untold)?;
+        entry.state.send_replace(State::Answered(Answer { yes, way, by }));
+        // Whoever is not waiting now gets as long again to come back for the answer.
+        entry.until = entry.until.max(now + self.deadline);
+        Ok(())
+    }
+
+    /// The agent takes a request back: it is not carried out, whatever is answered.
+    pub(crate) fn cancelled(&self, context: &Context, request: &str) {
+        let mut open = self.entries(Instant::now());
+        open.retain(|id, entry| {
+            let meant = entry.attended && entry.matter.is_of(context) && same_id(&entry.matter.request, request);
+            if meant {
+                self.told_of(Approval { outcome: "cancelled", ..entry.matter.told(id) });
+                entry.state.send_replace(State::Cancelled);
+            }
+            !meant
+        });
+    }
+
+    /// The state that goes out with a question as `requestState`.
+    pub(crate) fn sealed(&self, ticket: &Ticket, matter: &Matter, context: &Context, message: &Message) -> Option<String> {
+        self.seal.make(&ticket.id, &matter.digest, context, message, message.single()?)
+    }
+
+    /// A retried request without the gate's parts; `None` if it has none.
+    ///
+    /// # Errors
+    /// It has some, and they are not good.
+    pub(crate) fn restored(&self, context: &Context, message: &Message) -> Result<Option<Restored>, CallError> {
+        self.seal.open(context, message, &self.read)
+    }
+
+    /// Remembers what a yes is for.
+    pub(crate) fn remember(&self, matter: &Matter, scope: Scope) {
+        if let Err(error) = self.grants.add(matter, scope) {
+            tracing::error!(%error, "a yes for good cannot be written down: it holds until the gate ends");
+        }
+    }
+
+    /// Forgets the questions whose time is over, and tells of them.
+    pub(crate) fn sweep(&self) {
+        drop(self.entries(Instant::now()));
+    }
+
+    /// The open questions, without those whose time is over.
+    fn entries(&self, now: Instant) -> MutexGuard<'_, HashMap<String, Entry>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|id, entry| {
+            let over = !entry.attended && entry.until <= now;
+            if over {
+                self.told_over(id, entry, now);
+            }
+            !over
+        });
+        open
+    }
+
+    fn told_over(&self, id: &str, entry: &Entry, now: Instant) {
+        let outcome = if *entry.state.borrow() == State::Open { "expired" } else { "unused" };
+        let took = Some(now.saturating_duration_since(entry.since));
+        self.told_of(Approval { outcome, took, ..entry.matter.told(id) });
+    }
+
+    fn tell(&self, approval: Approval<'_>) -> io::Result<()> {
+        self.recorder.tell(Event::Approval(&approval))
+    }
+
+    fn told_of(&self, approval: Approval<'_>) {
+        if let Err(error) = self.tell(approval) {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+    }
+}
+
+/// A name that can be typed: it names a question and is no secret.
+fn make_id() -> String {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    id.get(..8).unwrap_or(&id).to_owned()
+}

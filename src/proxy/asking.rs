@@ -1,0 +1,174 @@
+//! Calls that wait for a person, and the reply on which they wait.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, StatusCode};
+
+use super::Gate;
+use super::approve::{Approvals, Asked, Begun, Restored, Route, STILL, Settled, asks, still};
+use super::slots::Permit;
+use crate::inspect::Question;
+use crate::message::Message;
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Frame, Frames, Framing, Reply, answer, sse};
+
+/// What becomes of a call that is asked about.
+pub(super) enum Next {
+    /// It goes on.
+    Send,
+    /// This is its reply.
+    Answer(Reply),
+    /// Its reply begins with a question.
+    Stream(Box<Asked>),
+}
+
+/// Where a reply that began with a question stands.
+enum Stage {
+    Asking(Box<Asking>),
+    Sending(Frames),
+}
+
+struct Asking {
+    gate: Arc<Gate>,
+    call: Call,
+    message: Message,
+    asked: Box<Asked>,
+    permit: Permit,
+    /// Whether the question is out.
+    put: bool,
+    /// How often the client was told that its call waits.
+    told: u32,
+}
+
+impl Gate {
+    /// Asks about a call.
+    ///
+    /// # Errors
+    /// There are too many questions, or they cannot be told.
+    pub(super) async fn ask(
+        &self,
+        question: &Question,
+        audit: AuditId,
+        call: &Call,
+        message: &Message,
+        restored: Option<&Restored>,
+    ) -> Result<Next, CallError> {
+        let context = &call.context;
+        let route = self.route(context, &call.headers, message);
+        let begun = self.approvals.begin(question, audit, (context, message), route, restored)?;
+        let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
+        Ok(match begun {
+            Begun::Go => Next::Send,
+            Begun::Refused(reason) => Next::Answer(refuse(reason)),
+            Begun::Input(body) => Next::Answer(answer::body(StatusCode::OK, body)),
+            Begun::Wait(asked) if route == Route::Elicit => Next::Stream(asked),
+            Begun::Wait(mut asked) => match asked.settled(&self.approvals, self.approvals.wait()).await {
+                Settled::Go => Next::Send,
+                Settled::Refused(reason) | Settled::Open(reason) => Next::Answer(refuse(reason)),
+                Settled::Cancelled => Next::Answer(answer::failed(&CallError::Withdrawn, Some(context), Some(message))),
+            },
+        })
+    }
+
+    /// How the agent of a call can ask its user.
+    fn route(&self, context: &Context, headers: &HeaderMap, message: &Message) -> Route {
+        let streams = || {
+            let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+            accepts.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/event-stream"))
+        };
+        match context.era {
+            Era::Legacy if self.sessions.elicits(context) && streams() => Route::Elicit,
+            Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern) => Route::Input,
+            _ => Route::None,
+        }
+    }
+
+    /// The reply that begins with the question, and goes on with the server's once the answer is yes.
+    pub(super) fn ask_on_stream(self: &Arc<Self>, call: Call, asked: Box<Asked>, permit: Permit) -> Reply {
+        let Ask::Send(message) = call.ask.clone() else { return answer::empty(StatusCode::ACCEPTED) };
+        let asking = Asking { gate: self.clone(), call, message, asked, permit, put: false, told: 0 };
+        let frames = stream::unfold(Some(Stage::Asking(Box::new(asking))), |stage| async move {
+            match stage? {
+                Stage::Asking(asking) => asking.next().await,
+                Stage::Sending(mut frames) => {
+                    let frame = frames.next().await?;
+                    Some((frame, Some(Stage::Sending(frames))))
+                }
+            }
+        });
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Box::pin(frames) }
+    }
+}
+
+impl Asking {
+    async fn next(mut self: Box<Self>) -> Option<(Result<Frame, CallError>, Option<Stage>)> {
+        if !self.put {
+            self.put = true;
+            let question = self.asked.question();
+            return Some((Ok(event(question)), Some(Stage::Asking(self))));
+        }
+        match self.asked.settled(&self.gate.approvals, STILL).await {
+            Settled::Open(_) => {
+                self.told += 1;
+                let comment = || answer::made(Bytes::from_static(b": waiting for a person's yes\n\n"));
+                let still = still(&self.message, self.told).map_or_else(comment, event);
+                Some((Ok(still), Some(Stage::Asking(self))))
+            }
+            Settled::Refused(reason) => {
+                let refused = answer::refusals(&self.call.context, &self.message, &[Some(reason)])?;
+                Some((Ok(event(refused)), None))
+            }
+            Settled::Cancelled => None,
+            Settled::Go => {
+                let mut frames = self.send().await;
+                let frame = frames.next().await?;
+                Some((frame, Some(Stage::Sending(frames))))
+            }
+        }
+    }
+
+    /// Carries the call, and gives the server's reply as events.
+    async fn send(self: Box<Self>) -> Frames {
+        let Self { gate, call, message, permit, .. } = *self;
+        let context = call.context.clone();
+        let sent = gate.send(call, permit).await;
+        let failed = |error: &CallError| answer::failed(error, Some(&context), Some(&message)).frames;
+        let reply = match sent {
+            Ok(reply) => reply,
+            Err(error) => {
+                gate.tell_failed(&context, &error);
+                return as_events(failed(&error));
+            }
+        };
+        let kind = reply.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        match reply.framing {
+            Framing::Events => reply.frames,
+            Framing::Body if kind.starts_with("application/json") => as_events(reply.frames),
+            Framing::Body | Framing::Empty => {
+                let error = CallError::BadReply("it is not JSON-RPC");
+                gate.tell_failed(&context, &error);
+                as_events(failed(&error))
+            }
+        }
+    }
+}
+
+/// Bodies as events; empty ones say nothing.
+fn as_events(frames: Frames) -> Frames {
+    let told = |frame: Result<Frame, CallError>| async move {
+        match frame {
+            Ok(frame) if frame.raw.is_empty() => None,
+            frame => Some(frame.map(|frame| answer::made(sse::event(Some("message"), &frame.raw)))),
+        }
+    };
+    Box::pin(frames.filter_map(told))
+}
+
+fn event(text: String) -> Frame {
+    answer::made(sse::event(Some("message"), text.as_bytes()))
+}
