@@ -18,6 +18,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/outbound/persistence.toml", include_str!("../../rules/outbound/persistence.toml")),
     ("rules/outbound/processes.toml", include_str!("../../rules/outbound/processes.toml")),
     ("rules/outbound/windows.toml", include_str!("../../rules/outbound/windows.toml")),
+    ("rules/outbound/windows-run.toml", include_str!("../../rules/outbound/windows-run.toml")),
     ("rules/inbound/hidden-text.toml", include_str!("../../rules/inbound/hidden-text.toml")),
     ("rules/inbound/markup.toml", include_str!("../../rules/inbound/markup.toml")),
     ("rules/inbound/injection.toml", include_str!("../../rules/inbound/injection.toml")),

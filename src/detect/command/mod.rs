@@ -7,6 +7,7 @@
 
 mod brace;
 mod clean;
+mod cmd_exe;
 mod code;
 mod code_lex;
 mod expand;
@@ -17,6 +18,10 @@ mod hand_over;
 mod lex;
 mod path_classes;
 mod paths;
+mod powershell;
+mod powershell_calls;
+mod powershell_terms;
+mod powershell_words;
 mod programs;
 mod quote;
 mod reader;
@@ -25,12 +30,14 @@ mod script;
 mod script_tests;
 mod simulate;
 mod spec;
+mod term;
 #[cfg(test)]
 mod tests;
 mod unwrap;
 mod value;
 mod variable;
 mod windows;
+mod windows_names;
 mod wrappers;
 
 use std::cell::OnceCell;

@@ -1,64 +1,39 @@
-//! PowerShell and cmd.exe: their quoting, their variables, their wrappers.
+//! PowerShell and cmd.exe: which of them a text is for, and what their programs do.
 
 use std::rc::Rc;
 
+use super::cmd_exe::Prompt;
 use super::code;
 use super::facts::Facts;
+use super::powershell::Session;
 use super::reader::Reader;
 use super::simulate;
 use super::value::{Field, Taint, Value};
+pub(super) use super::windows_names::{looks_like, variable};
 use super::wrappers::value_of;
 use crate::detect::Language;
 
-/// Marks that a POSIX command line hardly holds.
-const SIGNS: [&str; 12] =
-    [":\\", ".exe", "$env:", "%userprofile%", "%systemroot%", "%windir%", "%temp%", "iex(", "iex (", ".\\", "::", "/c "];
-
-/// Whether a text may be meant for PowerShell or cmd.exe: by its marks, or by a program that `known` knows.
-pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
-    let lower = text.to_ascii_lowercase();
-    lower
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'))
-        .any(|word| known(word) || DOWNLOADS.contains(&word) || RUNS.contains(&word))
-        || SIGNS.iter().any(|sign| lower.contains(sign))
+/// A program's name without its folder and ending, in lower case.
+pub(super) fn base_name(name: &str) -> String {
+    let lower = name.trim().trim_matches(['"', '\'']).trim_start_matches('@').to_ascii_lowercase();
+    let base = lower.rsplit(['\\', '/']).next().unwrap_or(&lower);
+    let base = if base.is_empty() { lower.as_str() } else { base };
+    let cut = [".exe", ".com", ".cmd"].into_iter().find_map(|end| base.strip_suffix(end));
+    cut.unwrap_or(base).to_owned()
 }
 
-const VARIABLES: [(&str, &str); 14] = [
-    ("systemroot", "C:\\Windows"),
-    ("windir", "C:\\Windows"),
-    ("systemdrive", "C:"),
-    ("homedrive", "C:"),
-    ("userprofile", "~"),
-    ("home", "~"),
-    ("homepath", "~"),
-    ("programfiles", "C:\\Program Files"),
-    ("programdata", "C:\\ProgramData"),
-    ("comspec", "C:\\Windows\\System32\\cmd.exe"),
-    ("public", "C:\\Users\\Public"),
-    ("appdata", "~\\AppData\\Roaming"),
-    ("localappdata", "~\\AppData\\Local"),
-    ("temp", "C:\\Temp"),
-];
+/// The name under which a file that a command made is kept.
+fn file_key(name: &str) -> String {
+    name.to_ascii_lowercase().replace('\\', "/").trim_start_matches("./").to_owned()
+}
 
-const DOWNLOADS: [&str; 13] = [
-    "iwr",
-    "irm",
-    "invoke-webrequest",
-    "invoke-restmethod",
-    "downloadstring",
-    "downloaddata",
-    "net.webclient",
-    "curl ",
-    "wget ",
-    "start-bitstransfer",
-    "downloadfile",
-    "winhttp",
-    "xmlhttp",
-];
-const RUNS: [&str; 6] = ["iex", "invoke-expression", "scriptblock]::create", ".invoke(", "invokescript", "invoke-command"];
+/// Whether a word is a flag of cmd.exe's programs (`/s`, `/q:1`) and no path.
+fn is_slash_flag(text: &str) -> bool {
+    text.strip_prefix('/').is_some_and(|rest| (1..=20).contains(&rest.len()) && !rest.contains(['/', '\\', '.']))
+}
 
 impl Reader<'_> {
-    /// Reads a whole argument as PowerShell or cmd.exe would.
+    /// Reads a whole argument as PowerShell and cmd.exe would.
     pub(super) fn read_windows(text: &str) -> Self {
         let mut reader = Self::default();
         reader.windows(text);
@@ -75,56 +50,142 @@ impl Reader<'_> {
         reader
     }
 
+    /// Reads a script that may be meant for either shell.
     pub(super) fn windows(&mut self, text: &str) {
-        self.spend_bytes(text.len());
-        if !self.spend_command() || !self.go_deeper() {
+        self.powershell(text, Taint::NONE);
+        // What cmd.exe would read in another way.
+        if text.contains(['%', '^', '!', '&', '\'', '(']) || text.contains(" /") || text.contains("/s") {
+            self.prompt(text);
+        }
+    }
+
+    /// Reads a script of PowerShell.
+    pub(super) fn powershell(&mut self, text: &str, taint: Taint) {
+        if !self.go_deeper() {
             return;
         }
-        self.scripts.push(text.to_owned());
-        let commands = split(text);
-        let whole: String = commands.iter().flatten().map(|f| f.text.to_ascii_lowercase()).collect::<Vec<_>>().join(" ");
-        let word = |wanted: &&str| {
-            whole.split(|c: char| c.is_whitespace() || matches!(c, '(' | '|')).any(|w| w == *wanted)
-                || (wanted.len() > 4 && whole.contains(*wanted))
-        };
-        let downloads = DOWNLOADS.iter().any(word);
-        if downloads && RUNS.iter().any(word) {
-            self.facts.push(Facts { program: "iex".into(), executes: Taint::DOWNLOAD, windows: true, ..Facts::default() });
+        self.scripts.push(super::quote::without_quoted(text));
+        let mut session = Session::new(self);
+        if taint != Taint::NONE {
+            session.evaluate("", taint);
         }
-        for fields in commands {
-            if !self.spend_command() {
-                break;
-            }
-            self.windows_command(fields.into());
-        }
+        session.run(text);
+        session.conclude();
         self.come_up();
     }
 
-    fn windows_command(&mut self, fields: Rc<[Field]>) {
-        let mut from = 0;
-        while let Some(field) = fields.get(from) {
-            let text = field.text.trim_start_matches(['@', '&', '.']).to_ascii_lowercase();
-            let base = text.rsplit(['\\', '/']).next().unwrap_or(&text);
-            let base = base.trim_end_matches(".exe").trim_end_matches(".com").trim_end_matches(".cmd");
-            if base.is_empty()
-                || matches!(base, "call" | "start" | "do" | "sudo" | "gsudo" | "if" | "else" | "foreach" | "%" | "try" | "runas")
-                || (from > 0 && base.starts_with('/'))
-            {
-                from += 1;
-                continue;
-            }
-            let mut facts = Facts::command(base, &fields, from, self.folder.as_deref(), Taint::NONE);
-            facts.windows = true;
-            let arguments: Vec<Field> = facts.arguments().to_vec();
-            if matches!(base, "cd" | "set-location" | "sl" | "chdir" | "pushd")
-                && let Some(target) = arguments.iter().find(|a| !a.text.starts_with(['/', '-']))
-            {
-                self.folder = super::paths::normal(&target.text, self.folder.as_deref());
-            }
-            let program = base.to_owned();
-            self.windows_inline(&program, &arguments, &mut facts);
-            self.facts.push(facts);
+    /// Reads a script of cmd.exe.
+    pub(super) fn prompt(&mut self, text: &str) {
+        if !self.go_deeper() {
             return;
+        }
+        self.scripts.push(super::quote::without_quoted(text));
+        Prompt::new(self).run(text);
+        self.come_up();
+    }
+
+    pub(super) fn keep_windows_file(&mut self, name: &str, value: Value) {
+        self.keep_file(&file_key(name), value);
+    }
+
+    /// One program with its words, as its facts; gives the taint of what it writes.
+    pub(super) fn windows_program(&mut self, name: &str, given: Vec<Field>, targets: &[Field], input: Taint, fed: &str) -> Taint {
+        if name.is_empty() || !self.spend_command() {
+            return Taint::NONE;
+        }
+        let mut fields = Vec::with_capacity(given.len() + 1);
+        fields.push(Field::plain(name));
+        // `\\?\C:\` is `C:\`.
+        fields.extend(given.into_iter().map(|field| match field.text.strip_prefix(r"\\?\") {
+            Some(rest) if rest.get(1..2) == Some(":") => Field { text: rest.to_owned(), ..field },
+            _ => field,
+        }));
+        let fields: Rc<[Field]> = fields.into();
+        let folder = self.folder.clone();
+        let mut facts = Facts::command(name, &fields, 0, folder.as_deref(), input);
+        facts.windows = true;
+        let arguments: Vec<Field> = facts.arguments().to_vec();
+        let lower: Vec<String> = arguments.iter().map(|a| a.text.to_ascii_lowercase()).collect();
+        if matches!(name, "cd" | "set-location" | "chdir" | "pushd" | "push-location")
+            && let Some(target) = arguments.iter().find(|a| !is_slash_flag(&a.text) && !a.text.starts_with('-'))
+        {
+            // `cd \` is the root of the drive.
+            let target = if matches!(target.text.as_str(), "\\" | "/") { "C:\\" } else { target.text.as_str() };
+            self.folder = super::paths::normal(target, folder.as_deref());
+        }
+        let mut own = facts.reads.iter().fold(Taint::NONE, |taint, seen| taint | super::facts::taint_of(seen));
+        for target in targets {
+            facts.redirect_write(&target.text, folder.as_deref());
+        }
+        for target in written(name, &arguments, &lower) {
+            facts.redirect_write(&target.text, folder.as_deref());
+        }
+        let sent = arguments.iter().fold(own | input, |taint, field| taint | field.taint);
+        let has = |name: &str| lower.iter().any(|word| word.len() >= 4 && name.starts_with(word.as_str()));
+        match name {
+            "invoke-webrequest" | "invoke-restmethod" | "curl" | "wget" => {
+                if has("-body")
+                    || has("-infile")
+                    || has("-method") && lower.iter().any(|word| matches!(word.as_str(), "post" | "put"))
+                {
+                    facts.sends |= sent.without(Taint::DOWNLOAD | Taint::DECODED);
+                }
+                own |= Taint::DOWNLOAD;
+                self.keep_fetched(&arguments, &lower);
+            }
+            "start-bitstransfer" | "bitsadmin" | "certutil" => {
+                if has("-transfertype") {
+                    facts.sends |= sent;
+                }
+                self.keep_fetched(&arguments, &lower);
+            }
+            "webclient.uploadfile"
+            | "webclient.uploadstring"
+            | "webclient.uploaddata"
+            | "send-mailmessage"
+            | "httpclient.postasync" => {
+                facts.sends |= sent.without(Taint::DOWNLOAD | Taint::DECODED);
+            }
+            "get-childitem" if lower.iter().any(|word| word.starts_with("env:")) => own |= Taint::ENVIRONMENT,
+            "get-clipboard" => own |= Taint::PERSONAL,
+            "copy" | "copy-item" | "xcopy" | "robocopy" | "move" | "move-item"
+                if lower.last().is_some_and(|last| last.starts_with("\\\\") && !last.starts_with("\\\\?\\")) =>
+            {
+                facts.sends |= own;
+            }
+            _ => {}
+        }
+        // What was fetched before, and is now run.
+        let run = std::iter::once(name).chain(arguments.iter().map(|a| a.text.as_str()).filter(|_| starts_files(name)));
+        for file in run.take(16).collect::<Vec<_>>() {
+            if let Some(value) = self.file(&file_key(file)) {
+                facts.executes |= value.taint;
+            }
+        }
+        self.windows_inline(name, &arguments, &mut facts);
+        if !fed.is_empty() && matches!(name, "powershell" | "pwsh" | "cmd") && !arguments.iter().any(|a| a.text.contains(' ')) {
+            self.windows(fed);
+        }
+        // What `… | diskpart` and its kin are told.
+        if !fed.is_empty() && matches!(name, "diskpart" | "ftp" | "ntdsutil" | "diskshadow" | "del" | "format") {
+            let mut with: Vec<Field> = facts.fields.to_vec();
+            with.push(Field::plain(fed.trim()));
+            facts.fields = with.into();
+        }
+        self.facts.push(facts);
+        own
+    }
+
+    fn keep_fetched(&mut self, arguments: &[Field], lower: &[String]) {
+        let named = lower.iter().position(|word| {
+            word.len() >= 2 && (["-outfile", "-destination"].iter().any(|name| name.starts_with(word.as_str())))
+        });
+        let target = match named {
+            Some(at) => arguments.get(at + 1),
+            None => arguments.iter().skip(1).rev().find(|a| a.text.contains(['.', '\\']) && !a.text.contains("://")),
+        };
+        if let Some(target) = target {
+            self.keep_windows_file(&target.text.clone(), Value::unknown(Taint::DOWNLOAD));
         }
     }
 
@@ -133,40 +194,48 @@ impl Reader<'_> {
         let lower: Vec<String> = arguments.iter().map(|a| a.text.to_ascii_lowercase()).collect();
         let rest = |at: usize| arguments.iter().skip(at).map(|a| a.text.as_str()).collect::<Vec<_>>().join(" ");
         match program {
-            "powershell" | "pwsh" => {
-                // Any beginning of the flag's name will do: `-e`, `-enc`, `-EncodedCommand`.
-                let flag = |name: &str| {
-                    lower.iter().position(|a| {
-                        a.len() >= 2 && (a.starts_with('-') || a.starts_with('/')) && name.starts_with(a.get(1..).unwrap_or("?"))
-                    })
-                };
-                if let Some(at) = flag("encodedcommand").or_else(|| lower.iter().position(|a| a == "-ec"))
-                    && let Some(payload) = arguments.get(at + 1)
-                    && let Some(text) = utf16(&payload.text)
-                {
-                    facts.executes |= Taint::DECODED;
-                    self.windows(&text);
-                } else if let Some(at) = flag("command") {
-                    self.windows(&rest(at + 1));
-                } else if let Some(at) = lower.iter().position(|a| !a.starts_with(['-', '/']) && a.len() > 8) {
-                    self.windows(&rest(at));
-                }
-            }
+            "powershell" | "pwsh" | "powershell_ise" => self.inline_powershell(arguments, &lower, facts),
             "cmd" => {
-                if let Some(at) = lower.iter().position(|a| matches!(a.as_str(), "/c" | "/k" | "/r")) {
-                    self.windows(&rest(at + 1));
+                let at = lower.iter().position(|a| ["/c", "/k", "/r"].iter().any(|flag| a.starts_with(flag)));
+                if let Some((at, word)) = at.and_then(|at| Some((at, arguments.get(at)?))) {
+                    let joined = word.text.get(2..).unwrap_or_default();
+                    self.prompt(&format!("{joined} {}", rest(at + 1)));
                 }
             }
-            "forfiles" | "schtasks" | "wmic" | "start-process" | "saps" | "invoke-expression" | "iex" | "conhost" | "pcalua" => {
-                for argument in arguments.iter().filter(|a| a.text.contains(' ')) {
-                    self.windows(&argument.text.clone());
-                }
-                if matches!(program, "start-process" | "saps" | "conhost") && !arguments.is_empty() {
-                    self.windows(&rest(0).replace("-ArgumentList", "").replace("-FilePath", ""));
+            "start-process" | "invoke-item" | "conhost" | "pcalua" | "runas" | "psexec" | "psexec64" | "paexec" | "winrs"
+            | "gsudo" | "sudo" | "nircmd" | "scriptrunner" | "explorer" => {
+                let words: Vec<Field> = arguments.iter().filter(|a| !a.text.starts_with('-') || a.quoted).cloned().collect();
+                let known = words.iter().position(|word| matches!(base_name(&word.text).as_str(), "cmd" | "powershell" | "pwsh"));
+                match (known, words.split_first()) {
+                    (Some(at), _) => {
+                        let rest: Vec<&str> = words.iter().skip(at).map(|word| word.text.as_str()).collect();
+                        self.windows(&rest.join(" "));
+                    }
+                    (None, Some((first, given))) if program != "explorer" => {
+                        let line: Vec<String> = given.iter().map(|word| word.text.clone()).collect();
+                        self.windows(&format!("{} {}", first.text, line.join(" ")));
+                    }
+                    _ => {}
                 }
             }
-            "wsl" | "bash" | "sh" => {
-                let script = value_of(arguments, &["-c", "-e", "--"]).map_or_else(|| rest(0), |f| f.text.clone());
+            "forfiles" | "schtasks" | "wmic" | "invoke-wmimethod" | "invoke-cimmethod" | "wmiclass.create" | ".create"
+            | "wsh.run" | "wscript.shell.run" | ".run" | ".exec" | ".shellexecute" | "process.start" | "interaction.shell"
+            | "sqlcmd" => {
+                for argument in arguments.iter().filter(|a| a.text.contains(' ') || program == "process.start") {
+                    // `forfiles` puts each file's name in.
+                    let folder = lower.iter().position(|a| a == "/p").and_then(|at| arguments.get(at + 1));
+                    let below = folder.map_or("*".to_owned(), |f| format!("{}\\*", f.text.trim_end_matches('\\')));
+                    let text = argument.text.replace("@path", &below).replace("@file", &below);
+                    self.windows(text.trim_start_matches("call create ").trim_matches('"'));
+                }
+            }
+            "wsl" | "bash" | "sh" | "ubuntu" => {
+                let script = value_of(arguments, &["-c", "-e", "--", "--exec"]).map_or_else(|| rest(0), |f| f.text.clone());
+                let at = lower.iter().position(|a| matches!(a.as_str(), "-e" | "--exec" | "--"));
+                let script = match at {
+                    Some(at) if !lower.iter().any(|a| a == "-c") => rest(at + 1),
+                    _ => script,
+                };
                 self.inner_script(&script, &Value::nothing());
             }
             _ if code::is_interpreter(program) => {
@@ -177,6 +246,91 @@ impl Reader<'_> {
             _ => {}
         }
     }
+
+    fn inline_powershell(&mut self, arguments: &[Field], lower: &[String], facts: &mut Facts) {
+        let rest = |at: usize| arguments.iter().skip(at).map(|a| a.text.as_str()).collect::<Vec<_>>().join(" ");
+        // Any beginning of the flag's name will do: `-e`, `-enc`, `-EncodedCommand`; so will other dashes.
+        let flag = |name: &str, least: usize| {
+            lower.iter().position(|a| {
+                let a = a.trim_start_matches(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']);
+                a.len() >= least && name.starts_with(a)
+            })
+        };
+        let dashed = |at: usize| lower.get(at).is_some_and(|a| a.starts_with(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']));
+        let encoded = flag("encodedcommand", 1).filter(|at| dashed(*at)).or_else(|| lower.iter().position(|a| a == "-ec"));
+        if let Some(at) = encoded
+            && let Some(payload) = arguments.get(at + 1)
+            && let Some(text) = utf16(&payload.text)
+        {
+            facts.executes |= Taint::DECODED;
+            self.powershell(&text, Taint::NONE);
+        } else if let Some(at) = flag("command", 1).filter(|at| dashed(*at)) {
+            if rest(at + 1).trim() != "-" {
+                self.powershell(&rest(at + 1), Taint::NONE);
+            }
+        } else if let Some(at) = flag("file", 1).filter(|at| dashed(*at)) {
+            if let Some(value) = arguments.get(at + 1).and_then(|file| self.file(&file_key(&file.text))) {
+                facts.executes |= value.taint;
+            }
+        } else {
+            const VALUED: [&str; 6] =
+                ["executionpolicy", "windowstyle", "version", "outputformat", "inputformat", "configurationname"];
+            let mut at = 0;
+            while let Some(word) = lower.get(at).filter(|word| word.starts_with(['-', '/'])) {
+                let name = word.trim_start_matches(['-', '/']);
+                at += 1 + usize::from(VALUED.iter().any(|valued| valued.starts_with(name)) || matches!(name, "ep" | "exec"));
+            }
+            if at < arguments.len() {
+                self.powershell(&rest(at), Taint::NONE);
+            }
+        }
+    }
+}
+
+/// The words of a program that name what it writes.
+fn written<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Vec<&'f Field> {
+    let valued = |names: &[&str]| -> Option<&'f Field> {
+        let at = lower.iter().position(|word| word.len() >= 3 && names.iter().any(|name| name.starts_with(word.as_str())))?;
+        arguments.get(at + 1)
+    };
+    let mut plain = arguments.iter().filter(|a| (!a.text.starts_with('-') || a.quoted) && !is_slash_flag(&a.text));
+    match name {
+        "set-content" | "add-content" | "out-file" | "tee-object" | "clear-content" | "export-csv" | "export-clixml"
+        | "new-item" | "set-item" => {
+            valued(&["-path", "-filepath", "-literalpath", "-name"]).or_else(|| plain.next()).into_iter().collect()
+        }
+        "copy-item" | "move-item" | "copy" | "xcopy" | "move" | "robocopy" | "expand" | "extrac32" | "replace" | "makecab"
+        | "esentutl" => valued(&["-destination", "/d"]).or_else(|| plain.next_back()).into_iter().collect(),
+        "invoke-webrequest" | "invoke-restmethod" | "start-bitstransfer" => {
+            valued(&["-outfile", "-destination"]).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Programs that start what they are given.
+fn starts_files(name: &str) -> bool {
+    matches!(
+        name,
+        "start-process"
+            | "invoke-item"
+            | "start"
+            | "cscript"
+            | "wscript"
+            | "mshta"
+            | "regsvr32"
+            | "rundll32"
+            | "msiexec"
+            | "installutil"
+            | "cmd"
+            | "powershell"
+            | "pwsh"
+            | "python"
+            | "node"
+            | "explorer"
+            | "import-module"
+            | "add-type"
+    )
 }
 
 /// Base64 of UTF-16, as `-EncodedCommand` takes it.
@@ -184,88 +338,4 @@ fn utf16(text: &str) -> Option<String> {
     let bytes = simulate::base64_bytes(text)?;
     let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| pair.iter().rev().fold(0u16, |n, b| n << 8 | u16::from(*b))).collect();
     Some(String::from_utf16_lossy(&units))
-}
-
-/// Splits a text into commands and words.
-fn split(text: &str) -> Vec<Vec<Field>> {
-    let mut out: Vec<Vec<Field>> = vec![Vec::new()];
-    let mut field = Field::default();
-    let mut started = false;
-    let mut chars = text.chars().peekable();
-    let mut quote: Option<char> = None;
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(q), c) if c == q => quote = None,
-            (Some('"') | None, '`' | '^') => {
-                // A continued line, or a letter that needs no escape.
-                if let Some(next) = chars.next()
-                    && next != '\n'
-                {
-                    field.text.push(next);
-                    started = true;
-                }
-            }
-            (Some(_), c) => field.text.push(c),
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                field.quoted = true;
-                started = true;
-            }
-            (None, '+') if field.quoted && matches!(chars.peek(), Some('\'' | '"')) => {}
-            (None, '{') if is_braced_name(&chars) => {
-                field.text.push(c);
-                started = true;
-                while let Some(c) = chars.next_if(|c| *c != '}') {
-                    field.text.push(c);
-                }
-                field.text.extend(chars.next());
-            }
-            (None, ';' | '|' | '&' | '\n' | '{' | '}' | '(' | ')') => {
-                finish(&mut field, &mut started, &mut out);
-                out.push(Vec::new());
-            }
-            (None, c) if c.is_whitespace() || c == ',' => finish(&mut field, &mut started, &mut out),
-            (None, c) => {
-                field.text.push(c);
-                field.glob |= c == '*';
-                started = true;
-            }
-        }
-    }
-    finish(&mut field, &mut started, &mut out);
-    out.retain(|fields| !fields.is_empty());
-    out
-}
-
-/// `{default}` is a name, `{ rm x }` a block.
-fn is_braced_name(rest: &std::iter::Peekable<std::str::Chars<'_>>) -> bool {
-    let name: String = rest.clone().take(64).take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-    !name.is_empty() && rest.clone().nth(name.len()) == Some('}')
-}
-
-fn finish(field: &mut Field, started: &mut bool, out: &mut [Vec<Field>]) {
-    if std::mem::take(started)
-        && let Some(last) = out.last_mut()
-    {
-        let mut done = std::mem::take(field);
-        done.text = variables(&done.text);
-        last.push(done);
-    }
-    *field = Field::default();
-}
-
-fn variables(text: &str) -> String {
-    if !text.contains(['%', '$']) {
-        return text.to_owned();
-    }
-    let lower = text.to_ascii_lowercase();
-    for (name, value) in VARIABLES {
-        for form in [format!("%{name}%"), format!("${{env:{name}}}"), format!("$env:{name}"), format!("${name}")] {
-            if let Some(at) = lower.find(&form) {
-                let end = at + form.len();
-                return format!("{}{value}{}", text.get(..at).unwrap_or(""), text.get(end..).unwrap_or(""));
-            }
-        }
-    }
-    text.to_owned()
 }

@@ -1,0 +1,339 @@
+//! cmd.exe: carets, variables and parts of them, `for`, `set`, and what stands behind `call` and `start`.
+
+use std::collections::HashMap;
+
+use super::facts::{Behaviour, Facts};
+use super::reader::Reader;
+use super::value::{Field, Taint, Value};
+use super::windows;
+
+/// Texts that variables may put into one another's place.
+const MAX_PUT: usize = 4_096;
+
+/// A cmd.exe that reads a script.
+pub(super) struct Prompt<'r, 'w> {
+    reader: &'r mut Reader<'w>,
+    variables: HashMap<String, String>,
+    /// The variable of a `for`, and what it stands for.
+    each: Option<(String, Vec<String>)>,
+    /// What earlier commands wrote.
+    echoed: String,
+    labels: Vec<String>,
+    starts: bool,
+    /// `for /l` without end.
+    endless: bool,
+    /// The flag of a `for` whose set comes next.
+    awaits: Option<String>,
+    puts: usize,
+}
+
+impl<'r, 'w> Prompt<'r, 'w> {
+    pub(super) fn new(reader: &'r mut Reader<'w>) -> Self {
+        Self {
+            reader,
+            variables: HashMap::new(),
+            each: None,
+            echoed: String::new(),
+            labels: Vec::new(),
+            starts: false,
+            endless: false,
+            awaits: None,
+            puts: 0,
+        }
+    }
+
+    pub(super) fn run(&mut self, text: &str) {
+        self.reader.spend_bytes(text.len());
+        if !self.reader.spend_command() || !self.reader.go_deeper() {
+            return;
+        }
+        // What is still to be read, last letter first: a variable's text is put in its place and read again.
+        let mut rest: Vec<char> = text.chars().rev().collect();
+        let mut words: Vec<Field> = Vec::new();
+        let mut word = Field::default();
+        let mut open = false;
+        let mut quoted = false;
+        let mut targets = 0usize;
+        let mut written: Vec<Field> = Vec::new();
+        while let Some(c) = rest.pop() {
+            if self.reader.is_spent() {
+                break;
+            }
+            match c {
+                '^' if !quoted => {
+                    if let Some(next) = rest.pop()
+                        && next != '\n'
+                    {
+                        word.text.push(next);
+                        open = true;
+                    }
+                }
+                '"' => {
+                    quoted = !quoted;
+                    word.quoted = true;
+                    open = true;
+                }
+                '%' | '!' if self.put(c, &mut rest) => {}
+                '&' | '|' | '\n' | '(' | ')' if !quoted => {
+                    self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written);
+                    self.command(std::mem::take(&mut words), std::mem::take(&mut written));
+                }
+                '>' | '<' if !quoted => {
+                    if word.text.len() == 1 && word.text.starts_with(|c: char| c.is_ascii_digit()) {
+                        word = Field::default();
+                        open = false;
+                    }
+                    self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written);
+                    targets += usize::from(c == '>' && rest.last() != Some(&'&') && rest.last() != Some(&'>'));
+                    if rest.last() == Some(&'&') {
+                        rest.pop();
+                        rest.pop();
+                    }
+                }
+                c if c.is_whitespace() && !quoted => self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written),
+                c => {
+                    word.text.push(c);
+                    word.glob |= c == '*';
+                    open = true;
+                }
+            }
+        }
+        self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written);
+        self.command(words, written);
+        self.reader.come_up();
+    }
+
+    fn word_ends(
+        &mut self,
+        word: &mut Field,
+        open: &mut bool,
+        words: &mut Vec<Field>,
+        targets: &mut usize,
+        written: &mut Vec<Field>,
+    ) {
+        if std::mem::take(open) {
+            let done = std::mem::take(word);
+            if *targets > 0 {
+                *targets -= 1;
+                written.push(done);
+            } else {
+                words.push(done);
+            }
+        }
+    }
+
+    /// Puts a variable's text in its place: `%name%`, `%name:~1,3%`, `%name:a=b%`, and the same with `!`.
+    fn put(&mut self, mark: char, rest: &mut Vec<char>) -> bool {
+        let name: String = rest.iter().rev().take(256).take_while(|c| **c != mark && **c != '\n').collect();
+        if name.is_empty() || rest.len() <= name.chars().count() || name.starts_with([' ', '~', '*']) {
+            return false;
+        }
+        let (base, change) = name.split_once(':').map_or((name.as_str(), None), |(base, change)| (base, Some(change)));
+        let base = base.to_ascii_lowercase();
+        let known = self.variables.get(&base).cloned().or_else(|| windows::variable(&base).map(String::from));
+        let Some(value) = known else { return false };
+        let value = match change {
+            Some(change) => changed(&value, change),
+            None => value,
+        };
+        self.puts += 1;
+        self.reader.spend_bytes(value.len());
+        if self.puts > MAX_PUT {
+            self.reader.give_up();
+        }
+        rest.truncate(rest.len() - name.chars().count() - 1);
+        rest.extend(value.chars().rev());
+        true
+    }
+
+    fn command(&mut self, words: Vec<Field>, targets: Vec<Field>) {
+        if !words.is_empty()
+            && let Some(flag) = self.awaits.take()
+        {
+            return self.bind(&flag, words);
+        }
+        let mut words = self.spread(words);
+        for _ in 0..16 {
+            let Some(first) = words.first_mut() else { return };
+            let text = first.text.trim_start_matches('@').to_ascii_lowercase();
+            match text.as_str() {
+                "" | "call" | "do" | "else" | "if" | "not" | "exist" | "/i" | "in" => {
+                    let conditional = matches!(text.as_str(), "exist" | "if" | "not") || text == "/i";
+                    words.remove(0);
+                    // The condition: a file, or two words compared.
+                    let next = words.first().map(|word| word.text.to_ascii_lowercase()).unwrap_or_default();
+                    let condition = (text == "exist" || next.contains("==") || next == "errorlevel" || next == "defined")
+                        && conditional
+                        && !matches!(next.as_str(), "exist" | "not" | "/i");
+                    if condition {
+                        words.drain(..words.len().min(if matches!(next.as_str(), "errorlevel" | "defined") { 2 } else { 1 }));
+                    }
+                }
+                "start" => {
+                    words.remove(0);
+                    self.starts = true;
+                    if self.endless {
+                        self.reader.facts.push(Facts::of(Behaviour::ForkBomb));
+                    }
+                    while words
+                        .first()
+                        .is_some_and(|word| word.text.starts_with('/') || (word.quoted && !word.text.contains(['\\', '.'])))
+                    {
+                        words.remove(0);
+                    }
+                }
+                "for" => return self.each(&words),
+                "rem" => return,
+                "set" => return self.set(&words),
+                "goto" => {
+                    let label =
+                        words.get(1).map(|word| word.text.trim_start_matches(':').to_ascii_lowercase()).unwrap_or_default();
+                    if self.starts && self.labels.contains(&label) {
+                        self.reader.facts.push(Facts::of(Behaviour::ForkBomb));
+                    }
+                    return;
+                }
+                _ if text.starts_with(':') => {
+                    if self.labels.len() < 64 {
+                        self.labels.push(text.trim_start_matches(':').to_owned());
+                    }
+                    return;
+                }
+                _ => {
+                    // `del/f/s` is `del /f/s`, `cd..` is `cd ..`.
+                    const BUILT_IN: [&str; 10] = ["del", "erase", "rd", "rmdir", "cd", "echo", "dir", "copy", "move", "type"];
+                    let head: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
+                    if head.len() < text.len()
+                        && BUILT_IN.contains(&head.as_str())
+                        && text.get(head.len()..).is_some_and(|t| t.starts_with(['/', '.', '\\', ':']))
+                    {
+                        let tail = first
+                            .text
+                            .trim_start_matches('@')
+                            .get(head.len()..)
+                            .unwrap_or_default()
+                            .trim_start_matches([':'])
+                            .to_owned();
+                        *first = Field::plain(head);
+                        words.insert(1, Field::plain(tail));
+                    }
+                    break;
+                }
+            }
+        }
+        // `/s/q` are two flags.
+        let mut split: Vec<Field> = Vec::with_capacity(words.len());
+        for word in words.into_iter() {
+            let pieces: Vec<&str> = word.text.split('/').skip(1).collect();
+            if word.text.starts_with('/') && pieces.len() > 1 && pieces.iter().all(|p| (1..=3).contains(&p.len())) && !word.quoted
+            {
+                split.extend(pieces.iter().map(|piece| Field::plain(format!("/{piece}"))));
+            } else {
+                split.push(word);
+            }
+        }
+        if split.is_empty() {
+            return;
+        }
+        let name = windows::base_name(&split.remove(0).text);
+        if name == "echo" {
+            let said: Vec<&str> = split.iter().map(|word| word.text.as_str()).collect();
+            if self.echoed.len() < 65_536 {
+                self.echoed.push_str(&said.join(" "));
+                self.echoed.push('\n');
+            }
+            for target in &targets {
+                self.reader.keep_windows_file(&target.text, Value::text(self.echoed.clone()));
+            }
+        }
+        let echoed = self.echoed.clone();
+        self.reader.windows_program(&name, split, &targets, Taint::NONE, &echoed);
+    }
+
+    /// Each word with the variable of a `for` put in.
+    fn spread(&self, words: Vec<Field>) -> Vec<Field> {
+        let Some((name, items)) = &self.each else { return words };
+        let marks = [format!("%%{name}"), format!("%{name}"), format!("%~{name}"), format!("%%~{name}")];
+        let mut out = Vec::with_capacity(words.len());
+        for word in words {
+            match marks.iter().find(|mark| word.text.contains(mark.as_str())) {
+                Some(mark) => out.extend(
+                    items.iter().take(16).map(|item| Field { text: word.text.replace(mark.as_str(), item), ..word.clone() }),
+                ),
+                None => out.push(word),
+            }
+        }
+        out
+    }
+
+    /// `for %i in (…)`: the set comes as the next command, which is where it is bound.
+    fn each(&mut self, words: &[Field]) {
+        let name = words.iter().find(|word| word.text.starts_with('%')).map(|word| word.text.trim_start_matches('%').to_owned());
+        let flag = words.get(1).map(|word| word.text.to_ascii_lowercase()).unwrap_or_default();
+        let folder = words.get(2).filter(|_| flag == "/r").map(|word| format!("{}\\*", word.text.trim_end_matches('\\')));
+        self.awaits = Some(flag);
+        self.each = name.map(|name| (name, folder.into_iter().collect()));
+    }
+
+    /// The set of a `for`.
+    fn bind(&mut self, flag: &str, mut words: Vec<Field>) {
+        match flag {
+            "/l" => {
+                let numbers: Vec<&str> = words.iter().flat_map(|word| word.text.split(',')).collect();
+                self.endless |= numbers.get(1) == Some(&"0");
+            }
+            "/f" => {
+                let command = words.first().is_some_and(|word| word.text.starts_with(['\'', '`']));
+                if let Some((_, items)) = &mut self.each {
+                    *items = vec!["*".into()];
+                }
+                if command {
+                    for word in &mut words {
+                        word.text = word.text.trim_matches(['\'', '`']).to_owned();
+                    }
+                    let each = self.each.take();
+                    self.command(words, Vec::new());
+                    self.each = each;
+                }
+            }
+            _ => {
+                if let Some((_, items)) = &mut self.each
+                    && items.is_empty()
+                {
+                    *items = words.into_iter().map(|word| word.text).collect();
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, words: &[Field]) {
+        let text = words.iter().skip(1).map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        if let Some((name, value)) = text.split_once('=')
+            && self.variables.len() < 256
+        {
+            let name = name.trim_start_matches("/a ").trim_start_matches("/p ").trim();
+            self.variables.insert(name.to_ascii_lowercase(), value.to_owned());
+        }
+    }
+}
+
+/// A part of a variable's text, or the text with something put in something else's place.
+fn changed(value: &str, change: &str) -> String {
+    if let Some(part) = change.strip_prefix('~') {
+        let chars: Vec<char> = value.chars().collect();
+        let mut numbers = part.split(',').map(|n| n.trim().parse::<i64>().ok());
+        let length = chars.len() as i64;
+        let start = numbers.next().flatten().unwrap_or(0);
+        let start = if start < 0 { (length + start).max(0) } else { start.min(length) };
+        let end = match numbers.next().flatten() {
+            Some(n) if n < 0 => length + n,
+            Some(n) => start.saturating_add(n).min(length),
+            None => length,
+        };
+        return chars.iter().skip(start as usize).take((end - start).max(0) as usize).collect();
+    }
+    match change.split_once('=') {
+        Some((wanted, by)) if !wanted.is_empty() && by.len() <= 64 && value.len() <= 8_192 => value.replace(wanted, by),
+        _ => value.to_owned(),
+    }
+}

@@ -1,0 +1,216 @@
+//! PowerShell's words: variables, names of types and members, texts in double quotes.
+
+use super::powershell::{Frame, Kind, Session};
+use super::powershell_terms::{self as terms, Item};
+use super::quote;
+use super::term::Term;
+
+impl Session<'_, '_> {
+    /// `[type]::member(`, `[type]::member` or `[type]value`.
+    pub(super) fn type_name(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
+        let end = quote::closing(text.as_bytes(), at + 1, b']').min(text.len());
+        let name = quote::cut(text, at + 1, end);
+        let proper = name.len() <= 120
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '[' | ']' | ',' | ' ' | '`'));
+        if !proper || name.is_empty() {
+            return at + 1;
+        }
+        let name = name.replace('`', "").to_ascii_lowercase();
+        let name = name.strip_prefix("system.").unwrap_or(&name).to_owned();
+        if text.get(end + 1..end + 3) == Some("::") {
+            self.push(frames, Term::named(name));
+            return self.member(text, end + 3, frames);
+        }
+        if let Some(frame) = frames.last_mut() {
+            frame.items.push(Item::Cast(name));
+        }
+        end + 1
+    }
+
+    /// `.name` or `.name(` behind a value.
+    pub(super) fn member(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
+        let bytes = text.as_bytes();
+        let (name, mut end) = match bytes.get(at) {
+            Some(b'\'') => {
+                let end = terms::single_end(bytes, at + 1);
+                (quote::cut(text, at + 1, end).to_owned(), end + 1)
+            }
+            Some(b'"') => {
+                let end = terms::double_end(bytes, at + 1);
+                (self.expanded(quote::cut(text, at + 1, end)).items.concat(), end + 1)
+            }
+            Some(b'$') => {
+                let end = terms::name_end(bytes, at + 1);
+                (self.get(quote::cut(text, at + 1, end)).items.concat(), end)
+            }
+            _ => {
+                let end = bytes
+                    .get(at..)
+                    .and_then(|rest| rest.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'`'))))
+                    .map_or(bytes.len(), |n| at + n);
+                (quote::cut(text, at, end).replace('`', ""), end)
+            }
+        };
+        let Some(Item::Value(of)) = frames.last_mut().and_then(|frame| frame.items.pop()) else { return end.max(at + 1) };
+        let calls = bytes.get(end) == Some(&b'(');
+        if calls {
+            self.open(frames, Kind::Call(of, name));
+            end += 1;
+        } else {
+            let term = self.property(of, &name);
+            self.push(frames, term);
+        }
+        end
+    }
+
+    /// A variable: read, or assigned to.
+    pub(super) fn dollar(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
+        let bytes = text.as_bytes();
+        let (name, end) = if bytes.get(at + 1) == Some(&b'{') {
+            let end = quote::find(bytes, at, b'}');
+            (quote::cut(text, at + 2, end), end + 1)
+        } else {
+            let end = terms::name_end(bytes, at + 1);
+            (quote::cut(text, at + 1, end), end)
+        };
+        if name.is_empty() {
+            return at + 1;
+        }
+        let rest = text.get(end..).unwrap_or_default();
+        let trimmed = rest.trim_start_matches([' ', '\t']);
+        let skipped = end + rest.len() - trimmed.len();
+        let assigns = trimmed.starts_with('=') && !trimmed.starts_with("==");
+        let appends = trimmed.starts_with("+=");
+        let loops = trimmed.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("in "));
+        if (assigns || appends || loops)
+            && let Some(frame) = frames.last_mut()
+            && frame.items.iter().all(|item| matches!(item, Item::Cast(_) | Item::Word(_)))
+        {
+            frame.items.clear();
+            frame.target = Some((name.to_ascii_lowercase(), appends));
+            return skipped + if assigns { 1 } else { 2 };
+        }
+        let term = self.get(name);
+        // Text that goes on: `$env:TEMP\x`.
+        if matches!(bytes.get(end), Some(b'\\' | b'/')) {
+            return self.word(text, end, frames, term.first().to_owned());
+        }
+        self.push(frames, term);
+        end
+    }
+
+    /// A word without quotes around it.
+    pub(super) fn word(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>, mut word: String) -> usize {
+        let Some(frame) = frames.last_mut() else { return text.len() };
+        let operator = matches!(frame.items.last(), Some(Item::Value(_)) if text.get(at..=at) == Some("-"));
+        let digits = text.as_bytes().get(at).is_some_and(u8::is_ascii_digit) && word.is_empty();
+        let (in_index, in_hash) = (matches!(frame.kind, Kind::Index(_)), frame.kind == Kind::Hash);
+        let mut started = !word.is_empty();
+        let mut end = at;
+        while let Some(c) = text.get(end..).and_then(|rest| rest.chars().next()) {
+            let stops = match c {
+                c if c.is_whitespace() => true,
+                ';' | '|' | '&' | '(' | ')' | '{' | '}' | ',' | '>' => true,
+                '=' => in_hash,
+                ']' => in_index,
+                '\'' | '"' | '$' => operator,
+                '+' => digits || in_index,
+                '.' if digits => {
+                    text.get(end + 1..end + 2).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_alphabetic()))
+                }
+                _ => false,
+            };
+            if stops || (operator && end > at && !c.is_ascii_alphabetic()) {
+                break;
+            }
+            started = true;
+            match c {
+                '`' => {
+                    end += 1;
+                    if let Some(next) = text.get(end..).and_then(|rest| rest.chars().next()) {
+                        word.push(next);
+                        end += next.len_utf8();
+                    }
+                }
+                '\'' => {
+                    let close = terms::single_end(text.as_bytes(), end + 1);
+                    word.push_str(quote::cut(text, end + 1, close));
+                    end = close + 1;
+                }
+                '"' => {
+                    let close = terms::double_end(text.as_bytes(), end + 1);
+                    word.push_str(&self.expanded(quote::cut(text, end + 1, close)).items.concat());
+                    end = close + 1;
+                }
+                '$' => {
+                    let name = terms::name_end(text.as_bytes(), end + 1);
+                    word.push_str(self.get(quote::cut(text, end + 1, name)).first());
+                    end = name.max(end + 1);
+                }
+                c => {
+                    word.push(c);
+                    end += c.len_utf8();
+                }
+            }
+        }
+        let redirect =
+            text.get(end..=end) == Some(">") && word.len() <= 1 && word.chars().all(|c| c.is_ascii_digit() || c == '*');
+        if started
+            && !redirect
+            && let Some(frame) = frames.last_mut()
+        {
+            frame.items.push(Item::Word(word));
+        }
+        end
+    }
+
+    /// A text in double quotes, variables and `$(…)` filled in.
+    pub(super) fn expanded(&mut self, text: &str) -> Term {
+        let mut out = Term::text("");
+        let mut made = String::new();
+        let mut at = 0;
+        while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+            let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
+            match c {
+                '`' => {
+                    let next = rest.chars().next().unwrap_or(' ');
+                    made.push(match next {
+                        'n' | 'r' => '\n',
+                        't' => '\t',
+                        next => next,
+                    });
+                    at += 1 + next.len_utf8();
+                    continue;
+                }
+                '"' if rest.starts_with('"') => at += 1,
+                '$' if rest.starts_with('(') => {
+                    let end = quote::closing(text.as_bytes(), at + 2, b')');
+                    let inner = self.run(quote::cut(text, at + 2, end));
+                    out.taint |= inner.taint;
+                    made.push_str(&inner.items.join(" "));
+                    at = end + 1;
+                    continue;
+                }
+                '$' => {
+                    let braced = rest.starts_with('{');
+                    let end =
+                        if braced { quote::find(text.as_bytes(), at, b'}') } else { terms::name_end(text.as_bytes(), at + 1) };
+                    let name = quote::cut(text, at + 1 + usize::from(braced), end);
+                    if !name.is_empty() {
+                        let term = self.get(name);
+                        out.taint |= term.taint;
+                        made.push_str(&term.items.join(" "));
+                        at = end + usize::from(braced);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            made.push(c);
+            at += c.len_utf8();
+        }
+        self.reader.spend_bytes(made.len());
+        out.items = vec![made];
+        out
+    }
+}

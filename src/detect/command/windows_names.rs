@@ -1,0 +1,251 @@
+//! Names of PowerShell and cmd.exe: aliases, variables, and the marks by which a text is known to be theirs.
+
+/// Short names of cmdlets.
+const ALIASES: [(&str, &str); 92] = [
+    ("%", "foreach-object"),
+    ("?", "where-object"),
+    ("ac", "add-content"),
+    ("asnp", "add-pssnapin"),
+    ("cat", "get-content"),
+    ("cd", "set-location"),
+    ("chdir", "set-location"),
+    ("clc", "clear-content"),
+    ("clear", "clear-host"),
+    ("clhy", "clear-history"),
+    ("cli", "clear-item"),
+    ("clp", "clear-itemproperty"),
+    ("copy", "copy-item"),
+    ("cp", "copy-item"),
+    ("cpi", "copy-item"),
+    ("cpp", "copy-itemproperty"),
+    ("curl", "invoke-webrequest"),
+    ("del", "remove-item"),
+    ("dir", "get-childitem"),
+    ("echo", "write-output"),
+    ("epal", "export-alias"),
+    ("epcsv", "export-csv"),
+    ("erase", "remove-item"),
+    ("etsn", "enter-pssession"),
+    ("fl", "format-list"),
+    ("foreach", "foreach-object"),
+    ("ft", "format-table"),
+    ("fw", "format-wide"),
+    ("gal", "get-alias"),
+    ("gc", "get-content"),
+    ("gci", "get-childitem"),
+    ("gcim", "get-ciminstance"),
+    ("gcm", "get-command"),
+    ("gi", "get-item"),
+    ("gin", "get-computerinfo"),
+    ("gip", "get-netipconfiguration"),
+    ("gl", "get-location"),
+    ("gp", "get-itemproperty"),
+    ("gps", "get-process"),
+    ("gsv", "get-service"),
+    ("gv", "get-variable"),
+    ("gwmi", "get-wmiobject"),
+    ("h", "get-history"),
+    ("history", "get-history"),
+    ("icim", "invoke-cimmethod"),
+    ("icm", "invoke-command"),
+    ("iex", "invoke-expression"),
+    ("ii", "invoke-item"),
+    ("ipmo", "import-module"),
+    ("irm", "invoke-restmethod"),
+    ("iwmi", "invoke-wmimethod"),
+    ("iwr", "invoke-webrequest"),
+    ("kill", "stop-process"),
+    ("ls", "get-childitem"),
+    ("md", "new-item"),
+    ("measure", "measure-object"),
+    ("mi", "move-item"),
+    ("move", "move-item"),
+    ("mp", "move-itemproperty"),
+    ("mv", "move-item"),
+    ("nal", "new-alias"),
+    ("ncim", "new-ciminstance"),
+    ("ni", "new-item"),
+    ("popd", "pop-location"),
+    ("ps", "get-process"),
+    ("pushd", "push-location"),
+    ("rcim", "remove-ciminstance"),
+    ("rd", "remove-item"),
+    ("ren", "rename-item"),
+    ("ri", "remove-item"),
+    ("rm", "remove-item"),
+    ("rmdir", "remove-item"),
+    ("rni", "rename-item"),
+    ("rp", "remove-itemproperty"),
+    ("rwmi", "remove-wmiobject"),
+    ("sajb", "start-job"),
+    ("sal", "set-alias"),
+    ("saps", "start-process"),
+    ("sasv", "start-service"),
+    ("sc", "set-content"),
+    ("select", "select-object"),
+    ("set", "set-variable"),
+    ("si", "set-item"),
+    ("sl", "set-location"),
+    ("sls", "select-string"),
+    ("sp", "set-itemproperty"),
+    ("spps", "stop-process"),
+    ("spsv", "stop-service"),
+    ("start", "start-process"),
+    ("sv", "set-variable"),
+    ("swmi", "set-wmiinstance"),
+    ("wget", "invoke-webrequest"),
+];
+
+/// Long names that a pattern may mean, besides those that have a short one.
+const LONG_NAMES: [&str; 6] =
+    ["remove-item", "invoke-expression", "invoke-webrequest", "invoke-restmethod", "new-object", "start-process"];
+
+/// The cmdlet that an alias stands for.
+pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
+    ALIASES.binary_search_by(|(known, _)| (*known).cmp(alias)).ok().and_then(|at| ALIASES.get(at)).map(|(_, name)| *name)
+}
+
+/// Every cmdlet's name that is known.
+pub(super) fn cmdlets() -> impl Iterator<Item = &'static str> {
+    LONG_NAMES.into_iter().chain(ALIASES.iter().map(|(_, name)| *name))
+}
+
+/// Every alias.
+pub(super) fn aliases() -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().map(|(alias, _)| *alias)
+}
+
+/// What a variable that Windows or PowerShell sets holds.
+pub(super) fn variable(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "systemroot" | "windir" => "C:\\WINDOWS",
+        "systemdrive" | "homedrive" => "C:",
+        "userprofile" | "home" | "homepath" => "~",
+        "programfiles" | "programfiles(x86)" | "programw6432" => "C:\\Program Files",
+        "programdata" | "allusersprofile" => "C:\\ProgramData",
+        "comspec" => "C:\\WINDOWS\\system32\\cmd.exe",
+        "public" => "C:\\Users\\Public",
+        "appdata" => "~\\AppData\\Roaming",
+        "localappdata" => "~\\AppData\\Local",
+        "temp" | "tmp" => "C:\\Temp",
+        "pshome" => "C:\\Windows\\System32\\WindowsPowerShell\\v1.0",
+        "shellid" => "Microsoft.PowerShell",
+        "verbosepreference" | "debugpreference" => "SilentlyContinue",
+        "profile" => "~\\Documents\\WindowsPowerShell\\Microsoft.PowerShell_profile.ps1",
+        "true" => "True",
+        "false" => "False",
+        "pathext" => ".COM;.EXE;.BAT;.CMD;.VBS;.VBE;.JS;.JSE;.WSF;.WSH;.MSC",
+        _ => return None,
+    })
+}
+
+/// Marks that a POSIX command line hardly holds.
+const SIGNS: [&str; 27] = [
+    ":\\",
+    ".exe",
+    "$env:",
+    "%userprofile%",
+    "%systemroot%",
+    "%windir%",
+    "%temp%",
+    "%appdata%",
+    "%comspec%",
+    "iex",
+    ".\\",
+    "::",
+    " /c ",
+    " /s",
+    " /q",
+    "-recurse",
+    " -force",
+    "[char]",
+    "$_",
+    "-join",
+    "cmd /",
+    "\\\\",
+    "%0",
+    "^",
+    "set-",
+    "get-",
+    ".ps1",
+];
+
+/// Names that POSIX systems know as well: alone they say nothing.
+const SHARED: [&str; 40] = [
+    "cat",
+    "cd",
+    "chdir",
+    "clear",
+    "copy",
+    "cp",
+    "curl",
+    "echo",
+    "expand",
+    "find",
+    "format",
+    "ftp",
+    "history",
+    "kill",
+    "ls",
+    "mkdir",
+    "more",
+    "mount",
+    "move",
+    "mv",
+    "net",
+    "ping",
+    "popd",
+    "powershell",
+    "print",
+    "ps",
+    "pushd",
+    "pwsh",
+    "replace",
+    "rm",
+    "rmdir",
+    "select",
+    "set",
+    "sort",
+    "start",
+    "tee",
+    "type",
+    "wget",
+    "shutdown",
+    "ssh",
+];
+
+/// Whether a text may be meant for PowerShell or cmd.exe: by its marks, or by a program that `known` knows.
+pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
+    let mut lower = [0u8; 32];
+    let words = text.as_bytes().split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'^' | b'`')));
+    for word in words {
+        let mut length = 0;
+        for b in word.iter().filter(|b| !matches!(b, b'^' | b'`')) {
+            match lower.get_mut(length) {
+                Some(place) => *place = b.to_ascii_lowercase(),
+                None => break,
+            }
+            length += 1;
+        }
+        let Some(name) = lower.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else { continue };
+        if length >= 2 && !SHARED.contains(&name) && (known(name) || cmdlet_of(name).is_some()) {
+            return true;
+        }
+    }
+    // `shutdown /s` is Windows', `shutdown -h now` is not; the same with other names that both know.
+    let is_flag = |word: &str| {
+        word.strip_prefix('/').is_some_and(|rest| {
+            (1..=12).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b':' | b'/'))
+        })
+    };
+    let words = || text.split([' ', '&', '|', '\n']);
+    (words().any(is_flag) && words().any(|word| SHARED.contains(&word.to_ascii_lowercase().as_str()))) || has_sign(text)
+}
+
+fn has_sign(text: &str) -> bool {
+    if !text.bytes().any(|b| matches!(b, b'\\' | b'$' | b'%' | b'-' | b':' | b'^' | b'/' | b'.' | b'[' | b'(')) {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
+    SIGNS.iter().any(|sign| lower.contains(sign))
+}
