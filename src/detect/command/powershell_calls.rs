@@ -104,11 +104,25 @@ impl Session<'_, '_> {
         if matches!(name.as_str(), "invoke-webrequest" | "invoke-restmethod" | "curl" | "wget" | "start-bitstransfer") {
             self.fetches = true;
         }
-        if matches!(
-            name.as_str(),
-            "remove-item" | "clear-content" | "get-content" | "copy-item" | "move-item" | "stop-process" | "stop-service"
-        ) && input.is_known()
-        {
+        const TAKERS: [&str; 16] = [
+            "remove-",
+            "clear-",
+            "stop-",
+            "set-",
+            "disable-",
+            "format-vol",
+            "move-",
+            "copy-",
+            "suspend-",
+            "restart-",
+            "reset-",
+            "initialize-",
+            "rename-",
+            "get-content",
+            "wevtutil",
+            "get-item",
+        ];
+        if TAKERS.iter().any(|taker| name.starts_with(taker)) && input.is_known() {
             given.extend(fields(input.clone()).into_iter().take(64));
         }
         let found = self.reader.windows_program(&name, given.clone(), &targets, input.taint, input.first());

@@ -113,6 +113,26 @@ impl Reader<'_> {
             let target = if matches!(target.text.as_str(), "\\" | "/") { "C:\\" } else { target.text.as_str() };
             self.folder = super::paths::normal(target, folder.as_deref());
         }
+        // What only names files reads none of them.
+        const NAMERS: [&str; 14] = [
+            "get-childitem",
+            "dir",
+            "test-path",
+            "resolve-path",
+            "get-item",
+            "remove-item",
+            "icacls",
+            "attrib",
+            "set-location",
+            "new-item",
+            "get-acl",
+            "del",
+            "rd",
+            "takeown",
+        ];
+        if NAMERS.contains(&name) {
+            facts.reads.clear();
+        }
         let mut own = facts.reads.iter().fold(Taint::NONE, |taint, seen| taint | super::facts::taint_of(seen));
         for target in targets {
             facts.redirect_write(&target.text, folder.as_deref());

@@ -140,7 +140,7 @@ pub(super) fn variable(name: &str) -> Option<&'static str> {
 }
 
 /// Marks that a POSIX command line hardly holds.
-const SIGNS: [&str; 27] = [
+const SIGNS: [&str; 31] = [
     ":\\",
     ".exe",
     "$env:",
@@ -168,6 +168,10 @@ const SIGNS: [&str; 27] = [
     "set-",
     "get-",
     ".ps1",
+    ".bat",
+    ".vbs",
+    ".hta",
+    ".cmd",
 ];
 
 /// Names that POSIX systems know as well: alone they say nothing.
@@ -217,6 +221,7 @@ const SHARED: [&str; 40] = [
 /// Whether a text may be meant for PowerShell or cmd.exe: by its marks, or by a program that `known` knows.
 pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
     let mut lower = [0u8; 32];
+    let mut before = "";
     let words = text.as_bytes().split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'^' | b'`')));
     for word in words {
         let mut length = 0;
@@ -228,6 +233,11 @@ pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
             length += 1;
         }
         let Some(name) = lower.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else { continue };
+        let pair = matches!(before, "net" | "net1") && NET.contains(&name);
+        if pair || is_verb(name) {
+            return true;
+        }
+        before = if name == "net" { "net" } else { "" };
         if length >= 2 && !SHARED.contains(&name) && (known(name) || cmdlet_of(name).is_some()) {
             return true;
         }
@@ -235,12 +245,52 @@ pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
     // `shutdown /s` is Windows', `shutdown -h now` is not; the same with other names that both know.
     let is_flag = |word: &str| {
         word.strip_prefix('/').is_some_and(|rest| {
-            (1..=12).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b':' | b'/'))
+            (1..=3).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b':' | b'/'))
         })
     };
     let words = || text.split([' ', '&', '|', '\n']);
     (words().any(is_flag) && words().any(|word| SHARED.contains(&word.to_ascii_lowercase().as_str()))) || has_sign(text)
 }
+
+/// `Verb-Noun`, as every cmdlet is called.
+fn is_verb(name: &str) -> bool {
+    const VERBS: [&str; 30] = [
+        "add",
+        "clear",
+        "compress",
+        "convertfrom",
+        "convertto",
+        "copy",
+        "disable",
+        "enable",
+        "enter",
+        "expand",
+        "export",
+        "format",
+        "get",
+        "import",
+        "initialize",
+        "install",
+        "invoke",
+        "join",
+        "move",
+        "new",
+        "out",
+        "register",
+        "remove",
+        "rename",
+        "restart",
+        "set",
+        "start",
+        "stop",
+        "suspend",
+        "uninstall",
+    ];
+    name.split_once('-').is_some_and(|(verb, noun)| noun.len() >= 4 && VERBS.contains(&verb))
+}
+
+/// What `net` of Windows is told.
+const NET: [&str; 8] = ["accounts", "group", "localgroup", "share", "start", "stop", "use", "user"];
 
 fn has_sign(text: &str) -> bool {
     if !text.bytes().any(|b| matches!(b, b'\\' | b'$' | b'%' | b'-' | b':' | b'^' | b'/' | b'.' | b'[' | b'(')) {
