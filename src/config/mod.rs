@@ -9,12 +9,14 @@ use crate::message::ReadLimits;
 
 mod approval;
 mod load;
+mod own;
 mod places;
 mod secret;
 mod tool;
 
 pub use approval::{ApprovalConfig, AskTool, Scope};
 pub use load::{load, load_admin, load_policies};
+pub use own::OwnConfig;
 pub use places::PlacesConfig;
 pub use secret::{Secret, names_a_secret};
 pub use tool::{ArgumentConfig, ReadsAs, ToolConfig};
@@ -123,6 +125,8 @@ pub struct PolicyConfig {
     pub result_text_bytes: BTreeMap<String, usize>,
     /// Where calls may reach.
     pub places: PlacesConfig,
+    /// Values that must never leave.
+    pub own: OwnConfig,
 }
 
 /// Default for [`PolicyConfig::result_text_bytes`].
@@ -148,6 +152,7 @@ impl Default for PolicyConfig {
             scopes: vec![Scope::Once, Scope::Session, Scope::Call],
             result_text_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
+            own: OwnConfig::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a policy says of where calls may reach. Detectors ask it; rules say what is made of the answer.
 
 use super::path::Roots;
+use super::secret::Own;
 use super::url::Hosts;
 
 /// Where calls may reach: one per upstream, or per line of `lychgate inspect --jsonl`.
@@ -10,4 +11,6 @@ pub struct Ground {
     pub roots: Roots,
     /// Hosts that URLs may and may not name.
     pub hosts: Hosts,
+    /// Values that must never leave.
+    pub own: Own,
 }

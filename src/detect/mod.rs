@@ -5,6 +5,7 @@ pub mod hidden;
 pub mod markup;
 pub mod path;
 pub mod pattern;
+pub mod secret;
 pub mod url;
 
 mod ground;
@@ -162,6 +163,8 @@ pub struct Place<'a> {
     pub script: Option<&'a command::Script<'a>>,
     /// Where the call may reach; `None` where nothing is known of it.
     pub ground: Option<&'a Ground>,
+    /// Which secrets came from where, as far as the session knows.
+    pub seen: Option<&'a secret::Seen<'a>>,
 }
 
 impl Default for Place<'_> {
@@ -177,6 +180,7 @@ impl Default for Place<'_> {
             hidden: false,
             script: None,
             ground: None,
+            seen: None,
         }
     }
 }
@@ -196,6 +200,12 @@ pub struct Match {
 pub trait Detector: Send + Sync + fmt::Debug {
     /// Adds every rule that `text` matches at `place`. Linear in the text, whatever it holds.
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>);
+
+    /// Adds every rule that the strings of one call match together, as its receiver may put them together, and that none
+    /// matches by itself. Nothing, for most kinds.
+    fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
+        let (_, _, _) = (parts, place, found);
+    }
 }
 
 /// A kind of rule: how its `find.<kind>` table reads, and how its rules become a detector.

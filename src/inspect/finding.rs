@@ -29,7 +29,8 @@ pub struct Finding {
 /// Enough of a match to recognise it again, never enough to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// First half of the SHA-256 of the matched text, in hex.
+    /// First half of the SHA-256 of the matched text, in hex. Of a secret, with a key of this process hashed before it: alike
+    /// for the same secret as long as the gate runs.
     pub sha256: String,
     /// Length of the matched text in bytes.
     pub length: usize,

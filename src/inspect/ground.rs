@@ -14,6 +14,7 @@ pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
     Ground {
         roots: Roots::new(config.places.roots.iter().cloned(), Links::Unknown),
         hosts: Hosts::new(Vec::new(), config.places.urls.clone()),
+        own: config.own.guarded.clone(),
     }
 }
 

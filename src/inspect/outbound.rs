@@ -2,7 +2,7 @@
 
 use crate::detect::command::Script;
 use crate::detect::{Place, ReadAs, Surface};
-use crate::message::{Direction, Envelope, Message, Path, Step, pointer};
+use crate::message::{Direction, Envelope, Message, Path, Role, Step, pointer};
 use crate::protocol::AuditId;
 use crate::text::Text;
 
@@ -75,6 +75,10 @@ impl Outbound<'_> {
                 &Site { at: &|| prefix.clone() + &placed.pointer(unit), opaque: &|| true },
             );
         }
+        let parts = || placed.units.iter().filter(|unit| unit.role == Role::Value && !unit.joined);
+        let pieces: Vec<&str> = parts().map(|unit| &*unit.text).collect();
+        let place = Place { surface: Surface::Arguments, ..base };
+        judge.pieces(&pieces, &place, &Site { at: &|| format!("{prefix}/params/arguments"), opaque: &|| true });
     }
 }
 

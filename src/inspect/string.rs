@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::detect::secret::fingerprint;
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Edit, Json, ReadLimits, splice};
 use crate::protocol::AuditId;
@@ -52,6 +53,20 @@ impl<'p> Judge<'p, '_> {
     /// kept, and what would have changed it is noted as a refusal.
     pub(super) fn string(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> Outcome {
         self.judge(text, place, site, true)
+    }
+
+    /// Judges several strings as their receiver may put them together; findings are noted at a place that holds them all.
+    pub(super) fn pieces(&mut self, parts: &[&str], place: &Place<'_>, site: &Site<'_>) {
+        let mut matches = std::mem::take(&mut self.matches);
+        matches.clear();
+        if parts.len() > 1 {
+            self.rules.scan_pieces(parts, place, &mut matches);
+        }
+        if !matches.is_empty() {
+            let hits: Vec<Hit> = matches.drain(..).map(|found| self.hit(found, false)).collect();
+            self.note(&hits, &parts.concat(), place, site, (site.opaque)());
+        }
+        self.matches = matches;
     }
 
     fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
@@ -191,7 +206,11 @@ impl<'p> Judge<'p, '_> {
                 at: (site.at)(),
                 item: self.item,
                 reading: hit.reading,
-                evidence: Evidence::of(matched),
+                evidence: if matches!(*rule.find, Find::Secret(_)) {
+                    Evidence::of_secret(matched)
+                } else {
+                    Evidence::of(matched)
+                },
             });
         }
     }
@@ -248,6 +267,12 @@ impl Evidence {
     pub(super) fn of(matched: &str) -> Self {
         let digest = Sha256::digest(matched.as_bytes());
         Self { sha256: digest.iter().take(16).map(|b| format!("{b:02x}")).collect(), length: matched.len() }
+    }
+
+    /// Of a secret: a short one could be guessed from its digest, so a key that only this process has goes into it.
+    fn of_secret(matched: &str) -> Self {
+        let digest = fingerprint(matched.as_bytes());
+        Self { sha256: digest.iter().map(|b| format!("{b:02x}")).collect(), length: matched.len() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
-use crate::detect::{Detector, Kind, command, hidden, markup, pattern};
+use crate::detect::{Detector, Kind, command, hidden, markup, pattern, secret};
 use crate::document::{Table, suggest};
 
 use super::Rule;
@@ -60,6 +60,7 @@ kinds! {
     Hidden, "hidden", hidden::Hidden;
     Markup, "markup", markup::Markup;
     Pattern, "pattern", pattern::Pattern;
+    Secret, "secret", secret::Secret;
 }
 
 impl Find {

@@ -71,6 +71,7 @@ impl Rule {
         match self.find.as_ref() {
             Find::Pattern(pattern) => pattern.compile()?,
             Find::Command(command) => command.compile()?,
+            Find::Secret(secret) => secret.compile()?,
             Find::Hidden(_) | Find::Markup(_) => {}
         }
         self.unless.iter().try_for_each(Regex::compile)

@@ -82,6 +82,22 @@ impl RuleSet {
         for detector in &self.0.detectors {
             detector.scan(text, place, found);
         }
+        self.sift(before, text, place, found);
+    }
+
+    /// Adds every match of a rule in force at `place` that only several strings of a call together give.
+    pub fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
+        let before = found.len();
+        for detector in &self.0.detectors {
+            detector.scan_pieces(parts, place, found);
+        }
+        if found.len() > before {
+            self.sift(before, &Text::new(parts.concat()), place, found);
+        }
+    }
+
+    /// Drops new matches where their rule does not look, and those that it excuses.
+    fn sift(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         if found.len() == before {
             return;
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::detect::command::Script;
 use crate::detect::path::{Links, Roots};
+use crate::detect::secret::{Own, Prints, Seen};
 use crate::detect::{Ground, Place, ReadAs, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
@@ -13,10 +14,23 @@ use crate::text::Text;
 use super::set::Compiled;
 use super::{Case, Find, Rule, RuleId, RuleSet};
 
-/// Where the calls of cases may reach: paths in `/work/app`, where `/work/app/link` leads to `/etc`; any host.
+/// Where the calls of cases may reach: paths in `/work/app`, where `/work/app/link` leads to `/etc`; any host. The operator
+/// guards the value `an-own-secret-of-a-case`.
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let links = Links::Given([("/work/app/link".to_owned(), "/etc".to_owned())].into());
-    Ground { roots: Roots::new(["/work/app".to_owned()], links), ..Ground::default() }
+    let mut own = Own::default();
+    own.guard("an-own-secret-of-a-case");
+    Ground { roots: Roots::new(["/work/app".to_owned()], links), own, ..Ground::default() }
+});
+
+/// What other servers have sent in cases, and what the server at hand has: `a-secret-from-elsewhere`, `DB_PASSWORD` with the
+/// value `blue-Kettle7-returned`.
+static SENT: LazyLock<[Prints; 2]> = LazyLock::new(|| {
+    ["a-secret-from-elsewhere", "blue-Kettle7-returned"].map(|value| {
+        let mut prints = Prints::default();
+        prints.add(value.as_bytes(), 0);
+        prints
+    })
 });
 
 /// What came of trying rules.
@@ -123,6 +137,8 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
     let usual = if outbound { Surface::Arguments } else { Surface::Content };
     let read_as = if matches!(rule.find.as_ref(), Find::Command(_)) { ReadAs::Shell } else { ReadAs::Text };
     let script = Script::new(&case.text, read_as);
+    let [elsewhere, here] = &*SENT;
+    let seen = Seen::new(Some(here), Some(elsewhere));
     let place = Place {
         direction: rule.direction,
         surface: only.surfaces.first().copied().unwrap_or(usual),
@@ -133,6 +149,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         script: Some(&script),
         hidden: only.hidden.unwrap_or(false),
         ground: Some(&GROUND),
+        seen: Some(&seen),
         ..Place::default()
     };
     let mut found = Vec::new();

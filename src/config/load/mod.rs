@@ -2,8 +2,10 @@
 
 mod approval;
 mod listen;
+mod own;
 mod places;
 mod policy;
+mod printed;
 mod tool;
 mod upstream;
 mod values;
@@ -64,6 +66,8 @@ trait Surroundings {
     fn variable(&self, name: &str) -> Option<String>;
     /// A file's text, up to a number of bytes.
     fn read(&self, path: &Path, most: u64) -> io::Result<String>;
+    /// What a program prints, up to [`own::VALUE_BYTES`], if it ends well within this time.
+    fn run(&self, command: &[String], within: Duration) -> io::Result<String>;
     /// Whether a file is there.
     fn is_file(&self, path: &Path) -> bool;
     /// Whether a folder is there.
@@ -85,6 +89,10 @@ impl Surroundings for Machine {
             return Err(io::Error::other(format!("longer than {most} bytes")));
         }
         Ok(text)
+    }
+
+    fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
+        printed::by(command, within, own::VALUE_BYTES)
     }
 
     fn is_file(&self, path: &Path) -> bool {

@@ -29,6 +29,14 @@ impl Surroundings for Pretend {
         file.map(|(_, text)| text.to_string()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    fn run(&self, command: &[String], _: Duration) -> io::Result<String> {
+        match command {
+            [program, name] if program == "print" => Ok(format!("{name}\n")),
+            _ if self.all_paths => Ok("a-secret-of-some-length".to_owned()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
     fn is_file(&self, path: &Path) -> bool {
         self.all_paths || path.to_string_lossy().contains("ok")
     }
@@ -178,7 +186,7 @@ const SAMPLE: &str = include_str!("../../../deploy/lychgate.toml");
 
 fn load_sample(text: String) -> Config {
     let mut world = Pretend { all_paths: true, text, ..Pretend::default() };
-    for name in ["LYCHGATE_TOKEN_CI", "GITHUB_MCP_TOKEN"] {
+    for name in ["LYCHGATE_TOKEN_CI", "GITHUB_MCP_TOKEN", "DB_PASSWORD"] {
         world.variables.insert(name, "another-secret-of-some-length");
     }
     load_in(Path::new("/etc/lychgate/lychgate.toml"), &world, Wants::Upstreams).map_err(|faults| told(&faults)).unwrap()
@@ -212,6 +220,7 @@ fn the_sample_explains_every_key_that_is_read() {
         include_str!("upstream.rs"),
         include_str!("places.rs"),
         include_str!("approval.rs"),
+        include_str!("own.rs"),
         include_str!("tool.rs"),
     ]
     .concat()

@@ -1,6 +1,8 @@
 //! Single values: names, paths, and secrets that stand somewhere else.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::document::{Located, Table};
 
@@ -32,6 +34,21 @@ impl<'w> Reader<'w> {
         }
         // `./` is dropped so that messages name the path as a person would.
         self.folder.join(written.strip_prefix("./").unwrap_or(written))
+    }
+
+    /// An environment variable, if it is set.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        self.world.variable(name)
+    }
+
+    /// A file's text, up to a number of bytes.
+    pub(super) fn read(&self, path: &Path, most: u64) -> io::Result<String> {
+        self.world.read(path, most)
+    }
+
+    /// What a program prints within this time.
+    pub(super) fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
+        self.world.run(command, within)
     }
 
     /// A path, if there, whatever it leads to.

@@ -1,0 +1,273 @@
+//! Values in telling company: what a name that tells of a secret is given, in whichever notation.
+
+use std::ops::Range;
+
+use super::check::{is_password, is_uuid};
+use super::name::{Says, says};
+use super::random::{Made, is_standin, surprise};
+
+/// Longest value looked at, in bytes.
+const VALUE_BYTES: usize = 512;
+/// Longest name, in bytes.
+const NAME_BYTES: usize = 96;
+/// So far behind a name its value may begin, in bytes.
+const GAP_BYTES: usize = 48;
+
+/// How a value hangs on its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// By a sign: `=`, `:`, `=>`, the end of a tag.
+    Sign,
+    /// It is the next word, of a command line or behind the name of a scheme.
+    Next,
+    /// By words: "the key is".
+    Words,
+}
+
+/// A name and the value that it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) name: Range<usize>,
+    pub(super) value: Range<usize>,
+    pub(super) link: Link,
+}
+
+/// The name around `at`, and the value it is given.
+pub(super) fn given(text: &str, at: Range<usize>) -> Option<Given> {
+    let bytes = text.as_bytes();
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || byte >= 0x80;
+    let before = bytes.get(at.start.saturating_sub(NAME_BYTES)..at.start)?;
+    let start = at.start - before.iter().rev().take_while(|byte| in_name(**byte)).count();
+    let behind = bytes.get(at.end..bytes.len().min(at.end + NAME_BYTES))?;
+    let end = at.end + behind.iter().take_while(|byte| in_name(**byte)).count();
+    let (value, link) = value(text, end, bytes.get(start) == Some(&b'-'))?;
+    Some(Given { name: start..end, value, link })
+}
+
+fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
+    let bytes = text.as_bytes();
+    let skip = |from: usize, these: &[u8], most: usize| {
+        from + bytes.get(from..).unwrap_or_default().iter().take(most).take_while(|byte| these.contains(byte)).count()
+    };
+    let mut at = skip(end, b"\"'`\\])*", 6);
+    let spaced = skip(at, b" \t", 16);
+    let link = match bytes.get(spaced..).unwrap_or_default() {
+        [b'=' | b':' | b'|', ..] | [b'-', b'>', ..] => Link::Sign,
+        [b'>', ..] if spaced == at => Link::Sign,
+        [b'\n' | b'\r' | b',', ..] => match beside(text, spaced) {
+            None if at > end && bytes.get(spaced) == Some(&b',') => Link::Sign,
+            beside => return beside,
+        },
+        _ if option && spaced > at => Link::Next,
+        _ if spaced > at => return by_words(text, spaced),
+        _ => return None,
+    };
+    at = skip(spaced, b"=:>|,- \t", 8);
+    let value = run(text, at)?;
+    if is_scheme(text.get(value.clone())?) {
+        return Some((run(text, skip(value.end, b" \t", 4))?, Link::Next));
+    }
+    Some((value, link))
+}
+
+/// The run of characters that may be a value at `at`, without the quotes and brackets before it.
+fn run(text: &str, at: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let open =
+        bytes.get(at..)?.iter().take(6).take_while(|byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'(' | b'[')).count();
+    let start = at + open;
+    let quoted = open > 0 && bytes.get(start - 1).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let ends = |byte: &u8| match byte {
+        b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' => true,
+        b' ' | b'\t' | b'<' | b'>' | b',' | b';' | b'&' | b'|' | b')' | b']' | b'}' => !quoted,
+        _ => false,
+    };
+    let length = bytes.get(start..)?.iter().take(VALUE_BYTES).take_while(|byte| !ends(byte)).count();
+    let value = text.get(start..start + length)?;
+    let value = value.trim_end_matches(['.', ',', ':', ';']);
+    (!value.is_empty()).then_some(start..start + value.len())
+}
+
+/// `name: X` beside `value: Y`, as lists of variables have it.
+fn beside(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
+    let near = text.get(at..)?.get(..GAP_BYTES).unwrap_or(text.get(at..)?);
+    let word = near.to_ascii_lowercase().find("value")?;
+    let between = near.get(..word)?;
+    if !between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b'"' | b'\'' | b'\\' | b'n')) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let from = at + word + "value".len();
+    let signs =
+        bytes.get(from..)?.iter().take(8).take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\' | b' ' | b':' | b'=')).count();
+    Some((run(text, from + signs)?, Link::Sign))
+}
+
+/// A value that a few words lead to: "the key for staging is …".
+fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
+    let mut from = at;
+    let bytes = text.as_bytes();
+    while from < at + GAP_BYTES {
+        let value = run(text, from)?;
+        let word = text.get(value.clone())?;
+        if word.bytes().any(|byte| byte.is_ascii_digit()) && word.len() >= 8 {
+            return Some((value, Link::Words));
+        }
+        if !word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'/')) {
+            return None;
+        }
+        let gap = bytes
+            .get(value.end..)?
+            .iter()
+            .take(6)
+            .take_while(|byte| matches!(byte, b' ' | b':' | b'=' | b'"' | b'\'' | b'`' | b'\t'))
+            .count();
+        if gap == 0 {
+            return None;
+        }
+        from = value.end + gap;
+    }
+    None
+}
+
+/// Words of an `Authorization` header that name a way to log in, before what it takes.
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic", "token", "apikey", "digest", "bot", "negotiate", "key", "splunk"]
+        .iter()
+        .any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
+
+/// Whether a value that has such a name is a secret.
+pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
+    let Some(says) = says(name) else { return false };
+    let made = Made::of(value);
+    if value.len() < 8 || is_standin(value) || is_reference(value, &made) {
+        return false;
+    }
+    let bits: f32 = value.split(['-', '.', '_', '/', ':', '+', '=']).map(|part| surprise(part).max(0.0)).sum();
+    let mixed = made.lower + made.upper > 0 && made.digits > 0;
+    let long_hex = made.random_hex() && value.len() >= if says == Says::Perhaps { usize::MAX } else { 16 };
+    match (says, link) {
+        (Says::Password, Link::Sign | Link::Next) => {
+            is_password(value) && !value.contains(' ') && (long_hex || mixed && (made.kinds() >= 3 || bits >= 4.0) || bits >= 9.0)
+        }
+        (Says::Password, Link::Words) => is_password(value) && made.kinds() >= 3 && value.len() >= 10 && bits >= 4.0,
+        (Says::Key, Link::Sign | Link::Next) => {
+            long_hex || value.len() >= 12 && mixed && bits >= 6.0 || value.len() >= 16 && bits >= 14.0
+        }
+        (Says::Key, Link::Words) => long_hex && value.len() >= 32 || value.len() >= 16 && mixed && bits >= 9.0,
+        (Says::Perhaps, _) => value.len() >= 20 && mixed && !made.hex && made.kinds() >= 3 && bits >= 10.0,
+    }
+}
+
+/// Whether a value says where a secret is, or is plainly something else: a path, a call, a member, an address, a UUID.
+fn is_reference(value: &str, made: &Made) -> bool {
+    let starts = [
+        "$",
+        "%",
+        "@",
+        "~",
+        "./",
+        "../",
+        "{",
+        "env.",
+        "env:",
+        "process.",
+        "os.",
+        "secrets.",
+        "vault:",
+        "op://",
+        "arn:",
+        "ref+",
+        "file:",
+        "http:",
+        "https:",
+        "sha256:",
+        "sha512-",
+        "sha1-",
+        "sha384-",
+        "projects/",
+    ];
+    starts.iter().any(|start| value.starts_with(start))
+        || value.contains("://")
+        || value.contains(['(', '*', '?']) && value.len() < 24 && made.digits == 0
+        || made.digits + made.other == value.len()
+        || is_path(value)
+        || is_uuid(value)
+        || value.split_once('@').is_some_and(|(_, host)| host.contains('.'))
+}
+
+fn is_path(value: &str) -> bool {
+    let parts = value.split('/');
+    value.starts_with('/') && value.matches('/').count() > 1 && parts.clone().count() <= 12
+        || parts.clone().count() > 2 && parts.filter(|part| surprise(part) > 4.0).count() * 3 < value.split('/').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Option<String> {
+        let at = ["pass", "key", "token", "secret", "auth", "PASS", "TOKEN", "KEY", "SECRET", "Auth", "Token"]
+            .iter()
+            .find_map(|root| text.find(root).map(|at| at..at + root.len()))?;
+        let given = given(text, at)?;
+        let value = &text[given.value];
+        is_secret(&text[given.name], value, given.link).then(|| value.to_owned())
+    }
+
+    #[test]
+    fn every_notation_of_a_value() {
+        const VALUE: &str = "TfU9e8bi1y1FRVSrVdj5Bziy6C9H";
+        for text in [
+            "API_TOKEN=%",
+            "api_token: %",
+            "\"apiToken\": \"%\"",
+            "{\\\"token\\\":\\\"%\\\"}",
+            "--token %",
+            "--token=%",
+            "'token' => '%'",
+            "export TOKEN='%'",
+            "<token>%</token>",
+            "here is the key: % use it",
+            "the token for staging is %",
+            "config[\"secret\"] = \"%\"",
+            "Authorization: Bearer %",
+            "- name: DB_TOKEN\n  value: %",
+            "{\"name\":\"API_TOKEN\",\"value\":\"%\"}",
+            "set(\"api_token\", \"%\")",
+            "| token | % |",
+            "https://x.example/?token=%&a=1",
+            "token := `%`",
+        ] {
+            assert_eq!(found(&text.replace('%', VALUE)).as_deref(), Some(VALUE), "{text}");
+        }
+        assert_eq!(found("DB_PASSWORD=blue-Kettle7!").as_deref(), Some("blue-Kettle7!"));
+    }
+
+    #[test]
+    fn what_only_names_or_points_is_left_alone() {
+        for text in [
+            "TOKEN=$GITHUB_TOKEN",
+            "password = getPassword()",
+            "token: process.env.TOKEN1",
+            "api_key: your-api-key",
+            "cache_key: d2672adecf1a1a51a60d4864e204168e6bfb1173",
+            "token_count=8502",
+            "max_tokens=4096",
+            "password: ********",
+            "the token is 550e8400-e29b-41d4-a716-446655440000",
+            "SECRET_FILE=/run/secrets/db1",
+            "secret: /run/secrets/db-password-1",
+            "auth = HTTPBasicAuth(user, name)",
+            "key: value",
+            "the key to success is practice",
+            "password: str | None = None",
+            "token: Option<String>",
+            "const token = await getToken2(x)",
+            "secretName: my-app-tls-2024",
+        ] {
+            assert_eq!(found(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! What a text holds in other dress: escapes resolved, base64, hex and what is compressed within them. Each gives a further
+//! text to look at, never longer than a bound, and only where the first few characters already decode to text.
+
+use base64::Engine;
+use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
+
+/// Shortest run that is taken for an encoding, in characters.
+pub(super) const RUN: usize = 16;
+/// The same for hexadecimal, of which two characters make one.
+const HEX_RUN: usize = 24;
+/// Characters that are tried first.
+const TRIED: usize = 16;
+/// Places within a run, besides its start, at which an encoding may begin (after `/`, `-` and the like).
+const STARTS: usize = 6;
+/// Shortest text worth another look, in bytes.
+const TEXT_BYTES: usize = 8;
+
+/// What bytes are, as far as this module and its caller ask.
+#[derive(Clone, Copy)]
+pub(super) struct Class(u8);
+
+impl Class {
+    const JOINT: u8 = 1;
+    const CODE: u8 = 2;
+    const ESCAPE: u8 = 4;
+    const HEX: u8 = 8;
+
+    pub(super) fn of(byte: u8) -> Self {
+        Self(CLASSES.get(usize::from(byte)).copied().unwrap_or(0))
+    }
+
+    /// Whether it may stand between the pieces of something that is put together: blanks, quotes, signs that join.
+    pub(super) fn is_joint(self) -> bool {
+        self.0 & Self::JOINT != 0
+    }
+
+    /// Whether base64 and hex are made of it.
+    pub(super) fn is_code(self) -> bool {
+        self.0 & Self::CODE != 0
+    }
+
+    /// Whether an escape may begin with it.
+    pub(super) fn is_escape(self) -> bool {
+        self.0 & Self::ESCAPE != 0
+    }
+}
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let c = byte as u8;
+        let mut class = 0;
+        if matches!(
+            c,
+            b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\' | b'+' | b',' | b'&' | b'|' | b'(' | b')' | b'[' | b']'
+        ) {
+            class |= Class::JOINT;
+        }
+        if c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'-' | b'_') {
+            class |= Class::CODE;
+        }
+        if matches!(c, b'%' | b'\\' | b'&' | b'=') {
+            class |= Class::ESCAPE;
+        }
+        if c.is_ascii_hexdigit() {
+            class |= Class::HEX;
+        }
+        classes[byte] = class;
+        byte += 1;
+    }
+    classes
+};
+
+/// What an encoded run stands for.
+pub(super) struct Opened {
+    pub(super) text: String,
+    /// Where it ends in the text it was found in.
+    pub(super) end: usize,
+    /// The name of the reading.
+    pub(super) reading: &'static str,
+    /// Bytes that decompression made of it.
+    pub(super) inflated: usize,
+    /// Whether there was more than might be unpacked.
+    pub(super) cut: bool,
+}
+
+/// Opens the run of code characters that begins at `start` of `text` and ends at `end`, if it is one that stands for text.
+/// At most `room` bytes are unpacked of what is compressed.
+pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<Opened> {
+    let run = text.as_bytes().get(start..end)?;
+    let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::of(*byte).0 & Class::HEX != 0);
+    if hex {
+        let skipped = usize::from(run.len() % 2 == 1);
+        let bytes = |take: usize| run.get(skipped..)?.chunks_exact(2).take(take).map(pair).collect::<Option<Vec<u8>>>();
+        if promising(&bytes(TRIED)?) {
+            return readable(bytes(usize::MAX)?, end, "hex", room);
+        }
+    }
+    let starts = run.iter().enumerate().filter(|(_, byte)| !byte.is_ascii_alphanumeric()).map(|(at, _)| at + 1);
+    for from in std::iter::once(0).chain(starts.take(STARTS)) {
+        let Some(tried) = run.get(from..).filter(|rest| rest.len() >= RUN) else { break };
+        let mut sextets = tried.iter().take(TRIED).map(|byte| sextet(*byte));
+        let mut first = [0_u8; TRIED / 4 * 3];
+        for three in first.chunks_exact_mut(3) {
+            let bits = (0..4).fold(0_u32, |bits, _| bits << 6 | u32::from(sextets.next().flatten().unwrap_or(0)));
+            let [_, a, b, c] = bits.to_be_bytes();
+            three.copy_from_slice(&[a, b, c]);
+        }
+        if promising(&first) {
+            let (bytes, reached) = base64(text, start + from);
+            let decoded = bytes.len();
+            if let Some(mut opened) = readable(bytes, end, "base64", room) {
+                if opened.text.len() == decoded {
+                    opened.end = end.max(reached);
+                }
+                return Some(opened);
+            }
+        }
+    }
+    None
+}
+
+/// Decodes base64 of either alphabet from `start`, over the joints between its pieces, to the first character that is neither.
+fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
+    let rest = text.as_bytes().get(start..).unwrap_or_default();
+    let (mut bytes, mut bits, mut count, mut end) = (Vec::new(), 0_u32, 0, start);
+    for (at, byte) in rest.iter().enumerate() {
+        // A plus between quotes joins, any other is a digit.
+        let joins = *byte == b'+'
+            && at.checked_sub(1).and_then(|before| rest.get(before)).is_some_and(|before| matches!(before, b'"' | b'\'' | b' '));
+        let Some(six) = sextet(*byte).filter(|_| !joins) else {
+            if joins || Class::of(*byte).is_joint() {
+                continue;
+            }
+            break;
+        };
+        bits = bits << 6 | u32::from(six);
+        count += 1;
+        if count == 4 {
+            let [_, a, b, c] = bits.to_be_bytes();
+            bytes.extend([a, b, c]);
+            (bits, count) = (0, 0);
+            // What follows is no longer part of it: words, when a command goes on.
+            if bytes.len() % 192 == 0 && !packed(&bytes) && !textual(&bytes) {
+                break;
+            }
+        }
+        end = start + at + 1;
+    }
+    match count {
+        2 => bytes.push((bits >> 4) as u8),
+        3 => bytes.extend([(bits >> 10) as u8, (bits >> 2) as u8]),
+        _ => {}
+    }
+    (bytes, end)
+}
+
+fn textual(bytes: &[u8]) -> bool {
+    let tail = bytes.get(bytes.len().saturating_sub(192)..).unwrap_or_default();
+    tail.iter().filter(|byte| is_text(**byte) || **byte >= 0x80 || **byte == 0).count() * 10 >= tail.len() * 9
+}
+
+fn packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b]) || zlib(bytes)
+}
+
+fn zlib(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..])
+}
+
+/// Whether bytes may be the beginning of a text, or of one that is compressed.
+fn promising(bytes: &[u8]) -> bool {
+    packed(bytes) || utf16(bytes) || {
+        let valid = match std::str::from_utf8(bytes) {
+            Ok(_) => bytes.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        valid + 3 >= bytes.len() && bytes.iter().take(valid).all(|byte| is_text(*byte) || *byte >= 0x80)
+    }
+}
+
+/// Whether every other byte of the beginning is zero, as in ASCII written as UTF-16, low byte first.
+fn utf16(bytes: &[u8]) -> bool {
+    bytes.len() >= 8 && bytes.chunks_exact(2).all(|pair| matches!(pair, [low, 0] if is_text(*low)))
+}
+
+fn is_text(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e)
+}
+
+/// The text that bytes are, unpacked if need be, up to where they stop being one.
+fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) -> Option<Opened> {
+    let (mut inflated, mut cut, mut reading) = (0, false, reading);
+    if packed(&bytes) {
+        (bytes, cut) = inflate(&bytes, room)?;
+        inflated = bytes.len();
+        reading = "gzip";
+    }
+    if utf16(bytes.get(..8).unwrap_or_default()) {
+        bytes = bytes.chunks_exact(2).filter_map(|pair| pair.first().copied()).collect();
+    }
+    let valid = match std::str::from_utf8(&bytes) {
+        Ok(_) => bytes.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    // A tar archive is a text too, between its zeros.
+    let text = if inflated > 0 {
+        String::from_utf8_lossy(&bytes).into_owned()
+    } else {
+        String::from_utf8(bytes.get(..valid)?.to_vec()).ok()?
+    };
+    let stop = text.bytes().position(|byte| !is_text(byte) && byte < 0x80).filter(|_| inflated == 0).unwrap_or(text.len());
+    let text = text.get(..stop)?.to_owned();
+    (text.len() >= TEXT_BYTES).then_some(Opened { text, end, reading, inflated, cut })
+}
+
+/// Unpacks gzip (RFC 1952) or zlib (RFC 1950). Gives what could be unpacked, and whether there was more.
+fn inflate(bytes: &[u8], room: usize) -> Option<(Vec<u8>, bool)> {
+    let unpacked = if zlib(bytes) {
+        decompress_to_vec_zlib_with_limit(bytes, room)
+    } else {
+        let mut at = 10;
+        let flags = *bytes.get(3)?;
+        if flags & 4 != 0 {
+            at += 2 + usize::from(*bytes.get(at)?) + (usize::from(*bytes.get(at + 1)?) << 8);
+        }
+        for _ in 0..(flags >> 3 & 1) + (flags >> 4 & 1) {
+            at += bytes.get(at..)?.iter().position(|byte| *byte == 0)? + 1;
+        }
+        at += usize::from(flags & 2);
+        decompress_to_vec_with_limit(bytes.get(at..)?, room)
+    };
+    match unpacked {
+        Ok(bytes) => Some((bytes, false)),
+        Err(error) => {
+            let more = error.status == miniz_oxide::inflate::TINFLStatus::HasMoreOutput;
+            (!error.output.is_empty()).then_some((error.output, more))
+        }
+    }
+}
+
+/// The value of a base64 digit of either alphabet (RFC 4648).
+fn sextet(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
+}
+
+fn pair(digits: &[u8]) -> Option<u8> {
+    let digit = |at: usize| digits.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    u8::try_from(digit(0)? << 4 | digit(1)?).ok()
+}
+
+/// Whether an escape begins at `at`: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
+pub(super) fn is_escape(text: &[u8], at: usize) -> bool {
+    escape(text.get(at..).unwrap_or_default()).is_some()
+}
+
+/// The character that an escape stands for, and its length.
+fn escape(text: &[u8]) -> Option<(char, usize)> {
+    let hex = |from: usize, to: usize| {
+        let digits = std::str::from_utf8(text.get(from..to)?).ok()?;
+        digits
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit())
+            .then(|| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32))?
+    };
+    let (c, length) = match text {
+        [b'%' | b'=', a, b, ..]
+            if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() && !a.is_ascii_lowercase() | (text.first() == Some(&b'%')) =>
+        {
+            (hex(1, 3)?, 3)
+        }
+        [b'\\', b'x', ..] => (hex(2, 4)?, 4),
+        [b'\\', b'u', b'{', ..] => {
+            let end = text.iter().take(10).position(|byte| *byte == b'}')?;
+            (hex(3, end)?, end + 1)
+        }
+        [b'\\', b'u', ..] => (hex(2, 6)?, 6),
+        [b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => {
+            let digits = text.get(1..4)?.iter().fold(0, |sum, byte| sum * 8 + u32::from(*byte - b'0'));
+            (char::from_u32(digits)?, 4)
+        }
+        [b'&', b'#', rest @ ..] => {
+            let end = rest.iter().take(8).position(|byte| *byte == b';')?;
+            let digits = std::str::from_utf8(rest.get(..end)?).ok()?;
+            let code = match digits.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => digits.parse(),
+            };
+            (char::from_u32(code.ok()?)?, end + 3)
+        }
+        _ => return None,
+    };
+    (c.is_ascii() && (is_text(c as u8))).then_some((c, length))
+}
+
+/// A text with its escapes resolved, where that makes another text of it. What `=` escapes is resolved only where there is
+/// enough of it to be quoted-printable (RFC 2045, 6.7).
+pub(super) fn unescape(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let quoted = memchr::memchr_iter(b'=', bytes).filter(|at| is_escape(bytes, *at)).take(QUOTED).count() == QUOTED;
+    let (mut out, mut from, mut at) = (String::new(), 0, 0);
+    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| Class::of(*byte).is_escape())) {
+        at += found;
+        let rest = bytes.get(at..).unwrap_or_default();
+        let resolved = match rest {
+            [b'=', b'\r', b'\n', ..] if quoted => Some((None, 3)),
+            [b'=', b'\n', ..] if quoted => Some((None, 2)),
+            [b'=', ..] if !quoted => None,
+            _ => escape(rest).map(|(c, length)| (Some(c), length)),
+        };
+        match resolved {
+            Some((c, length)) => {
+                out.push_str(text.get(from..at).unwrap_or_default());
+                out.extend(c);
+                at += length;
+                from = at;
+            }
+            None => at += 1,
+        }
+    }
+    if from == 0 {
+        return None;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Some(out)
+}
+
+/// So many escapes of one text make it quoted-printable.
+const QUOTED: usize = 6;
+
+/// The text in a short piece of base64, whatever it is wrapped in.
+pub(super) fn base64_text(run: &str) -> Option<String> {
+    let digits: String = run
+        .trim_end_matches('=')
+        .chars()
+        .map(|c| match c {
+            '-' => '+',
+            '_' => '/',
+            c => c,
+        })
+        .collect();
+    let bytes = base64::engine::general_purpose::STANDARD_NO_PAD.decode(digits).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::engine::general_purpose::STANDARD;
+
+    fn opened(text: &str) -> Option<(String, &'static str)> {
+        open(text, 0, text.bytes().position(|byte| !Class::of(byte).is_code()).unwrap_or(text.len()), 1 << 16)
+            .map(|opened| (opened.text, opened.reading))
+    }
+
+    #[test]
+    fn runs_are_opened_if_they_are_text() {
+        let text = "the quick brown fox jumps";
+        assert_eq!(opened(&STANDARD.encode(text)), Some((text.to_owned(), "base64")));
+        let hex: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
+        assert_eq!(opened(&hex), Some((text.to_owned(), "hex")));
+        let wide: Vec<u8> = text.bytes().flat_map(|byte| [byte, 0]).collect();
+        assert_eq!(opened(&STANDARD.encode(wide)), Some((text.to_owned(), "base64")));
+        assert_eq!(opened("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"), None);
+        assert_eq!(opened("d61ba2e3341672ae1d54eb182013ac31"), None);
+        assert_eq!(opened("usr/local/share/applications/desktop"), None);
+    }
+
+    #[test]
+    fn lines_and_quotes_within_base64_do_not_matter() {
+        let code = STANDARD.encode("a secret text of two lines");
+        let (first, second) = code.split_at(20);
+        for joined in [format!("{first}\n{second}"), format!("{first}\" + \"{second}"), format!("{first}\\\n  {second}")] {
+            assert_eq!(opened(&joined).unwrap().0, "a secret text of two lines", "{joined}");
+        }
+    }
+
+    #[test]
+    fn what_is_compressed_is_unpacked_within_bounds() {
+        let text = "key and lock, ".repeat(100);
+        let mut gzip = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+        gzip.extend(miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 6));
+        assert_eq!(opened(&STANDARD.encode(&gzip)), Some((text.clone(), "gzip")));
+        let zlib = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 6);
+        assert_eq!(opened(&STANDARD.encode(zlib)), Some((text.clone(), "gzip")));
+        let code = STANDARD.encode(&gzip);
+        let opened = open(&code, 0, code.len(), 100).unwrap();
+        assert!(opened.cut && opened.inflated <= 100, "{}", opened.inflated);
+    }
+
+    #[test]
+    fn escapes_of_every_kind() {
+        for text in ["%6b%65y", r"\x6b\u0065y", r"\u{6b}e\171", "&#107;&#x65;y", "k%65%79"] {
+            assert_eq!(unescape(text).as_deref(), Some("key"), "{text}");
+        }
+        assert_eq!(unescape("=6B=65=79=6B=65=79=\r\n!").as_deref(), Some("keykey!"));
+        for text in ["100% of a=41", r"C:\users\x", "a & b", "%zz"] {
+            assert_eq!(unescape(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! All secret rules of a set, looked for at once, in a text and in what it holds in other dress.
+
+use std::ops::Range;
+
+use super::context::{Given, Link, given, is_secret};
+use super::decode::{self, Class};
+use super::name::{ROOTS, is_of_something_else};
+use super::random::{Made, surprise};
+use super::shape::{REACH, Shape};
+use super::sieve::{Meaning, Met, Sieve};
+use super::{Detector, Match, Place, Spec, pieces};
+use crate::message::Direction;
+use crate::text::Text;
+
+/// So often is opened what stands in what was opened.
+const DEPTH: usize = 3;
+/// Most bytes that are unpacked of what is compressed in one text.
+const UNPACKED_BYTES: usize = 1 << 20;
+/// Bytes that may be looked at closely: so many for any text, and so many for each byte of it.
+const BUDGET_BYTES: usize = 256 << 10;
+const BUDGET_PER_BYTE: usize = 8;
+/// What one closer look costs at the least, in bytes.
+const LOOK_BYTES: usize = 64;
+/// Most spans told of one text; beyond, the text as a whole is meant.
+const SPANS: usize = 64;
+/// Longest secret that is put together of pieces or read backwards, in bytes; keys of several lines may be longer.
+const JOINED_BYTES: usize = 512;
+/// How much more random than a word must be what was put together, in bits: words too can be put together.
+const JOINED_SURPRISE: f32 = 8.0;
+/// How much more random than a word must be what has no literal to be known by, in bits.
+const LOOSE_SURPRISE: f32 = 6.0;
+
+/// All secret rules of a set.
+#[derive(Debug)]
+pub(super) struct Secrets {
+    /// Shapes, and the rule of each.
+    shapes: Vec<(usize, Shape)>,
+    sieve: Sieve,
+    /// The shapes that are tried on whatever looks drawn at random.
+    loose: Vec<usize>,
+    named: Option<usize>,
+    own: Option<usize>,
+    elsewhere: Option<usize>,
+    returned: Option<usize>,
+    unread: Option<usize>,
+}
+
+impl Secrets {
+    pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
+        let way = |is: fn(&Spec) -> bool| rules.iter().find(|(_, spec)| is(spec)).map(|(rule, _)| *rule);
+        let shapes: Vec<(usize, Shape)> =
+            rules.iter().flat_map(|(rule, spec)| spec.shapes.iter().map(|shape| (*rule, shape.clone()))).collect();
+        let mut literals: Vec<(String, Meaning)> = Vec::new();
+        for (index, (_, shape)) in shapes.iter().enumerate() {
+            for literal in &shape.literals {
+                literals.push((literal.clone(), Meaning::Shape(index)));
+                let backwards: String = literal.chars().rev().collect();
+                if literal.len() >= 4 && backwards != *literal {
+                    literals.push((backwards, Meaning::Backwards(index)));
+                }
+            }
+            literals.extend(shape.near.iter().map(|word| (word.clone(), Meaning::Near(index))));
+        }
+        let named = way(|spec| spec.named);
+        if named.is_some() {
+            literals.extend(ROOTS.iter().map(|root| ((*root).to_owned(), Meaning::Name)));
+        }
+        let fault = |error: String| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)];
+        Ok(Self {
+            sieve: Sieve::new(literals.into_iter()).map_err(fault)?,
+            loose: (0..shapes.len()).filter(|index| shapes.get(*index).is_some_and(|(_, shape)| shape.is_loose())).collect(),
+            shapes,
+            named,
+            own: way(|spec| spec.own),
+            elsewhere: way(|spec| spec.elsewhere),
+            returned: way(|spec| spec.returned),
+            unread: way(|spec| spec.unread),
+        })
+    }
+}
+
+impl Detector for Secrets {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        let (plain, raw) = (text.plain(), text.raw());
+        let mut search = Search::new(self, place, raw.len(), found);
+        search.through(plain, "plain", |span| Some(text.locate(span)));
+        if !std::ptr::eq(plain, raw) {
+            search.through(raw, "raw", Some);
+        }
+        for opened in place.script.into_iter().flat_map(|script| script.texts()) {
+            search.through(opened, "script", |_| None);
+        }
+        if let Some(name) = place.argument {
+            search.argument(name, plain, |span| Some(text.locate(span)));
+        }
+    }
+
+    fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
+        let Some(joined) = pieces::join(parts) else { return };
+        let mut search = Search::new(self, place, joined.text.len(), found);
+        search.joined(&joined);
+    }
+}
+
+/// A search of one string.
+struct Search<'s> {
+    secrets: &'s Secrets,
+    place: &'s Place<'s>,
+    found: &'s mut Vec<Match>,
+    before: usize,
+    budget: usize,
+    room: usize,
+}
+
+/// A text to look through, and where it comes from.
+struct View {
+    text: String,
+    /// The part of the text at hand that it is another reading of.
+    origin: Range<usize>,
+    reading: &'static str,
+    depth: usize,
+}
+
+impl<'s> Search<'s> {
+    fn new(secrets: &'s Secrets, place: &'s Place<'s>, length: usize, found: &'s mut Vec<Match>) -> Self {
+        let budget = length.saturating_mul(BUDGET_PER_BYTE).saturating_add(BUDGET_BYTES);
+        Self { secrets, place, before: found.len(), found, budget, room: UNPACKED_BYTES }
+    }
+
+    /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
+    fn through(&mut self, text: &str, reading: &'static str, locate: impl Fn(Range<usize>) -> Option<Range<usize>>) {
+        let mut open = Vec::new();
+        self.look(text, reading, 0, &|span| span, &locate, &mut open);
+        while let Some(View { text, origin, reading, depth }) = open.pop() {
+            self.look(&text, reading, depth, &|_| origin.clone(), &locate, &mut open);
+        }
+    }
+
+    fn look(
+        &mut self,
+        text: &str,
+        reading: &'static str,
+        depth: usize,
+        origin: &dyn Fn(Range<usize>) -> Range<usize>,
+        locate: &dyn Fn(Range<usize>) -> Option<Range<usize>>,
+        open: &mut Vec<View>,
+    ) {
+        let secrets = self.secrets;
+        let (mut escapes, mut opened_to, mut named_to) = (false, 0, 0);
+        let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
+            search.tell(rule, locate(origin(span)), reading, secret);
+        };
+        secrets.sieve.pass(text, |met| match met {
+            Met::Escape => escapes = true,
+            Met::Run { start, end } if depth < DEPTH && start >= opened_to => {
+                if let Some((rule, span, secret)) = self.loose(text, start..end) {
+                    tell(self, rule, span, &secret);
+                }
+                let Some(opened) = self.afford(end - start).and_then(|()| decode::open(text, start, end, self.room)) else {
+                    return;
+                };
+                self.budget = self.budget.saturating_sub(opened.text.len() * 2);
+                self.room = self.room.saturating_sub(opened.inflated);
+                opened_to = opened.end;
+                if let (true, Some(rule)) = (opened.cut, secrets.unread) {
+                    tell(self, rule, start..end, "");
+                }
+                let origin = origin(start..opened.end);
+                open.push(View { text: opened.text, origin, reading: opened.reading, depth: depth + 1 });
+            }
+            Met::Run { .. } => {}
+            Met::Literal { last, length, meanings } => {
+                let mut told_to = named_to;
+                for meaning in meanings {
+                    match *meaning {
+                        Meaning::Shape(index) => {
+                            if let Some((rule, span, secret)) = self.forwards(text, index, last, length) {
+                                tell(self, rule, span, &secret);
+                            }
+                        }
+                        Meaning::Backwards(index) => {
+                            if let Some((rule, span, secret)) = self.backwards(text, index, last, length) {
+                                tell(self, rule, span, &secret);
+                            }
+                        }
+                        Meaning::Name | Meaning::Near(_) if last < named_to => {}
+                        Meaning::Name | Meaning::Near(_) => {
+                            let Some(at) = (last + 1).checked_sub(length).map(|start| start..last + 1) else { continue };
+                            // What the automaton passed over is no part of a name.
+                            if text
+                                .as_bytes()
+                                .get(at.clone())
+                                .is_none_or(|name| name.iter().any(|byte| Class::of(*byte).is_joint()))
+                            {
+                                continue;
+                            }
+                            let Some(given) = self.afford(LOOK_BYTES).and_then(|()| given(text, at)) else { continue };
+                            let near = if let Meaning::Near(index) = meaning { Some(*index) } else { None };
+                            if let Some(rule) = self.weigh(text, &given, near) {
+                                told_to = given.value.end;
+                                let secret = text.get(given.value.clone()).unwrap_or_default();
+                                tell(self, rule, given.value, secret);
+                            }
+                        }
+                    }
+                }
+                named_to = told_to;
+            }
+        });
+        if let (Some(rule), Some(ground)) = (secrets.own, self.place.ground) {
+            ground.own.find(text, |span| tell(self, rule, span, ""));
+        }
+        let elsewhere = self.place.seen.and_then(|seen| seen.elsewhere).filter(|_| self.place.direction == Direction::Outbound);
+        if let (Some(rule), Some(prints)) = (secrets.elsewhere, elsewhere) {
+            prints.find(text.as_bytes(), |span, _| tell(self, rule, span, ""));
+        }
+        if escapes && depth < DEPTH && self.afford(text.len() * 2).is_some() {
+            let whole = origin(0..text.len());
+            open.extend(decode::unescape(text).map(|text| View { text, origin: whole, reading: "unescaped", depth: depth + 1 }));
+        }
+    }
+
+    /// Pays for a closer look. Where that can no longer be paid, what was not looked at counts as found.
+    fn afford(&mut self, bytes: usize) -> Option<()> {
+        let left = self.budget.checked_sub(bytes.max(LOOK_BYTES));
+        self.budget = left.unwrap_or(0);
+        if left.is_none()
+            && let Some(rule) = self.secrets.unread
+        {
+            self.tell(rule, None, "unread", "");
+        }
+        left.map(|_| ())
+    }
+
+    /// A match of a shape whose literal ends at `last`: as it stands, or put together of pieces.
+    fn forwards(&mut self, text: &str, index: usize, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
+        let (rule, shape) = self.secrets.shapes.get(index)?;
+        let (start, contiguous) = start(text, last, length)?;
+        if !begins(text, start) {
+            return None;
+        }
+        self.afford(LOOK_BYTES)?;
+        if contiguous && let Some(hit) = shape.at(text, start, length) {
+            self.budget = self.budget.saturating_sub(hit.span.len());
+            return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
+        }
+        let most = if shape.long() { REACH } else { JOINED_BYTES };
+        let joined = pieces::squeeze(text.get(start..)?, most)?;
+        self.afford(joined.text.len())?;
+        let hit = shape.at(&joined.text, 0, length)?;
+        let secret = joined.text.get(hit.secret)?;
+        let plain = joined.crossed(hit.span.end)
+            && (shape.long() || surprise(secret.get(length.min(secret.len())..)?) >= JOINED_SURPRISE);
+        plain.then(|| (*rule, start..start + joined.end_of(hit.span.end), secret.to_owned()))
+    }
+
+    /// A match of a shape without literals that begins where a run of characters does, or the longer one that it is part of.
+    fn loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
+        let part = text.get(run.clone()).filter(|part| part.len() <= JOINED_BYTES)?;
+        let part = part.get(..LOOK_BYTES).unwrap_or(part);
+        if surprise(part) < LOOSE_SURPRISE && !Made::of(part).random_hex() {
+            return None;
+        }
+        self.afford(LOOK_BYTES * self.secrets.loose.len())?;
+        let before = text.as_bytes().get(run.start.saturating_sub(JOINED_BYTES)..run.start)?;
+        let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'-' | b'_' | b'|' | b'~' | b'/');
+        let whole = run.start - before.iter().rev().take_while(|byte| belongs(byte)).count();
+        for start in [whole, run.start] {
+            for (rule, shape) in self.secrets.loose.iter().filter_map(|index| self.secrets.shapes.get(*index)) {
+                if let Some(hit) = shape.at(text, start, 0) {
+                    return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
+                }
+            }
+            if whole == run.start {
+                break;
+            }
+        }
+        None
+    }
+
+    /// A match of a shape whose literal, reversed, ends at `last`.
+    fn backwards(&mut self, text: &str, index: usize, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
+        let (rule, shape) = self.secrets.shapes.get(index)?;
+        let (_, contiguous) = start(text, last, length)?;
+        if !contiguous || text.as_bytes().get(last + 1).is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        let most = if shape.long() { REACH } else { JOINED_BYTES };
+        let from = (last + 1).saturating_sub(most);
+        let from = (from..=last).find(|at| text.is_char_boundary(*at))?;
+        let part = text.get(from..=last)?;
+        // Only what is no blank belongs to a key of one line.
+        let part = if shape.long() { part } else { part.rsplit(|c: char| c.is_ascii_whitespace()).next()? };
+        self.afford(part.len())?;
+        let reversed: String = part.chars().rev().collect();
+        let hit = shape.at(&reversed, 0, length)?;
+        Some((*rule, (last + 1).checked_sub(hit.span.end)?..last + 1, reversed.get(hit.secret)?.to_owned()))
+    }
+
+    /// The rule by which a value with a name is a secret.
+    fn weigh(&self, text: &str, given: &Given, near: Option<usize>) -> Option<usize> {
+        let (name, value) = (text.get(given.name.clone())?, text.get(given.value.clone())?);
+        if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index)) {
+            let between = text.get(given.name.end..given.value.start).unwrap_or_default().to_ascii_lowercase();
+            let meant =
+                given.link != Link::Words || ["key", "token", "secret", "pass", "cred"].iter().any(|word| between.contains(word));
+            return (meant && !is_of_something_else(name) && shape.is(value)).then_some(*rule);
+        }
+        let decoded = || decode::open(value, 0, value.len(), 0).map(|opened| opened.text);
+        let secret = is_secret(name, value, given.link) || decoded().is_some_and(|text| is_secret(name, text.trim(), given.link));
+        secret.then_some(self.secrets.named?)
+    }
+
+    /// A value whose name is that of the argument which it is.
+    fn argument(&mut self, name: &str, text: &str, locate: impl Fn(Range<usize>) -> Option<Range<usize>>) {
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let value = text.trim();
+        if value.len() > JOINED_BYTES || value.contains(char::is_whitespace) {
+            return;
+        }
+        let given = is_secret(name, value, Link::Sign);
+        if let (true, Some(rule)) = (given, self.secrets.named) {
+            self.tell(rule, locate(0..text.len()), "argument", value);
+        }
+    }
+
+    fn joined(&mut self, joined: &pieces::Joined) {
+        let mut open = Vec::new();
+        let before = self.found.len();
+        // Only what no piece holds by itself, and what is told of the pieces together.
+        self.look(&joined.text, "joined", DEPTH - 1, &|span| span, &Some, &mut open);
+        let from = before;
+        let mut index = 0;
+        self.found.retain_mut(|found| {
+            index += 1;
+            if index <= from {
+                return true;
+            }
+            let crosses = found.span.as_ref().is_none_or(|span| joined.crosses(span));
+            found.span = None;
+            crosses
+        });
+        while let Some(View { text, origin, reading, depth }) = open.pop() {
+            if joined.crosses(&origin) {
+                self.look(&text, reading, depth, &|_| origin.clone(), &|_| None, &mut open);
+            }
+        }
+    }
+
+    fn tell(&mut self, rule: usize, span: Option<Range<usize>>, reading: &'static str, secret: &str) {
+        let mut rule = rule;
+        match (self.place.seen, self.place.direction) {
+            (Some(seen), Direction::Inbound) if !secret.is_empty() => seen.note(secret),
+            (Some(seen), Direction::Outbound) if seen.came_from_here(secret) => rule = self.secrets.returned.unwrap_or(rule),
+            _ => {}
+        }
+        let known = self.found.get(self.before..).unwrap_or_default();
+        let span = if known.len() < SPANS { span } else { None };
+        if !known.iter().any(|found| found.rule == rule && found.span == span) {
+            self.found.push(Match { rule, span, reading });
+        }
+    }
+}
+
+/// Where the literal of `length` bytes begins that ends at `last`, and whether nothing stands between its bytes.
+fn start(text: &str, last: usize, length: usize) -> Option<(usize, bool)> {
+    let bytes = text.as_bytes();
+    let from = (last + 1).checked_sub(length)?;
+    if bytes.get(from..=last)?.iter().all(|byte| !Class::of(*byte).is_joint()) {
+        return Some((from, true));
+    }
+    let mut left = length;
+    for at in (last.saturating_sub(length * 6)..=last).rev() {
+        left -= usize::from(!Class::of(*bytes.get(at)?).is_joint());
+        if left == 0 {
+            return Some((at, false));
+        }
+    }
+    None
+}
+
+/// Whether something new begins at `start`: no letter or digit stands before it, unless it belongs to an escape.
+fn begins(text: &str, start: usize) -> bool {
+    let bytes = text.as_bytes();
+    let alnum = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    if !alnum(Some(start)) || !alnum(start.checked_sub(1)) {
+        return true;
+    }
+    let escape = start.checked_sub(2).and_then(|at| bytes.get(at..start));
+    matches!(escape, Some([b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v']))
+}

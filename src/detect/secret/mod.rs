@@ -1,0 +1,45 @@
+//! Rules of the kind `secret`: keys and passwords by their shape, by the company they keep, because the operator named them,
+//! or because they came from another server.
+//!
+//! One automaton is led over a text, past the blanks, quotes and signs that may stand between the pieces of a secret, and
+//! knows the literals that shapes begin with, forwards and backwards, and the words that names of secrets hold. What is
+//! encoded is opened and looked at in turn.
+
+mod check;
+mod context;
+mod decode;
+mod engine;
+mod name;
+mod own;
+mod pieces;
+mod prints;
+mod random;
+mod seen;
+mod shape;
+mod sieve;
+mod spec;
+
+pub use own::Own;
+pub use prints::{Prints, fingerprint};
+pub use seen::{Learnt, Seen};
+pub use shape::Shape;
+pub use spec::Spec;
+
+use super::{Detector, Kind, Match, Place};
+use crate::document::Table;
+
+/// The kind `secret`.
+#[derive(Debug)]
+pub struct Secret;
+
+impl Kind for Secret {
+    type Spec = Spec;
+
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        spec::read(table)
+    }
+
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(engine::Secrets::new(rules)?))
+    }
+}

@@ -1,0 +1,333 @@
+//! Names that tell of secrets: what `API_KEY`, `--password` or `authToken` say of the value they are given.
+
+/// What a name says of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Says {
+    /// It may be a key (`key`, `sessionKey`).
+    Perhaps,
+    /// It is a key or a token.
+    Key,
+    /// It is a password, which need not be drawn at random.
+    Password,
+}
+
+/// What names hold that tell of secrets: looked for in every text, so kept few. Lower case.
+pub(super) const ROOTS: [&str; 24] = [
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "bearer",
+    "jwt",
+    "cookie",
+    "session",
+    "_pat",
+    "-pat",
+    "dsn",
+    "webhook",
+    "kennwort",
+    "contrase",
+    "senha",
+    "clave",
+    "пароль",
+    "密码",
+    "密碼",
+    "パスワード",
+    "salt",
+];
+
+/// Names of passwords in other languages: the roots above that are whole names.
+const FOREIGN: [&str; 8] = ["kennwort", "contrase", "senha", "clave", "пароль", "密码", "密碼", "パスワード"];
+
+/// A name with one of these words in it is that of something else.
+const ELSEWHERE: [&str; 60] = [
+    "public",
+    "pub",
+    "hash",
+    "hashed",
+    "hashes",
+    "checksum",
+    "digest",
+    "sha",
+    "sha1",
+    "sha256",
+    "sha512",
+    "md5",
+    "etag",
+    "fingerprint",
+    "thumbprint",
+    "cache",
+    "primary",
+    "foreign",
+    "sort",
+    "partition",
+    "index",
+    "idempotency",
+    "dedup",
+    "max",
+    "min",
+    "count",
+    "counts",
+    "total",
+    "limit",
+    "tokenizer",
+    "tokenizers",
+    "tokenize",
+    "tokens",
+    "keys",
+    "keyboard",
+    "shortcut",
+    "hotkey",
+    "keyword",
+    "keywords",
+    "column",
+    "next",
+    "page",
+    "cursor",
+    "continuation",
+    "row",
+    "group",
+    "routing",
+    "author",
+    "authors",
+    "keyframe",
+    "monkey",
+    "passive",
+    "passed",
+    "bypass",
+    "compass",
+    "passenger",
+    "passage",
+    "integrity",
+    "commit",
+    "keynote",
+];
+
+/// A name that ends with one of these words is that of something about a secret.
+const ABOUT: [&str; 62] = [
+    "id",
+    "ids",
+    "name",
+    "names",
+    "path",
+    "paths",
+    "file",
+    "files",
+    "filename",
+    "dir",
+    "folder",
+    "url",
+    "uri",
+    "endpoint",
+    "type",
+    "kind",
+    "length",
+    "len",
+    "size",
+    "expires",
+    "expiry",
+    "expiration",
+    "ttl",
+    "age",
+    "date",
+    "at",
+    "time",
+    "version",
+    "format",
+    "policy",
+    "hint",
+    "field",
+    "label",
+    "prefix",
+    "suffix",
+    "env",
+    "var",
+    "variable",
+    "ref",
+    "arn",
+    "enabled",
+    "required",
+    "status",
+    "state",
+    "algorithm",
+    "alg",
+    "provider",
+    "method",
+    "mode",
+    "scope",
+    "scopes",
+    "header",
+    "param",
+    "manager",
+    "service",
+    "store",
+    "rotation",
+    "domain",
+    "host",
+    "issuer",
+    "audience",
+    "error",
+];
+
+/// Before `key`, these make it one that opens something.
+const OPENS: [&str; 24] = [
+    "api",
+    "access",
+    "private",
+    "secret",
+    "signing",
+    "encryption",
+    "encrypt",
+    "master",
+    "client",
+    "app",
+    "auth",
+    "service",
+    "account",
+    "storage",
+    "shared",
+    "webhook",
+    "license",
+    "admin",
+    "ssh",
+    "server",
+    "subscription",
+    "integration",
+    "publishable",
+    "consumer",
+];
+
+/// Whether a name has words that make it that of something else.
+pub(super) fn is_of_something_else(name: &str) -> bool {
+    let mut words = Words::of(name);
+    let words = words.words();
+    words.iter().any(|word| ELSEWHERE.contains(word)) || words.len() > 1 && words.last().is_some_and(|word| ABOUT.contains(word))
+}
+
+/// What a name says of its value; `None` if nothing.
+pub(super) fn says(name: &str) -> Option<Says> {
+    if FOREIGN.iter().any(|word| name.to_lowercase().contains(word)) {
+        return Some(Says::Password);
+    }
+    let mut words = Words::of(name);
+    let words = words.words();
+    let is = |list: &[&str], word: &str| list.contains(&word);
+    let last = words.last()?;
+    if words.iter().any(|word| is(&ELSEWHERE, word)) || is(&ABOUT, last) && words.len() > 1 {
+        return None;
+    }
+    let joined = |part: &str| words.iter().any(|word| word.contains(part));
+    if words.iter().any(|word| matches!(*word, "pass" | "pwd" | "psw" | "passcode" | "pw"))
+        || joined("passw")
+        || joined("passphrase")
+        || joined("pwd")
+    {
+        return Some(Says::Password);
+    }
+    let opens = words.windows(2).any(|pair| matches!(pair, [before, "key"] if is(&OPENS, before)));
+    let key = ["secret", "token", "apikey", "credential", "bearer", "accesskey", "privatekey", "authkey", "jwt", "webhook"]
+        .iter()
+        .any(|part| joined(part));
+    if key
+        || opens
+        || words.iter().any(|word| matches!(*word, "pat" | "auth" | "authorization" | "creds" | "dsn" | "cookie" | "salt"))
+    {
+        return Some(Says::Key);
+    }
+    words.iter().any(|word| word.ends_with("key")).then_some(Says::Perhaps)
+}
+
+/// Most of a name that is looked at, in bytes, and most words of it.
+const NAME_BYTES: usize = 96;
+const NAME_WORDS: usize = 12;
+
+/// The words of a name in lower case, whichever way they are joined. On the stack: names are met often.
+struct Words {
+    text: [u8; NAME_BYTES],
+    ends: [usize; NAME_WORDS],
+    count: usize,
+    length: usize,
+}
+
+impl Words {
+    fn of(name: &str) -> Self {
+        let mut words = Self { text: [0; NAME_BYTES], ends: [0; NAME_WORDS], count: 0, length: 0 };
+        let mut after_lower = false;
+        let bytes = name.as_bytes();
+        for byte in bytes.get(bytes.len().saturating_sub(NAME_BYTES)..).unwrap_or_default() {
+            if !byte.is_ascii_alphanumeric() || after_lower && byte.is_ascii_uppercase() {
+                words.end();
+            }
+            after_lower = byte.is_ascii_lowercase() || byte.is_ascii_digit();
+            if let (true, Some(to)) = (byte.is_ascii_alphanumeric(), words.text.get_mut(words.length)) {
+                *to = byte.to_ascii_lowercase();
+                words.length += 1;
+            }
+        }
+        words.end();
+        words
+    }
+
+    fn end(&mut self) {
+        let before = self.count.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
+        if let (true, Some(end)) = (self.length > before, self.ends.get_mut(self.count)) {
+            *end = self.length;
+            self.count += 1;
+        }
+    }
+
+    fn words(&mut self) -> Vec<&str> {
+        let mut start = 0;
+        let ends = self.ends.get(..self.count).unwrap_or_default();
+        ends.iter()
+            .filter_map(|end| std::str::from_utf8(self.text.get(std::mem::replace(&mut start, *end)..*end)?).ok())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_they_are_given() {
+        for (name, said) in [
+            ("DB_PASSWORD", Some(Says::Password)),
+            ("smtpPass", Some(Says::Password)),
+            ("--password", Some(Says::Password)),
+            ("X-Api-Key", Some(Says::Key)),
+            ("OKTA_API_TOKEN", Some(Says::Key)),
+            ("clientSecret", Some(Says::Key)),
+            ("Authorization", Some(Says::Key)),
+            ("authtoken", Some(Says::Key)),
+            ("GH_PAT", Some(Says::Key)),
+            ("SHOPIFY_KEY", Some(Says::Perhaps)),
+            ("key", Some(Says::Perhaps)),
+            ("пароль", Some(Says::Password)),
+        ] {
+            assert_eq!(says(name), said, "{name}");
+        }
+        for name in [
+            "cache_key",
+            "public_key",
+            "max_tokens",
+            "token_count",
+            "password_file",
+            "secretName",
+            "keyboard",
+            "author",
+            "primaryKey",
+            "nextPageToken",
+            "monkey",
+            "passwordHash",
+            "KeyId",
+            "compass",
+            "",
+        ] {
+            assert_eq!(says(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The operator's own secrets: values that must never leave, known by fingerprints of them and of their encodings.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use zeroize::Zeroize;
+
+use super::prints::{Prints, VALUE_BYTES};
+
+/// A line of a value of several lines is guarded by itself if it is as long as this, in bytes.
+const LINE_BYTES: usize = 24;
+
+/// The values that a policy guards. Holds no value and no name of one.
+#[derive(Clone, Default)]
+pub struct Own {
+    prints: Prints,
+    values: usize,
+}
+
+impl fmt::Debug for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Own({})", self.values)
+    }
+}
+
+impl Own {
+    /// Shortest value that can be guarded, in bytes: what is shorter stands in ordinary texts by chance.
+    pub const LEAST_BYTES: usize = VALUE_BYTES;
+
+    /// Guards a value and its encodings. `false` if it is shorter than [`Self::LEAST_BYTES`].
+    pub fn guard(&mut self, value: &str) -> bool {
+        if value.len() < Self::LEAST_BYTES {
+            return false;
+        }
+        self.values += 1;
+        forms(value, |form| {
+            self.prints.add(form.as_bytes(), 0);
+        });
+        let lines = value.lines().map(str::trim).filter(|line| line.len() >= LINE_BYTES && !line.starts_with("-----"));
+        for line in lines.filter(|line| line.len() < value.len()) {
+            forms(line, |form| {
+                self.prints.add(form.as_bytes(), 0);
+            });
+        }
+        true
+    }
+
+    /// How many values are guarded.
+    pub fn len(&self) -> usize {
+        self.values
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.values == 0
+    }
+
+    /// Tells each place where one of them stands in `text`, as it is or encoded.
+    pub fn find(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
+        self.prints.find(text.as_bytes(), |span, _| tell(span));
+    }
+}
+
+/// Hands out a value as it may be written: as it is, reversed, in base64 (wherever it begins within the encoded text), in
+/// hex, percent-encoded, escaped in JSON. Each form is wiped after use.
+pub(super) fn forms(value: &str, mut take: impl FnMut(&str)) {
+    let bytes = value.as_bytes();
+    let mut once = |mut form: String| {
+        take(&form);
+        form.zeroize();
+    };
+    once(value.to_owned());
+    once(value.chars().rev().collect());
+    let hex = bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+        // Writing to a `String` cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+        hex
+    });
+    once(hex.to_ascii_uppercase());
+    once(hex);
+    for before in 0..3 {
+        // What stands before shifts the letters; those that its bytes or those behind take part in are left out.
+        let skipped = (3 - before) % 3;
+        let core = bytes.get(skipped..).unwrap_or_default();
+        let core = core.get(..core.len() / 3 * 3).unwrap_or_default();
+        once(STANDARD_NO_PAD.encode(core));
+        once(URL_SAFE_NO_PAD.encode(core));
+    }
+    for upper in [true, false] {
+        once(percent(value, upper));
+    }
+    once(crate::message::quote(value).trim_matches('"').to_owned());
+}
+
+/// With everything percent-encoded that is not unreserved (RFC 3986, 2.3).
+fn percent(value: &str, upper: bool) -> String {
+    value.bytes().fold(String::with_capacity(value.len() * 3), |mut out, byte| {
+        let _infallible = match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => write!(out, "{}", char::from(byte)),
+            _ if upper => write!(out, "%{byte:02X}"),
+            _ => write!(out, "%{byte:02x}"),
+        };
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::engine::general_purpose::STANDARD;
+
+    const VALUE: &str = "p\"ss/wörd+42~!";
+
+    fn holds(own: &Own, text: &str) -> bool {
+        let mut found = false;
+        own.find(text, |_| found = true);
+        found
+    }
+
+    #[test]
+    fn a_value_is_known_in_every_dress() {
+        let mut own = Own::default();
+        assert!(own.is_empty() && own.guard(VALUE) && !own.guard("short"));
+        assert_eq!(own.len(), 1);
+        for before in ["", "x", "xy", "xyz"] {
+            let whole = format!("{before}{VALUE} and more");
+            assert!(holds(&own, &whole));
+            assert!(holds(&own, &STANDARD.encode(&whole)), "{before:?} in base64");
+            assert!(holds(&own, &URL_SAFE_NO_PAD.encode(&whole)), "{before:?} in base64url");
+        }
+        let hex: String = VALUE.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let reversed: String = VALUE.chars().rev().collect();
+        for text in [hex.to_uppercase(), hex, reversed, percent(VALUE, true), crate::message::quote(VALUE)] {
+            assert!(holds(&own, &text), "{text}");
+        }
+        assert!(!holds(&own, "p\"ss/wörd+42~?"));
+    }
+
+    #[test]
+    fn lines_of_a_file_are_known_by_themselves() {
+        let mut own = Own::default();
+        own.guard("-----BEGIN THING-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\n-----END THING-----");
+        assert!(holds(&own, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"));
+        assert!(!holds(&own, "-----BEGIN THING-----"));
+    }
+
+    #[test]
+    fn nothing_is_shown() {
+        let mut own = Own::default();
+        own.guard(VALUE);
+        assert_eq!(format!("{own:?}"), "Own(1)");
+    }
+}

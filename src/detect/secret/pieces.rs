@@ -1,0 +1,134 @@
+//! Secrets in pieces: put together from the lines and literals of one text, or from the arguments of a call.
+
+use std::ops::Range;
+
+use super::decode::Class;
+
+/// Longest piece, most pieces and longest text of them, in bytes: a secret that was cut up is no document.
+const PIECE_BYTES: usize = 512;
+const PIECES: usize = 64;
+const TOGETHER_BYTES: usize = 16 << 10;
+/// Longest run of joints between two pieces, in bytes.
+const JOINT_BYTES: usize = 24;
+
+/// Pieces put together.
+pub(super) struct Joined {
+    pub(super) text: String,
+    /// For each piece but the first: where it begins in the text, and where in the text that it was taken from.
+    seams: Vec<(usize, usize)>,
+}
+
+impl Joined {
+    /// Whether a seam lies within a range.
+    pub(super) fn crosses(&self, span: &Range<usize>) -> bool {
+        self.seams.iter().any(|(at, _)| span.start < *at && *at < span.end)
+    }
+
+    /// Whether a seam lies before `end`.
+    pub(super) fn crossed(&self, end: usize) -> bool {
+        self.crosses(&(0..end))
+    }
+
+    /// Where `end` lies in the text that this was taken from.
+    pub(super) fn end_of(&self, end: usize) -> usize {
+        let seam = self.seams.iter().rev().find(|(at, _)| *at < end);
+        seam.map_or(end, |(at, from)| from + (end - at))
+    }
+}
+
+/// The values of a call's arguments, one after the other, where they can be pieces of something: short, without blanks.
+pub(super) fn join(parts: &[&str]) -> Option<Joined> {
+    let mut joined = Joined { text: String::new(), seams: Vec::new() };
+    let fits = |part: &&&str| !part.is_empty() && part.len() <= PIECE_BYTES && !part.trim().contains(char::is_whitespace);
+    for part in parts.iter().filter(fits).take(PIECES) {
+        if joined.text.len() + part.len() > TOGETHER_BYTES {
+            break;
+        }
+        if !joined.text.is_empty() {
+            joined.seams.push((joined.text.len(), joined.text.len()));
+        }
+        joined.text.push_str(part.trim());
+    }
+    (!joined.seams.is_empty()).then_some(joined)
+}
+
+/// The beginning of a text without what joins its pieces. `None` if nothing does.
+pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
+    let mut joined = Joined { text: String::new(), seams: Vec::new() };
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while joined.text.len() < most {
+        let piece =
+            bytes.get(at..)?.iter().take(most).take_while(|byte| !Class::of(**byte).is_joint() && byte.is_ascii()).count();
+        joined.text.push_str(text.get(at..at + piece)?);
+        at += piece;
+        let joint = joint(bytes.get(at..)?);
+        if joint == 0 {
+            // A sign that joins nothing belongs to what it stands in.
+            match bytes.get(at) {
+                Some(b'+') => joined.text.push('+'),
+                _ => break,
+            }
+            at += 1;
+            continue;
+        }
+        at += joint;
+        joined.seams.push((joined.text.len(), at));
+    }
+    let last = joined.seams.last().map(|(at, _)| *at)?;
+    (last > 0).then_some(joined)
+}
+
+/// How long a joint at the beginning of `bytes` is: blanks, line ends (written out too), quotes and a sign between them.
+fn joint(bytes: &[u8]) -> usize {
+    let length = bytes.iter().take(JOINT_BYTES).take_while(|byte| Class::of(**byte).is_joint() || **byte == b'.').count();
+    let joint = bytes.get(..length).unwrap_or_default();
+    let blank = joint.iter().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\'));
+    if !blank {
+        return 0;
+    }
+    // `\n` as two characters.
+    let written = joint.ends_with(b"\\") && matches!(bytes.get(length), Some(b'n' | b'r'));
+    length + usize::from(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squeezed(text: &str) -> Option<String> {
+        squeeze(text, 100).map(|joined| joined.text)
+    }
+
+    #[test]
+    fn pieces_are_put_together() {
+        for text in [
+            "AKIA\nABCD",
+            "AKIA\" + \"ABCD",
+            "AKIA', 'ABCD",
+            "AKIA\" . \"ABCD",
+            "AKIA\\\n   ABCD",
+            "AKIA\\nABCD",
+            "A K I A A B C D",
+            "AKIA\"\"ABCD",
+        ] {
+            assert_eq!(squeezed(text).as_deref(), Some("AKIAABCD"), "{text}");
+        }
+        assert_eq!(squeezed("a+b\"c").as_deref(), Some("a+bc"));
+        assert_eq!(squeezed("AKIA&ABCD"), None);
+        assert_eq!(squeezed("AKIA"), None);
+    }
+
+    #[test]
+    fn places_are_those_of_the_text() {
+        let joined = squeeze("AKIA\" + \"ABCD\" use", 100).unwrap();
+        assert!(joined.crossed(8) && !joined.crossed(4));
+        assert_eq!((joined.end_of(4), joined.end_of(8)), (4, 13));
+    }
+
+    #[test]
+    fn arguments_that_are_texts_are_no_pieces() {
+        assert_eq!(join(&["AKIA", "a text", "ABCD"]).unwrap().text, "AKIAABCD");
+        assert!(join(&["AKIA"]).is_none() && join(&["", "x"]).is_none());
+    }
+}

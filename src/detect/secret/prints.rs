@@ -1,0 +1,217 @@
+//! Keyed fingerprints: enough to know a value again, in any text that holds it, and never enough to tell what it is.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use sha2::{Digest, Sha256};
+
+/// Shortest value that can be known again, in bytes.
+pub(super) const VALUE_BYTES: usize = 8;
+/// So much of a value is fingerprinted; what follows in a longer one does not matter.
+const LONGEST_BYTES: usize = 1024;
+/// Most values that may begin alike.
+const ALIKE: usize = 16;
+/// Candidates that are looked at closely in one text: so many, and one more for each so many bytes.
+const CANDIDATES: usize = 256;
+const BYTES_PER_CANDIDATE: usize = 64;
+/// Words of the filter that nearly all of a text stops at.
+const FILTER_WORDS: usize = 512;
+
+/// Half of a keyed SHA-256. The key is drawn at random when the process first needs it and never leaves it, so that a short
+/// value cannot be guessed from its fingerprint.
+pub fn fingerprint(value: &[u8]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    hash.update(key().salt);
+    hash.update(value);
+    let mut half = [0; 16];
+    half.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+    half
+}
+
+struct Key {
+    salt: [u8; 32],
+    base: u64,
+    /// `base` to the power of the window's length.
+    leaving: u64,
+}
+
+fn key() -> &'static Key {
+    static KEY: OnceLock<Key> = OnceLock::new();
+    KEY.get_or_init(|| {
+        let mut salt = Sha256::new();
+        (0..3).for_each(|_| salt.update(uuid::Uuid::new_v4().as_bytes()));
+        let base = uuid::Uuid::new_v4().as_u64_pair().0 ^ uuid::Uuid::new_v4().as_u64_pair().1.rotate_left(17) | 1;
+        let leaving = (0..VALUE_BYTES).fold(1_u64, |power, _| power.wrapping_mul(base));
+        Key { salt: salt.finalize().into(), base, leaving }
+    })
+}
+
+/// Fingerprints of values, each with a number that says whose it is.
+#[derive(Clone, Default)]
+pub struct Prints {
+    /// By the rolling hash of a value's first bytes.
+    by_start: HashMap<u64, Vec<Print>>,
+    /// One bit for each start, so that most of a text costs one look at this.
+    filter: Vec<u64>,
+    count: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Print {
+    length: usize,
+    whole: [u8; 16],
+    owner: usize,
+}
+
+impl fmt::Debug for Prints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prints({})", self.count)
+    }
+}
+
+impl Prints {
+    /// Remembers a value of at least [`VALUE_BYTES`] as `owner`'s. One that is shorter, or that begins as too many others
+    /// do, is left out: `false`.
+    pub fn add(&mut self, value: &[u8], owner: usize) -> bool {
+        let value = value.get(..LONGEST_BYTES).unwrap_or(value);
+        let Some(start) = value.get(..VALUE_BYTES) else { return false };
+        let hash = start.iter().fold(0_u64, |hash, byte| enter(hash, *byte));
+        let alike = self.by_start.entry(hash).or_default();
+        let print = Print { length: value.len(), whole: fingerprint(value), owner };
+        if alike.len() >= ALIKE {
+            return false;
+        }
+        if !alike.contains(&print) {
+            alike.push(print);
+            self.count += 1;
+        }
+        self.filter.resize(FILTER_WORDS, 0);
+        let (word, bit) = place(hash);
+        if let Some(word) = self.filter.get_mut(word) {
+            *word |= bit;
+        }
+        true
+    }
+
+    /// Forgets everything of one owner.
+    pub fn forget(&mut self, owner: usize) {
+        self.by_start.retain(|_, prints| {
+            prints.retain(|print| print.owner != owner);
+            !prints.is_empty()
+        });
+        self.count = self.by_start.values().map(Vec::len).sum();
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many fingerprints there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether exactly this value is remembered, and whose it is.
+    pub fn owner_of(&self, value: &[u8]) -> Option<usize> {
+        let mut owner = None;
+        self.find(value, |span, found| {
+            if span == (0..value.len().min(LONGEST_BYTES)) {
+                owner = owner.or(Some(found));
+            }
+        });
+        owner
+    }
+
+    /// Tells each place where a remembered value stands in `text`, and whose it is. Linear; a text in which too much looks
+    /// like the start of a value is told whole, as the first owner's.
+    pub fn find(&self, text: &[u8], mut tell: impl FnMut(Range<usize>, usize)) {
+        if self.count == 0 || text.len() < VALUE_BYTES {
+            return;
+        }
+        let leaving = key().leaving;
+        let mut left = CANDIDATES + text.len() / BYTES_PER_CANDIDATE;
+        let mut hash = 0_u64;
+        let gone = std::iter::repeat_n(None, VALUE_BYTES).chain(text.iter().map(Some));
+        for ((at, byte), gone) in text.iter().enumerate().zip(gone) {
+            hash = enter(hash, *byte);
+            if let Some(gone) = gone {
+                hash = hash.wrapping_sub(leaving.wrapping_mul(spread(*gone)));
+            }
+            let (word, bit) = place(hash);
+            if self.filter.get(word).is_none_or(|word| word & bit == 0) || at + 1 < VALUE_BYTES {
+                continue;
+            }
+            let start = at + 1 - VALUE_BYTES;
+            for print in self.by_start.get(&hash).into_iter().flatten() {
+                let span = start..start.saturating_add(print.length);
+                let Some(value) = text.get(span.clone()) else { continue };
+                let Some(fewer) = left.checked_sub(1) else { return tell(0..text.len(), print.owner) };
+                left = fewer;
+                if fingerprint(value) == print.whole {
+                    tell(span, print.owner);
+                }
+            }
+        }
+    }
+}
+
+/// The rolling hash with one more byte.
+fn enter(hash: u64, byte: u8) -> u64 {
+    hash.wrapping_mul(key().base).wrapping_add(spread(byte))
+}
+
+fn spread(byte: u8) -> u64 {
+    (u64::from(byte) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Which bit of the filter stands for a hash.
+fn place(hash: u64) -> (usize, u64) {
+    let mixed = (hash ^ (hash >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let word = usize::try_from(mixed >> 55).unwrap_or(0) % FILTER_WORDS;
+    (word, 1 << ((mixed >> 40) & 63))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(prints: &Prints, text: &str) -> Vec<(String, usize)> {
+        let mut found = Vec::new();
+        prints.find(text.as_bytes(), |span, owner| found.push((text.get(span).unwrap().to_owned(), owner)));
+        found
+    }
+
+    #[test]
+    fn values_are_found_wherever_they_stand() {
+        let mut prints = Prints::default();
+        assert!(prints.is_empty() && found(&prints, "whatever stands here").is_empty());
+        assert!(prints.add(b"correct horse", 1) && prints.add(b"correct horse battery", 2) && prints.add(b"12345678", 3));
+        assert!(!prints.add(b"1234567", 4), "too short");
+        assert_eq!(found(&prints, "xcorrect horsex"), [("correct horse".to_owned(), 1)]);
+        assert_eq!(found(&prints, "correct horse battery").len(), 2);
+        assert_eq!(found(&prints, "x 123456789"), [("12345678".to_owned(), 3)]);
+        assert!(found(&prints, "correct hors, 1234567").is_empty());
+        assert_eq!((prints.owner_of(b"correct horse"), prints.owner_of(b"correct horse ")), (Some(1), None));
+        prints.forget(1);
+        assert_eq!((prints.len(), found(&prints, "correct horse").len()), (2, 0));
+    }
+
+    #[test]
+    fn nothing_of_a_value_is_shown_and_few_may_begin_alike() {
+        let mut prints = Prints::default();
+        let added = (0..40).filter(|n| prints.add(format!("same-start-{n}").as_bytes(), 0)).count();
+        assert_eq!(added, ALIKE);
+        assert_eq!(format!("{prints:?}"), "Prints(16)");
+    }
+
+    #[test]
+    fn a_text_full_of_starts_is_told_whole() {
+        let mut prints = Prints::default();
+        prints.add(b"aaaaaaaaaaaaaaab", 0);
+        let text = "a".repeat(20_000);
+        assert_eq!(found(&prints, &text), [(text.clone(), 0)]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The shape of a secret: a regex that is tried where one of its literals stands, and what must hold of a match.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use regex_automata::{Anchored, Input, meta, util::captures::Captures};
+use regex_syntax::hir::Hir;
+use regex_syntax::hir::literal::{ExtractKind, Extractor};
+
+use super::check::{self, Check};
+use super::decode::Class;
+
+/// Shortest literal that a shape may begin with, in bytes: shorter ones stand everywhere.
+const LITERAL_BYTES: usize = 3;
+/// Longest that is looked for.
+const LONGEST_LITERAL_BYTES: usize = 16;
+/// Most literals of one shape.
+const LITERALS: usize = 64;
+/// Largest compiled form, in bytes, and the most memory that its states may fill.
+const REGEX_BYTES: usize = 256 << 10;
+const CACHE_BYTES: usize = 64 << 10;
+/// So far a regex looks, in bytes.
+pub(super) const REACH: usize = 8 << 10;
+
+/// One shape.
+#[derive(Clone)]
+pub struct Shape {
+    /// Its name in the rule file.
+    pub name: String,
+    source: String,
+    /// What must hold of a match.
+    pub(super) check: Check,
+    /// Words of which one stands in the name of what the value is given to. If there are some, the regex is tried on values
+    /// only, and must match the whole of one.
+    pub(super) near: Vec<String>,
+    /// What it can begin with, in lower case and without what may stand between pieces. A shape that has neither words nor
+    /// literals is tried on whatever looks drawn at random.
+    pub(super) literals: Vec<String>,
+    regex: Arc<OnceLock<Option<meta::Regex>>>,
+}
+
+impl std::fmt::Debug for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={:?} {:?} {:?}", self.name, self.source, self.check, self.near)
+    }
+}
+
+/// A match of a shape.
+pub(super) struct Hit {
+    /// All of it.
+    pub(super) span: Range<usize>,
+    /// The secret in it.
+    pub(super) secret: Range<usize>,
+}
+
+impl Shape {
+    /// Reads a shape.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(name: &str, source: &str, check: Check, near: Vec<String>) -> Result<Self, String> {
+        let hir = parse(source)?;
+        if hir.properties().minimum_len().is_none_or(|least| least == 0) {
+            return Err("the regex matches the empty text".into());
+        }
+        let literals = if near.is_empty() { literals(&hir).unwrap_or_default() } else { Vec::new() };
+        Ok(Self { name: name.into(), source: source.into(), check, near, literals, regex: Arc::default() })
+    }
+
+    /// Compiles it, if that is still to be done.
+    ///
+    /// # Errors
+    /// Which bound it breaks.
+    pub fn compile(&self) -> Result<(), String> {
+        match self.regex() {
+            Some(_) => Ok(()),
+            None => compile(&self.source).map(drop),
+        }
+    }
+
+    /// Whether nothing says where it may stand.
+    pub(super) fn is_loose(&self) -> bool {
+        self.literals.is_empty() && self.near.is_empty()
+    }
+
+    /// Whether it runs over several lines.
+    pub(super) fn long(&self) -> bool {
+        self.check == Check::Body
+    }
+
+    fn regex(&self) -> Option<&meta::Regex> {
+        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref()
+    }
+
+    /// The match that begins at `start`, if there is one that is not the beginning of something longer. `literal` is how
+    /// much of it is known by the literal that led here.
+    pub(super) fn at(&self, text: &str, start: usize, literal: usize) -> Option<Hit> {
+        let end = text.len().min(start.saturating_add(REACH));
+        let hit = self.search(text, start..end)?;
+        let next = text.as_bytes().get(hit.secret.end);
+        let last = text.as_bytes().get(hit.secret.end.wrapping_sub(1));
+        let runs_on = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        if hit.secret.end < end && runs_on(next) && runs_on(last) {
+            return None;
+        }
+        let known = if hit.secret == hit.span { start + literal } else { hit.secret.start };
+        check::holds(self.check, text.get(hit.span.clone())?, text.get(known.min(hit.secret.end)..hit.secret.end)?).then_some(hit)
+    }
+
+    /// Whether the whole of a value has this shape.
+    pub(super) fn is(&self, value: &str) -> bool {
+        self.search(value, 0..value.len()).is_some_and(|hit| {
+            hit.span.end == value.len() && check::holds(self.check, value, value.get(hit.secret).unwrap_or(value))
+        })
+    }
+
+    fn search(&self, text: &str, range: Range<usize>) -> Option<Hit> {
+        let regex = self.regex()?;
+        let input = Input::new(text).range(range).anchored(Anchored::Yes);
+        if regex.captures_len() == 1 {
+            let span = regex.search(&input)?.range();
+            return Some(Hit { secret: span.clone(), span });
+        }
+        let mut captures: Captures = regex.create_captures();
+        regex.search_captures(&input, &mut captures);
+        let span = captures.get_match()?.range();
+        let secret =
+            (1..captures.group_len()).find_map(|group| captures.get_group(group)).map_or(span.clone(), |group| group.range());
+        Some(Hit { span, secret })
+    }
+}
+
+fn parse(source: &str) -> Result<Hir, String> {
+    let rules = regex_automata::util::syntax::Config::new().unicode(false).utf8(false).nest_limit(32);
+    regex_automata::util::syntax::parse_with(source, &rules).map_err(|error| {
+        let text = error.to_string();
+        format!("bad regex: {}", text.lines().last().unwrap_or(&text).trim_start_matches("error: "))
+    })
+}
+
+fn compile(source: &str) -> Result<meta::Regex, String> {
+    let bounds = meta::Config::new().utf8_empty(false).nfa_size_limit(Some(REGEX_BYTES)).hybrid_cache_capacity(CACHE_BYTES);
+    meta::Builder::new().configure(bounds).build_from_hir(&parse(source)?).map_err(|error| match error.size_limit() {
+        Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
+        None => format!("the regex cannot be compiled: {error}"),
+    })
+}
+
+/// What a regex can begin with, if those are literals long enough, and few.
+fn literals(hir: &Hir) -> Option<Vec<String>> {
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Prefix).limit_literal_len(LONGEST_LITERAL_BYTES).limit_total(LITERALS);
+    let mut seq = extractor.extract(hir);
+    seq.keep_first_bytes(LONGEST_LITERAL_BYTES);
+    let mut out: Vec<String> = Vec::new();
+    for literal in seq.literals()? {
+        let whole: Vec<u8> = literal
+            .as_bytes()
+            .iter()
+            .copied()
+            .take_while(|byte| !Class::of(*byte).is_joint())
+            .map(|byte| byte.to_ascii_lowercase())
+            .collect();
+        let text = String::from_utf8(whole).ok().filter(|text| text.len() >= LITERAL_BYTES)?;
+        if !out.contains(&text) {
+            out.push(text);
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(source: &str, check: Check) -> Shape {
+        Shape::new("x", source, check, Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn literals_are_what_a_match_begins_with() {
+        assert_eq!(shape("gh[ops]_[a-z]{4}", Check::Any).literals, ["gho_", "ghp_", "ghs_"]);
+        assert_eq!(shape("-----BEGIN (?:RSA )?PRIVATE KEY", Check::Any).literals, ["-----begin"]);
+        assert!(shape("[a-z]{3}x", Check::Any).literals.is_empty() && shape("ab[0-9x]{2,}", Check::Any).literals.is_empty());
+        for bad in ["a*", "x(y"] {
+            assert!(Shape::new("x", bad, Check::Any, Vec::new()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_match_ends_where_the_secret_does() {
+        let key = shape("tok_[A-Za-z0-9]{8}", Check::Any);
+        assert!(key.at("tok_a1B2c3D4", 0, 4).is_some() && key.at("tok_a1B2c3D4.", 0, 4).is_some());
+        assert!(key.at("tok_a1B2c3D4e", 0, 4).is_none(), "longer than the shape");
+        let password = shape("://[^:]*:([^@]+)@", Check::Any);
+        assert_eq!(password.at("://me:s3cret@x", 0, 3).unwrap().secret, 6..12);
+    }
+}

@@ -1,0 +1,90 @@
+//! How `find.secret` reads.
+
+use super::check::Check;
+use super::shape::Shape;
+use crate::document::Table;
+
+/// What a rule of this kind looks for: shapes, or one of the other ways to know a secret.
+#[derive(Clone, Debug, Default)]
+pub struct Spec {
+    /// Shapes, in the order of their names.
+    pub shapes: Vec<Shape>,
+    /// Values in telling company.
+    pub named: bool,
+    /// The operator's own secrets.
+    pub own: bool,
+    /// Values that another server sent.
+    pub elsewhere: bool,
+    /// Values that go back to the server that sent them.
+    pub returned: bool,
+    /// What is compressed and too large to be unpacked.
+    pub unread: bool,
+}
+
+impl Spec {
+    /// Compiles the regexes, which otherwise waits for the first text that calls for them.
+    ///
+    /// # Errors
+    /// Which bound they break.
+    pub fn compile(&self) -> Result<(), String> {
+        self.shapes.iter().try_for_each(|shape| shape.compile().map_err(|error| format!("`{}`: {error}", shape.name)))
+    }
+}
+
+/// Words of `find.secret.is`.
+const WAYS: [(&str, fn(&mut Spec)); 5] = [
+    ("named", |spec| spec.named = true),
+    ("own", |spec| spec.own = true),
+    ("elsewhere", |spec| spec.elsewhere = true),
+    ("returned", |spec| spec.returned = true),
+    ("unread", |spec| spec.unread = true),
+];
+
+/// Reads a `find.secret` table.
+pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
+    let mut spec = Spec::default();
+    let way = table.choice("is", &WAYS);
+    if let Some(way) = way {
+        way(&mut spec);
+    }
+    let mut good = true;
+    if let Some(shapes) = table.table("shapes") {
+        let mut names = shapes.keys();
+        names.sort_by(|a, b| a.value.cmp(&b.value));
+        for name in names {
+            match shape(&shapes, &name.value) {
+                Ok(shape) => spec.shapes.push(shape),
+                Err(message) => {
+                    good = false;
+                    if let Some(message) = message {
+                        shapes.fault_of(&name.value, format!("`{}`: {message}", name.value), None);
+                    }
+                }
+            }
+        }
+        shapes.finish();
+    }
+    table.finish();
+    if way.is_none() && spec.shapes.is_empty() && !table.has("is") && good {
+        table.fault("no shape", Some("write `[rule.find.secret.shapes]` with `NAME = 'REGEX'`, or `is = \"named\"`"));
+        good = false;
+    }
+    good.then_some(spec)
+}
+
+/// A shape, as `NAME = 'REGEX'` or `NAME = { shape = 'REGEX', check = "…", near = […] }`. `None`: the fault is noted.
+fn shape(shapes: &Table<'_>, name: &str) -> Result<Shape, Option<String>> {
+    if !shapes.is_table(name) {
+        let source = shapes.string(name).ok_or(None)?;
+        return Shape::new(name, &source.value, Check::default(), Vec::new()).map_err(Some);
+    }
+    let table = shapes.table(name).ok_or(None)?;
+    let source = table.required("shape", "a regular expression, best written in '…'");
+    let check = if table.has("check") { table.choice("check", &Check::WORDS).ok_or(None)? } else { Check::default() };
+    let near: Vec<String> = table.strings("near").into_iter().map(|word| word.value.to_lowercase()).collect();
+    table.finish();
+    if near.iter().any(|word| word.len() < 3) {
+        return Err(Some("a word of `near` has three characters at the least".into()));
+    }
+    Shape::new(name, &source.ok_or(None)?.value, check, near).map_err(Some)
+}
