@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::context::{Given, Link, given, is_secret};
 use super::decode::{self, Class};
+use super::escape;
 use super::name::{ROOTS, is_of_something_else};
 use super::random::{Made, surprise};
 use super::shape::{REACH, Shape};
@@ -216,7 +217,7 @@ impl<'s> Search<'s> {
         }
         if escapes && depth < DEPTH && self.afford(text.len() * 2).is_some() {
             let whole = origin(0..text.len());
-            open.extend(decode::unescape(text).map(|text| View { text, origin: whole, reading: "unescaped", depth: depth + 1 }));
+            open.extend(escape::unescape(text).map(|text| View { text, origin: whole, reading: "unescaped", depth: depth + 1 }));
         }
     }
 

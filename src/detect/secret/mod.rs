@@ -9,6 +9,7 @@ mod check;
 mod context;
 mod decode;
 mod engine;
+mod escape;
 mod name;
 mod own;
 mod pieces;

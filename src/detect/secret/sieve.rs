@@ -6,6 +6,7 @@ use aho_corasick::{Anchored, MatchKind};
 use std::collections::BTreeMap;
 
 use super::decode::{self, Class};
+use super::escape::is_escape;
 
 /// What a literal stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +76,7 @@ impl Sieve {
                     tell(Met::Run { start: run, end: at });
                 }
                 run = at + 1;
-                if class.is_escape() && decode::is_escape(bytes, at) {
+                if class.is_escape() && is_escape(bytes, at) {
                     tell(Met::Escape);
                 }
             }
