@@ -8,7 +8,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use super::Gate;
-use super::approve::{Approvals, Asked, Begun, Restored, Route, STILL, Settled, asks, still};
+use super::approve::{Approvals, Asked, Begun, Matter, Restored, Route, STILL, Settled, asks, still};
 use super::slots::Permit;
 use crate::inspect::Question;
 use crate::message::Message;
@@ -16,8 +16,8 @@ use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Frame, Frames
 
 /// What becomes of a call that is asked about.
 pub(super) enum Next {
-    /// It goes on.
-    Send,
+    /// It goes on; a person was asked about it if this says so.
+    Send(Option<Box<Matter>>),
     /// This is its reply.
     Answer(Reply),
     /// Its reply begins with a question.
@@ -60,12 +60,12 @@ impl Gate {
         let begun = self.approvals.begin(question, audit, (context, message), route, restored)?;
         let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
         Ok(match begun {
-            Begun::Go => Next::Send,
+            Begun::Go(matter) => Next::Send(Some(matter)),
             Begun::Refused(reason) => Next::Answer(refuse(reason)),
             Begun::Input(body) => Next::Answer(answer::body(StatusCode::OK, body)),
             Begun::Wait(asked) if route == Route::Elicit => Next::Stream(asked),
             Begun::Wait(mut asked) => match asked.settled(&self.approvals, self.approvals.wait()).await {
-                Settled::Go => Next::Send,
+                Settled::Go => Next::Send(Some(Box::new(asked.matter))),
                 Settled::Refused(reason) | Settled::Open(reason) => Next::Answer(refuse(reason)),
                 Settled::Cancelled => Next::Answer(answer::failed(&CallError::Withdrawn, Some(context), Some(message))),
             },
@@ -136,7 +136,7 @@ impl Asking {
     async fn send(self: Box<Self>) -> Frames {
         let Self { gate, call, message, permit, .. } = *self;
         let context = call.context.clone();
-        let sent = gate.send(call, permit).await;
+        let sent = gate.send(call, permit, None).await;
         let failed = |error: &CallError| answer::failed(error, Some(&context), Some(&message)).frames;
         let reply = match sent {
             Ok(reply) => reply,

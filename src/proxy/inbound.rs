@@ -7,6 +7,7 @@ use futures_util::{StreamExt, future};
 use http::HeaderMap;
 
 use super::Gate;
+use super::approve::Matter;
 use super::judge::{Carried, Outcome};
 use super::slots::Permit;
 use crate::inspect::{Mode, TextVerdict};
@@ -20,6 +21,8 @@ pub(super) struct Waiting {
     /// The headers that went with it, for whatever else the same peer is told.
     pub(super) headers: HeaderMap,
     pub(super) started: Instant,
+    /// What a person was asked about the call, if it was.
+    pub(super) approved: Option<Box<Matter>>,
     /// Its place among the calls in flight, held until the reply has ended.
     pub(super) _permit: Permit,
 }
@@ -64,6 +67,9 @@ impl Gate {
                 }
                 let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting.started.elapsed())).await?;
                 self.sessions.answered(&waiting.context, message);
+                if let Some(approved) = &waiting.approved {
+                    self.approvals.goes_on(approved, message);
+                }
                 let Carried { outcome, to_server } = judged.carry_out(message, &waiting.context)?;
                 if let (Some(behind), false) = (self.upstreams.get(&waiting.context.upstream), outcome == Outcome::Nothing) {
                     behind.tools.learn(message, &waiting.context);

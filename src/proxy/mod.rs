@@ -7,6 +7,7 @@ mod judge;
 mod mirrors;
 mod outbound;
 pub mod pipe;
+mod repeats;
 mod sessions;
 mod slots;
 
@@ -28,7 +29,7 @@ use crate::message::{Direction, Message};
 use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Reply, UpstreamName, answer, header, headers};
 use crate::record::{Event, Recorder};
 use crate::upstream::Upstream;
-use approve::{Approvals, Desk, asks};
+use approve::{Approvals, Desk, Matter, asks};
 use asking::Next;
 use inbound::Waiting;
 use judge::{Case, Judged};
@@ -161,6 +162,7 @@ impl Gate {
         self.agree(behind, &call)?;
         self.sessions.admit(&call.context)?;
         let permit = self.slots.take(&call)?;
+        let mut approved = None;
         if let Ask::Send(message) = &call.ask {
             if self.approvals.take(message, &call.context)? {
                 return Ok(answer::empty(StatusCode::ACCEPTED));
@@ -170,16 +172,16 @@ impl Gate {
             let next = self.judge_outbound(&message, &call, restored.as_ref()).await?;
             call.ask = Ask::Send(message);
             match next {
-                Next::Send => {}
+                Next::Send(matter) => approved = matter,
                 Next::Answer(reply) => return Ok(reply),
                 Next::Stream(asked) => return Ok(self.ask_on_stream(call, asked, permit)),
             }
         }
-        self.send(call, permit).await
+        self.send(call, permit, approved).await
     }
 
-    /// Sends what may go on, and judges what comes back.
-    async fn send(self: &Arc<Self>, mut call: Call, permit: Permit) -> Result<Reply, CallError> {
+    /// Sends what may go on, and judges what comes back. `approved` is what a person was asked about it.
+    async fn send(self: &Arc<Self>, mut call: Call, permit: Permit, approved: Option<Box<Matter>>) -> Result<Reply, CallError> {
         let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
         let mut elicits = None;
         if let Ask::Send(message) = &call.ask {
@@ -189,8 +191,8 @@ impl Gate {
         } else {
             call.context.asked = self.sessions.asked(&call.context);
         }
-        let waiting =
-            Waiting { context: call.context.clone(), headers: call.headers.clone(), started: Instant::now(), _permit: permit };
+        let (context, headers, started) = (call.context.clone(), call.headers.clone(), Instant::now());
+        let waiting = Waiting { context, headers, started, approved, _permit: permit };
         let closes = matches!(call.ask, Ask::Close);
         let reply = behind.upstream.call(call).await?;
         if closes && reply.status.is_success() {

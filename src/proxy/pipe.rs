@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::approve::{self, Approvals};
+use super::approve::{self, Approvals, Matter};
 use super::judge::{Carried, Case, Judged, Onward, Outcome};
 use crate::config::Config;
 use crate::inspect::tools::Tools;
-use crate::inspect::{Known, Policy};
+use crate::inspect::{Known, Mode, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError, ReadLimits, same_id};
 use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
@@ -44,6 +44,8 @@ struct Open {
     asked: Asked,
     era: Era,
     since: Instant,
+    /// What a person was asked about it, if it was.
+    approved: Option<Box<Matter>>,
 }
 
 /// What becomes of a line.
@@ -104,10 +106,20 @@ impl Pipe {
             Some(restored) => (&restored.message, lined(restored.message.bytes().clone())),
             None => (message, line),
         };
+        let (repeats, rules) = (&self.approvals.repeats, self.policy.rules_digest(Direction::Outbound));
+        if self.policy.mode == Mode::Enforce
+            && let Some(reason) = repeats.known(context, message, rules, &self.recorder).map_err(CallError::Audit)?
+        {
+            let back = answer::refusals(context, message, &[Some(reason)]);
+            return Ok(Passage { back: back.into_iter().map(lined).collect(), ..Passage::default() });
+        }
         let judged = self.judge(Direction::Outbound, message, context, None)?;
         match judged.outbound(message)? {
-            Onward::Pass => Ok(self.goes(message, line, context)),
-            Onward::Refused(refused) => {
+            Onward::Pass => Ok(self.goes(message, line, context, None)),
+            Onward::Refused(mut refused) => {
+                if let [Some(reason)] = refused.reasons.as_mut_slice() {
+                    repeats.judged(context, message, rules, reason, &self.recorder);
+                }
                 // The server waits for an answer that is withheld: it is told.
                 let on: Vec<Bytes> = refused.to_server.into_iter().map(lined).collect();
                 let back = answer::refusals(context, message, &refused.reasons);
@@ -118,11 +130,11 @@ impl Pipe {
     }
 
     /// A call that goes on, at once or after a person's yes.
-    pub(super) fn goes(&self, message: &Message, line: Bytes, context: &Context) -> Passage {
+    pub(super) fn goes(&self, message: &Message, line: Bytes, context: &Context, approved: Option<Box<Matter>>) -> Passage {
         if message.single().is_some_and(|envelope| envelope.method() == Some("initialize")) {
             self.elicits.store(approve::asks(message, Era::Legacy), Ordering::Relaxed);
         }
-        self.ask(message, context.era);
+        self.ask(message, context.era, approved);
         Passage { on: Some(line), ..Passage::default() }
     }
 
@@ -225,9 +237,11 @@ impl Pipe {
     }
 
     /// Notes the requests of a message as open.
-    fn ask(&self, message: &Message, era: Era) {
+    fn ask(&self, message: &Message, era: Era, mut approved: Option<Box<Matter>>) {
         let mut open = self.open();
-        open.extend(headers::asked(message).into_iter().map(|asked| Open { asked, era, since: Instant::now() }));
+        // A person is asked about one request at a time: the first is the only one.
+        let made = |asked| Open { asked, era, since: Instant::now(), approved: approved.take() };
+        open.extend(headers::asked(message).into_iter().map(made));
         let extra = open.len().saturating_sub(OPEN);
         open.drain(..extra);
     }
@@ -241,6 +255,9 @@ impl Pipe {
             open.remove(at)
         });
         let Some(first) = closed.next() else { return (self.context(era(message), Arc::from([])), None) };
+        if let Some(approved) = &first.approved {
+            self.approvals.goes_on(approved, message);
+        }
         let (era, waited) = (first.era, first.since.elapsed());
         let asked: Vec<Asked> = std::iter::once(first).chain(closed).map(|open| open.asked).collect();
         (self.context(era, asked.into()), Some(waited))

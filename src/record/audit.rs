@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 use crate::inspect::{Coverage, Finding, Mode, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context};
-use crate::rules::RuleId;
 
 use super::approval::Approval;
 use super::item::Item;
@@ -180,11 +179,12 @@ impl Audit {
     }
 
     /// The line of a call that was refused just like this again and again.
-    pub(super) fn refused_again(&self, of: &Context, tool: &str, rule: &RuleId, times: usize) -> String {
+    pub(super) fn refused_again(&self, audit: Option<AuditId>, of: &Context, tool: &str, rule: &str, times: usize) -> String {
         let mut line = start("refused_again");
+        line.maybe("audit", audit.map(|audit| audit.to_string()).as_deref());
         context(&mut line, of);
         line.text("tool", &self.name(tool));
-        line.text("rule", rule.as_str());
+        line.text("rule", rule);
         line.json("times", times);
         finish(line)
     }

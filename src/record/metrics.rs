@@ -226,6 +226,13 @@ impl Metrics {
         self.turned_away.with_label_values(&[reason]).inc();
     }
 
+    /// A call was refused without being judged, since it was refused before.
+    pub(super) fn refused_unjudged(&self, upstream: &UpstreamName, tool: &str, rule: &str) {
+        self.messages.with_label_values(&[&*upstream.0, Direction::Outbound.name(), "block"]).inc();
+        let tool = self.tool(upstream, Some(tool));
+        self.commands_blocked.with_label_values(&[&*upstream.0, &tool, rule]).inc();
+    }
+
     /// Something happened to a question to a person.
     pub(super) fn approval(&self, approval: &Approval<'_>) {
         self.approvals.with_label_values(&[approval.outcome, approval.way]).inc();

@@ -91,16 +91,18 @@ pub enum Event<'a> {
     },
     /// Something happened to a question to a person.
     Approval(&'a Approval<'a>),
-    /// A call was refused that was refused just like this again and again.
+    /// A call was refused that was refused like this again and again.
     RefusedAgain {
         /// Who calls whom.
         context: &'a Context,
         /// The tool.
         tool: &'a str,
         /// The rule.
-        rule: &'a RuleId,
+        rule: &'a str,
         /// How often within the time that counts.
         times: usize,
+        /// Names this line where the call was not even judged any more.
+        audit: Option<AuditId>,
     },
     /// New rules are in force.
     Reloaded {
@@ -242,10 +244,13 @@ impl Recorder {
                 tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "a person's yes is wanted");
                 self.line(|| self.audit.approval(approval))
             }
-            Event::RefusedAgain { context, tool, rule, times } => {
+            Event::RefusedAgain { context, tool, rule, times, audit } => {
                 self.metrics.limit_hit("repeated_refusals");
+                if audit.is_some() {
+                    self.metrics.refused_unjudged(&context.upstream, tool, rule);
+                }
                 tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "refused again");
-                self.line(|| self.audit.refused_again(context, tool, rule, times))
+                self.line(|| self.audit.refused_again(audit, context, tool, rule, times))
             }
             Event::Reloaded { rules, weakened } => {
                 self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });

@@ -139,6 +139,33 @@ fn lines_of_every_event() {
         told.recorder.tell(Event::Failed { context: &context(&[("7", "tools/call", Some("shell"))]), error: &error }).unwrap();
         told.recorder.tell(Event::TurnedAway { reason: "origin" }).unwrap();
         told.recorder.tell(Event::Limit { name: "depth" }).unwrap();
+        let rules = [RuleId::new("ask-first")];
+        let asked = Approval {
+            context: &plain,
+            audit: Some(AuditId(uuid::Uuid::nil())),
+            id: "k3f91c02",
+            tool: "shell",
+            rules: &rules,
+            outcome: "asked",
+            way: "none",
+            scope: None,
+            by: None,
+            took: None,
+        };
+        let answered = Approval {
+            outcome: "approved",
+            way: "console",
+            scope: Some("once"),
+            by: Some("ann\u{202e}"),
+            took: Some(Duration::from_secs(3)),
+            audit: None,
+            ..asked
+        };
+        told.recorder.tell(Event::Approval(&asked)).unwrap();
+        told.recorder.tell(Event::Approval(&answered)).unwrap();
+        let audit = Some(AuditId(uuid::Uuid::nil()));
+        let again = Event::RefusedAgain { context: &plain, tool: "shell", rule: "delete-root", times: 6, audit };
+        told.recorder.tell(again).unwrap();
         told.recorder.tell(Event::Reloaded { rules: 60, weakened: &["`delete-root` is off".to_owned()] }).unwrap();
         let fault = Fault::of_file("rules/a.toml", "cannot be read", None);
         told.recorder.tell(Event::ReloadRefused { faults: &[fault] }).unwrap();
@@ -156,16 +183,19 @@ fn lines_of_every_event() {
         }
         let wanted = std::fs::read_to_string(golden).unwrap_or_default();
         assert_eq!(lines, wanted.lines().collect::<Vec<_>>(), "required: {required}");
-        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 9"#), "{}", told.recorder.metrics_text());
+        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 12"#), "{}", told.recorder.metrics_text());
 
         for line in [
-            r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 1"#,
+            r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 2"#,
+            r#"lychgate_approvals_total{outcome="approved",way="console"} 1"#,
+            r#"lychgate_approvals_total{outcome="denied",way="elicitation"} 0"#,
+            r#"lychgate_limits_hit_total{limit="repeated_refusals"} 1"#,
             r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="pass"} 1"#,
             r#"lychgate_messages_total{direction="inbound",upstream="files",verdict="rewrite"} 1"#,
             r#"lychgate_messages_total{direction="inbound",upstream="files",verdict="pass"} 2"#,
             r#"lychgate_findings_total{action="block",rule="delete-root"} 1"#,
             r#"lychgate_findings_total{action="observed",rule="delete-root"} 1"#,
-            r#"lychgate_commands_blocked_total{rule="delete-root",tool="shell",upstream="files"} 1"#,
+            r#"lychgate_commands_blocked_total{rule="delete-root",tool="shell",upstream="files"} 2"#,
             r#"lychgate_injection_detected_total{action="quarantine",rule="ignore-previous",surface="content",tool="shell",upstream="files"} 1"#,
             r#"lychgate_injection_detected_total{action="quarantine",rule="hidden-order",surface="definition",tool="b",upstream="files"} 1"#,
             r#"lychgate_injection_detected_total{action="observed",rule="ignore-previous",surface="error",tool="",upstream="files"} 1"#,

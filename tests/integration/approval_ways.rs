@@ -224,3 +224,32 @@ async fn a_modern_agent_without_forms_waits_for_the_console() {
     .await;
     assert_eq!(result_text(&answer), "done");
 }
+
+#[tokio::test]
+async fn a_servers_own_question_about_an_approved_call_needs_no_second_yes() {
+    let script = super::servers::script(|asked| {
+        if asked.contains("theirs") {
+            return super::servers::says(asked, "done");
+        }
+        let asked = message(asked.as_bytes());
+        let id = asked.id(asked.single().unwrap()).unwrap();
+        vec![format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{"theirs":{{"method":"elicitation/create","params":{{"message":"m","requestedSchema":{{"type":"object","properties":{{}}}}}}}}}},"requestState":"s"}}}}"#
+        )]
+    });
+    let peer = super::servers::Peer::start(Wire::Json, script).await;
+    let setup = peer.behind(super::harness::Setup::new(), "up");
+    std::fs::write(setup.folder.path().join("rules/outbound/asks.toml"), super::approval::ASKS).unwrap();
+    let gate = setup.start().await;
+    let agent = gate.agent();
+    let body = asks("1", "deploy it");
+    let asked = posted(&agent, &body).await;
+    let state = string(&asked, &["result", "requestState"]).unwrap();
+    let theirs = posted(&agent, &again(&body, "2", &state, "accept")).await;
+    assert_eq!(string(&theirs, &["result", "requestState"]).unwrap(), "s", "the server's own question passes");
+    let rest = r#","inputResponses":{"theirs":{"action":"accept"}},"requestState":"s"}}"#;
+    let answered = format!("{}{rest}", body.strip_suffix("}}").unwrap());
+    assert_eq!(result_text(&posted(&agent, &answered).await), "done");
+    assert_eq!(string(&posted(&agent, &answered).await, &["result", "resultType"]).unwrap(), "input_required", "one more time");
+    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "asked")]), Some(2.0));
+}

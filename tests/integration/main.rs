@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `approval`, `approval_ways` | what needs a person's yes waits for it, on every way to ask, and goes on unchanged or not at all |
 //! | `audit` | one line for each judged message, with everything in it and no secret; no audit, no traffic |
-//! | `demo`, `wrap` | both verbs as whole programs |
+//! | `demo`, `wrap`, `wrap_ask` | both verbs as whole programs; what waits for a yes among lines |
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
 //! | `limits` | each limit answers clearly and is counted |
@@ -46,6 +46,7 @@ mod streams;
 mod tls;
 mod transparency;
 mod wrap;
+mod wrap_ask;
 
 /// Not a test but the child process of others: see [`child::StdioServer`].
 #[test]

@@ -161,3 +161,48 @@ async fn where_a_policy_observes_everything_passes_and_is_told() {
     assert_eq!(told, ["pass block observe", "pass rewrite observe"]);
     assert_eq!(gate.metric("lychgate_findings_total", &[("rule", "no-bombs"), ("action", "observed")]), Some(1.0));
 }
+
+#[tokio::test]
+async fn an_agent_that_does_not_stop_is_told_to() {
+    let (_peer, setup, seen) = super::approval::asking(Wire::Json).await;
+    let gate = setup.with(|config| config.limits.repeated_refusals = 3).agents(&["ann", "bob"]).start().await;
+    let agent = gate.agent_named("ann");
+    let refused = |agent: super::harness::Agent, text: &'static str| async move {
+        result_text(&json(&agent.post("up", &[], call("1", text)).await.text().await))
+    };
+    for _ in 0..3 {
+        assert!(refused(agent.clone(), "detonate").await.starts_with("Blocked by lychgate"));
+    }
+    let judged = || gate.metric("lychgate_inspect_seconds_count", &[("direction", "outbound")]).unwrap();
+    let before = judged();
+    let told = refused(agent.clone(), "detonate").await;
+    assert!(told.contains("Stop") && told.contains("`no-bombs`") && told.contains("your user"), "{told}");
+    assert_eq!(judged(), before, "what was refused just like this is not judged again");
+    let told = refused(agent.clone(), "detonate it now").await;
+    assert!(told.contains("as 3 times before"), "variations are judged, and told the same: {told}");
+    assert!(judged() > before);
+    assert_eq!(gate.limit_hits("repeated_refusals"), 2.0);
+    assert_eq!(refused(agent.clone(), "harmless").await, "done", "other calls are as they were");
+    assert!(refused(gate.agent_named("bob"), "detonate").await.starts_with("Blocked"), "other agents too");
+    let again = gate.audit().into_iter().filter(|line| string(line, &["event"]).unwrap() == "refused_again").count();
+    assert_eq!(again, 2);
+    assert_eq!(super::approval::calls(&seen).len(), 1);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_again_and_again() {
+    let (_peer, setup, _) = super::approval::asking(Wire::Json).await;
+    let gate = setup.with(|config| config.limits.repeated_refusals = 2).start().await;
+    let agent = gate.agent();
+    for n in 0..3 {
+        let (answer, ()) = tokio::join!(agent.post("up", &[], call("1", &format!("deploy {n}"))), async {
+            if n < 2 {
+                let id = super::approval::question(&gate).await;
+                super::approval::decide(&gate, &id, r#"{"decision":"deny"}"#).await;
+            }
+        });
+        let told = result_text(&json(&answer.text().await));
+        assert_eq!(told.contains("Stop"), n == 2, "{told}");
+    }
+    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "asked")]), Some(2.0));
+}

@@ -36,6 +36,15 @@ action = "block"
 find.pattern = { keywords = ["detonate"], any = ['''\bdetonate\b'''] }
 catches = ["detonate it"]
 spares = ["detonator"]
+[[rule]]
+id = "ask-first"
+title = "A deployment"
+why = "It reaches customers."
+severity = "medium"
+action = "ask"
+find.pattern = { keywords = ["deploy"], any = ['''\bdeploy\b'''] }
+catches = ["deploy it"]
+spares = ["deployment"]
 "#;
 
 const INBOUND: &str = r#"
@@ -62,7 +71,7 @@ spares = ["poisonous"]
 "#;
 
 /// A wrapped server, and its agent's end.
-struct Wrapped {
+pub(crate) struct Wrapped {
     process: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -71,10 +80,17 @@ struct Wrapped {
 
 impl Wrapped {
     /// Wraps `sh -c script`; `$DIR`, in options too, is a folder of its own.
-    fn start(options: &[&str], script: &str) -> Self {
+    pub(crate) fn start(options: &[&str], script: &str) -> Self {
+        Self::start_with(options, script, "")
+    }
+
+    /// The same, with more in the config.
+    pub(crate) fn start_with(options: &[&str], script: &str, more: &str) -> Self {
         let folder = TempDir::new().unwrap();
         std::fs::create_dir(folder.path().join("rules")).unwrap();
-        for (name, text) in [("lychgate.toml", CONFIG), ("rules/outbound.toml", OUTBOUND), ("rules/inbound.toml", INBOUND)] {
+        for (name, text) in
+            [("lychgate.toml", &*(CONFIG.to_owned() + more)), ("rules/outbound.toml", OUTBOUND), ("rules/inbound.toml", INBOUND)]
+        {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let mut process = Command::new(env!("CARGO_BIN_EXE_lychgate"))
@@ -102,7 +118,7 @@ impl Wrapped {
         Self { stdin: process.stdin.take(), process, lines, folder }
     }
 
-    fn say(&mut self, line: &str) {
+    pub(crate) fn say(&mut self, line: &str) {
         self.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
     }
 
@@ -110,12 +126,12 @@ impl Wrapped {
         self.lines.recv_timeout(PATIENCE).unwrap()
     }
 
-    fn hear_json(&self) -> Value {
+    pub(crate) fn hear_json(&self) -> Value {
         serde_json::from_str(&self.hear()).unwrap()
     }
 
     /// Closes the agent's side and waits for the end.
-    fn end(&mut self) -> ExitStatus {
+    pub(crate) fn end(&mut self) -> ExitStatus {
         self.stdin = None;
         self.ended()
     }
@@ -132,7 +148,7 @@ impl Wrapped {
     }
 
     /// A file that the server wrote.
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
@@ -141,7 +157,7 @@ impl Wrapped {
         assert!(status.success());
     }
 
-    fn until(&self, holds: impl Fn(&Path) -> bool) {
+    pub(crate) fn until(&self, holds: impl Fn(&Path) -> bool) {
         let began = Instant::now();
         while !holds(self.folder.path()) {
             assert!(began.elapsed() < PATIENCE, "it said: {}", self.read("stderr"));
@@ -159,7 +175,7 @@ impl Drop for Wrapped {
 }
 
 /// Keeps each line it gets, and answers none.
-const KEEPS: &str = r#"while IFS= read -r line; do printf '%s\n' "$line" >> "$DIR/got"; done"#;
+pub(crate) const KEEPS: &str = r#"while IFS= read -r line; do printf '%s\n' "$line" >> "$DIR/got"; done"#;
 
 #[test]
 fn what_is_harmless_arrives_byte_for_byte_both_ways() {

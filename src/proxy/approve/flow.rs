@@ -7,6 +7,7 @@ use crate::inspect::Question;
 use crate::message::{Envelope, Json, Message, MessageKind, ReadLimits};
 use crate::protocol::{AuditId, CallError, Context, Era, answer};
 use crate::record::Approval;
+use crate::rules::RuleId;
 
 use super::elicit::{ID_PREFIX, INPUT_KEY, form, offered};
 use super::{Answer, Approvals, Matter, Restored, Ticket, Waited};
@@ -16,6 +17,13 @@ const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 /// So often a client is told that its call still waits.
 pub(crate) const STILL: Duration = Duration::from_secs(10);
+
+const DENIED: &str = "A person was asked and said no. Do not try it in another way: ask your user what to do instead.";
+const EXPIRED: &str = "A person was asked and did not answer in time: that is a no. Ask your user before you try again.";
+const NOBODY: &str = "It needs a person's yes, and there is nobody to ask here. Ask your user to do it.";
+const OPEN: &str = "It waits for a person's yes, and nobody has answered so far. Tell your user, and then make exactly the same \
+                    call again: it goes through once it is approved.";
+const TIRED: &str = "It was refused too often of late for anybody to be asked again now.";
 
 /// How the agent can ask its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +38,8 @@ pub(crate) enum Route {
 
 /// What comes of a question at once.
 pub(crate) enum Begun {
-    /// The call goes on.
-    Go,
+    /// The call goes on, by the yes that was given now or before.
+    Go(Box<Matter>),
     /// It does not, and this is why.
     Refused(answer::Reason),
     /// The agent is answered with this: it asks its user and calls again.
@@ -108,11 +116,15 @@ impl Approvals {
         let Some(envelope) = message.single() else { return Err(CallError::NoBatches) };
         let matter = Matter::new(question, context, message, envelope);
         if self.granted(&matter, audit)? {
-            return Ok(Begun::Go);
+            return Ok(Begun::Go(Box::new(matter)));
+        }
+        let rule = matter.rules.first().map(RuleId::as_str).unwrap_or_default();
+        if self.repeats.tired(context, &matter.tool, rule) {
+            return Ok(Begun::Refused(self.refused(&matter, audit, TIRED)));
         }
         if route == Route::None && !self.has_console() {
             self.told_of(Approval { outcome: "nobody", audit: Some(audit), ..matter.told("") });
-            return Ok(Begun::Refused(nobody(&matter, audit)));
+            return Ok(Begun::Refused(self.refused(&matter, audit, NOBODY)));
         }
         let resumed = restored.filter(|restored| restored.digest == matter.digest).and_then(|restored| {
             let ticket = self.resume(&restored.id, &matter)?;
@@ -129,9 +141,9 @@ impl Approvals {
             Waited::Open => {}
             waited => {
                 return Ok(match self.settle(waited, &asked.matter, audit) {
-                    Settled::Go => Begun::Go,
+                    Settled::Go => Begun::Go(Box::new(asked.matter.clone())),
                     Settled::Refused(reason) | Settled::Open(reason) => Begun::Refused(reason),
-                    Settled::Cancelled => Begun::Refused(expired(&asked.matter, audit)),
+                    Settled::Cancelled => Begun::Refused(self.refused(&asked.matter, audit, EXPIRED)),
                 });
             }
         }
@@ -153,20 +165,17 @@ impl Approvals {
                 self.remember(matter, scope);
                 Settled::Go
             }
-            Waited::Answered(Answer { yes: None, .. }) => Settled::Refused(reason(
-                matter,
-                audit,
-                "A person was asked and said no. Do not try it in another way: ask your user what to do instead.",
-            )),
-            Waited::Expired => Settled::Refused(expired(matter, audit)),
+            Waited::Answered(Answer { yes: None, .. }) => Settled::Refused(self.refused(matter, audit, DENIED)),
+            Waited::Expired => Settled::Refused(self.refused(matter, audit, EXPIRED)),
             Waited::Cancelled => Settled::Cancelled,
-            Waited::Open => Settled::Open(reason(
-                matter,
-                audit,
-                "It waits for a person's yes, and nobody has answered so far. Tell your user, and then make exactly the same \
-                 call again: it goes through once it is approved.",
-            )),
+            Waited::Open => Settled::Open(reason(matter, audit, OPEN)),
         }
+    }
+
+    fn refused(&self, matter: &Matter, audit: AuditId, next: &str) -> answer::Reason {
+        let mut reason = reason(matter, audit, next);
+        self.repeats.refused(&matter.context, &matter.tool, None, &mut reason, &self.recorder);
+        reason
     }
 }
 
@@ -188,14 +197,6 @@ impl Asked {
         let (wire, form) = (self.ticket.wire(), form(&self.matter));
         format!(r#"{{"jsonrpc":"2.0","id":"{wire}","method":"elicitation/create","params":{form}}}"#)
     }
-}
-
-fn nobody(matter: &Matter, audit: AuditId) -> answer::Reason {
-    reason(matter, audit, "It needs a person's yes, and there is nobody to ask here. Ask your user to do it.")
-}
-
-fn expired(matter: &Matter, audit: AuditId) -> answer::Reason {
-    reason(matter, audit, "A person was asked and did not answer in time: that is a no. Ask your user before you try again.")
 }
 
 fn reason(matter: &Matter, audit: AuditId, next: &str) -> answer::Reason {

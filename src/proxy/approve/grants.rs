@@ -35,6 +35,8 @@ struct Held {
     sessions: HashMap<InSession, Instant>,
     calls: HashMap<CallDigest, Vec<RuleId>>,
     always: HashMap<CallDigest, Kept>,
+    /// Calls that were approved and that the server has asked back about: good for one more time.
+    rounds: HashMap<CallDigest, (Vec<RuleId>, Instant)>,
 }
 
 /// Calls of one tool that one rule asks about, in one session.
@@ -77,6 +79,12 @@ impl Grants {
         let mut held = self.held();
         let now = Instant::now();
         held.sessions.retain(|_, until| *until > now);
+        held.rounds.retain(|_, (_, until)| *until > now);
+        let same = |rules: &Vec<RuleId>| matter.rules.iter().all(|rule| rules.contains(rule));
+        if held.rounds.get(&matter.digest).is_some_and(|(rules, _)| same(rules)) {
+            held.rounds.remove(&matter.digest);
+            return Some(Scope::Once);
+        }
         let exact = |rules: Option<&Vec<RuleId>>, rule| rules.is_some_and(|rules| rules.contains(rule));
         let mut widest = None;
         for rule in &matter.rules {
@@ -95,6 +103,14 @@ impl Grants {
             widest = widest.max(Some(scope));
         }
         widest
+    }
+
+    /// Lets the same call pass once more.
+    pub(super) fn next_round(&self, matter: &Matter, until: Instant) {
+        let mut held = self.held();
+        if held.rounds.len() < GRANTS {
+            held.rounds.insert(matter.digest, (matter.rules.clone(), until));
+        }
     }
 
     /// Remembers a yes.

@@ -24,9 +24,11 @@ use tokio::sync::watch;
 use crate::config::{ApprovalConfig, Limits, Scope};
 use crate::message::{Message, ReadLimits, Value, same_id};
 use crate::protocol::{AuditId, CallError, Context};
+use crate::proxy::repeats::Repeats;
 use crate::record::{Approval, Event, Recorder};
 
 pub use desk::{Desk, NotDecided};
+pub(crate) use digest::CallDigest;
 pub(crate) use flow::{Asked, Begun, Route, STILL, Settled, asks, still};
 pub(crate) use grants::private;
 pub(crate) use matter::Matter;
@@ -37,12 +39,17 @@ use elicit::{ID_PREFIX, Said, read};
 use grants::Grants;
 use seal::Seal;
 
+/// At least so long an agent's user has for the server's own questions about a call that was approved.
+const ROUND: Duration = Duration::from_secs(600);
+
 /// Every question of the gate.
 pub(crate) struct Approvals {
     open: Mutex<HashMap<String, Entry>>,
     grants: Grants,
     seal: Seal,
     recorder: Arc<Recorder>,
+    /// Refusals of late: an agent that does not stop has nobody asked for a while.
+    pub(crate) repeats: Repeats,
     /// Whether somebody can answer through the admin port.
     console: AtomicBool,
     deadline: Duration,
@@ -112,6 +119,7 @@ impl Approvals {
             grants: Grants::new(config.file.clone(), lasts)?,
             seal: Seal::new(),
             recorder,
+            repeats: Repeats::new(limits),
             console: AtomicBool::new(false),
             deadline: config.deadline,
             wait: config.wait.min(config.deadline),
@@ -266,6 +274,15 @@ impl Approvals {
     pub(crate) fn remember(&self, matter: &Matter, scope: Scope) {
         if let Err(error) = self.grants.add(matter, scope) {
             tracing::error!(%error, "a yes for good cannot be written down: it holds until the gate ends");
+        }
+    }
+
+    /// The server answers an approved call with questions of its own (2026-07-28, MRTR): when the call comes once more
+    /// with their answers, it is still the same call, and nobody is asked about it twice.
+    pub(crate) fn goes_on(&self, matter: &Matter, message: &Message) {
+        let Some(result) = message.single().and_then(|envelope| message.body(envelope)) else { return };
+        if result.get("resultType").and_then(|kind| kind.str()).as_deref() == Some("input_required") {
+            self.grants.next_round(matter, Instant::now() + self.deadline.max(ROUND));
         }
     }
 

@@ -48,7 +48,7 @@ impl Pipe {
             Passage { back: back.into_iter().map(lined).collect(), ..Passage::default() }
         };
         Ok(match self.approvals.begin(question, audit, (context, message), route, restored)? {
-            Begun::Go => self.goes(message, line, context),
+            Begun::Go(matter) => self.goes(message, line, context, Some(matter)),
             Begun::Refused(reason) => refused(reason),
             Begun::Input(body) => Passage { back: vec![lined(body)], ..Passage::default() },
             Begun::Wait(asked) => {
@@ -67,7 +67,7 @@ impl Pipe {
                 *told += 1;
                 Step::Say(still(message, *told).map(lined))
             }
-            Settled::Go => Step::Done(self.goes(message, line.clone(), context)),
+            Settled::Go => Step::Done(self.goes(message, line.clone(), context, Some(Box::new(asked.matter.clone())))),
             Settled::Cancelled => Step::Done(Passage::default()),
             Settled::Refused(reason) => {
                 let back = answer::refusals(context, message, &[Some(reason)]);

@@ -1,0 +1,283 @@
+//! Calls that are refused again and again: an agent in such a loop is told to stop, and judging it costs little.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::approve::CallDigest;
+use crate::config::Limits;
+use crate::message::{Envelope, Message};
+use crate::protocol::{AgentName, Context, UpstreamName, answer, headers};
+use crate::record::{Event, Recorder};
+
+/// Most tools, and most calls, whose refusals are remembered; the one that was quiet for longest makes room.
+const REMEMBERED: usize = 4096;
+
+/// Refusals of late.
+pub(crate) struct Repeats {
+    lately: Mutex<Lately>,
+    most: usize,
+    within: Duration,
+}
+
+#[derive(Default)]
+struct Lately {
+    tools: HashMap<OfTool, Times>,
+    calls: HashMap<CallDigest, OfCall>,
+    /// Who has been refused the same call too often, and until when that counts: only their calls are looked up.
+    loops: HashMap<(AgentName, UpstreamName), Instant>,
+}
+
+type Times = VecDeque<Instant>;
+
+/// Refusals of one tool by one rule.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct OfTool {
+    agent: AgentName,
+    upstream: UpstreamName,
+    tool: Box<str>,
+    rule: Box<str>,
+}
+
+/// Refusals of one call.
+struct OfCall {
+    times: Times,
+    rule: Box<str>,
+    /// The rule set that refused it: another one may not.
+    rules: Box<str>,
+}
+
+impl Repeats {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self { lately: Mutex::default(), most: limits.repeated_refusals, within: limits.repeated_refusal }
+    }
+
+    /// The answer to a call that was refused just like this too often: it need not be judged again.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub(super) fn known(
+        &self,
+        context: &Context,
+        message: &Message,
+        rules: &str,
+        recorder: &Recorder,
+    ) -> io::Result<Option<answer::Reason>> {
+        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return Ok(None) };
+        let now = Instant::now();
+        let found = {
+            let mut lately = self.lately();
+            if lately.loops.is_empty() {
+                return Ok(None);
+            }
+            let who = (context.agent.clone(), context.upstream.clone());
+            if lately.loops.get(&who).is_none_or(|until| *until <= now) {
+                lately.loops.remove(&who);
+                return Ok(None);
+            }
+            let call = lately.calls.get_mut(&CallDigest::of(context, message, envelope)).filter(|call| &*call.rules == rules);
+            let Some(call) = call else { return Ok(None) };
+            if self.count(&mut call.times, now, false) < self.most {
+                return Ok(None);
+            }
+            let found = (self.count(&mut call.times, now, true), call.rule.clone());
+            lately.loops.insert(who, now + self.within);
+            found
+        };
+        let (times, rule) = found;
+        let tool = tool(message, envelope);
+        let audit = crate::protocol::AuditId::make();
+        recorder.tell(Event::RefusedAgain { context, tool: &tool, rule: &rule, times, audit: Some(audit) })?;
+        Ok(Some(answer::Reason { text: told(&rule, times), rule: rule.into(), audit }))
+    }
+
+    /// Whether a tool was refused too often by a rule: then nobody is asked about it again for a while.
+    pub(super) fn tired(&self, context: &Context, tool: &str, rule: &str) -> bool {
+        let mut lately = self.lately();
+        let times = lately.tools.get_mut(&of_tool(context, tool, rule));
+        times.is_some_and(|times| self.count(times, Instant::now(), false) >= self.most)
+    }
+
+    /// Notes the refusal of a message by a rule set. From some number on its words change.
+    pub(super) fn judged(
+        &self,
+        context: &Context,
+        message: &Message,
+        rules: &str,
+        reason: &mut answer::Reason,
+        recorder: &Recorder,
+    ) {
+        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return };
+        let digest = CallDigest::of(context, message, envelope);
+        self.refused(context, &tool(message, envelope), Some((digest, rules)), reason, recorder);
+    }
+
+    /// Notes a refusal of a tool: of one `call`, where the rules alone refuse it. From some number on its words change.
+    pub(super) fn refused(
+        &self,
+        context: &Context,
+        tool: &str,
+        call: Option<(CallDigest, &str)>,
+        reason: &mut answer::Reason,
+        recorder: &Recorder,
+    ) {
+        let now = Instant::now();
+        let times = {
+            let mut lately = self.lately();
+            let key = of_tool(context, tool, &reason.rule);
+            make_room(&mut lately.tools, &key, |times| times.back().copied());
+            let of_tool = self.count(lately.tools.entry(key).or_default(), now, true);
+            of_tool.max(call.map_or(0, |(digest, rules)| self.again(&mut lately, context, digest, rules, &reason.rule, now)))
+        };
+        if times <= self.most {
+            return;
+        }
+        reason.text = told(&reason.rule, times);
+        // The refusal itself has been told.
+        let event = Event::RefusedAgain { context, tool, rule: &reason.rule, times, audit: None };
+        if let Err(error) = recorder.tell(event) {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+    }
+
+    fn again(&self, lately: &mut Lately, context: &Context, digest: CallDigest, rules: &str, rule: &str, now: Instant) -> usize {
+        make_room(&mut lately.calls, &digest, |call| call.times.back().copied());
+        let fresh = || OfCall { times: Times::new(), rule: rule.into(), rules: rules.into() };
+        let call = lately.calls.entry(digest).or_insert_with(fresh);
+        if &*call.rules != rules || &*call.rule != rule {
+            *call = fresh();
+        }
+        let times = self.count(&mut call.times, now, true);
+        if times >= self.most {
+            let who = (context.agent.clone(), context.upstream.clone());
+            lately.loops.insert(who, now + self.within);
+        }
+        times
+    }
+
+    /// How many refusals count now, with this one if it is `one_more`. No more are kept than matter.
+    fn count(&self, times: &mut Times, now: Instant, one_more: bool) -> usize {
+        while times.front().is_some_and(|time| now.saturating_duration_since(*time) >= self.within) {
+            times.pop_front();
+        }
+        if one_more {
+            if times.len() > self.most {
+                times.pop_front();
+            }
+            times.push_back(now);
+        }
+        times.len()
+    }
+
+    fn lately(&self) -> MutexGuard<'_, Lately> {
+        self.lately.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn make_room<K: Clone + Eq + Hash, V>(map: &mut HashMap<K, V>, key: &K, last: impl Fn(&V) -> Option<Instant>) {
+    if map.len() >= REMEMBERED && !map.contains_key(key) {
+        let quiet = map.iter().min_by_key(|(_, value)| last(value)).map(|(key, _)| key.clone());
+        quiet.map(|key| map.remove(&key));
+    }
+}
+
+fn of_tool(context: &Context, tool: &str, rule: &str) -> OfTool {
+    OfTool { agent: context.agent.clone(), upstream: context.upstream.clone(), tool: tool.into(), rule: rule.into() }
+}
+
+/// The tool, or the method of what calls none.
+fn tool(message: &Message, envelope: &Envelope) -> String {
+    let method = envelope.method().unwrap_or_default();
+    let named = headers::named(message, envelope).filter(|_| method == "tools/call");
+    crate::text::cut(&named.unwrap_or(method.into()), 256).to_owned()
+}
+
+fn told(rule: &str, times: usize) -> String {
+    format!(
+        "Refused by lychgate, as {} times before (rule `{rule}`). Stop: do not try this again or in another way. Tell your user \
+         what you wanted to do, and ask what to do instead.",
+        times.saturating_sub(1)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::AuditConfig;
+    use crate::message::ReadLimits;
+    use crate::protocol::{AuditId, Era};
+
+    fn call(tool: &str, text: &str) -> Message {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":"{text}"}}}}}}"#
+        );
+        Message::parse(text.into(), &ReadLimits::default()).unwrap()
+    }
+
+    fn context(agent: &str) -> Context {
+        let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
+        Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() }
+    }
+
+    struct Bed(Repeats, Recorder);
+
+    impl Bed {
+        fn new(within: Duration) -> Self {
+            let limits = Limits { repeated_refusals: 3, repeated_refusal: within, ..Limits::default() };
+            Self(Repeats::new(&limits), Recorder::new(&AuditConfig::default()).unwrap())
+        }
+
+        /// Whether the words of a refusal change.
+        fn refuse(&self, agent: &str, message: &Message, rule: &str) -> bool {
+            let mut reason = answer::Reason { text: "why".into(), rule: rule.into(), audit: AuditId::make() };
+            self.0.judged(&context(agent), message, "set", &mut reason, &self.1);
+            reason.text != "why"
+        }
+
+        fn known(&self, agent: &str, message: &Message, rules: &str) -> bool {
+            self.0.known(&context(agent), message, rules, &self.1).unwrap().is_some()
+        }
+    }
+
+    #[test]
+    fn the_same_call_is_cut_short_for_its_agent_and_rule_set_alone() {
+        let bed = Bed::new(Duration::from_secs(60));
+        let same = call("t", "x");
+        for _ in 0..3 {
+            assert!(!bed.known("a", &same, "set") && !bed.refuse("a", &same, "r"));
+        }
+        assert!(bed.known("a", &same, "set") && bed.known("a", &same, "set"));
+        assert!(!bed.known("b", &same, "set"), "another agent");
+        assert!(!bed.known("a", &same, "other set"), "other rules");
+        assert!(!bed.known("a", &call("t", "y"), "set"), "another call");
+    }
+
+    #[test]
+    fn other_calls_of_the_tool_are_judged_and_told_shortly() {
+        let bed = Bed::new(Duration::from_secs(60));
+        for n in 0..3 {
+            assert!(!bed.refuse("a", &call("t", &n.to_string()), "r"));
+        }
+        assert!(!bed.refuse("a", &call("t", "x"), "another"), "another rule");
+        assert!(!bed.refuse("a", &call("u", "x"), "r"), "another tool");
+        assert!(bed.refuse("a", &call("t", "x"), "r"));
+        assert!(bed.0.tired(&context("a"), "t", "r") && !bed.0.tired(&context("a"), "t", "s"));
+    }
+
+    #[test]
+    fn old_refusals_count_no_more_and_few_are_kept() {
+        let bed = Bed::new(Duration::from_millis(20));
+        for _ in 0..4 {
+            bed.refuse("a", &call("t", "x"), "r");
+        }
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(!bed.known("a", &call("t", "x"), "set") && !bed.refuse("a", &call("t", "x"), "r"));
+        for n in 0..REMEMBERED + 10 {
+            bed.refuse("a", &call("t", &n.to_string()), &n.to_string());
+        }
+        let lately = bed.0.lately();
+        assert_eq!((lately.tools.len(), lately.calls.len()), (REMEMBERED, REMEMBERED));
+    }
+}
