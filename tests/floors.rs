@@ -20,12 +20,13 @@ const FLOORS: [&[&str]; 10] = [
 ];
 /// Uses within or against the floors that are meant: `config` reads with `document` and names the actions, modes
 /// and hosts that users write.
-const MEANT: [(&str, &str); 6] = [
+const MEANT: [(&str, &str); 7] = [
     ("config", "document"),
     ("config", "rules"),
     ("config", "message"),
     ("config", "inspect"),
     ("config", "detect"),
+    ("config", "text"),
     ("text", "message"),
 ];
 /// Pairs that the floors would allow and the design does not: a transport cannot judge.

@@ -1,6 +1,6 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
-use crate::detect::{Detector, Kind, command, hidden, markup, pattern, secret};
+use crate::detect::{Detector, Kind, command, hidden, markup, path, pattern, secret, url};
 use crate::document::{Table, suggest};
 
 use super::Rule;
@@ -59,8 +59,10 @@ kinds! {
     Command, "command", command::Command;
     Hidden, "hidden", hidden::Hidden;
     Markup, "markup", markup::Markup;
+    Path, "path", path::Path;
     Pattern, "pattern", pattern::Pattern;
     Secret, "secret", secret::Secret;
+    Url, "url", url::Url;
 }
 
 impl Find {

@@ -72,7 +72,7 @@ impl Rule {
             Find::Pattern(pattern) => pattern.compile()?,
             Find::Command(command) => command.compile()?,
             Find::Secret(secret) => secret.compile()?,
-            Find::Hidden(_) | Find::Markup(_) => {}
+            Find::Hidden(_) | Find::Markup(_) | Find::Path(_) | Find::Url(_) => {}
         }
         self.unless.iter().try_for_each(Regex::compile)
     }

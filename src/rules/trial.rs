@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use crate::detect::command::Script;
 use crate::detect::path::{Links, Roots};
 use crate::detect::secret::{Own, Prints, Seen};
+use crate::detect::url::{HostList, HostPattern, Hosts};
 use crate::detect::{Ground, Place, ReadAs, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
@@ -14,13 +15,15 @@ use crate::text::Text;
 use super::set::Compiled;
 use super::{Case, Find, Rule, RuleId, RuleSet};
 
-/// Where the calls of cases may reach: paths in `/work/app`, where `/work/app/link` leads to `/etc`; any host. The operator
-/// guards the value `an-own-secret-of-a-case`.
+/// Where the calls of cases may reach: paths in `/work/app`, where `/work/app/link` leads to `/etc`; any host but
+/// `denied.example`. The operator guards the value `an-own-secret-of-a-case`.
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let links = Links::Given([("/work/app/link".to_owned(), "/etc".to_owned())].into());
+    let deny = HostPattern::read("denied.example").into_iter().collect();
+    let hosts = Hosts::new(Vec::new(), HostList { deny, ..HostList::default() });
     let mut own = Own::default();
     own.guard("an-own-secret-of-a-case");
-    Ground { roots: Roots::new(["/work/app".to_owned()], links), own, ..Ground::default() }
+    Ground { roots: Roots::new(["/work/app".to_owned()], links), hosts, own }
 });
 
 /// What other servers have sent in cases, and what the server at hand has: `a-secret-from-elsewhere`, `DB_PASSWORD` with the
@@ -131,11 +134,16 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
     let only = &rule.only;
     // A name that the rule's own globs fit: what `*` stands for may be empty.
     let name = |globs: &[String], usual: &str| globs.first().map_or_else(|| usual.to_owned(), |glob| glob.replace('*', ""));
+    let (read_as, usual_tool) = match rule.find.as_ref() {
+        Find::Command(_) => (ReadAs::Shell, "run_command"),
+        Find::Path(spec) => (spec.read_as(), spec.usual_tool()),
+        Find::Url(spec) => (spec.read_as(), "fetch"),
+        _ => (ReadAs::Text, "run_command"),
+    };
     let (tool, argument, method) =
-        (name(&only.tools, "run_command"), name(&only.arguments, "command"), name(&only.methods, "tools/call"));
+        (name(&only.tools, usual_tool), name(&only.arguments, "command"), name(&only.methods, "tools/call"));
     let outbound = rule.direction == Direction::Outbound;
     let usual = if outbound { Surface::Arguments } else { Surface::Content };
-    let read_as = if matches!(rule.find.as_ref(), Find::Command(_)) { ReadAs::Shell } else { ReadAs::Text };
     let script = Script::new(&case.text, read_as);
     let [elsewhere, here] = &*SENT;
     let seen = Seen::new(Some(here), Some(elsewhere));

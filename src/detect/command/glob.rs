@@ -1,7 +1,7 @@
 //! Shell patterns: `*`, `?` and `[…]`.
 
 /// Whether `pattern` matches all of `text`. Backtracks to the last star only: length × length at worst, on capped words.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().take(256).collect();
     let text: Vec<char> = text.chars().take(256).collect();
     let (mut p, mut t) = (0, 0);

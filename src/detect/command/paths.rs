@@ -8,25 +8,25 @@ use super::path_classes::CLASSES;
 
 /// Classes of paths, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Classes(u32);
+pub(in crate::detect) struct Classes(u32);
 
 impl Classes {
-    pub(super) const NONE: Self = Self(0);
+    pub(in crate::detect) const NONE: Self = Self(0);
 
     /// The set that holds the class of this name only.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(in crate::detect) fn named(name: &str) -> Option<Self> {
         CLASSES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
     }
 
-    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    pub(in crate::detect) fn names() -> impl Iterator<Item = &'static str> {
         CLASSES.iter().map(|(name, _)| *name)
     }
 
-    pub(super) fn meets(self, other: Self) -> bool {
+    pub(in crate::detect) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    pub(super) fn join(self, other: Self) -> Self {
+    pub(in crate::detect) fn join(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
@@ -77,7 +77,7 @@ static WELL_KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// A path in one form: home as `~`, no `//`, `.` or `..`, no end slash; `/*` and its kin as `*`.
 /// `None` if the text is not a path that is worth a look.
-pub(super) fn normal(text: &str, folder: Option<&str>) -> Option<String> {
+pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<String> {
     let text = text.strip_prefix("file://").unwrap_or(text);
     // A sentence that names a path is no path.
     let sentence = !text.starts_with(['/', '~']) && text.contains([' ', '\n']) && text.get(1..2) != Some(":");
@@ -130,7 +130,8 @@ pub(super) fn normal(text: &str, folder: Option<&str>) -> Option<String> {
         (true, ["var", "root", rest @ ..] | ["private", "var", "root", rest @ ..]) => home(rest),
         (true, parts) => format!("/{}", parts.join("/")),
         (false, [first, rest @ ..]) if first.starts_with('~') => home(rest),
-        (false, parts) => parts.join("/"),
+        // As far up as it goes: whether that is too far, roots say.
+        (false, parts) => std::iter::repeat_n("..", climbed.min(64)).chain(parts.iter().copied()).collect::<Vec<_>>().join("/"),
     };
     Some(joined)
 }
@@ -140,7 +141,7 @@ fn home(rest: &[&str]) -> String {
 }
 
 /// The classes of a normalised path.
-pub(super) fn classes(path: &str) -> Classes {
+pub(in crate::detect) fn classes(path: &str) -> Classes {
     let mut found = Classes::NONE;
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let absolute = path.starts_with(['/', '~']) || path.get(1..2) == Some(":");
@@ -210,7 +211,7 @@ fn fits(pattern: &[&str], parts: &[&str]) -> bool {
 }
 
 /// Whether a path fits a rule's own glob (`/etc/foo*`, `**/x`, `/boot/**`).
-pub(super) fn fits_glob(pattern: &str, path: &str) -> bool {
+pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     match pattern.strip_prefix("**/") {
         Some(tail) => {

@@ -1,5 +1,77 @@
-//! Paths: where a call's arguments lead in a file system.
+//! Rules of the kind `path`: where a call's paths lead, whoever opens them.
+//!
+//! `decode` makes every reading of a path, `start` says where one starts, `walk` follows it as a kernel does, `roots` are
+//! the folders it must stay in, and `judge` puts together what rules ask for.
 
+mod commands;
+mod decode;
+mod glob;
+mod judge;
 mod roots;
+mod spec;
+mod start;
+#[cfg(test)]
+mod tests;
+mod walk;
 
 pub use roots::{Links, Roots};
+pub use spec::Spec;
+
+pub(in crate::detect) use judge::is_inside;
+
+use super::{Detector, Kind, Match, Place, ReadAs};
+use crate::document::Table;
+use crate::text::Text;
+use judge::Seen;
+
+/// The kind `path`.
+#[derive(Debug)]
+pub struct Path;
+
+impl Kind for Path {
+    type Spec = Spec;
+
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        Spec::read(table)
+    }
+
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(Paths { rules: rules.iter().map(|(rule, spec)| (*rule, Spec::clone(spec))).collect() }))
+    }
+}
+
+/// All rules of the kind.
+#[derive(Debug)]
+struct Paths {
+    rules: Vec<(usize, Spec)>,
+}
+
+impl Detector for Paths {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        match place.read_as {
+            ReadAs::Path => self.judge(&Seen::argument(text.raw(), place), "path", found),
+            ReadAs::Url
+                if start::scheme(text.raw().trim_start()).is_some_and(|(scheme, _)| scheme != "http" && scheme != "https") =>
+            {
+                self.judge(&Seen::argument(text.raw(), place), "path", found);
+            }
+            // Without roots nothing that a command touches is outside; keys and the like are for rules of commands.
+            ReadAs::Shell | ReadAs::Code(_) if place.ground.is_some_and(|ground| ground.roots.is_set()) => {
+                for touched in place.script.into_iter().flat_map(|script| script.paths()) {
+                    self.judge(&Seen::command(touched.path, touched.how, place), "command-path", found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Paths {
+    fn judge(&self, seen: &Seen, reading: &'static str, found: &mut Vec<Match>) {
+        for (rule, spec) in &self.rules {
+            if spec.matches(seen) && !found.iter().any(|hit| hit.rule == *rule) {
+                found.push(Match { rule: *rule, span: None, reading });
+            }
+        }
+    }
+}

@@ -2,14 +2,24 @@
 
 use std::collections::HashMap;
 
+use super::walk::{absolute, parts, walk};
+
 /// Folders that paths must stay in. Without any, nothing is outside.
 #[derive(Clone, Debug, Default)]
 pub struct Roots {
-    /// Absolute, `/` between components, none at the end.
-    folders: Vec<String>,
-    home: Option<String>,
-    base: Option<String>,
+    roots: Vec<Root>,
+    home: Option<Vec<String>>,
+    base: Option<Vec<String>>,
     links: Links,
+}
+
+/// A folder, by its components from the root of the file system on.
+#[derive(Clone, Debug)]
+struct Root {
+    /// As the policy has it.
+    named: Vec<String>,
+    /// With the links in it followed.
+    real: Vec<String>,
 }
 
 /// What is known of symbolic links.
@@ -27,60 +37,87 @@ pub enum Links {
 impl Roots {
     /// Roots at these absolute folders (`/srv/data`, `C:\work`).
     pub fn new(folders: impl IntoIterator<Item = String>, links: Links) -> Self {
-        let folders = folders.into_iter().map(|folder| plain(&folder)).collect();
         let links = match links {
-            Links::Given(links) => Links::Given(links.into_iter().map(|(link, target)| (plain(&link), target)).collect()),
+            Links::Given(links) => {
+                Links::Given(links.into_iter().map(|(link, target)| (absolute(&components(&link)), target)).collect())
+            }
             other => other,
         };
-        Self { folders, home: None, base: None, links }
+        let root = |folder: String| {
+            let named = components(&folder);
+            let real = walk(&[], &named.join("/"), false, &links).at;
+            Root { named, real }
+        };
+        let roots = folders.into_iter().map(root).collect();
+        Self { roots, home: None, base: None, links }
     }
 
     /// Knows the home folder of whoever opens the paths: what `~` stands for.
     pub fn with_home(self, home: Option<String>) -> Self {
-        Self { home: home.map(|home| plain(&home)), ..self }
+        Self { home: home.map(|home| components(&home)), ..self }
     }
 
     /// Knows the folder that relative paths start at. Without it they start at each root.
     pub fn with_base(self, base: Option<String>) -> Self {
-        Self { base: base.map(|base| plain(&base)), ..self }
+        Self { base: base.map(|base| components(&base)), ..self }
     }
 
     /// Whether anything is outside at all.
     pub fn is_set(&self) -> bool {
-        !self.folders.is_empty()
+        !self.roots.is_empty()
     }
 
-    /// The folders.
-    pub fn folders(&self) -> &[String] {
-        &self.folders
+    /// Whether links are resolved: not where the paths are on another machine.
+    pub fn resolves_links(&self) -> bool {
+        !matches!(self.links, Links::Unknown)
     }
 
     /// What `~` stands for, if known.
-    pub fn home(&self) -> Option<&str> {
+    pub(super) fn home(&self) -> Option<&[String]> {
         self.home.as_deref()
     }
 
     /// Where relative paths may start.
-    pub fn bases(&self) -> &[String] {
-        self.base.as_ref().map_or(self.folders.as_slice(), std::slice::from_ref)
+    pub(super) fn bases(&self) -> impl Iterator<Item = &[String]> {
+        let roots = self.roots.iter().filter(|_| self.base.is_none()).map(|root| root.named.as_slice());
+        self.base.as_deref().into_iter().chain(roots)
     }
 
-    /// What is known of links.
-    pub fn links(&self) -> &Links {
-        &self.links
+    /// Whether `path`, walked from `base`, stays in the roots: by its words, and with links followed.
+    pub(super) fn hold(&self, base: &[String], path: &str, windows: bool) -> bool {
+        let by_words = walk(base, path, windows, &Links::Unknown);
+        if by_words.lost || !self.roots.iter().any(|root| starts(&by_words.at, &root.named) || starts(&by_words.at, &root.real)) {
+            return false;
+        }
+        if !self.resolves_links() || base.first().is_some_and(|first| first.ends_with(':')) {
+            return true;
+        }
+        let whole: Vec<&str> =
+            base.iter().map(String::as_str).chain(parts(path, windows)).filter(|part| !part.is_empty()).collect();
+        // The links of a root itself are followed already.
+        let below = self.roots.iter().find_map(|root| {
+            let rest = whole.get(root.named.len()..)?;
+            whole.iter().zip(&root.named).all(|(a, b)| a == b).then(|| walk(&root.real, &rest.join("/"), false, &self.links))
+        });
+        let walked = below.unwrap_or_else(|| walk(&[], &whole.join("/"), false, &self.links));
+        !walked.lost && self.roots.iter().any(|root| starts(&walked.at, &root.real))
     }
 }
 
-/// A folder with `/` between its components and none at its end.
-fn plain(folder: &str) -> String {
+/// Whether `at` is `root` or below it. Drives do not mind case.
+fn starts(at: &[String], root: &[String]) -> bool {
+    let drive = root.first().is_some_and(|first| first.ends_with(':'));
+    at.len() >= root.len() && at.iter().zip(root).all(|(a, b)| a == b || drive && a.eq_ignore_ascii_case(b))
+}
+
+/// An absolute folder's components.
+fn components(folder: &str) -> Vec<String> {
     let drive = folder.get(1..2) == Some(":") && folder.starts_with(|c: char| c.is_ascii_alphabetic());
-    let folder = if drive || folder.starts_with("\\\\") { folder.replace('\\', "/") } else { folder.to_owned() };
-    let mut out = String::with_capacity(folder.len());
-    for part in folder.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        if !(drive && out.is_empty()) {
-            out.push('/');
-        }
-        out.push_str(part);
+    let windows = drive || folder.starts_with("\\\\");
+    let mut out: Vec<String> =
+        parts(folder, windows).filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
+    if let Some(first) = out.first_mut().filter(|_| drive) {
+        *first = first.to_ascii_lowercase();
     }
     out
 }

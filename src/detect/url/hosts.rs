@@ -103,7 +103,7 @@ impl HostPattern {
         Ok(Self { what, port })
     }
 
-    fn fits(&self, host: &str, address: Option<IpAddr>, port: Option<u16>) -> bool {
+    pub(super) fn fits(&self, host: &str, address: Option<IpAddr>, port: Option<u16>) -> bool {
         let same = match (&self.what, address) {
             (What::Any, _) => true,
             (What::Name(name), _) => name == host,

@@ -1,5 +1,73 @@
-//! URLs: where a call's arguments lead in a network.
+//! Rules of the kind `url`: where a call's URLs lead, whoever reads them.
+//!
+//! `parse` finds every host that some client would connect to, `address` and `names` say where it leads, `hosts` holds
+//! what the policy allows and denies, `carried` looks at what a query takes along.
 
+mod address;
+mod carried;
+mod fold;
 mod hosts;
+mod judge;
+mod names;
+mod parse;
+mod spec;
+#[cfg(test)]
+mod tests;
 
 pub use hosts::{HostList, HostPattern, Hosts, Said};
+pub use spec::Spec;
+
+pub(crate) use fold::like;
+
+use super::{Detector, Kind, Match, Place, ReadAs};
+use crate::document::Table;
+use crate::text::Text;
+use judge::Seen;
+
+/// The kind `url`.
+#[derive(Debug)]
+pub struct Url;
+
+impl Kind for Url {
+    type Spec = Spec;
+
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        Spec::read(table)
+    }
+
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(Urls { rules: rules.iter().map(|(rule, spec)| (*rule, Spec::clone(spec))).collect() }))
+    }
+}
+
+/// All rules of the kind.
+#[derive(Debug)]
+struct Urls {
+    rules: Vec<(usize, Spec)>,
+}
+
+impl Detector for Urls {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        match place.read_as {
+            ReadAs::Url => self.judge(&Seen::argument(text.raw(), place), found),
+            // A tool that takes paths often takes addresses too.
+            ReadAs::Path if text.raw().contains(':') => self.judge(&Seen::path(text.raw(), place), found),
+            ReadAs::Shell | ReadAs::Code(_) => {
+                for url in place.script.into_iter().flat_map(|script| script.urls()) {
+                    self.judge(&Seen::command(url, place), found);
+                }
+            }
+            ReadAs::Path | ReadAs::Text | ReadAs::Sql => {}
+        }
+    }
+}
+
+impl Urls {
+    fn judge(&self, seen: &Seen, found: &mut Vec<Match>) {
+        for (rule, spec) in &self.rules {
+            if spec.matches(seen) && !found.iter().any(|hit| hit.rule == *rule) {
+                found.push(Match { rule: *rule, span: None, reading: seen.reading() });
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What commands touch outside the roots in the course of ordinary work.
+
+use std::sync::LazyLock;
+
+use crate::detect::command::How;
+use crate::detect::command::paths::{Classes, fits_glob};
+
+/// Folders of programs and of what they need: read and run by nearly every command.
+const READ: [&str; 34] = [
+    "/usr/**",
+    "/bin/**",
+    "/sbin/**",
+    "/lib/**",
+    "/lib32/**",
+    "/lib64/**",
+    "/opt/**",
+    "/etc/**",
+    "/nix/**",
+    "/snap/**",
+    "/sys/**",
+    "/proc/**",
+    "/dev/**",
+    "/run/**",
+    "/var/lib/**",
+    "/var/cache/**",
+    "/System/**",
+    "/Library/**",
+    "/Applications/**",
+    "c:/windows/**",
+    "c:/program?files*/**",
+    "~/.local/**",
+    "~/.cache/**",
+    "~/.cargo/**",
+    "~/.rustup/**",
+    "~/.npm/**",
+    "~/.nvm/**",
+    "~/.pyenv/**",
+    "~/.rbenv/**",
+    "~/.m2/**",
+    "~/.gradle/**",
+    "~/.deno/**",
+    "~/.bun/**",
+    "~/go/**",
+];
+/// What every command may write to.
+const WRITTEN: [&str; 13] = [
+    "/tmp/**",
+    "/var/tmp/**",
+    "/private/tmp/**",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/fd/*",
+    "/dev/shm/**",
+    "~/.cache/**",
+];
+
+/// Whether a command may touch `path`, which is normalised, although it is outside the roots. Keys and the like are for
+/// the rules of commands.
+pub(super) fn is_ordinary(path: &str, how: How) -> bool {
+    let among = |globs: &[&str]| globs.iter().any(|glob| fits_glob(glob, path));
+    // What is only named may be deleted.
+    among(&WRITTEN) || matches!(how, How::Read | How::Run) && among(&READ) || how == How::Named && among(&READ)
+}
+
+/// Classes of places that nobody climbs to from a project.
+pub(super) fn climbed_to() -> Classes {
+    static CLIMBED: LazyLock<Classes> = LazyLock::new(|| {
+        ["accounts", "credential", "etc", "kernel", "history", "cron", "authorized-keys", "device", "log", "service", "loader"]
+            .into_iter()
+            .filter_map(Classes::named)
+            .fold(Classes::NONE, Classes::join)
+    });
+    *CLIMBED
+}

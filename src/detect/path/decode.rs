@@ -1,0 +1,296 @@
+//! A path as whoever opens it may decode it: percent signs, overlong UTF-8, escapes, look-alikes, what filters leave.
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::detect::url::like;
+use crate::text::Text;
+
+/// Rounds of decoding: a server in front, one behind, the tool itself, and one to be safe.
+const ROUNDS: usize = 4;
+/// Most readings of one path.
+const READINGS: usize = 24;
+/// Most paths that braces stand for.
+const BRACES: usize = 16;
+
+/// Every way to read `text`, the text itself first. Bounded in number; none is longer than the text.
+pub(super) fn readings(text: &str) -> Vec<String> {
+    let mut out = vec![text.to_owned()];
+    if plain(text) {
+        return out;
+    }
+    let mut at = 0;
+    // Each reading may be read further: what is decoded may hold look-alikes, escapes and dots that a filter joins.
+    while let Some(now) = out.get(at).cloned() {
+        at += 1;
+        for next in [unescape(&now), fold(&now), without_controls(&now), before_nul(&now), filtered(&now), lenient(&now)] {
+            if let Some(next) = next.filter(|next| !next.is_empty())
+                && out.len() < READINGS
+                && !out.contains(&next)
+            {
+                out.push(next);
+            }
+        }
+        for next in braces(&now) {
+            if out.len() < READINGS && !out.contains(&next) {
+                out.push(next);
+            }
+        }
+        if at > ROUNDS * 4 {
+            break;
+        }
+    }
+    out
+}
+
+/// Whether a text can be read in one way only.
+fn plain(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b'@' | b'+' | b','))
+        && !text.contains("...")
+        && !text.contains("0x2")
+        && !text.contains("0x5")
+}
+
+/// Percent signs, `%u` forms, escapes of JSON and of HTML, undone once.
+fn unescape(text: &str) -> Option<String> {
+    if !text.contains(['%', '\\', '&']) && !text.contains("0x") {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let rest = text.get(at..).unwrap_or_default();
+        let (made, length) = match byte {
+            b'%' | b'\\' | b'&' | b'0' => escape(rest).unwrap_or((None, 1)),
+            _ => (None, 1),
+        };
+        match made {
+            Some(Made::Byte(made)) => out.push(made),
+            Some(Made::Char(made)) => out.extend(made.to_string().as_bytes()),
+            None => out.push(*byte),
+        }
+        at += length;
+    }
+    Some(utf8(&out))
+}
+
+enum Made {
+    Byte(u8),
+    Char(char),
+}
+
+/// The escape at the start of a text, and its length.
+fn escape(text: &str) -> Option<(Option<Made>, usize)> {
+    let hex = |from: usize, digits: usize| {
+        let digits = text.get(from..from + digits)?;
+        digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+    };
+    let byte = |value: u32| Some(Made::Byte(value as u8));
+    let char = |value: u32| char::from_u32(value).map(Made::Char);
+    let bytes = text.as_bytes();
+    match (bytes.first()?, bytes.get(1)?) {
+        (b'%', b'u' | b'U') => Some((char(hex(2, 4)?), 6)),
+        (b'%', _) => Some((byte(hex(1, 2)?), 3)),
+        (b'\\', b'u') => Some((char(hex(2, 4)?), 6)),
+        (b'\\', b'x') => Some((byte(hex(2, 2)?), 4)),
+        (b'0', b'x') => match hex(2, 2)? {
+            value @ (0x25 | 0x2e | 0x2f | 0x5c) => Some((byte(value), 4)),
+            _ => None,
+        },
+        (b'&', b'#') => {
+            let end = text.get(..10.min(text.len()))?.find(';')?;
+            let digits = text.get(2..end)?;
+            let value = match digits.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                None => digits.parse().ok()?,
+            };
+            Some((char(value), end + 1))
+        }
+        (b'&', _) => [("&period;", '.'), ("&sol;", '/'), ("&bsol;", '\\')]
+            .into_iter()
+            .find(|(name, _)| text.starts_with(name))
+            .map(|(name, made)| (Some(Made::Char(made)), name.len())),
+        _ => None,
+    }
+}
+
+/// Bytes as UTF-8, overlong forms (RFC 3629, 10) and the broken ones of old servers taken for what they stand for.
+fn utf8(bytes: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(first) = rest.first() {
+        let (length, bits) = match first {
+            0xc0 | 0xc1 => (2, u32::from(first & 1)),
+            0xe0 => (3, 0),
+            0xf0 => (4, 0),
+            0xf8 => (5, 0),
+            0xfc => (6, 0),
+            _ => (0, 0),
+        };
+        let more = rest.get(1..length).unwrap_or_default();
+        let value = more.iter().fold(bits, |value, b| (value << 6) | u32::from(b & 0x3f));
+        // Old decoders take the low bits of whatever follows.
+        if length > 0 && more.len() == length - 1 && value < 0x80 {
+            let value = if length == 2 && more.first().is_some_and(|b| *b < 0x80) && bits == 0 {
+                more.first().map_or(value, |b| u32::from(*b))
+            } else {
+                value
+            };
+            out.extend(char::from_u32(value));
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        let take = (1..=4.min(rest.len())).find_map(|n| Some((n, std::str::from_utf8(rest.get(..n)?).ok()?)));
+        match take {
+            Some((n, text)) => {
+                out.push_str(text);
+                rest = rest.get(n..).unwrap_or_default();
+            }
+            None => {
+                out.push('\u{fffd}');
+                rest = rest.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    out
+}
+
+/// Compatibility forms folded, look-alike dots and separators as what they look like.
+fn fold(text: &str) -> Option<String> {
+    if text.is_ascii() {
+        return None;
+    }
+    let kept: String = text.chars().filter(|c| !c.is_control()).collect();
+    Some(Text::new(kept.as_str()).plain().nfkc().map(like).collect())
+}
+
+fn without_controls(text: &str) -> Option<String> {
+    text.contains(char::is_control).then(|| text.chars().filter(|c| !c.is_control()).collect())
+}
+
+/// What a C library sees of it.
+fn before_nul(text: &str) -> Option<String> {
+    text.split_once('\0').map(|(before, _)| before.to_owned())
+}
+
+/// What a filter leaves that takes `../` out, once.
+fn filtered(text: &str) -> Option<String> {
+    if !text.contains("...") && !text.contains("../.") && !text.contains("..\\") && !text.contains("./.") {
+        return None;
+    }
+    let left = text.replace("../", "").replace("..\\", "");
+    (left.len() != text.len() && left.contains("..")).then_some(left)
+}
+
+/// Path parameters (`..;x/`), spaces and dots at a component's end, alternate streams, globs that can only mean `..`.
+fn lenient(text: &str) -> Option<String> {
+    if !text.contains(['.', ';', ' ', ':', '[', '?']) {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut changed = false;
+    for part in text.split_inclusive(['/', '\\']) {
+        let (name, end) = match part.strip_suffix(['/', '\\']) {
+            Some(name) => (name, part.get(name.len()..).unwrap_or_default()),
+            None => (part, ""),
+        };
+        let cut = name.split(';').next().unwrap_or(name);
+        let cut = cut.split("::").next().unwrap_or(cut).split(":$").next().unwrap_or(cut);
+        let cut = cut.trim_matches([' ', '\u{a0}']);
+        let kept = match cut {
+            // `.. `, `..;x`, `..::$DATA`
+            ".." | "." => cut,
+            "[.][.]" | ".[.]" | "[.]." | ".?" | "?." | ". ." if !end.is_empty() => "..",
+            // To Windows a name ends where its dots and spaces begin.
+            dots if dots.len() > 3 && dots.bytes().all(|b| b == b'.') => "..",
+            _ if name.ends_with(['.', ' ']) && !name.ends_with("..") => name.trim_end_matches(['.', ' ']),
+            _ if cut.len() < name.len() && name.contains("::") => cut,
+            _ => name,
+        };
+        changed |= kept != name;
+        out.push_str(kept);
+        out.push_str(end);
+    }
+    changed.then_some(out)
+}
+
+/// The paths that the first pair of braces stands for: `{..,a}/b`.
+fn braces(text: &str) -> Vec<String> {
+    let Some((before, rest)) = text.split_once('{') else { return Vec::new() };
+    let Some((inner, after)) = rest.split_once('}') else { return Vec::new() };
+    if before.ends_with('$') || !inner.contains(',') {
+        return Vec::new();
+    }
+    inner.split(',').take(BRACES).map(|one| format!("{before}{one}{after}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_disguise_of_a_climb_is_undone() {
+        for text in [
+            "%2e%2e/x",
+            "%2e%2e%2fx",
+            "..%2fx",
+            "%252e%252e%252fx",
+            "%25252e%25252e/x",
+            "%%32%65%%32%65/x",
+            "%c0%ae%c0%ae/x",
+            "..%c0%afx",
+            "..%e0%80%afx",
+            "%e0%80%ae%e0%80%ae/x",
+            "..%f0%80%80%afx",
+            "..%c0%2fx",
+            "..%c1%9cx",
+            "%u002e%u002e/x",
+            "..%u2215x",
+            "..%uff0fx",
+            "．．/x",
+            "․․/x",
+            "‥/x",
+            "..∕x",
+            "..／x",
+            "..＼x",
+            "..\\x",
+            "....//x",
+            "....\\/x",
+            "..././x",
+            "..;/x",
+            "..;a=b/x",
+            ".. /x",
+            "..\0/x",
+            ".\0./x",
+            ".\u{7}./x",
+            "..%00/x",
+            "\\u002e\\u002e/x",
+            "\\x2e\\x2e/x",
+            "&#46;&#46;/x",
+            "&#x2e;.&sol;x",
+            "0x2e0x2e0x2fx",
+            "[.][.]/x",
+            ".?/x",
+            "{..,a}/x",
+            "..::$INDEX_ALLOCATION/x",
+        ] {
+            let readings = readings(text);
+            assert!(readings.iter().any(|read| read.replace('\\', "/").starts_with("../")), "{text:?}: {readings:?}");
+        }
+    }
+
+    #[test]
+    fn honest_paths_have_one_reading_or_harmless_ones() {
+        for text in ["src/main.rs", "/a/b-c_d/e.f", ".github/workflows/ci.yml", "logo@2x.png"] {
+            assert_eq!(readings(text), [text]);
+        }
+        for text in ["100%.txt", "a b/c (1).txt", "app/[id]/page.tsx", "naïve/ü.txt", "./...", "a;b", "x/{a,b}/y"] {
+            assert!(readings(text).iter().all(|read| !read.split('/').any(|part| part == "..")), "{text}: {:?}", readings(text));
+        }
+        assert!(readings(&"%25".repeat(2000)).len() <= READINGS);
+        assert!(readings(&"{a,b}".repeat(500)).len() <= READINGS);
+    }
+}

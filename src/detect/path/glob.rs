@@ -1,0 +1,81 @@
+//! Globs over whole paths, as rules write them.
+
+use crate::detect::command::glob;
+
+/// A glob over a normalised path in lower case: a first `**` is any folder, a last one anything below (or the folder
+/// itself); `*` and `?` stay within a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Glob {
+    anywhere: bool,
+    below: bool,
+    rooted: bool,
+    parts: Vec<String>,
+}
+
+impl Glob {
+    /// Reads one; `None` unless it starts with `/`, `~` or `**/`.
+    pub(super) fn read(written: &str) -> Option<Self> {
+        let lower = written.to_lowercase();
+        let anywhere = lower.starts_with("**/");
+        let below = lower.ends_with("/**");
+        let rooted = lower.starts_with('/');
+        let middle = lower.strip_prefix("**/").unwrap_or(&lower);
+        let middle = middle.strip_suffix("/**").unwrap_or(middle);
+        let parts: Vec<String> = middle.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let fits = (anywhere || rooted || lower.starts_with('~')) && !parts.is_empty() && !parts.iter().any(|part| part == "**");
+        fits.then_some(Self { anywhere, below, rooted, parts })
+    }
+
+    /// Whether a path of these components fits; `rooted` if it starts with `/`.
+    pub(super) fn fits(&self, path: &[&str], rooted: bool) -> bool {
+        let last = path.len().saturating_sub(self.parts.len());
+        if path.len() < self.parts.len() || !self.anywhere && rooted != self.rooted {
+            return false;
+        }
+        let starts = if !self.anywhere {
+            0..=0
+        } else if self.below {
+            0..=last.min(64)
+        } else {
+            last..=last
+        };
+        starts.into_iter().any(|start| {
+            let rest = path.get(start..).unwrap_or_default();
+            (self.below || rest.len() == self.parts.len()) && self.parts.iter().zip(rest).all(|(wanted, part)| same(wanted, part))
+        })
+    }
+}
+
+fn same(wanted: &str, part: &str) -> bool {
+    if wanted.contains(['*', '?']) { glob::matches(wanted, part) } else { wanted == part }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        for (glob, path, fits) in [
+            ("**/.env", ".env", true),
+            ("**/.env", "/a/b/.env", true),
+            ("**/.env", "/a/.env/b", false),
+            ("**/.git/**", ".git/hooks/x", true),
+            ("**/.git/**", "/a/.git", true),
+            ("**/.git/**", "/a/x.git/b", false),
+            ("**/a/b/**", "/x/a/b/c/d", true),
+            ("**/*.key", "a/b.key", true),
+            ("~/.x/*", "~/.x/y", true),
+            ("~/.x/*", "/.x/y", false),
+            ("/run/user/*/podman/**", "/run/user/1000/podman/p.sock", true),
+            ("/run/**", "/run", true),
+            ("**/login?data", "~/a/login data", true),
+        ] {
+            let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+            assert_eq!(Glob::read(glob).unwrap().fits(&parts, path.starts_with('/')), fits, "{glob} {path}");
+        }
+        for bad in ["", "x", "/", "/a/**/b", "**/"] {
+            assert_eq!(Glob::read(bad), None, "{bad}");
+        }
+    }
+}

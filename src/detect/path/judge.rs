@@ -1,0 +1,215 @@
+//! What there is to say of one path where it stands.
+
+use super::decode;
+use super::roots::Roots;
+use super::start::{Start, start};
+use super::walk::{absolute, parts, walk};
+use super::{Links, commands};
+use crate::detect::command::How;
+use crate::detect::command::paths::{Classes, classes, normal};
+use crate::detect::{Ground, Place};
+
+/// Longest path that is read, in bytes: eight times what kernels take.
+const PATH_BYTES: usize = 32 << 10;
+/// Lines of one argument that are paths each.
+const LINES: usize = 256;
+
+/// Where a path stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Where {
+    /// In an argument that is one.
+    Argument,
+    /// In a command or in code.
+    Command,
+}
+
+impl Where {
+    /// Words of rule files.
+    pub(super) const WORDS: [(&'static str, Self); 2] = [("argument", Self::Argument), ("command", Self::Command)];
+}
+
+/// What there is to say of one path.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// It leaves the roots, or may.
+    pub(super) outside: bool,
+    /// It climbs to a folder of the system.
+    pub(super) climbs: bool,
+    /// It climbs only when decoded, or holds what no name holds.
+    pub(super) disguised: bool,
+    pub(super) classes: Classes,
+    /// Every reading, in one form: in lower case, the home folder as `~`, no `..`.
+    pub(super) forms: Vec<String>,
+    pub(super) how: How,
+    pub(super) stands: Where,
+}
+
+impl Seen {
+    /// An argument that is a path, or holds one a line.
+    pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
+        let mut seen = Self::new(how(place), Where::Argument);
+        let text = text.trim_end_matches(['\r', '\n']);
+        if text.len() > PATH_BYTES || text.matches('\n').count() > LINES {
+            seen.outside = true;
+            seen.disguised = true;
+            return seen;
+        }
+        let none = Ground::default();
+        let roots = &place.ground.unwrap_or(&none).roots;
+        if text.contains('\n') {
+            for line in text.lines() {
+                seen.look(line, roots);
+            }
+        }
+        seen.look(text, roots);
+        seen
+    }
+
+    /// A path that a command touches.
+    pub(super) fn command(path: &str, how: How, place: &Place<'_>) -> Self {
+        let mut seen = Self::new(how, Where::Command);
+        let none = Ground::default();
+        let roots = &place.ground.unwrap_or(&none).roots;
+        seen.outside = roots.is_set() && !commands::is_ordinary(path, how) && Self::leaves(&start(path), roots, false);
+        seen
+    }
+
+    fn new(how: How, stands: Where) -> Self {
+        let classes = Classes::NONE;
+        Self { outside: false, climbs: false, disguised: false, classes, forms: Vec::new(), how, stands }
+    }
+
+    fn look(&mut self, text: &str, roots: &Roots) {
+        if text.is_empty() {
+            return;
+        }
+        let ups = ups(text);
+        self.disguised |= text.contains('\0');
+        for reading in decode::readings(text) {
+            self.disguised |= self::ups(&reading) > ups || reading.contains('\0');
+            let found = start(&reading);
+            for windows in [true, false].into_iter().take(if reading.contains('\\') { 2 } else { 1 }) {
+                self.outside |= roots.is_set() && Self::leaves(&found, roots, windows);
+                self.name(&found, windows);
+            }
+        }
+    }
+
+    /// Whether a path leaves the roots from where it starts.
+    fn leaves(start: &Start<'_>, roots: &Roots, windows: bool) -> bool {
+        let from = |base: &[String], path: &str| !roots.hold(base, path, windows);
+        match start {
+            Start::Root(path) => from(&[], path),
+            Start::Drive(letter, path) => !roots.hold(&[format!("{letter}:")], path, true),
+            Start::Home(path) => roots.home().is_none_or(|home| from(home, path)),
+            Start::Scratch(path) => from(&["tmp".to_owned()], path),
+            Start::Here(path) => roots.bases().any(|base| from(base, path)),
+            Start::Unknown(_) => true,
+            Start::Elsewhere(address) => {
+                let path = address.trim_start_matches('/').split_once('/').map_or("", |(_, path)| path);
+                walk(&[], path, windows, &Links::Unknown).climbed > 0
+            }
+        }
+    }
+
+    /// Notes what a path names, whatever the roots are.
+    fn name(&mut self, start: &Start<'_>, windows: bool) {
+        let (before, path) = match start {
+            Start::Root(path) => ("/", *path),
+            Start::Home(path) | Start::Unknown(path) => ("~/", *path),
+            Start::Scratch(path) => ("/tmp/", *path),
+            Start::Here(path) => ("", *path),
+            Start::Drive(letter, path) => {
+                let walked = walk(&[format!("{letter}:")], path, true, &Links::Unknown);
+                self.add(absolute(&walked.at).to_ascii_lowercase(), walked.ups > 0);
+                return;
+            }
+            Start::Elsewhere(_) => return,
+        };
+        let walked = walk(&[], path, windows, &Links::Unknown);
+        let joined = walked.at.join("/");
+        self.add(format!("{before}{joined}"), walked.ups > 0);
+        if walked.climbed > 0 {
+            // From deep enough it is the root that it climbs to.
+            self.add(format!("/{joined}"), true);
+        }
+    }
+
+    fn add(&mut self, path: String, climbs: bool) {
+        let form = normal(&path, None).unwrap_or(path);
+        let lower = form.to_lowercase();
+        // Letters of either case are the same file on many systems.
+        let found = if lower == form { classes(&form) } else { classes(&form).join(classes(&lower)) };
+        self.classes = self.classes.join(found);
+        self.climbs |= climbs && found.meets(commands::climbed_to()) && form.starts_with(['/', '~']);
+        if !self.forms.contains(&lower) {
+            self.forms.push(lower);
+        }
+    }
+}
+
+/// How often a path says `..`.
+fn ups(text: &str) -> usize {
+    parts(text, true).filter(|part| *part == "..").count()
+}
+
+/// What a tool does with a path, by the words of its name.
+fn how(place: &Place<'_>) -> How {
+    const WRITES: [&str; 34] = [
+        "write",
+        "create",
+        "edit",
+        "update",
+        "append",
+        "delete",
+        "remove",
+        "move",
+        "rename",
+        "copy",
+        "save",
+        "put",
+        "insert",
+        "replace",
+        "patch",
+        "mkdir",
+        "touch",
+        "upload",
+        "modify",
+        "set",
+        "symlink",
+        "link",
+        "unlink",
+        "rm",
+        "mv",
+        "cp",
+        "chmod",
+        "chown",
+        "apply",
+        "add",
+        "make",
+        "overwrite",
+        "download",
+        "extract",
+    ];
+    let tool = place.tool.unwrap_or("");
+    let mut word = String::new();
+    let mut small = false;
+    for c in tool.chars().take(128).chain(['_']) {
+        if !c.is_ascii_alphanumeric() || c.is_ascii_uppercase() && small {
+            if WRITES.contains(&word.as_str()) {
+                return How::Write;
+            }
+            word.clear();
+        }
+        if c.is_ascii_alphanumeric() {
+            word.push(c.to_ascii_lowercase());
+        }
+        small = c.is_ascii_lowercase();
+    }
+    How::Read
+}
+
+/// Whether an argument that is a `file:` URL stays in the roots: only where some are set.
+pub(in crate::detect) fn is_inside(text: &str, place: &Place<'_>) -> bool {
+    place.ground.is_some_and(|ground| ground.roots.is_set()) && !Seen::argument(text, place).outside
+}

@@ -1,0 +1,109 @@
+//! What a rule of the kind `path` looks for.
+
+use super::glob::Glob;
+use super::judge::{Seen, Where};
+use crate::detect::ReadAs;
+use crate::detect::command::How;
+use crate::detect::command::paths::Classes;
+use crate::document::{Table, suggest};
+
+/// What a rule of this kind looks for. All that is said must hold; of a list, one thing.
+#[derive(Clone, Debug, Default)]
+pub struct Spec {
+    outside: bool,
+    climbs: bool,
+    disguised: bool,
+    class: Option<Classes>,
+    is: Vec<Glob>,
+    not: Vec<Glob>,
+    how: Option<Use>,
+    inside: Option<Where>,
+}
+
+/// What is done with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Read,
+    Write,
+}
+
+impl Use {
+    const WORDS: [(&'static str, Self); 2] = [("read", Self::Read), ("write", Self::Write)];
+
+    fn is(self, how: How) -> bool {
+        (self == Self::Write) == (how == How::Write)
+    }
+}
+
+impl Spec {
+    /// Reads a `find.path` table.
+    pub(super) fn read(table: &Table<'_>) -> Option<Self> {
+        let mut fits = true;
+        let mut made = Self {
+            outside: table.boolean("outside").unwrap_or(false),
+            climbs: table.boolean("climbs").unwrap_or(false),
+            disguised: table.boolean("disguised").unwrap_or(false),
+            how: table.choice("how", &Use::WORDS),
+            inside: table.choice("in", &Where::WORDS),
+            ..Self::default()
+        };
+        for word in table.strings("class") {
+            match Classes::named(&word.value) {
+                Some(class) => made.class = Some(made.class.unwrap_or(Classes::NONE).join(class)),
+                None => {
+                    let known: Vec<&str> = Classes::names().collect();
+                    let hint = suggest(&word.value, &known);
+                    table.fault_at(&word.place, format!("no such class of paths: `{}`", word.value), Some(&hint));
+                    fits = false;
+                }
+            }
+        }
+        for (key, globs) in [("is", &mut made.is), ("not", &mut made.not)] {
+            for word in table.strings(key) {
+                match Glob::read(&word.value) {
+                    Some(glob) => globs.push(glob),
+                    None => {
+                        let message = format!("`{key}` holds `{}`", word.value.escape_debug());
+                        let hint = "a glob starts with `/`, `~` or `**/`; `**` stands at its start or its end";
+                        table.fault_at(&word.place, message, Some(hint));
+                        fits = false;
+                    }
+                }
+            }
+        }
+        table.finish();
+        let says = made.outside || made.climbs || made.disguised || made.class.is_some() || !made.is.is_empty();
+        if fits && !says {
+            table.fault("`find.path` looks for nothing", Some("say one of `outside`, `climbs`, `disguised`, `class`, `is`"));
+        }
+        (fits && says).then_some(made)
+    }
+
+    /// Who reads a text that it looks at first: its cases are tried so.
+    pub fn read_as(&self) -> ReadAs {
+        if self.inside == Some(Where::Command) { ReadAs::Shell } else { ReadAs::Path }
+    }
+
+    /// A tool that does with paths what it looks for.
+    pub fn usual_tool(&self) -> &'static str {
+        if self.how == Some(Use::Write) { "write_file" } else { "read_file" }
+    }
+
+    /// Whether it finds what it looks for.
+    pub(super) fn matches(&self, seen: &Seen) -> bool {
+        let names = |globs: &[Glob]| {
+            seen.forms.iter().any(|form| {
+                let parts: Vec<&str> = form.split('/').filter(|part| !part.is_empty()).collect();
+                globs.iter().any(|glob| glob.fits(&parts, form.starts_with('/')))
+            })
+        };
+        self.inside.is_none_or(|inside| inside == seen.stands)
+            && self.how.is_none_or(|how| how.is(seen.how))
+            && (!self.outside || seen.outside)
+            && (!self.climbs || seen.climbs)
+            && (!self.disguised || seen.disguised)
+            && self.class.is_none_or(|class| seen.classes.meets(class))
+            && (self.is.is_empty() || names(&self.is))
+            && (self.not.is_empty() || !names(&self.not))
+    }
+}

@@ -1,0 +1,222 @@
+//! Where a path starts: at the root, at a drive, at home, at a variable, or wherever one is.
+
+/// Where a path starts, and the rest of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Start<'p> {
+    /// At the root (`/x`).
+    Root(&'p str),
+    /// At a drive's root (`C:\x`), the letter in lower case.
+    Drive(char, &'p str),
+    /// At the home folder.
+    Home(&'p str),
+    /// Where the caller is.
+    Here(&'p str),
+    /// In a system's folder for what is short-lived.
+    Scratch(&'p str),
+    /// On another machine, in another's home, where a drive's current folder is, at a variable or what a command prints.
+    Unknown(&'p str),
+    /// It is an address of something that is no file.
+    Elsewhere(&'p str),
+}
+
+/// Schemes whose rest is a path, or another such address.
+const FILE_SCHEMES: [&str; 17] = [
+    "file",
+    "jar",
+    "zip",
+    "url",
+    "view-source",
+    "netdoc",
+    "phar",
+    "compress.zlib",
+    "compress.bzip2",
+    "glob",
+    "local_file",
+    "local",
+    "vscode-file",
+    "filesystem",
+    "gzip",
+    "tar",
+    "nfs",
+];
+const HOME: [&str; 5] = ["HOME", "USERPROFILE", "HOMEPATH", "APPDATA", "LOCALAPPDATA"];
+const HERE: [&str; 5] = ["PWD", "CD", "WORKSPACE", "GITHUB_WORKSPACE", "PROJECT_ROOT"];
+const SCRATCH: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "RUNNER_TEMP"];
+
+/// Where `path` starts. `\` parts components as `/` does.
+pub(super) fn start(path: &str) -> Start<'_> {
+    let mut path = path.trim_start_matches([' ', '\t', '"', '\'']);
+    for _ in 0..4 {
+        let Some((scheme, rest)) = scheme(path) else { break };
+        if scheme == "php" {
+            match rest.rsplit_once("resource=") {
+                Some((_, resource)) => path = resource,
+                None => return Start::Elsewhere(rest),
+            }
+            continue;
+        }
+        if !FILE_SCHEMES.contains(&scheme.as_str()) {
+            return Start::Elsewhere(rest);
+        }
+        path = rest;
+        if scheme == "file" || scheme == "netdoc" || scheme == "local_file" || scheme == "nfs" {
+            path = match of_file_url(path) {
+                Some(path) => path,
+                None => return Start::Unknown(rest),
+            };
+            break;
+        }
+        if !path.contains(':') {
+            path = path.strip_prefix("//").unwrap_or(path);
+        }
+    }
+    local(path)
+}
+
+/// What is behind `file:`; `None` if that is another machine (RFC 8089).
+fn of_file_url(rest: &str) -> Option<&str> {
+    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+    let sign = |text: &str| text.starts_with(['/', '\\']);
+    let Some(behind) = rest.strip_prefix("//").or_else(|| rest.strip_prefix("\\\\")) else { return Some(rest) };
+    if behind.is_empty() || sign(behind) || behind.starts_with(['~', '.']) {
+        // `file:////host` is a share to some, `/host` to others: outside both ways unless a root is there.
+        return Some(behind);
+    }
+    let host = behind.split(['/', '\\']).next().unwrap_or(behind);
+    if host.len() == 2 && host.ends_with(':') {
+        return Some(behind);
+    }
+    matches!(host.to_ascii_lowercase().as_str(), "localhost" | "127.0.0.1" | "[::1]" | "localhost.")
+        .then(|| behind.get(host.len()..).unwrap_or_default())
+}
+
+fn local(path: &str) -> Start<'_> {
+    // `\\?\C:\x`, `\\.\C:\x` and `\??\C:\x` name a path outright.
+    let verbatim = ["\\\\?\\", "//?/", "\\\\.\\", "//./", "\\??\\"].iter().find_map(|prefix| path.strip_prefix(prefix));
+    if let Some(rest) = verbatim {
+        return drive(rest).unwrap_or(Start::Unknown(rest));
+    }
+    if path.starts_with("\\\\") {
+        return Start::Unknown(path);
+    }
+    if let Some(found) = drive(path.strip_prefix(['/', '\\']).unwrap_or(path)) {
+        return found;
+    }
+    // `/~/x`, as a URL's path has it.
+    let tilde = path.strip_prefix('/').unwrap_or(path);
+    if let Some(rest) = tilde.strip_prefix('~') {
+        let user = rest.split(['/', '\\']).next().unwrap_or(rest);
+        let named = user.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+'));
+        match user {
+            "" => return Start::Home(rest),
+            _ if named => return Start::Unknown(rest),
+            _ => {}
+        }
+    }
+    if let Some(found) = variable(path) {
+        return found;
+    }
+    if path.starts_with(['/', '\\']) { Start::Root(path) } else { Start::Here(path) }
+}
+
+/// `C:\x` and `C:x`.
+fn drive(path: &str) -> Option<Start<'_>> {
+    let letter = path.chars().next().filter(char::is_ascii_alphabetic)?;
+    let rest = path.get(1..)?.strip_prefix([':', '|'])?;
+    let rooted = rest.is_empty() || rest.starts_with(['/', '\\']);
+    Some(if rooted { Start::Drive(letter.to_ascii_lowercase(), rest) } else { Start::Unknown(rest) })
+}
+
+/// A path that starts with what a shell would put something else for.
+fn variable(path: &str) -> Option<Start<'_>> {
+    let close = |open: &str, end: char| path.strip_prefix(open)?.split_once(end);
+    if path.starts_with("$(") || path.starts_with('`') {
+        return Some(Start::Unknown(path));
+    }
+    let (name, rest, certain) = if let Some((name, rest)) = close("${", '}') {
+        (name, rest, true)
+    } else if let Some((name, rest)) = close("%", '%') {
+        (name, rest, false)
+    } else if let Some(behind) = path.strip_prefix('$') {
+        let behind = behind.strip_prefix("env:").or_else(|| behind.strip_prefix("Env:")).unwrap_or(behind);
+        let end = behind.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(behind.len());
+        (behind.get(..end)?, behind.get(end..)?, false)
+    } else {
+        return None;
+    };
+    let plain = name.trim_start_matches("env:").trim_start_matches("env.");
+    let known = plain.to_ascii_uppercase();
+    let among = |names: &[&str]| names.contains(&known.as_str());
+    let is_name = |name: &str| name.len() > 1 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    // `$lib/x` and `$postId.tsx` are names of files; variables of the environment are in capitals.
+    let capital = is_name(plain);
+    if among(&HOME) && (capital || certain || path.starts_with('%')) {
+        return Some(Start::Home(rest));
+    }
+    if among(&HERE) && capital {
+        return Some(Start::Here(rest.trim_start_matches(['/', '\\'])));
+    }
+    if among(&SCRATCH) && capital {
+        return Some(Start::Scratch(rest));
+    }
+    let operator = certain && plain.contains([':', '#', '%', '/', '!', '^', ',', '@', '-', '?', '+']);
+    (operator || capital && (rest.is_empty() || rest.starts_with(['/', '\\']))).then_some(Start::Unknown(rest))
+}
+
+/// The scheme of an address, in lower case, and what is behind it. A drive and a host with a port have none.
+pub(super) fn scheme(path: &str) -> Option<(String, &str)> {
+    let (scheme, rest) = path.split_once(':')?;
+    let fits = (2..=20).contains(&scheme.len())
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-' | b'_'));
+    let scheme = scheme.to_ascii_lowercase();
+    let address =
+        rest.starts_with("//") || rest.starts_with("\\\\") || FILE_SCHEMES.contains(&scheme.as_str()) || scheme == "php";
+    (fits && address).then_some((scheme, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts() {
+        for (path, expected) in [
+            ("/etc/passwd", Start::Root("/etc/passwd")),
+            ("src/x", Start::Here("src/x")),
+            ("", Start::Here("")),
+            ("~", Start::Home("")),
+            ("~/x", Start::Home("/x")),
+            ("~root/x", Start::Unknown("root/x")),
+            ("~$doc.docx", Start::Here("~$doc.docx")),
+            ("$HOME/x", Start::Home("/x")),
+            ("${HOME}/x", Start::Home("/x")),
+            ("%USERPROFILE%\\x", Start::Home("\\x")),
+            ("$env:USERPROFILE\\x", Start::Home("\\x")),
+            ("$lib/x", Start::Here("$lib/x")),
+            ("$postId.tsx", Start::Here("$postId.tsx")),
+            ("$PWD/x", Start::Here("x")),
+            ("$OLDPWD/x", Start::Unknown("/x")),
+            ("${x:-..}/x", Start::Unknown("/x")),
+            ("$(pwd)/x", Start::Unknown("$(pwd)/x")),
+            ("C:\\Windows", Start::Drive('c', "\\Windows")),
+            ("/c:/x", Start::Drive('c', "/x")),
+            ("C:x", Start::Unknown("x")),
+            ("\\\\host\\share", Start::Unknown("\\\\host\\share")),
+            ("\\\\?\\C:\\x", Start::Drive('c', "\\x")),
+            ("file:///etc/passwd", Start::Root("/etc/passwd")),
+            ("FILE:/etc/passwd", Start::Root("/etc/passwd")),
+            ("file://localhost/etc/passwd", Start::Root("/etc/passwd")),
+            ("file://evil/etc/passwd", Start::Unknown("//evil/etc/passwd")),
+            ("file:src/x", Start::Here("src/x")),
+            ("file:///C:/x", Start::Drive('c', "/x")),
+            ("jar:file:///etc/x.jar!/y", Start::Root("/etc/x.jar!/y")),
+            ("php://filter/convert.base64-encode/resource=/etc/passwd", Start::Root("/etc/passwd")),
+            ("https://example.com/x", Start::Elsewhere("//example.com/x")),
+            ("s3://bucket/x", Start::Elsewhere("//bucket/x")),
+            ("main:src/x", Start::Here("main:src/x")),
+        ] {
+            assert_eq!(start(path), expected, "{path}");
+        }
+    }
+}

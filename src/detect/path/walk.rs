@@ -1,0 +1,123 @@
+//! A path walked component by component, as a kernel does: a link is followed before the `..` behind it.
+
+use std::path::Path;
+
+use super::roots::Links;
+
+/// Components walked at the most, those of links included.
+const STEPS: usize = 512;
+/// Links followed at the most, as kernels have it (ELOOP).
+const LINKS: usize = 40;
+
+/// Where a walk ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Walked {
+    /// The components from the root on; the first of a drive is its letter and a colon.
+    pub(super) at: Vec<String>,
+    /// How often it went up where nothing was left to leave.
+    pub(super) climbed: usize,
+    /// How often it went up at all.
+    pub(super) ups: usize,
+    /// Too long, or links in a circle.
+    pub(super) lost: bool,
+}
+
+/// Walks `path` from `base`; `\` parts components too where `windows`. Links are followed if some are known.
+pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) -> Walked {
+    let mut walked = Walked { at: base.to_vec(), ..Walked::default() };
+    // In reverse, so that what a link leads to goes on top.
+    let mut left: Vec<String> = parts(path, windows).take(STEPS + 1).map(str::to_owned).collect();
+    left.reverse();
+    let (mut steps, mut followed) = (0, 0);
+    while let Some(part) = left.pop() {
+        steps += 1;
+        if steps > STEPS {
+            walked.lost = true;
+            break;
+        }
+        match part.as_str() {
+            "" | "." => {}
+            ".." => {
+                walked.ups += 1;
+                let drive = walked.at.len() == 1 && walked.at.first().is_some_and(|first| first.ends_with(':'));
+                if drive || walked.at.pop().is_none() {
+                    walked.climbed += 1;
+                }
+            }
+            _ => {
+                walked.at.push(part);
+                let Some(target) = target(&walked.at, links) else { continue };
+                followed += 1;
+                if followed > LINKS {
+                    walked.lost = true;
+                    break;
+                }
+                walked.at.pop();
+                if target.starts_with('/') {
+                    walked.at.clear();
+                }
+                let more: Vec<String> = parts(&target, false).take(STEPS).map(str::to_owned).collect();
+                left.extend(more.into_iter().rev());
+            }
+        }
+    }
+    walked
+}
+
+/// What a link leads to, as written in it.
+fn target(at: &[String], links: &Links) -> Option<String> {
+    match links {
+        Links::Unknown => None,
+        Links::Given(links) => links.get(&absolute(at)).cloned(),
+        Links::Machine => {
+            let target = std::fs::read_link(Path::new(&absolute(at))).ok()?;
+            Some(target.to_string_lossy().into_owned())
+        }
+    }
+}
+
+/// Components as an absolute path.
+pub(super) fn absolute(at: &[String]) -> String {
+    let mut path = String::with_capacity(at.iter().map(|part| part.len() + 1).sum());
+    for part in at {
+        if !(path.is_empty() && part.ends_with(':')) {
+            path.push('/');
+        }
+        path.push_str(part);
+    }
+    if path.is_empty() { "/".to_owned() } else { path }
+}
+
+/// The components of a path as written.
+pub(super) fn parts(path: &str, windows: bool) -> impl Iterator<Item = &str> {
+    path.split(move |c| c == '/' || windows && c == '\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(all: &[(&str, &str)]) -> Links {
+        Links::Given(all.iter().map(|(link, target)| ((*link).to_owned(), (*target).to_owned())).collect())
+    }
+
+    #[test]
+    fn links_are_followed_before_what_stands_behind_them() {
+        let known = links(&[("/w/out", "/etc/ssh"), ("/w/in", "a/b"), ("/w/up", ".."), ("/w/x", "y"), ("/w/y", "x")]);
+        let base = ["w".to_owned()];
+        for (path, expected) in [
+            ("out", "/etc/ssh"),
+            ("out/../passwd", "/etc/passwd"),
+            ("in/../c", "/w/a/c"),
+            ("up/x", "/x"),
+            ("./a//b/../c", "/w/a/c"),
+            ("../../../x", "/x"),
+        ] {
+            assert_eq!(absolute(&walk(&base, path, false, &known).at), expected, "{path}");
+        }
+        assert!(walk(&base, "x", false, &known).lost);
+        assert!(walk(&base, &"a/".repeat(STEPS + 1), false, &known).lost);
+        assert_eq!(walk(&base, "../../x", false, &Links::Unknown).climbed, 1);
+        assert_eq!(absolute(&walk(&["c:".into()], "\\a\\..\\..\\b", true, &known).at), "c:/b");
+    }
+}

@@ -1,0 +1,71 @@
+//! Characters that clients take for others: compatibility forms, dots and slashes of other scripts, percent signs.
+
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::text::Text;
+
+/// Rounds of percent-decoding: a server in front and one behind, and one to be safe.
+const ROUNDS: usize = 4;
+
+/// A text as clients read it: tabs and line breaks gone (WHATWG URL), compatibility forms folded, invisible characters
+/// gone, ideographic and other dots as `.` (UTS 46), other slashes as `/`. Whether that changed anything.
+pub(super) fn fold(text: &str) -> (Cow<'_, str>, bool) {
+    if text.bytes().all(|b| matches!(b, 0x20..=0x7e)) {
+        return (Cow::Borrowed(text), false);
+    }
+    let kept: String = text.chars().filter(|c| !c.is_control()).collect();
+    let plain = Text::new(kept.as_str());
+    let folded: String = plain.plain().nfkc().map(like).collect();
+    let odd = folded != text;
+    (Cow::Owned(folded), odd)
+}
+
+/// The ASCII character that a look-alike stands for, among those that part hosts and paths.
+pub(crate) fn like(c: char) -> char {
+    match c {
+        '\u{3002}' | '\u{ff61}' | '\u{ff0e}' | '\u{2024}' | '\u{fe52}' | '\u{a4f8}' | '\u{701}' | '\u{702}' => '.',
+        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{ff0f}' | '\u{2571}' | '\u{27cb}' | '\u{30ce}' => '/',
+        '\u{2216}' | '\u{29f5}' | '\u{29f9}' | '\u{ff3c}' | '\u{fe68}' => '\\',
+        '\u{a789}' | '\u{2236}' | '\u{fe55}' | '\u{ff1a}' => ':',
+        '\u{fe6b}' | '\u{ff20}' => '@',
+        other => other,
+    }
+}
+
+/// Percent signs decoded until nothing changes, at most a few times. What is no UTF-8 stays as it was.
+pub(super) fn percent(text: &str) -> String {
+    let mut now = text.to_owned();
+    for _ in 0..ROUNDS {
+        match once(&now) {
+            Some(next) => now = next,
+            None => break,
+        }
+    }
+    if now == text { now } else { fold(&now).0.into_owned() }
+}
+
+/// One round; `None` if nothing changes.
+pub(super) fn once(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let digit = |at: usize| bytes.get(at).and_then(|b| char::from(*b).to_digit(16));
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).ok().filter(|decoded| decoded != text)
+}

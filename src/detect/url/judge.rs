@@ -1,0 +1,245 @@
+//! What there is to say of one URL where it stands.
+
+use std::net::IpAddr;
+
+use super::address::{self, Reach, Spelt};
+use super::carried;
+use super::fold;
+use super::hosts::{HostPattern, Hosts, Said};
+use super::names;
+use super::parse::{By, Parsed, Target, parse};
+use crate::detect::{Place, path};
+
+/// URLs inside URLs are followed so far.
+const DEPTH: usize = 2;
+/// Schemes whose hosts are looked up as names. Elsewhere (`s3://bucket`) a name without a dot is none.
+const LOOKED_UP: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+/// Parameters by which a page sends a browser back to where it came from, which on a developer's machine is that machine.
+const RETURNS: [&str; 12] = [
+    "redirect_uri",
+    "redirect_url",
+    "redirecturi",
+    "redirecturl",
+    "callback",
+    "callback_url",
+    "return_to",
+    "return_url",
+    "returnurl",
+    "post_logout_redirect_uri",
+    "success_url",
+    "cancel_url",
+];
+/// Parameters that hold a host as often as a URL.
+const HOLDS_HOST: [&str; 14] =
+    ["url", "uri", "u", "host", "target", "dest", "destination", "domain", "server", "proxy", "site", "feed", "endpoint", "addr"];
+
+/// Where a URL stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Where {
+    /// In an argument that is one.
+    Argument,
+    /// In a command or in code.
+    Command,
+}
+
+impl Where {
+    /// Words of rule files.
+    pub(super) const WORDS: [(&'static str, Self); 2] = [("argument", Self::Argument), ("command", Self::Command)];
+}
+
+/// Somewhere inside that a URL leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reached {
+    pub(super) reach: Reach,
+    /// Spelt so that a plain check would not see it.
+    pub(super) odd: bool,
+}
+
+/// What there is to say of one URL.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) reached: Vec<Reached>,
+    pub(super) schemes: Vec<String>,
+    /// Bytes of opaque data that it takes along.
+    pub(super) carries: usize,
+    /// The policy denies one of its hosts.
+    pub(super) denied: bool,
+    /// A host that looks like another.
+    pub(super) homograph: bool,
+    hosts: Vec<(String, Option<u16>)>,
+    stands: Where,
+}
+
+impl Seen {
+    /// An argument that is a URL.
+    pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
+        let mut seen = Self::new(Where::Argument);
+        seen.look(text, place, 0, By::Trick, false);
+        if !runs(text) {
+            seen.schemes.retain(|scheme| scheme != "data");
+        }
+        // A file of the roots is no escape by way of a browser.
+        if seen.schemes.iter().any(|scheme| scheme == "file") && path::is_inside(text, place) {
+            seen.schemes.retain(|scheme| scheme != "file");
+        }
+        seen
+    }
+
+    /// An argument that is a path, or an address in its place. What files say is for rules of paths.
+    pub(super) fn path(text: &str, place: &Place<'_>) -> Self {
+        let mut seen = Self::new(Where::Argument);
+        if text.contains("://") || text.contains(":\\\\") {
+            seen.look(text, place, 0, By::Standard, false);
+            seen.schemes.retain(|scheme| scheme != "file");
+        }
+        seen
+    }
+
+    /// A word of a command.
+    pub(super) fn command(text: &str, place: &Place<'_>) -> Self {
+        let mut seen = Self::new(Where::Command);
+        // What a loop counts up stands behind the last dot.
+        if text.ends_with('.') {
+            return seen;
+        }
+        // A word of a command ends where blanks begin; what is longer is a text that holds a URL.
+        seen.look(text.split_whitespace().next().unwrap_or(""), place, 0, By::Trick, false);
+        seen
+    }
+
+    fn new(stands: Where) -> Self {
+        let (reached, schemes, hosts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { reached, schemes, carries: 0, denied: false, homograph: false, hosts, stands }
+    }
+
+    pub(super) fn stands(&self, inside: Where) -> bool {
+        self.stands == inside
+    }
+
+    /// Whether one of its hosts is among `patterns`.
+    pub(super) fn names(&self, patterns: &[HostPattern]) -> bool {
+        self.hosts.iter().any(|(host, port)| patterns.iter().any(|pattern| pattern.names(host, *port)))
+    }
+
+    /// By which reading it was reached.
+    pub(super) fn reading(&self) -> &'static str {
+        match self.stands {
+            Where::Argument => "url",
+            Where::Command => "command-url",
+        }
+    }
+
+    /// Looks at a URL; `least` is how surely its hosts must be hosts, `returns` says that a browser comes back by it.
+    fn look(&mut self, text: &str, place: &Place<'_>, depth: usize, least: By, returns: bool) {
+        let Some(parsed) = parse(text) else { return };
+        if parsed.cut {
+            self.reached.push(Reached { reach: Reach::Metadata, odd: true });
+        }
+        for target in parsed.targets.iter().filter(|target| target.by >= least) {
+            self.target(target, &parsed, place, depth, returns);
+        }
+        self.schemes.extend(parsed.schemes.iter().cloned());
+        if depth < DEPTH {
+            self.nested(&parsed, place, depth);
+        }
+        if depth == 0 {
+            self.carries = carried::opaque_bytes(&parsed);
+        }
+    }
+
+    fn target(&mut self, target: &Target, parsed: &Parsed, place: &Place<'_>, depth: usize, returns: bool) {
+        let sure = target.by == By::Standard;
+        let empty = Hosts::default();
+        let hosts = place.ground.map_or(&empty, |ground| &ground.hosts);
+        let spelt = address::spelt(&target.host);
+        if sure || target.by == By::Start {
+            let said = |host: &str| hosts.say(place.tool, host, target.port);
+            let plain = spelt.first().filter(|_| spelt.len() == 1).map(|one| one.address.to_string());
+            match said(plain.as_deref().unwrap_or(&target.host)) {
+                // Who allows a host does not allow to hide it.
+                Said::Allowed if !target.odd && spelt.iter().all(|one| !one.odd) => return,
+                Said::Denied if sure || depth == 0 && target.host.contains('.') => self.denied = true,
+                _ => {}
+            }
+            self.hosts.push((target.host.clone(), target.port));
+            self.homograph |= sure && carried::looks_like_another(&target.host);
+        }
+        let number = target.host.bytes().all(|b| b.is_ascii_digit());
+        if number && !sure && target.host.len() < 9 {
+            return;
+        }
+        let by_address = spelt.iter().filter_map(|one: &Spelt| Some((address::reach(one.address)?, one.odd)));
+        let name = spelt.is_empty() && !target.host.contains(':');
+        let by_name = names::reach(&target.host).filter(|_| name).map(|reach| (reach, false));
+        let scheme = parsed.schemes.last().map_or("", String::as_str);
+        let looked_up = scheme.is_empty() || LOOKED_UP.contains(&scheme);
+        let label = !target.host.contains(['.', ':']) && spelt.is_empty();
+        let bare = label
+            && looked_up
+            && depth == 0
+            && is_label(&target.host)
+            && match target.by {
+                By::Standard => true,
+                By::Start => target.port.is_some(),
+                By::Trick => false,
+            };
+        let by_label = bare.then_some((Reach::InternalName, false));
+        for (reach, odd) in by_address.chain(by_name).chain(by_label) {
+            let named = reach == Reach::InternalName;
+            let meant = !named || looked_up && depth == 0 && target.by != By::Trick;
+            // `metadata` is a word, and a host only where one must stand.
+            let word = reach == Reach::Metadata && label && !sure && target.port.is_none();
+            let allowed = self.stands == Where::Command && !odd && !target.odd && reach < Reach::LinkLocal;
+            if !meant || word || allowed && target.by == By::Trick || returns && reach == Reach::Loopback && !odd {
+                continue;
+            }
+            let odd = odd || target.odd || target.by == By::Trick || reach == Reach::WildcardDns;
+            self.reached.push(Reached { reach, odd });
+        }
+    }
+
+    /// URLs in parameters and in the path of a URL: whoever is asked may go there.
+    fn nested(&mut self, parsed: &Parsed, place: &Place<'_>, depth: usize) {
+        let (path, query) = parsed.rest.split_once('?').unwrap_or((&parsed.rest, ""));
+        let lower = path.to_ascii_lowercase();
+        for (at, _) in lower.match_indices(":/").take(4) {
+            let start =
+                lower.get(..at).and_then(|before| before.rfind(|c: char| !c.is_ascii_alphanumeric())).map_or(0, |at| at + 1);
+            if at > start
+                && let Some(inner) = path.get(start..)
+            {
+                self.look(inner, place, depth + 1, By::Standard, false);
+            }
+        }
+        for pair in query.split(['&', ';', '#', '?']).take(64) {
+            let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+            let value = fold::percent(value);
+            let name = fold::percent(name).to_ascii_lowercase();
+            let is_url = value.contains(":/") || value.starts_with("//") || value.starts_with("\\\\") || value.contains(":\\\\");
+            let returns = RETURNS.contains(&name.as_str());
+            if is_url {
+                self.look(&value, place, depth + 1, By::Standard, returns);
+            } else if HOLDS_HOST.contains(&name.as_str()) && value.contains(['.', ':']) {
+                self.look(&value, place, depth + 1, By::Start, returns);
+            }
+        }
+    }
+}
+
+/// Whether a `data:` URL holds what a browser runs, rather than an image or a file (RFC 2397).
+fn runs(text: &str) -> bool {
+    let kind =
+        text.trim_start().get(5..).and_then(|rest| rest.split([';', ',']).next()).unwrap_or("").trim().to_ascii_lowercase();
+    ["html", "svg", "xml", "script", "pdf"].iter().any(|word| kind.contains(word))
+}
+
+/// Whether a name may be that of a host: a template's hole or a sentence is none.
+fn is_label(host: &str) -> bool {
+    !host.is_empty() && host.len() <= 63 && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+impl HostPattern {
+    fn names(&self, host: &str, port: Option<u16>) -> bool {
+        self.fits(host, host.parse::<IpAddr>().ok(), port)
+    }
+}

@@ -1,0 +1,187 @@
+//! Names of hosts that lead inside, whatever a public resolver says.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::address::{self, Reach};
+
+/// Names of metadata services.
+const METADATA: [&str; 11] = [
+    "metadata",
+    "metadata.goog",
+    "metadata.google.internal",
+    "metadata.azure.internal",
+    "metadata.tencentyun.com",
+    "metadata.packet.net",
+    "metadata.platformequinix.com",
+    "metadata.internal",
+    "instance-data",
+    "instance-data.ec2.internal",
+    "rancher-metadata",
+];
+/// Names of the machine itself, besides those under `.localhost` (RFC 6761).
+const LOOPBACK: [&str; 10] = [
+    "localhost",
+    "localhost.localdomain",
+    "localhost4",
+    "localhost6",
+    "localhost4.localdomain4",
+    "localhost6.localdomain6",
+    "ip6-localhost",
+    "ip6-loopback",
+    "loopback",
+    "broadcasthost",
+];
+/// Domains that exist inside only (RFC 6762, RFC 8375, ICANN's `.internal`, and what routers and clusters use).
+const INTERNAL: [&str; 19] = [
+    "internal",
+    "local",
+    "localdomain",
+    "localnet",
+    "lan",
+    "intranet",
+    "intra",
+    "corp",
+    "home",
+    "private",
+    "home.arpa",
+    "svc",
+    "cluster",
+    "consul",
+    "workgroup",
+    "domain",
+    "fritz.box",
+    "kubernetes.default",
+    "docker",
+];
+/// Public domains under which every name is the machine itself.
+const TO_LOOPBACK: [&str; 21] = [
+    "localtest.me",
+    "lvh.me",
+    "vcap.me",
+    "lacolhost.com",
+    "localho.st",
+    "fuf.me",
+    "fbi.com.localtest.me",
+    "yoogle.com",
+    "42foo.com",
+    "fidget.me",
+    "feacluster.com.localtest.me",
+    "loopback.to",
+    "lndo.site",
+    "traefik.me",
+    "local.gd",
+    "localdev.me",
+    "localhost.direct",
+    "local.computer",
+    "127-0-0-1.org.uk",
+    "spoofed.burpcollaborator.net",
+    "bugbounty.dod.network",
+];
+/// Public domains that answer with what the name asks for, or with one address now and another later.
+const WILDCARD: [&str; 16] = [
+    "nip.io",
+    "sslip.io",
+    "xip.io",
+    "xip.name",
+    "ip.addr.tools",
+    "backname.io",
+    "plex.direct",
+    "rbndr.us",
+    "rebind.network",
+    "1u.ms",
+    "rebind.it",
+    "cmpxchg8b.com",
+    "dynamic-dns.rebind.network",
+    "gel0.space",
+    "noip.rebind.me",
+    "nrbind.net",
+];
+
+/// Where a name leads, in lower case and without a dot at its end.
+pub(super) fn reach(name: &str) -> Option<Reach> {
+    let under = |domains: &[&str]| {
+        domains.iter().any(|domain| name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+    };
+    if METADATA.contains(&name) {
+        return Some(Reach::Metadata);
+    }
+    if LOOPBACK.contains(&name) || under(&["localhost"]) {
+        return Some(Reach::Loopback);
+    }
+    let inside = inside(name);
+    if inside.is_some_and(|inside| inside >= Reach::LinkLocal) {
+        return inside;
+    }
+    if under(&TO_LOOPBACK) || inside.is_some() {
+        return Some(Reach::WildcardDns);
+    }
+    if under(&WILDCARD) {
+        // With a public address inside, that is where it leads.
+        return (v4s(name).next().is_none()).then_some(Reach::WildcardDns);
+    }
+    under(&INTERNAL).then_some(Reach::InternalName)
+}
+
+/// Where the addresses inside a name lead: `app.10.0.0.1.nip.io`, `10-0-0-1.sslip.io`, `7f000001.c0a80001.rbndr.us`.
+fn inside(name: &str) -> Option<Reach> {
+    if !name.bytes().any(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let hex = name.split(['.', '-']).filter(|label| label.len() == 8).filter_map(|label| u32::from_str_radix(label, 16).ok());
+    let hex = hex.filter(|_| WILDCARD.iter().any(|domain| name.ends_with(domain))).map(Ipv4Addr::from);
+    v4s(name).chain(hex).filter_map(|address| address::reach(IpAddr::V4(address))).filter(|reach| *reach > Reach::Reserved).max()
+}
+
+/// Four numbers in a row, joined by dots or by hyphens throughout.
+fn v4s(name: &str) -> impl Iterator<Item = Ipv4Addr> {
+    ['.', '-'].into_iter().flat_map(move |joint| {
+        let other = if joint == '.' { '-' } else { '.' };
+        name.split(other).flat_map(move |run| {
+            let parts: Vec<&str> = run.split(joint).collect();
+            parts
+                .windows(4)
+                .filter_map(|four| match four {
+                    [a, b, c, d] => Some(Ipv4Addr::new(octet(a)?, octet(b)?, octet(c)?, octet(d)?)),
+                    _ => None,
+                })
+                .collect::<Vec<_>>()
+        })
+    })
+}
+
+fn octet(text: &str) -> Option<u8> {
+    (text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (name, expected) in [
+            ("example.com", None),
+            ("nip.io", Some(Reach::WildcardDns)),
+            ("8.8.8.8.nip.io", None),
+            ("ec2-54-1-2-3.compute.amazonaws.com", None),
+            ("release-1-2-3.example.com", None),
+            ("mylocal.org", None),
+            ("corporate.com", None),
+            ("localhost", Some(Reach::Loopback)),
+            ("a.b.localhost", Some(Reach::Loopback)),
+            ("metadata.google.internal", Some(Reach::Metadata)),
+            ("169.254.169.254.nip.io", Some(Reach::Metadata)),
+            ("app.10.0.0.1.sslip.io", Some(Reach::WildcardDns)),
+            ("www-10-0-0-1.sslip.io", Some(Reach::WildcardDns)),
+            ("7f000001.c0a80001.rbndr.us", Some(Reach::WildcardDns)),
+            ("a9fea9fe.08080808.rbndr.us", Some(Reach::Metadata)),
+            ("127.0.0.1.evil.example", Some(Reach::WildcardDns)),
+            ("x.lvh.me", Some(Reach::WildcardDns)),
+            ("db.prod.internal", Some(Reach::InternalName)),
+            ("printer.local", Some(Reach::InternalName)),
+            ("api.default.svc.cluster.local", Some(Reach::InternalName)),
+        ] {
+            assert_eq!(reach(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A URL as any common client might read it: every host that one of them would connect to.
+//!
+//! Clients disagree about backslashes, several `@`, `@` behind `?` or `#`, missing slashes, tabs and percent signs in
+//! hosts (WHATWG URL against RFC 3986 against what libraries do). What one of them takes for the host is judged.
+
+use super::fold;
+
+/// Longest text that is read; nothing longer is a URL that clients take.
+const URL_BYTES: usize = 64 << 10;
+/// Hosts of one URL; more are a trick of their own.
+const TARGETS: usize = 16;
+/// Schemes that may stand before another: `view-source:http://…`.
+const WRAPPERS: [&str; 10] = ["view-source", "url", "jar", "feed", "blob", "filesystem", "netdoc", "cache", "wyciwyg", "uri"];
+/// Schemes whose rest is a host however many slashes are there.
+const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+/// Schemes without a host.
+const HOSTLESS: [&str; 14] =
+    ["mailto", "tel", "sms", "data", "javascript", "vbscript", "about", "urn", "cid", "mid", "magnet", "news", "file", "geo"];
+
+/// A URL taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// In lower case, outermost first; empty where the text has none.
+    pub(super) schemes: Vec<String>,
+    pub(super) targets: Vec<Target>,
+    /// What stands behind the first `/`, `\`, `?` or `#` after the host.
+    pub(super) rest: String,
+    /// More hosts than are looked at, or longer than is read.
+    pub(super) cut: bool,
+}
+
+/// A host that some client would connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// In lower case, decoded, without brackets and dots at its end.
+    pub(super) host: String,
+    pub(super) port: Option<u16>,
+    /// How it is found.
+    pub(super) by: By,
+    /// Not written as it is meant: percent signs, full-width or circled characters, characters that clients drop.
+    pub(super) odd: bool,
+}
+
+/// How a host is found in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum By {
+    /// By a reader that is led astray: behind an `@` in the path, before an `@`.
+    Trick,
+    /// At the start of a text without scheme.
+    Start,
+    /// As standards have it.
+    Standard,
+}
+
+/// Takes a text apart as a URL. `None` where it can be none.
+pub(super) fn parse(text: &str) -> Option<Parsed> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+    if text.is_empty() {
+        return None;
+    }
+    if text.len() > URL_BYTES {
+        return Some(Parsed { cut: true, ..Parsed::default() });
+    }
+    let (folded, mut odd) = fold::fold(text);
+    let mut parsed = Parsed::default();
+    let mut left: &str = &folded;
+    while let Some((scheme, rest)) = scheme(left) {
+        parsed.schemes.push(scheme.clone());
+        // What is behind `!/` is inside the archive.
+        left = if scheme == "jar" { rest.split("!/").next().unwrap_or(rest) } else { rest };
+        if !WRAPPERS.contains(&scheme.as_str()) || parsed.schemes.len() >= 4 {
+            break;
+        }
+        left = left.trim_start_matches(['/', '\\']);
+    }
+    let last = parsed.schemes.last().map_or("", String::as_str);
+    let slashes = left.len() - left.trim_start_matches(['/', '\\']).len();
+    let by = match last {
+        "" if slashes >= 2 => By::Standard,
+        "" if slashes == 0 && !left.starts_with(['?', '#', '.']) => By::Start,
+        "" => return Some(parsed),
+        scheme if HOSTLESS.contains(&scheme) => {
+            parsed.rest = left.to_owned();
+            return Some(parsed);
+        }
+        scheme if SPECIAL.contains(&scheme) => {
+            odd |= slashes != 2 || left.starts_with('\\');
+            By::Standard
+        }
+        _ if slashes >= 2 => By::Standard,
+        _ => {
+            parsed.rest = left.to_owned();
+            return Some(parsed);
+        }
+    };
+    let authority = left.trim_start_matches(['/', '\\']);
+    parsed.hosts(authority, by, odd);
+    let end = authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len());
+    parsed.rest = authority.get(end..).unwrap_or_default().to_owned();
+    Some(parsed)
+}
+
+impl Parsed {
+    fn hosts(&mut self, text: &str, by: By, odd: bool) {
+        let until = |stops: &[char]| text.get(..text.find(stops).unwrap_or(text.len())).unwrap_or_default();
+        let strict = until(&['/', '\\', '?', '#']);
+        self.add(strict.rsplit('@').next().unwrap_or(strict), by, odd);
+        // To RFC 3986 a backslash is no end.
+        let lenient = until(&['/', '?', '#']);
+        if lenient.len() != strict.len() {
+            self.add(lenient.rsplit('@').next().unwrap_or(lenient), by, odd);
+        }
+        // Some take what is before the first `@`, or behind one that stands where no user can.
+        let before = strict.split('@').next().unwrap_or(strict);
+        self.add(before.split_whitespace().next().unwrap_or(before), By::Trick, odd);
+        for (at, _) in text.match_indices(['@', '\\']).take(4 * TARGETS) {
+            let after = text.get(at + 1..).unwrap_or_default();
+            self.add(after.split(['/', '\\', '?', '#', '@', '&', ' ', ';', ',']).next().unwrap_or(after), By::Trick, odd);
+        }
+    }
+
+    /// Notes `host` or `host:port`.
+    fn add(&mut self, written: &str, by: By, odd: bool) {
+        let decoded = fold::percent(written);
+        let odd = odd || decoded != written;
+        let lower = decoded.to_lowercase();
+        // What is decoded may hold an `@` or a slash of its own.
+        let lower = lower.split(['/', '\\', '?', '#']).next().unwrap_or(&lower);
+        let lower = lower.rsplit('@').next().unwrap_or(lower).trim();
+        // `::1:80` without brackets: to some a port is behind the address.
+        if let Some((before, after)) = lower.rsplit_once(':')
+            && before.contains(':')
+            && !lower.contains('[')
+            && before.parse::<std::net::Ipv6Addr>().is_ok()
+        {
+            self.target(before, after.parse().ok(), by, odd);
+        }
+        let (host, port) = split_port(lower);
+        self.target(host, port, by, odd);
+    }
+
+    fn target(&mut self, host: &str, port: Option<u16>, by: By, odd: bool) {
+        let bare = host.trim_end_matches('.');
+        if bare.is_empty() || self.targets.iter().any(|seen| seen.host == bare && seen.by >= by) {
+            return;
+        }
+        if self.targets.len() >= TARGETS {
+            self.cut = true;
+            return;
+        }
+        self.targets.push(Target { host: bare.to_owned(), port, by, odd });
+    }
+}
+
+/// Host and port of `host:port`, `[v6]:port` or a bare IPv6 address.
+fn split_port(text: &str) -> (&str, Option<u16>) {
+    if let Some(inner) = text.strip_prefix('[') {
+        return match inner.split_once(']') {
+            Some((host, rest)) => (host, rest.strip_prefix(':').and_then(|port| port.parse().ok())),
+            None => (inner, None),
+        };
+    }
+    let address = text.split('%').next().unwrap_or(text);
+    if address.parse::<std::net::Ipv6Addr>().is_ok() {
+        return (text, None);
+    }
+    match text.split_once(':') {
+        Some((host, rest)) => (host, rest.split(':').next().and_then(|port| port.parse().ok())),
+        None => (text, None),
+    }
+}
+
+/// The scheme in lower case and what follows it. `host:8080` has none.
+fn scheme(text: &str) -> Option<(String, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let scheme = scheme.trim_end();
+    let fits = scheme.len() <= 32
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    let port = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let ends = rest.as_bytes().get(port).is_none_or(|b| matches!(b, b'/' | b'?' | b'#'));
+    if !fits || (port > 0 && port <= 5 && ends && !SPECIAL.contains(&scheme.to_ascii_lowercase().as_str())) {
+        return None;
+    }
+    // One letter is a drive; a name with a dot is a host.
+    if scheme.len() < 2 || (scheme.contains('.') && !rest.starts_with('/')) {
+        return None;
+    }
+    Some((scheme.to_ascii_lowercase(), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(text: &str) -> Vec<String> {
+        parse(text).unwrap().targets.into_iter().map(|target| target.host).collect()
+    }
+
+    #[test]
+    fn what_standards_say_comes_first() {
+        for (text, host, port) in [
+            ("https://example.com/a?b#c", "example.com", None),
+            ("HTTPS://Example.COM:8443", "example.com", Some(8443)),
+            ("https://user:pass@github.com/a.git", "github.com", None),
+            ("http://[2606:4700::1111]:80/", "2606:4700::1111", Some(80)),
+            ("//cdn.example.com/x.js", "cdn.example.com", None),
+            ("localhost:8080/admin", "localhost", Some(8080)),
+            ("127.0.0.1:80", "127.0.0.1", Some(80)),
+            ("example.com./x", "example.com", None),
+            ("http:/127.0.0.1", "127.0.0.1", None),
+            ("http:\\\\127.0.0.1\\x", "127.0.0.1", None),
+            ("http:////127.0.0.1", "127.0.0.1", None),
+            ("http:127.0.0.1", "127.0.0.1", None),
+            ("ht\ttp://127.0.0.1", "127.0.0.1", None),
+            ("http://１２７.０.０.１/", "127.0.0.1", None),
+            ("http://127。0。0。1/", "127.0.0.1", None),
+            ("http://%31%32%37.0.0.1/", "127.0.0.1", None),
+            ("view-source:http://127.0.0.1/", "127.0.0.1", None),
+            ("http://::1:80/", "::1", Some(80)),
+            ("gopher://127.0.0.1:6379/_x", "127.0.0.1", Some(6379)),
+        ] {
+            let parsed = parse(text).unwrap();
+            let first = parsed.targets.first().unwrap_or_else(|| panic!("{text}: {parsed:?}"));
+            assert_eq!((first.host.as_str(), first.port), (host, port), "{text}: {parsed:?}");
+        }
+    }
+
+    #[test]
+    fn every_host_that_some_client_takes_is_found() {
+        for text in [
+            "http://evil.example\\@127.0.0.1/",
+            "http://evil.example#@127.0.0.1/",
+            "http://evil.example?@127.0.0.1/",
+            "http://127.0.0.1@evil.example/",
+            "http://1.1.1.1 &@2.2.2.2# @127.0.0.1/",
+            "http://evil.example:80\\@127.0.0.1:80/",
+            "http://evil.example%2f@127.0.0.1/",
+            "http://127.0.0.1\\@evil.example/",
+            "http://evil.example/@127.0.0.1/",
+            "http://foo@127.0.0.1:80@evil.example/",
+        ] {
+            assert!(hosts(text).iter().any(|host| host == "127.0.0.1"), "{text}: {:?}", hosts(text));
+        }
+    }
+
+    #[test]
+    fn what_names_no_host_has_none() {
+        for text in
+            ["/api/v1/items", "#anchor", "?q=1", "mailto:a@b.example", "data:image/png;base64,AAAA", "about:blank", "../x"]
+        {
+            assert!(hosts(text).is_empty(), "{text}: {:?}", hosts(text));
+        }
+        assert!(parse(" \t").is_none());
+        assert!(parse(&format!("http://{}", "a".repeat(URL_BYTES))).unwrap().cut);
+        assert!(parse(&format!("http://{}x", "a@".repeat(500))).unwrap().targets.len() <= TARGETS);
+    }
+}
