@@ -20,6 +20,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/outbound/paths.toml", include_str!("../../rules/outbound/paths.toml")),
     ("rules/outbound/sensitive-files.toml", include_str!("../../rules/outbound/sensitive-files.toml")),
     ("rules/outbound/urls.toml", include_str!("../../rules/outbound/urls.toml")),
+    ("rules/outbound/reading.toml", include_str!("../../rules/outbound/reading.toml")),
     ("rules/outbound/windows.toml", include_str!("../../rules/outbound/windows.toml")),
     ("rules/outbound/windows-run.toml", include_str!("../../rules/outbound/windows-run.toml")),
     ("rules/outbound/secrets/general.toml", include_str!("../../rules/outbound/secrets/general.toml")),

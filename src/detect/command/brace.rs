@@ -24,7 +24,8 @@ enum Atom<'w> {
 /// Expands the braces of a word, outermost first.
 pub(super) fn expand(word: &Word) -> Braces {
     let unquoted = |wanted: &str| word.iter().any(|p| matches!(p, Piece::Text { text, quoted: false } if text.contains(wanted)));
-    if !unquoted("{") || !(unquoted(",") || unquoted("..")) {
+    let opens = |p: &Piece| matches!(p, Piece::Text { text, quoted: false } if text.as_bytes().contains(&b'{'));
+    if !word.iter().any(opens) || !(unquoted(",") || unquoted("..")) {
         return Braces::None;
     }
     let mut atoms = Vec::new();

@@ -7,21 +7,20 @@ use unicode_normalization::UnicodeNormalization;
 
 /// The readings of a command that are worth lexing: the command itself if it is plain, else what is
 /// left once control characters are resolved, in the ways that differ.
-pub(super) fn readings(raw: &str) -> Vec<Cow<'_, str>> {
-    if raw.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
-        return vec![Cow::Borrowed(raw)];
+pub(super) fn readings(raw: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    if is_plain(raw) {
+        return [Some(Cow::Borrowed(raw)), None].into_iter().flatten();
     }
     let folded = fold(raw);
     let dropped = resolve(&folded, Backspace::Drops);
-    let mut out = Vec::with_capacity(2);
-    if folded.contains('\u{8}') || folded.contains('\u{7f}') {
-        let erased = resolve(&folded, Backspace::Erases);
-        if erased != dropped {
-            out.push(Cow::Owned(erased));
-        }
-    }
-    out.push(Cow::Owned(dropped));
-    out
+    let erases = folded.contains(['\u{8}', '\u{7f}']);
+    let erased = erases.then(|| resolve(&folded, Backspace::Erases)).filter(|erased| *erased != dropped);
+    [erased.map(Cow::Owned), Some(Cow::Owned(dropped))].into_iter().flatten()
+}
+
+/// Whether nothing in it needs to be resolved.
+pub(super) fn is_plain(raw: &str) -> bool {
+    raw.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
 }
 
 /// What a backspace does to the character before it: a terminal erases it, a pipe does not.

@@ -3,22 +3,20 @@
 use super::brace;
 use super::lex::{Piece, Word};
 use super::reader::Reader;
-use super::value::{Field, Taint, Value};
+use super::value::{Field, Taint, UNKNOWN, Value};
 
 impl Reader<'_> {
-    /// The fields that a word becomes; none where it expands to nothing.
-    pub(super) fn fields(&mut self, word: &Word) -> Vec<Field> {
-        let mut out = Vec::new();
+    /// Adds the fields that a word becomes; none where it expands to nothing.
+    pub(super) fn fields(&mut self, word: &Word, out: &mut Vec<Field>) {
         match brace::expand(word) {
-            brace::Braces::None => self.split(word, &mut out),
+            brace::Braces::None => self.split(word, out),
             brace::Braces::Words(words) => {
                 for word in &words {
-                    self.split(word, &mut out);
+                    self.split(word, out);
                 }
             }
             brace::Braces::TooMany => self.give_up(),
         }
-        out
     }
 
     /// The one field of a word that is not split: an assigned value, a redirection's target.
@@ -48,7 +46,7 @@ impl Reader<'_> {
         if let [Piece::Text { text, quoted }] = word.as_slice() {
             self.spend_bytes(text.len());
             let glob = !quoted && text.contains(['*', '?', '[']);
-            out.push(Field { text: text.clone(), quoted: *quoted, glob, taint: Taint::NONE });
+            out.push(Field { text: text.clone(), quoted: *quoted, glob, ..Field::default() });
             return;
         }
         let mut field = Field::default();
@@ -71,6 +69,8 @@ impl Reader<'_> {
             };
             field.taint |= value.taint;
             if let Some(text) = self.stand_in(piece, &value, &field.text, word.get(at + 1)) {
+                let named = matches!(piece, Piece::Variable { inside, .. } if self.is_unset(inside));
+                field.unset |= named && field.text.is_empty() && text.starts_with('$');
                 started |= !text.is_empty();
                 field.text.push_str(&text);
                 continue;
@@ -104,12 +104,13 @@ impl Reader<'_> {
         if value.known {
             return None;
         }
-        let Piece::Variable { inside, .. } = piece else {
-            return Some(if value.taint == Taint::NONE { String::new() } else { "$(…)".into() });
-        };
         let follows = match after {
             Some(Piece::Text { text, .. }) => text.chars().next(),
             _ => None,
+        };
+        let Piece::Variable { inside, .. } = piece else {
+            let wedged = before.ends_with(|c: char| c.is_alphanumeric()) || follows.is_some_and(|c| c.is_alphanumeric());
+            return Some(if wedged && value.taint == Taint::NONE { String::new() } else { UNKNOWN.into() });
         };
         let positional = inside.chars().all(|c| c.is_ascii_digit() || matches!(c, '@' | '*'));
         let wedged = before.ends_with(|c: char| c.is_alphanumeric() || c == '/' || c == '-')
@@ -122,6 +123,30 @@ impl Reader<'_> {
         Some(if wedged || leads { String::new() } else { format!("${name}") })
     }
 
+    /// Whether nothing in sight sets a variable, nor is it one that build systems set.
+    fn is_unset(&self, name: &str) -> bool {
+        const SET_ELSEWHERE: [&str; 16] = [
+            "GITHUB_",
+            "RUNNER_",
+            "CI",
+            "XDG_",
+            "BUILD",
+            "WORKSPACE",
+            "TMP",
+            "TEMP",
+            "CACHE",
+            "DIST",
+            "OUT",
+            "JENKINS",
+            "AGENT_",
+            "CARGO",
+            "npm_",
+            "@",
+        ];
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        plain && !self.variables.contains_key(name) && !SET_ELSEWHERE.iter().any(|known| name.contains(known))
+    }
+
     /// What a piece that is not text stands for.
     fn value(&mut self, piece: &Piece) -> Value {
         match piece {
@@ -131,6 +156,7 @@ impl Reader<'_> {
                 let mut value = self.inner_script(script, &Value::nothing());
                 if let [text] = value.items.as_mut_slice() {
                     text.truncate(text.trim_end_matches('\n').len());
+                    text.retain(|c| c != '\0');
                 }
                 value
             }

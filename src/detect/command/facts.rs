@@ -1,9 +1,12 @@
 //! What one command does, once everything around it is taken off: the facts that rules match.
 
 use std::rc::Rc;
+use std::sync::LazyLock;
 
-use super::paths::{self, Classes};
-use super::programs::{COPIERS, FILE_SENDERS, NAMERS, STREAM_SENDERS, WRITERS};
+use super::path_match::{self, Classes};
+use super::paths;
+use super::spec::Kinds;
+use super::traits::Traits;
 use super::value::{Field, Taint};
 
 /// A path that a command names.
@@ -23,12 +26,18 @@ pub(super) enum Behaviour {
     ReverseShell,
     /// Could not be read to its end.
     Unreadable,
+    /// A quote or a bracket is never closed: a shell would not run it as it stands.
+    Unparsable,
 }
 
 impl Behaviour {
     /// Words of rule files.
-    pub(super) const WORDS: [(&'static str, Self); 3] =
-        [("fork-bomb", Self::ForkBomb), ("reverse-shell", Self::ReverseShell), ("unreadable", Self::Unreadable)];
+    pub(super) const WORDS: [(&'static str, Self); 4] = [
+        ("fork-bomb", Self::ForkBomb),
+        ("reverse-shell", Self::ReverseShell),
+        ("unreadable", Self::Unreadable),
+        ("unparsable", Self::Unparsable),
+    ];
 }
 
 /// One command.
@@ -36,6 +45,7 @@ impl Behaviour {
 pub(super) struct Facts {
     /// Base name, without `.exe`; empty for a bare redirection or assignment.
     pub(super) program: String,
+    pub(super) traits: Traits,
     pub(super) fields: Rc<[Field]>,
     pub(super) from: usize,
     /// Every path among its arguments.
@@ -63,17 +73,35 @@ impl Facts {
 
     /// The facts of a wrapper that starts at `from` in `fields`; `own` of its arguments are its own.
     pub(super) fn wrapper(program: &str, fields: &Rc<[Field]>, from: usize, own: usize, folder: Option<&str>) -> Self {
-        let mut facts = Self { program: program.to_owned(), fields: fields.clone(), from, ..Self::default() };
+        let mut facts = Self::bare(program, fields, from);
         facts.place_paths(folder, own);
         facts
     }
 
     /// The facts of the command that starts at `from` in `fields`.
     pub(super) fn command(program: &str, fields: &Rc<[Field]>, from: usize, folder: Option<&str>, stdin: Taint) -> Self {
-        let mut facts = Self { program: program.to_owned(), fields: fields.clone(), from, stdin, ..Self::default() };
+        let mut facts = Self { stdin, ..Self::bare(program, fields, from) };
         facts.place_paths(folder, usize::MAX);
         facts.note_sending();
         facts
+    }
+
+    fn bare(program: &str, fields: &Rc<[Field]>, from: usize) -> Self {
+        Self { program: program.to_owned(), traits: Traits::of(program), fields: fields.clone(), from, ..Self::default() }
+    }
+
+    /// Which of these it has at all.
+    pub(super) fn has(&self) -> Kinds {
+        Kinds::new([
+            !self.paths.is_empty(),
+            !self.reads.is_empty(),
+            !self.writes.is_empty(),
+            !self.environment.is_empty(),
+            self.stdin != Taint::NONE,
+            self.executes != Taint::NONE,
+            self.sends != Taint::NONE,
+            self.behaviour.is_some(),
+        ])
     }
 
     /// The arguments, program left out.
@@ -107,7 +135,7 @@ impl Facts {
                 let taint = taint_of(&seen);
                 self.stdin |= taint;
                 self.reads.push(seen);
-                if STREAM_SENDERS.contains(&self.program.as_str()) {
+                if self.traits.has(Traits::SENDS_STREAM) {
                     self.sends |= taint;
                 }
                 taint
@@ -122,46 +150,45 @@ impl Facts {
     }
 
     fn place_paths(&mut self, folder: Option<&str>, own: usize) {
-        let namer = NAMERS.contains(&self.program.as_str());
-        let copier = COPIERS.contains(&self.program.as_str());
+        let copier = self.traits.has(Traits::COPIES);
+        let writer = self.traits.has(Traits::WRITES);
         let fields = self.fields.clone();
         let arguments = fields.get(self.from + 1..).unwrap_or_default();
-        let last = arguments.iter().rposition(|f| !f.text.starts_with('-'));
+        let last = if copier { arguments.iter().rposition(|f| !f.text.starts_with('-')) } else { None };
         let in_place = matches!(self.program.as_str(), "sed" | "perl" | "ruby" | "gsed")
-            && arguments.iter().any(|f| {
-                f.text.starts_with("-i")
-                    || f.text.starts_with("--in-place")
-                    || f.text.starts_with("-pi")
-                    || f.text.starts_with("-ni")
-            });
-        let target = arguments.iter().any(|f| f.text == "-t" || f.text.starts_with("--target-directory"));
+            && arguments.iter().any(|f| ["-i", "--in-place", "-pi", "-ni"].iter().any(|flag| f.text.starts_with(flag)));
+        let target = copier && arguments.iter().any(|f| f.text == "-t" || f.text.starts_with("--target-directory"));
+        let mut before = "";
         for (at, field) in arguments.iter().enumerate().take(own) {
-            let value_of = at.checked_sub(1).and_then(|before| arguments.get(before)).map_or("", |f| f.text.as_str());
-            for (part, role) in candidates(&field.text) {
-                let Some(seen) = see(part, folder) else { continue };
+            let value_of = std::mem::replace(&mut before, field.text.as_str());
+            for (part, role) in candidates(&field.text).into_iter().flatten() {
                 let writes = match role {
                     Part::Of => true,
-                    Part::Whole if copier => Some(at) == last && !target || value_of == "-t",
-                    Part::Option if copier => field.text.starts_with("--target"),
-                    Part::Whole if WRITERS.contains(&self.program.as_str()) => true,
-                    Part::Whole if in_place => true,
                     Part::Whole => {
-                        matches!(
-                            value_of,
-                            "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file"
-                        ) && self.program != "grep"
+                        copier && (Some(at) == last && !target || value_of == "-t")
+                            || writer
+                            || in_place
+                            || names_output(value_of) && self.program != "grep"
                     }
-                    Part::Option => {
-                        field.text.starts_with("--output") || field.text.starts_with("-o") || field.text.starts_with("-O")
-                    }
+                    Part::Option if copier => field.text.starts_with("--target"),
+                    Part::Option => ["--output", "-o", "-O"].iter().any(|flag| field.text.starts_with(flag)),
                     Part::Sent => false,
                 };
+                if !writes && folder.is_none() && !path_match::may_have_class(part) {
+                    continue;
+                }
+                let Some(mut seen) = see(part, folder) else { continue };
+                if field.unset && part.ends_with("/*") && part.matches('/').count() == 1 {
+                    seen.classes = seen.classes.join(*UNSET_ROOT);
+                }
+                let known = seen.classes != Classes::NONE;
+                let named = known || seen.path.contains('/') || seen.path.starts_with(['~', '.']);
                 if writes {
                     self.writes.push(seen.clone());
-                } else if !namer && seen.classes != Classes::NONE {
+                } else if known && !self.traits.has(Traits::NAMES) {
                     self.reads.push(seen.clone());
                 }
-                if seen.classes != Classes::NONE || seen.path.starts_with(['/', '~', '.']) {
+                if named {
                     self.paths.push(seen);
                 }
             }
@@ -170,7 +197,7 @@ impl Facts {
 
     fn note_sending(&mut self) {
         let program = self.program.as_str();
-        if STREAM_SENDERS.contains(&program) {
+        if self.traits.has(Traits::SENDS_STREAM) {
             let posts = program != "curl"
                 || self
                     .arguments()
@@ -186,6 +213,10 @@ impl Facts {
         if matches!(program, "wget" | "dig" | "nslookup" | "host" | "ping" | "drill" | "http" | "xh") {
             self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
         }
+        if !self.traits.has(Traits::SENDS_FILES) {
+            self.sends = self.sends.without(Taint::SOCKET);
+            return;
+        }
         let remote = matches!(program, "curl" | "wget" | "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp")
             || self.operands().any(|f| {
                 f.text.contains("://")
@@ -193,7 +224,7 @@ impl Facts {
                         .split_once(':')
                         .is_some_and(|(host, path)| host.len() > 1 && !host.contains('/') && !path.starts_with('\\'))
             });
-        if FILE_SENDERS.contains(&program) && remote {
+        if remote {
             let last = self.operands().last().map(|f| f.text.clone()).unwrap_or_default();
             let fetches = matches!(program, "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil")
                 && !(last.contains("://") || last.contains(':'));
@@ -224,15 +255,30 @@ fn sends_file(text: &str) -> bool {
         || text.starts_with("--data")
 }
 
+/// Whether the value of this option is a file that is written.
+fn names_output(option: &str) -> bool {
+    matches!(option, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file")
+}
+
+/// `$X/*` where nothing sets `X`: all that there is.
+static UNSET_ROOT: LazyLock<Classes> = LazyLock::new(|| Classes::named("unset-root").unwrap_or_default());
+
+/// What files of some classes hold.
+static TAINTS: LazyLock<[(Classes, Taint); 2]> = LazyLock::new(|| {
+    let any = |names: [&str; 2]| names.into_iter().filter_map(Classes::named).fold(Classes::NONE, Classes::join);
+    [(any(["credential", "env-file"]), Taint::CREDENTIAL), (any(["personal", "history"]), Taint::PERSONAL)]
+});
+
 /// The taint of what a file holds.
 pub(super) fn taint_of(seen: &Seen) -> Taint {
-    let is = |name| Classes::named(name).is_some_and(|class| seen.classes.meets(class));
     let mut taint = Taint::NONE;
-    if is("credential") || is("env-file") {
-        taint |= Taint::CREDENTIAL;
+    if seen.classes == Classes::NONE && !seen.path.starts_with("/dev/") {
+        return taint;
     }
-    if is("personal") || is("history") {
-        taint |= Taint::PERSONAL;
+    for (classes, taints) in TAINTS.iter() {
+        if seen.classes.meets(*classes) {
+            taint |= *taints;
+        }
     }
     if seen.path.starts_with("/dev/tcp/") || seen.path.starts_with("/dev/udp/") {
         taint |= Taint::SOCKET | Taint::DOWNLOAD;
@@ -245,11 +291,11 @@ pub(super) fn taint_of(seen: &Seen) -> Taint {
 pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
     let mut path = paths::normal(text, folder)?;
     if path.contains(['*', '?', '['])
-        && let Some(known) = paths::resolve_glob(&path)
+        && let Some(known) = path_match::resolve_glob(&path)
     {
         known.clone_into(&mut path);
     }
-    let classes = paths::classes(&path);
+    let classes = path_match::classes(&path);
     Some(Seen { path, classes })
 }
 
@@ -265,19 +311,20 @@ enum Part {
 }
 
 /// The parts of an argument that may be paths.
-fn candidates(text: &str) -> Vec<(&str, Part)> {
-    let mut out = Vec::with_capacity(2);
+fn candidates(text: &str) -> [Option<(&str, Part)>; 4] {
+    let mut out = [None; 4];
     if text.len() > 4096 {
         return out;
     }
+    let [whole, value, sent, attached] = &mut out;
     if !text.starts_with('-') {
-        out.push((text, Part::Whole));
+        *whole = Some((text, Part::Whole));
     }
     if let Some((before, after)) = text.split_once('=') {
         let after = after.trim_start_matches(['@', '<']);
         let role = if before == "of" { Part::Of } else { Part::Option };
         if !after.is_empty() && before.len() <= 32 && !before.contains('/') {
-            out.push((after, role));
+            *value = Some((after, role));
         }
     }
     if let Some((before, after)) = text.split_once('@')
@@ -285,13 +332,13 @@ fn candidates(text: &str) -> Vec<(&str, Part)> {
         && !before.contains('/')
         && (before.is_empty() || before.starts_with('-') || !after.contains(':'))
     {
-        out.push((after, Part::Sent));
+        *sent = Some((after, Part::Sent));
     }
     if let Some(rest) = text.strip_prefix('-')
-        && let Some(attached) = rest.get(1..)
-        && attached.starts_with(['/', '~', '.'])
+        && let Some(after) = rest.get(1..)
+        && after.starts_with(['/', '~', '.'])
     {
-        out.push((attached, Part::Option));
+        *attached = Some((after, Part::Option));
     }
     out
 }

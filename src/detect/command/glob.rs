@@ -1,21 +1,34 @@
 //! Shell patterns: `*`, `?` and `[…]`.
 
+/// Characters of a pattern or a text that are looked at.
+const MAX_CHARS: usize = 256;
+
 /// Whether `pattern` matches all of `text`. Backtracks to the last star only: length × length at worst, on capped words.
 pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().take(256).collect();
-    let text: Vec<char> = text.chars().take(256).collect();
+    if pattern.is_ascii() && text.is_ascii() {
+        let capped = |text: &'_ str| text.len().min(MAX_CHARS);
+        let (pattern_end, text_end) = (capped(pattern), capped(text));
+        let at = |bytes: &str, at: usize, end: usize| bytes.as_bytes().get(at).filter(|_| at < end).map(|b| char::from(*b));
+        return fits(&|p| at(pattern, p, pattern_end), &|t| at(text, t, text_end));
+    }
+    let pattern: Vec<char> = pattern.chars().take(MAX_CHARS).collect();
+    let text: Vec<char> = text.chars().take(MAX_CHARS).collect();
+    fits(&|p| pattern.get(p).copied(), &|t| text.get(t).copied())
+}
+
+fn fits(pattern: &impl Fn(usize) -> Option<char>, text: &impl Fn(usize) -> Option<char>) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
-    while t < text.len() {
-        let step = match pattern.get(p) {
+    while let Some(c) = text(t) {
+        let step = match pattern(p) {
             Some('*') => {
                 back = Some((p, t));
                 p += 1;
                 continue;
             }
             Some('?') => Some(p + 1),
-            Some('[') => class(&pattern, p, text.get(t).copied().unwrap_or_default()),
-            Some(c) => (Some(c) == text.get(t)).then_some(p + 1),
+            Some('[') => class(pattern, p, c),
+            Some(wanted) => (wanted == c).then_some(p + 1),
             None => None,
         };
         match (step, back) {
@@ -31,27 +44,30 @@ pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
             (None, None) => return false,
         }
     }
-    pattern.get(p..).is_none_or(|rest| rest.iter().all(|c| *c == '*'))
+    (p..).map_while(pattern).all(|c| c == '*')
 }
 
 /// The index behind `[…]` if it takes `c`.
-fn class(pattern: &[char], start: usize, c: char) -> Option<usize> {
+fn class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) -> Option<usize> {
     let mut at = start + 1;
-    let negated = matches!(pattern.get(at), Some('!' | '^'));
+    let negated = matches!(pattern(at), Some('!' | '^'));
     at += usize::from(negated);
     let first = at;
     let mut taken = false;
     loop {
-        let low = *pattern.get(at)?;
+        let low = pattern(at)?;
         if low == ']' && at > first {
             return (taken != negated).then_some(at + 1);
         }
-        if pattern.get(at + 1) == Some(&'-') && pattern.get(at + 2).is_some_and(|high| *high != ']') {
-            taken |= (low..=*pattern.get(at + 2)?).contains(&c);
-            at += 3;
-        } else {
-            taken |= low == c;
-            at += 1;
+        match pattern(at + 2) {
+            Some(high) if pattern(at + 1) == Some('-') && high != ']' => {
+                taken |= (low..=high).contains(&c);
+                at += 3;
+            }
+            _ => {
+                taken |= low == c;
+                at += 1;
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Lists, pipelines and groups: the order in which a shell runs commands.
 
 use super::lex::Token;
-use super::reader::{Around, Reader, keyword, plain};
+use super::reader::{Around, Reader};
 use super::value::{Taint, Value};
+use super::words::{keyword, plain};
 
 impl Reader<'_> {
     pub(super) fn list(&mut self, tokens: &[Token], input: &Value) -> Value {
@@ -84,7 +85,9 @@ impl Reader<'_> {
         let mut next = at + 1;
         while let Some(Token::Word(word)) = tokens.get(next) {
             if next > at + 1 {
-                for field in self.fields(word) {
+                let mut fields = Vec::new();
+                self.fields(word, &mut fields);
+                for field in fields {
                     taint |= field.taint;
                     items.push(field.text);
                 }
@@ -101,7 +104,7 @@ impl Reader<'_> {
             if keyword(word) == Some("in") {
                 break;
             }
-            self.fields(word);
+            self.fields(word, &mut Vec::new());
         }
         at
     }

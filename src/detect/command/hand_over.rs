@@ -6,8 +6,8 @@ use super::value::{Field, Value};
 use super::wrappers::value_of;
 
 impl Reader<'_> {
-    /// Reads what `facts`' program hands to a shell, if it is one that does.
-    pub(super) fn hand_over(&mut self, facts: &mut Facts, arguments: &[Field], around: &Around) {
+    /// Reads what `facts`' program hands to a shell. Whether it is known what it does with its arguments.
+    pub(super) fn hand_over(&mut self, facts: &mut Facts, arguments: &[Field], around: &Around) -> bool {
         match facts.program.as_str() {
             "source" | "." => {
                 if let Some(file) = arguments.iter().find(|f| !f.text.starts_with('-')) {
@@ -23,41 +23,180 @@ impl Reader<'_> {
             }
             "eval" => facts.executes |= arguments.iter().fold(facts.executes, |taint, f| taint | f.taint),
             "find" | "fd" | "fdfind" | "gfind" => self.found(arguments),
-            "ssh" | "rsh" | "mosh" | "autossh" => self.remote(arguments),
-            "su" | "runuser" | "sg" | "script" | "flock" | "vagrant" | "nix-shell" | "bwrap" | "start-stop-daemon"
-            | "scriptreplay" => {
-                self.option_script(arguments, &["-c", "--command", "--session-command", "--run"]);
-            }
-            "watch" | "parallel" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon" | "wsl" => {
-                self.joined_script(arguments.iter().skip_while(|f| f.text.starts_with('-')));
+            "ssh" | "rsh" | "mosh" | "autossh" => self.remote(arguments, &around.input),
+            "su" | "runuser" | "sg" | "newgrp" | "script" | "vagrant" | "nix-shell" | "bwrap" | "start-stop-daemon" | "capsh"
+            | "scriptreplay" | "login" => self.as_user(facts, arguments, &around.input),
+            "parallel" => self.parallel(arguments, &around.input),
+            "watch" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon" | "wsl" | "pdsh" | "pssh" | "clush"
+            | "dsh" | "npx" | "bunx" | "entr" => {
+                let words = arguments.iter().skip_while(|f| f.text.starts_with('-'));
+                if arguments.iter().any(|f| f.text.contains(' ')) {
+                    for field in arguments.iter().filter(|f| f.text.contains(' ')).take(16) {
+                        self.inner_script(&field.text, &Value::nothing());
+                    }
+                } else {
+                    self.joined_script(words, &Value::nothing());
+                }
             }
             "at" | "batch" if !arguments.iter().any(|f| matches!(f.text.as_str(), "-l" | "-d" | "-r" | "-c")) => {
                 self.known_script(&around.input);
             }
             "tmux" | "screen" | "byobu" => {
                 for field in arguments.iter().filter(|f| f.text.contains(' ')) {
-                    self.inner_script(&field.text.clone(), &Value::nothing());
+                    self.inner_script(&field.text, &Value::nothing());
                 }
+                self.given(facts, arguments, around);
             }
             "tar" | "gtar" | "bsdtar" | "rsync" | "zip" | "git" | "ssh-keygen" | "scp" | "sftp" | "nmap" | "make" | "gmake"
             | "socat" | "ncat" | "nc" => {
                 self.option_values(facts, arguments);
-            }
-            "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "less" | "more" | "man" | "sqlite3" | "psql" | "mysql"
-            | "mongo" | "gdb" | "ftp" | "lftp" | "nmap-interactive" | "emacs" => {
-                for field in arguments {
-                    for mark in ["!", ".shell ", ".system ", "system "] {
-                        if let Some((before, script)) = field.text.split_once(mark)
-                            && before.len() <= 8
-                            && !script.starts_with('=')
-                        {
-                            self.inner_script(script.trim_end_matches([')', '"']), &Value::nothing());
-                            break;
-                        }
-                    }
+                match facts.program.as_str() {
+                    "git" => self.git(arguments, around),
+                    "make" | "gmake" => self.make(arguments, &around.input),
+                    "nmap" => self.marked_input(around),
+                    _ => {}
                 }
             }
+            "sed" | "gsed" => self.sed(facts, arguments),
+            "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "red" | "less" | "more" | "man" | "sqlite3" | "psql"
+            | "mysql" | "mariadb" | "mongo" | "gdb" | "lldb" | "ftp" | "lftp" | "sftp-interactive" | "dc" | "bc" | "mutt"
+            | "telnet" => {
+                for field in arguments {
+                    let text = field.text.trim_start_matches(['+', '-', ':', '\'', '"']);
+                    let script = text.strip_prefix('P').filter(|_| facts.program == "man" && field.text.starts_with("-P"));
+                    match script {
+                        Some(script) if !script.is_empty() => {
+                            self.joined_script([&Field::plain(script)].into_iter(), &Value::nothing())
+                        }
+                        _ => self.escape_lines(text),
+                    }
+                }
+                if facts.program == "man" {
+                    self.option_script(arguments, &["-P", "--pager", "-H", "--html"]);
+                }
+                self.marked_input(around);
+            }
+            "emacs" => {
+                for field in arguments.iter().filter(|f| f.text.contains('(')) {
+                    self.rare_code(&field.text);
+                }
+            }
+            "aws" => {
+                for field in arguments.iter().filter(|f| f.text.contains("commands")) {
+                    self.rare_code(&field.text);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// What an editor or a client reads from its input.
+    fn marked_input(&mut self, around: &Around) {
+        if let Some(text) = around.input.as_text() {
+            self.escape_lines(text);
+        }
+    }
+
+    /// `su -c script`, `sg group script`, and a shell that reads its input.
+    fn as_user(&mut self, facts: &Facts, arguments: &[Field], input: &Value) {
+        let flags = ["-c", "--command", "--session-command", "--run"];
+        if arguments
+            .iter()
+            .any(|f| flags.iter().any(|flag| f.text.starts_with(flag)) || f.text.ends_with('c') && f.text.len() < 5)
+        {
+            self.option_script(arguments, &flags);
+        } else if let Some(script) = arguments.iter().find(|f| f.text.contains(' ')) {
+            self.inner_script(&script.text, &Value::nothing());
+        } else if matches!(facts.program.as_str(), "su" | "newgrp" | "sg" | "runuser" | "login" | "script") {
+            self.known_script(input);
+        }
+    }
+
+    /// `parallel command ::: arguments`: the command, or each argument where there is none.
+    fn parallel(&mut self, arguments: &[Field], input: &Value) {
+        let marks = [":::", "::::", ":::+"];
+        let end = arguments.iter().position(|f| marks.contains(&f.text.as_str())).unwrap_or(arguments.len());
+        let (own, given) = arguments.split_at(end);
+        let command: Vec<&str> = own.iter().skip_while(|f| f.text.starts_with('-')).map(|f| f.text.as_str()).collect();
+        let mut items: Vec<&str> = given.iter().map(|f| f.text.as_str()).filter(|item| !marks.contains(item)).take(16).collect();
+        if given.is_empty() {
+            items.extend(input.as_text().unwrap_or("").lines().take(16));
+        }
+        let command = command.join(" ");
+        let scripts: Vec<String> = match (command.is_empty(), items.is_empty()) {
+            (true, _) => items.iter().map(|item| (*item).to_owned()).collect(),
+            (false, true) => vec![command],
+            // An item is one word, unless the command is a shell's `-c`, which reads it anew.
+            (false, false) if command.contains("{}") => items.iter().map(|item| command.replace("{}", item)).collect(),
+            (false, false) => items.iter().map(|item| format!("{command} '{}'", item.replace('\'', "'\\''"))).collect(),
+        };
+        for script in scripts {
+            self.inner_script(&script, &Value::nothing());
+        }
+    }
+
+    /// Options and verbs of `git` that run something.
+    fn git(&mut self, arguments: &[Field], around: &Around) {
+        let mut verbs = arguments.iter().enumerate().filter(|(_, f)| !f.text.starts_with('-'));
+        let Some((at, verb)) = verbs.find(|(_, f)| !f.text.contains('=')) else { return };
+        let rest = arguments.get(at + 1..).unwrap_or_default();
+        match verb.text.as_str() {
+            "rebase" => self.option_script(rest, &["--exec", "-x"]),
+            "bisect" if rest.first().is_some_and(|f| f.text == "run") => {
+                self.given_words(rest.get(1..).unwrap_or_default(), around)
+            }
+            "submodule" => {
+                let at = rest.iter().position(|f| f.text == "foreach").map_or(rest.len(), |at| at + 1);
+                self.given_words(rest.get(at..).unwrap_or_default(), around);
+            }
+            "filter-branch" | "difftool" | "mergetool" | "clone" | "fetch" | "pull" | "push" | "ls-remote" | "archive" => {
+                for (name, value) in rest.iter().zip(rest.iter().skip(1)) {
+                    let runs = ["-filter", "--extcmd", "-x", "--upload-pack", "-u", "--receive-pack", "--exec"];
+                    let (name, value) = name.text.split_once('=').unwrap_or((&name.text, &value.text));
+                    if runs.iter().any(|flag| name == *flag || name.ends_with("-filter")) {
+                        self.inner_script(value, &Value::nothing());
+                    }
+                }
+                for remote in rest.iter().filter_map(|f| f.text.strip_prefix("ext::")) {
+                    self.inner_script(&remote.replace('%', ""), &Value::nothing());
+                }
+            }
+            "config" => {
+                if let [.., name, value] = rest
+                    && runs_value(&name.text)
+                {
+                    self.inner_script(value.text.trim_start_matches('!'), &Value::nothing());
+                }
+            }
+            "grep" => self.option_script(rest, &["-O", "--open-files-in-pager"]),
             _ => {}
+        }
+    }
+
+    /// The makefile that is named, or that is there, or that comes in.
+    fn make(&mut self, arguments: &[Field], input: &Value) {
+        let named = value_of(arguments, &["-f"]).map(|f| f.text.clone());
+        let joined = arguments.iter().find_map(|f| {
+            let option = f
+                .text
+                .strip_prefix("--makefile=")
+                .or_else(|| f.text.strip_prefix("--file="))
+                .or_else(|| f.text.strip_prefix("-f"))?;
+            (!option.is_empty()).then(|| option.to_owned())
+        });
+        let text = match named.or(joined).as_deref() {
+            Some("-" | "/dev/stdin") => Some(input.clone()),
+            Some(name) => self.file(name),
+            None => ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|name| self.file(name)),
+        };
+        if let Some(text) = text.as_ref().and_then(Value::as_text) {
+            self.makefile(text);
+        }
+        for field in arguments {
+            if let Some(text) = field.text.strip_prefix("--eval=") {
+                self.makefile(text);
+            }
         }
     }
 
@@ -76,10 +215,10 @@ impl Reader<'_> {
         }
     }
 
-    fn joined_script<'f>(&mut self, fields: impl Iterator<Item = &'f Field>) {
+    fn joined_script<'f>(&mut self, fields: impl Iterator<Item = &'f Field>, input: &Value) {
         let words: Vec<&str> = fields.map(|f| f.text.as_str()).collect();
         if !words.is_empty() {
-            self.inner_script(&words.join(" "), &Value::nothing());
+            self.inner_script(&words.join(" "), input);
         }
     }
 
@@ -146,7 +285,7 @@ impl Reader<'_> {
     }
 
     /// `ssh host command`: the far shell reads the words joined.
-    fn remote(&mut self, arguments: &[Field]) {
+    fn remote(&mut self, arguments: &[Field], input: &Value) {
         const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
         let mut at = 0;
         let mut host = false;
@@ -156,7 +295,9 @@ impl Reader<'_> {
                 if option == "o"
                     && let Some(value) = arguments.get(at + 1)
                 {
-                    self.proxy_command(&value.text.clone());
+                    self.proxy_command(&value.text);
+                } else if let Some(value) = option.strip_prefix('o') {
+                    self.proxy_command(value);
                 }
                 at += 1 + usize::from(valued);
             } else if host {
@@ -166,7 +307,12 @@ impl Reader<'_> {
                 at += 1;
             }
         }
-        self.joined_script(arguments.iter().skip(at));
+        if at < arguments.len() {
+            self.joined_script(arguments.iter().skip(at), input);
+        } else if host {
+            // No command: the far shell reads what comes in.
+            self.known_script(input);
+        }
     }
 
     fn proxy_command(&mut self, text: &str) {
@@ -199,14 +345,9 @@ impl Reader<'_> {
             let script = match text {
                 "-c" if program == "git" => next().and_then(|v| {
                     let (name, value) = v.split_once('=')?;
-                    let runs = name.ends_with("pager")
-                        || name.ends_with("editor")
-                        || name.ends_with("sshCommand")
-                        || name.starts_with("alias.")
-                        || name.ends_with("helper")
-                        || name.ends_with("fsmonitor");
-                    runs.then(|| value.trim_start_matches('!').to_owned())
+                    runs_value(name).then(|| value.trim_start_matches('!').to_owned())
                 }),
+                "--checkpoint-action" => next().and_then(|v| v.strip_prefix("exec=").map(str::to_owned)),
                 "-o" if matches!(program, "scp" | "sftp") => {
                     if let Some(value) = next() {
                         self.proxy_command(&value);
@@ -232,4 +373,24 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Whether `git` runs what this key of its configuration says.
+fn runs_value(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let ends = [
+        "pager",
+        "editor",
+        "sshcommand",
+        "helper",
+        "fsmonitor",
+        "askpass",
+        "program",
+        ".cmd",
+        "textconv",
+        "clean",
+        "smudge",
+        "driver",
+    ];
+    name.starts_with("alias.") || name.starts_with("pager.") || ends.iter().any(|end| name.ends_with(end))
 }

@@ -1,56 +1,7 @@
 //! Text to tokens, as a POSIX or bash shell splits it. Tolerant: whatever is unclosed ends with the text.
 
 use super::quote;
-
-/// A part of a word.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Piece {
-    /// Characters; unquoted ones may hold globs, braces and a tilde.
-    Text { text: String, quoted: bool },
-    /// What stands in `${…}`, or the name after `$`.
-    Variable { inside: String, quoted: bool },
-    /// The script of `$(…)` or of backticks.
-    Run { script: String, quoted: bool },
-    /// The script of `<(…)`, `>(…)` or `=(…)`.
-    Process { script: String },
-    /// What stands in `$((…))`.
-    Arithmetic { inside: String },
-}
-
-/// A word: its parts in order.
-pub(super) type Word = Vec<Piece>;
-
-/// How a redirection moves bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
-    Read,
-    Write,
-    ReadWrite,
-    /// `<<` and `<<<`: the target is the text itself.
-    Here,
-    /// `<&`, `>&` with a descriptor.
-    Duplicate,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
-    Word(Word),
-    /// `;`, a line end.
-    End,
-    /// `&`
-    Background,
-    And,
-    Or,
-    Pipe,
-    Open,
-    Close,
-    /// `;;` and its kin.
-    CaseEnd,
-    Redirect {
-        flow: Flow,
-        target: Word,
-    },
-}
+pub(super) use super::tokens::{Flow, Piece, Token, Word};
 
 struct Lexer<'t> {
     text: &'t str,
@@ -63,16 +14,19 @@ struct Lexer<'t> {
     pending: Vec<(usize, String, bool, bool)>,
     /// Whether this is the inside of `a=(…)`, where no further list may start.
     in_list: bool,
+    /// Whether a quote or a bracket is never closed.
+    unclosed: bool,
 }
 
 /// Ends an item of `a=(…)` within the assigned value: the unit separator, which no cleaned text holds.
 pub(super) const ITEM: char = '\u{1f}';
 
 /// Splits `text` into tokens. Linear, but for nesting, which the caller bounds.
-pub(super) fn lex(text: &str) -> Vec<Token> {
+/// Also tells whether a quote or a bracket is never closed.
+pub(super) fn lex(text: &str) -> (Vec<Token>, bool) {
     let mut lexer = Lexer::new(text);
     lexer.run();
-    lexer.tokens
+    (lexer.tokens, lexer.unclosed)
 }
 
 /// The pieces of a here-document's body, where only `$`, backticks and backslashes mean something.
@@ -93,7 +47,15 @@ impl<'t> Lexer<'t> {
             in_word: false,
             pending: Vec::new(),
             in_list: false,
+            unclosed: false,
         }
+    }
+
+    /// Where the bracket that was opened before `start` closes.
+    fn closing(&mut self, start: usize, closer: u8) -> usize {
+        let end = quote::closing(self.bytes, start, closer);
+        self.unclosed |= end >= self.bytes.len();
+        end
     }
 
     fn peek(&self, ahead: usize) -> u8 {
@@ -174,7 +136,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn array(&mut self) {
-        let end = quote::closing(self.bytes, self.at + 1, b')');
+        let end = self.closing(self.at + 1, b')');
         let inside = quote::cut(self.text, self.at + 1, end);
         let mut items = Lexer::new(inside);
         items.in_list = true;
@@ -189,7 +151,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn process(&mut self) {
-        let end = quote::closing(self.bytes, self.at + 2, b')');
+        let end = self.closing(self.at + 2, b')');
         let script = quote::cut(self.text, self.at + 2, end).to_owned();
         self.word.push(Piece::Process { script });
         self.in_word = true;
@@ -287,6 +249,7 @@ impl<'t> Lexer<'t> {
             b'\'' => {
                 let start = self.at + 1;
                 let end = quote::find(self.bytes, start, b'\'');
+                self.unclosed |= end >= self.bytes.len();
                 self.push(quote::cut(self.text, start, end), true);
                 self.at = end + 1;
             }
@@ -302,8 +265,22 @@ impl<'t> Lexer<'t> {
             }
             b'$' if self.peek(1) == b'"' => self.at += 1,
             b'$' | b'`' => self.dollar(false),
-            _ => self.literal(false),
+            _ => self.run_of(false, |b| {
+                !matches!(
+                    b,
+                    b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' | b'\\' | b'\'' | b'"' | b'$' | b'`'
+                )
+            }),
         }
+    }
+
+    /// The character here and all after it that mean only themselves.
+    fn run_of(&mut self, quoted: bool, plain: impl Fn(u8) -> bool) {
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        let end = self.at + 1 + rest.iter().position(|b| !plain(*b)).unwrap_or(rest.len());
+        // Whatever ends it is ASCII, so it ends between characters.
+        self.push(quote::cut(self.text, self.at, end), quoted);
+        self.at = end;
     }
 
     fn literal(&mut self, quoted: bool) {
@@ -336,15 +313,17 @@ impl<'t> Lexer<'t> {
                     self.literal(true);
                 }
                 b'$' | b'`' => self.dollar(true),
-                _ => self.literal(true),
+                _ => self.run_of(true, |b| !matches!(b, b'"' | b'\\' | b'$' | b'`')),
             }
         }
+        self.unclosed |= closes;
     }
 
     /// An expansion: at `$` or a backtick.
     fn dollar(&mut self, quoted: bool) {
         if self.peek(0) == b'`' {
             let end = quote::find_unescaped(self.bytes, self.at + 1, b'`');
+            self.unclosed |= end >= self.bytes.len();
             let script = quote::cut(self.text, self.at + 1, end).replace("\\`", "`").replace("\\\\", "\\").replace("\\$", "$");
             self.word.push(Piece::Run { script, quoted });
             self.at = end + 1;
@@ -352,19 +331,19 @@ impl<'t> Lexer<'t> {
         }
         match (self.peek(1), self.peek(2)) {
             (b'(', b'(') => {
-                let end = quote::closing(self.bytes, self.at + 3, b')');
+                let end = self.closing(self.at + 3, b')');
                 let inside = quote::cut(self.text, self.at + 3, end).to_owned();
                 self.word.push(Piece::Arithmetic { inside });
                 self.at = end + 1 + usize::from(self.bytes.get(end + 1) == Some(&b')'));
             }
             (b'(', _) => {
-                let end = quote::closing(self.bytes, self.at + 2, b')');
+                let end = self.closing(self.at + 2, b')');
                 let script = quote::cut(self.text, self.at + 2, end).to_owned();
                 self.word.push(Piece::Run { script, quoted });
                 self.at = end + 1;
             }
             (b'{', _) => {
-                let end = quote::closing(self.bytes, self.at + 2, b'}');
+                let end = self.closing(self.at + 2, b'}');
                 let inside = quote::cut(self.text, self.at + 2, end).to_owned();
                 self.word.push(Piece::Variable { inside, quoted });
                 self.at = end + 1;

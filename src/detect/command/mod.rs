@@ -10,20 +10,27 @@ mod clean;
 mod cmd_exe;
 mod code;
 mod code_lex;
+mod escapes;
 mod expand;
 mod facts;
+mod feed;
+mod given;
 pub(super) mod glob;
 mod groups;
 mod hand_over;
+mod interpret;
 mod lex;
 mod path_classes;
+mod path_match;
 pub(super) mod paths;
 mod powershell;
 mod powershell_calls;
 mod powershell_terms;
 mod powershell_words;
 mod programs;
+mod quick;
 mod quote;
+mod raw;
 mod reader;
 mod script;
 #[cfg(test)]
@@ -33,21 +40,24 @@ mod spec;
 mod term;
 #[cfg(test)]
 mod tests;
+mod tokens;
+mod traits;
 mod unwrap;
 mod value;
 mod variable;
 mod windows;
 mod windows_names;
+mod words;
 mod wrappers;
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
 
 pub use self::script::{How, Script, Touched, Written};
 pub use self::spec::Spec;
 
+use self::quick::{QuickMap, QuickSet};
+use self::raw::Raw;
 use self::script::Reading;
-use super::pattern::Regex;
 use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
 use crate::text::Text;
@@ -72,12 +82,14 @@ impl Kind for Command {
 #[derive(Debug, Default)]
 struct Commands {
     clauses: Vec<(usize, spec::Clause)>,
-    by_program: HashMap<String, Vec<usize>>,
-    /// Clauses that name no program, or one by a glob.
+    by_program: QuickMap<String, Vec<usize>>,
+    /// Clauses whose programs are named by a glob.
+    by_glob: Vec<(String, usize)>,
+    /// Clauses that name no program.
     any_program: Vec<usize>,
-    raw: Vec<usize>,
+    raw: Raw,
     /// Programs of PowerShell and cmd.exe that some clause names.
-    windows: HashSet<String>,
+    windows: QuickSet<String>,
 }
 
 impl Commands {
@@ -88,32 +100,45 @@ impl Commands {
                 let at = made.clauses.len();
                 made.windows.extend(clause.program.iter().filter_map(|name| name.strip_prefix("windows:")).map(String::from));
                 if clause.is_raw_only() {
-                    made.raw.push(at);
-                } else if clause.program.is_empty() || clause.program.iter().any(|name| name.contains('*')) {
+                    made.raw.add(at, &clause.raw);
+                } else if clause.program.is_empty() {
                     made.any_program.push(at);
-                } else {
-                    for name in &clause.program {
-                        made.by_program.entry(name.strip_prefix("windows:").unwrap_or(name).to_owned()).or_default().push(at);
+                }
+                for name in clause.program.iter().filter(|_| !clause.is_raw_only()) {
+                    let name = name.strip_prefix("windows:").unwrap_or(name);
+                    if name.contains('*') {
+                        made.by_glob.push((name.to_owned(), at));
+                    } else {
+                        made.by_program.entry(name.to_owned()).or_default().push(at);
                     }
                 }
                 made.clauses.push((*rule, clause.clone()));
             }
         }
+        made.raw.finish();
         made
     }
 
     fn judge(&self, read: &Reading, found: &mut Vec<Match>) {
-        for (rule, clause) in self.raw.iter().filter_map(|at| self.clauses.get(*at)) {
-            let matches = |regex: &Regex| read.scripts.iter().any(|script| regex.may_match(script));
-            if !found.iter().any(|m| m.rule == *rule) && clause.raw.iter().any(matches) {
-                found.push(Match { rule: *rule, span: None, reading: "script" });
-            }
+        for script in &read.scripts {
+            self.raw.scan(script, |at| {
+                if let Some((rule, _)) = self.clauses.get(at)
+                    && !found.iter().any(|m| m.rule == *rule)
+                {
+                    found.push(Match { rule: *rule, span: None, reading: "script" });
+                }
+            });
         }
         for facts in &read.facts {
             let line = OnceCell::new();
+            let has = facts.has();
+            let globbed = self.by_glob.iter().filter(|(glob, _)| glob::matches(glob, &facts.program)).map(|(_, at)| at);
             let named = self.by_program.get(&facts.program).into_iter().flatten();
-            for (rule, clause) in named.chain(&self.any_program).filter_map(|at| self.clauses.get(*at)) {
-                if !found.iter().any(|m| m.rule == *rule) && clause.matches(facts, || line.get_or_init(|| facts.line())) {
+            for (rule, clause) in named.chain(globbed).chain(&self.any_program).filter_map(|at| self.clauses.get(*at)) {
+                if has.covers(clause.needs())
+                    && !found.iter().any(|m| m.rule == *rule)
+                    && clause.matches(facts, || line.get_or_init(|| facts.line()))
+                {
                     found.push(Match { rule: *rule, span: None, reading: "shell" });
                 }
             }
@@ -134,7 +159,7 @@ impl Detector for Commands {
                 &own
             }
         };
-        let windows = if script.may_be_windows(|word| self.windows.contains(word)) { script.windows_readings() } else { &[] };
+        let windows = if script.may_be_windows(&self.windows) { script.windows_readings() } else { &[] };
         for reading in script.readings().iter().chain(windows) {
             self.judge(reading, found);
         }

@@ -3,8 +3,10 @@
 /// Each class and its patterns, over normalised paths: `~` is any user's home, `*` and `?` stay within a
 /// component, a last `**` is anything below (or the folder itself), a first `**` is any folder.
 /// A space is written `?`.
-pub(super) const CLASSES: [(&str, &str); 19] = [
+pub(super) const CLASSES: [(&str, &str); 20] = [
     ("root", "/ /*$ ?: ?:/*$"),
+    // Told by its variable, not by its name.
+    ("unset-root", ""),
     ("home", "~ ~/*$ /home /home/*$ /Users /Users/*$ c:/users c:/users/*$"),
     (
         "system",

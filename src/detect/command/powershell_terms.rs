@@ -97,8 +97,11 @@ pub(super) fn fields(term: Term) -> Vec<Field> {
         return vec![Field { text: "$…".into(), taint, ..Field::default() }];
     }
     let recursive = term.name == RECURSIVE;
-    let mut made: Vec<Field> =
-        term.items.into_iter().map(|text| Field { quoted: true, glob: text.contains('*'), taint, text }).collect();
+    let mut made: Vec<Field> = term
+        .items
+        .into_iter()
+        .map(|text| Field { quoted: true, glob: text.contains('*'), taint, text, ..Field::default() })
+        .collect();
     if recursive {
         made.push(Field::plain("-recurse"));
     }

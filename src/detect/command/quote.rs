@@ -1,5 +1,7 @@
 //! Quotes and brackets: where they close, and what ANSI-C quoting says.
 
+use std::borrow::Cow;
+
 /// The text between two offsets; empty where they are no borders of characters.
 pub(super) fn cut(text: &str, start: usize, end: usize) -> &str {
     text.get(start..end.min(text.len()).max(start)).unwrap_or("")
@@ -92,7 +94,18 @@ pub(super) fn without_quoted(text: &str) -> String {
 pub(super) fn ansi_c(text: &str, start: usize) -> (String, usize) {
     let bytes = text.as_bytes();
     let end = find_unescaped(bytes, start, b'\'');
-    (escapes(cut(text, start, end)), end + 1)
+    // A string of C ends there.
+    let said = escapes(cut(text, start, end));
+    (said.split('\0').next().unwrap_or_default().to_owned(), end + 1)
+}
+
+/// A text as one word of a script; plain ones as they are.
+pub(super) fn as_word(text: &str) -> Cow<'_, str> {
+    if text.contains([' ', '\t', '\n', '\'', '"', ';', '&', '|', '<', '>', '(', ')', '$', '`', '\\']) {
+        Cow::Owned(format!("'{}'", text.replace('\'', "'\\''")))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// What `echo -e`, `printf` and `$'…'` make of backslash escapes. Bytes that make no UTF-8 become characters.
@@ -140,9 +153,7 @@ pub(super) fn escapes(text: &str) -> String {
             }
         }
     }
-    let mut text = String::from_utf8_lossy(&out).into_owned();
-    text.retain(|c| c != '\0');
-    text
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32, digits: usize) -> u32 {

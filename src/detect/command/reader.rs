@@ -1,19 +1,21 @@
 //! Runs through a script without running it: which commands it comes down to, and what flows between them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::clean;
 use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
-use super::lex::{self, Flow, ITEM, Piece, Token, Word};
-use super::quote;
+use super::lex::{self, Flow, ITEM, Token, Word};
 use super::script::{Reading, Written};
-use super::value::{Field, Taint, Value};
+use super::value::{Field, Taint, UNKNOWN, Value};
+use super::words::{assignment, keyword};
 
 /// Scripts within scripts, groups within groups: deeper than this nobody writes by hand.
 const MAX_DEPTH: usize = 20;
 /// Commands of one argument, those behind wrappers and within substitutions included.
-const MAX_COMMANDS: usize = 4_096;
+const MAX_COMMANDS: usize = 8_192;
 /// Bytes that expansions of one argument may make together.
 const MAX_BYTES: usize = 4 << 20;
 
@@ -124,11 +126,18 @@ impl<'w> Reader<'w> {
         if !self.spend_command() || !self.go_deeper() {
             return Value::unknown(input.taint);
         }
-        self.scripts.push(quote::without_quoted(text));
-        if self.depth > 1 {
-            self.texts.push(text.to_owned());
+        let cleaned;
+        let mut text = text;
+        if self.depth > 1 && !clean::is_plain(text) {
+            // What was hidden by an encoding may hide letters in its turn.
+            cleaned = clean::readings(text).last().map(Cow::into_owned).unwrap_or_default();
+            text = &cleaned;
         }
-        let tokens = lex::lex(text);
+        self.scripts.push(text.to_owned());
+        let (tokens, unclosed) = lex::lex(text);
+        if unclosed {
+            self.facts.push(Facts::of(Behaviour::Unparsable));
+        }
         let out = self.list(&tokens, input);
         self.come_up();
         out
@@ -152,6 +161,21 @@ impl<'w> Reader<'w> {
         if self.variables.len() < 1_024 {
             self.variables.insert(name.to_owned(), value);
         }
+    }
+
+    /// Sets `$1`, `$2` and so on, `$@` and `$*`.
+    pub(super) fn positional(&mut self, arguments: &[Field]) {
+        for (n, field) in arguments.iter().take(9).enumerate() {
+            self.assign(&(n + 1).to_string(), Value::text(field.text.clone()).with(field.taint));
+        }
+        let taint = arguments.iter().fold(Taint::NONE, |taint, f| taint | f.taint);
+        let items: Vec<String> = arguments.iter().map(|f| f.text.clone()).collect();
+        self.spend_bytes(items.iter().map(String::len).sum());
+        self.assign(
+            "*",
+            Value { items: if items.is_empty() { items.clone() } else { vec![items.join(" ")] }, known: true, taint },
+        );
+        self.assign("@", Value { items, known: true, taint });
     }
 
     pub(super) fn alias(&mut self, name: &str, text: &str) {
@@ -218,12 +242,7 @@ impl<'w> Reader<'w> {
             return None;
         }
         self.inside.push(name.to_owned());
-        for (n, field) in arguments.iter().take(9).enumerate() {
-            self.assign(&(n + 1).to_string(), Value::text(field.text.clone()).with(field.taint));
-        }
-        let all = Value { items: arguments.iter().map(|f| f.text.clone()).collect(), known: true, taint: Taint::NONE };
-        self.assign("@", all.clone());
-        self.assign("*", all);
+        self.positional(arguments);
         let out = self.list(&body, &around.input);
         for n in 1..=arguments.len().min(9) {
             self.variables.remove(&n.to_string());
@@ -240,9 +259,9 @@ impl<'w> Reader<'w> {
         let mut fields: Vec<Field> = Vec::new();
         loop {
             match tokens.get(at) {
-                Some(Token::Word(word)) => match assignment(word) {
-                    Some((name, appends)) if fields.is_empty() => self.set(word, name, appends, &mut around),
-                    _ => fields.extend(self.fields(word)),
+                Some(Token::Word(word)) => match if fields.is_empty() { assignment(word) } else { None } {
+                    Some((name, appends)) => self.set(word, name, appends, &mut around),
+                    None => self.fields(word, &mut fields),
                 },
                 Some(Token::Redirect { flow, target }) => {
                     let target = self.single(target);
@@ -263,11 +282,9 @@ impl<'w> Reader<'w> {
             around.input = self.redirected_input(flow, &target, std::mem::take(&mut around.input));
             around.redirects.push((flow, target));
         }
-        // A variable that nothing set vanishes from the front (`$SUDO rm …`).
-        while fields.len() > 1
-            && fields.first().is_some_and(|f| {
-                f.text.is_empty() || (f.text.starts_with('$') && f.text.len() > 1 && f.text != "$0" && !f.text.starts_with("$("))
-            })
+        // A variable that nothing set vanishes from the front (`$SUDO rm …`), unless it is what runs (`$x -rf /`).
+        while let [first, second, ..] = fields.as_slice()
+            && (first.text.is_empty() || first.is_variable() && !second.text.starts_with(['-', '/', '~']))
         {
             fields.remove(0);
         }
@@ -283,7 +300,7 @@ impl<'w> Reader<'w> {
         } else {
             vec![text.to_owned()]
         };
-        let unknown = text.contains("$(…)");
+        let unknown = text.contains(UNKNOWN);
         around.environment.push((name.clone(), text.to_owned()));
         let mut value = Value { items, known: !unknown, taint: field.taint };
         if appends && let Some(before) = self.variables.get(&name) {
@@ -332,14 +349,13 @@ impl<'w> Reader<'w> {
 
     /// Adds to a command's facts what its redirections and environment say; keeps what it writes.
     pub(super) fn finish(&mut self, facts: &mut Facts, around: Around, out: &Value) {
-        let folder = self.folder.clone();
         for (flow, target) in &around.redirects {
             match flow {
                 Flow::Read if facts.program.is_empty() => {
-                    facts.redirect_read(&target.text, folder.as_deref());
+                    facts.redirect_read(&target.text, self.folder.as_deref());
                 }
                 Flow::Write | Flow::ReadWrite => {
-                    facts.redirect_write(&target.text, folder.as_deref());
+                    facts.redirect_write(&target.text, self.folder.as_deref());
                     if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
                         facts.sends |= out.taint;
                     }
@@ -348,50 +364,9 @@ impl<'w> Reader<'w> {
                 Flow::Read | Flow::Here | Flow::Duplicate => {}
             }
         }
-        facts.environment.extend(around.environment);
+        if !around.environment.is_empty() {
+            self.environment(&around.environment);
+            facts.environment.extend(around.environment);
+        }
     }
-}
-
-pub(super) fn plain(word: &Word) -> Option<&str> {
-    match word.as_slice() {
-        [Piece::Text { text, quoted: false }] => Some(text),
-        _ => None,
-    }
-}
-
-pub(super) fn keyword(word: &Word) -> Option<&str> {
-    plain(word).filter(|text| {
-        matches!(
-            *text,
-            "!" | "then"
-                | "do"
-                | "else"
-                | "elif"
-                | "fi"
-                | "done"
-                | "esac"
-                | "}"
-                | "{"
-                | "while"
-                | "until"
-                | "for"
-                | "select"
-                | "if"
-                | "case"
-                | "in"
-                | "function"
-                | "coproc"
-        )
-    })
-}
-
-/// The name that a word assigns to, and whether it appends.
-fn assignment(word: &Word) -> Option<(String, bool)> {
-    let Some(Piece::Text { text, quoted: false }) = word.first() else { return None };
-    let (name, _) = text.split_once('=')?;
-    let name = name.split('[').next().unwrap_or(name);
-    let (name, appends) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
-    let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    valid.then(|| (name.to_owned(), appends))
 }

@@ -5,37 +5,23 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use super::facts::Facts;
-use super::programs::{FETCHERS, FILE_SENDERS, STREAM_SENDERS};
+use super::quick::QuickSet;
 use super::reader::Reader;
+use super::traits::Traits;
 use super::{clean, windows};
 use crate::detect::ReadAs;
 
 /// Longest text that is read, in bytes. Longer ones are unreadable.
 const MAX_TEXT: usize = 256 * 1024;
 
-/// Programs that connect to the hosts among their operands, beside those that fetch or send.
-const CONNECTORS: [&str; 14] = [
-    "ping",
-    "ping6",
-    "traceroute",
-    "tracepath",
-    "mtr",
-    "nmap",
-    "mosh",
-    "rsh",
-    "autossh",
-    "sshpass",
-    "whois",
-    "host",
-    "rdesktop",
-    "nping",
-];
-
 /// What earlier calls of a session wrote to files, for a script that runs one of them.
 pub trait Written {
     /// What was written to the file at `path`, which is as the script has it.
     fn content(&self, path: &str) -> Option<&str>;
 }
+
+/// Programs some of whose operands are hosts.
+const CONNECTING: Traits = Traits::FETCHES.and(Traits::SENDS_STREAM).and(Traits::SENDS_FILES).and(Traits::CONNECTS);
 
 /// A shell or code string and what it comes down to.
 pub struct Script<'t> {
@@ -50,9 +36,9 @@ pub struct Script<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) facts: Vec<Facts>,
-    /// Every script as it was read, words in quotes that hold spaces left out, and every piece of code.
+    /// Every script and every piece of code as it was read, the outermost first.
     pub(super) scripts: Vec<String>,
-    /// Every text that was decoded, put together or taken out of a wrapper.
+    /// Every text that was decoded or put together and is no script.
     pub(super) texts: Vec<String>,
 }
 
@@ -111,7 +97,7 @@ impl<'t> Script<'t> {
     /// Every URL among the words of its commands, and every host that a program is told to connect to, as written.
     pub fn urls(&self) -> impl Iterator<Item = &str> {
         self.all_facts().flat_map(|facts| {
-            let connects = connects(&facts.program);
+            let connects = facts.traits.has(CONNECTING);
             let opened = facts.reads.iter().chain(&facts.writes).filter_map(|seen| socket(&seen.path));
             facts.arguments().iter().filter_map(move |field| address(&field.text, connects)).chain(opened)
         })
@@ -119,7 +105,7 @@ impl<'t> Script<'t> {
 
     /// Every text that was decoded, put together or taken out of a wrapper on the way.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.all().flat_map(|reading| &reading.texts).map(String::as_str)
+        self.all().flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts)).map(String::as_str)
     }
 
     /// The readings by a POSIX shell, or by the interpreter that is meant.
@@ -135,24 +121,24 @@ impl<'t> Script<'t> {
                 ReadAs::Code(language) => Reader::read_code(language, &text).reading(),
                 _ => Reader::read(&text, self.written).reading(),
             };
-            clean::readings(self.raw).into_iter().map(read).collect()
+            clean::readings(self.raw).map(read).collect()
         })
     }
 
     /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::may_be_windows`].
     pub(super) fn windows_readings(&self) -> &[Reading] {
-        self.windows.get_or_init(|| clean::readings(self.raw).iter().map(|text| Reader::read_windows(text).reading()).collect())
+        self.windows.get_or_init(|| clean::readings(self.raw).map(|text| Reader::read_windows(&text).reading()).collect())
     }
 
-    /// Whether PowerShell or cmd.exe may be meant to run it: by its marks, or by a program that `known` knows.
-    pub(super) fn may_be_windows(&self, known: impl Fn(&str) -> bool) -> bool {
+    /// Whether PowerShell or cmd.exe may be meant to run it: by its marks, or by a program that is among `known`.
+    pub(super) fn may_be_windows(&self, known: &QuickSet<String>) -> bool {
         matches!(self.read_as, ReadAs::Shell)
             && self.raw.len() <= MAX_TEXT
-            && clean::readings(self.raw).iter().any(|text| windows::looks_like(text, &known))
+            && clean::readings(self.raw).any(|text| windows::looks_like(&text, |word| known.contains(word)))
     }
 
     fn all(&self) -> impl Iterator<Item = &Reading> {
-        let windows = if self.may_be_windows(|_| false) { self.windows_readings() } else { &[] };
+        let windows = if self.may_be_windows(&QuickSet::default()) { self.windows_readings() } else { &[] };
         self.readings().iter().chain(windows)
     }
 
@@ -166,13 +152,6 @@ impl fmt::Debug for Script<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Script({} bytes, {:?})", self.raw.len(), self.read_as)
     }
-}
-
-fn connects(program: &str) -> bool {
-    FETCHERS.contains(&program)
-        || STREAM_SENDERS.contains(&program)
-        || FILE_SENDERS.contains(&program)
-        || CONNECTORS.contains(&program)
 }
 
 /// The URL or the host in a word.

@@ -4,7 +4,7 @@ use crate::detect::pattern::Regex;
 
 use super::facts::{Behaviour, Facts, Seen};
 use super::glob;
-use super::paths::{self, Classes};
+use super::path_match::{Classes, Glob};
 use super::value::Taint;
 use crate::document::{Located, Table, suggest};
 
@@ -36,11 +36,26 @@ pub(super) struct Clause {
     pub(super) raw: Vec<Regex>,
 }
 
+/// Which kinds of facts there are of a command, or a clause asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    pub(super) fn new(kinds: [bool; 8]) -> Self {
+        Self(kinds.into_iter().fold(0, |bits, kind| bits << 1 | u8::from(kind)))
+    }
+
+    /// Whether all of `other` are among these.
+    pub(super) fn covers(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+}
+
 /// Paths by class or glob.
 #[derive(Clone, Debug, Default)]
 struct Places {
     classes: Classes,
-    globs: Vec<String>,
+    globs: Vec<Glob>,
 }
 
 impl Places {
@@ -49,7 +64,7 @@ impl Places {
     }
 
     fn meet(&self, seen: &[Seen]) -> bool {
-        seen.iter().any(|s| s.classes.meets(self.classes) || self.globs.iter().any(|glob| paths::fits_glob(glob, &s.path)))
+        seen.iter().any(|s| s.classes.meets(self.classes) || self.globs.iter().any(|glob| glob.fits(&s.path)))
     }
 }
 
@@ -131,6 +146,20 @@ impl Clause {
     /// Compiles its regexes.
     fn compile(&self) -> Result<(), String> {
         [&self.argument, &self.line, &self.unless, &self.raw].into_iter().flatten().try_for_each(Regex::compile)
+    }
+
+    /// What a command must have for this clause to be worth a look, in the order of [`Facts::has`].
+    pub(super) fn needs(&self) -> Kinds {
+        Kinds::new([
+            !self.path.is_empty(),
+            !self.reads.is_empty(),
+            !self.writes.is_empty(),
+            !self.environment.is_empty(),
+            self.stdin != Taint::NONE,
+            self.executes != Taint::NONE,
+            self.sends != Taint::NONE,
+            self.does.is_some(),
+        ])
     }
 
     /// Whether it looks at commands at all, or only at the raw text.
@@ -224,7 +253,7 @@ fn places(table: &Table<'_>, key: &str) -> Places {
     let mut places = Places::default();
     for text in table.strings(key) {
         if text.value.starts_with(['/', '~', '*', '?', '.']) {
-            places.globs.push(text.value);
+            places.globs.push(Glob::new(text.value));
         } else if let Some(class) = Classes::named(&text.value) {
             places.classes = places.classes.join(class);
         } else {

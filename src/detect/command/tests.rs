@@ -6,7 +6,7 @@ use super::facts::Behaviour;
 use super::reader::Reader;
 
 fn lines(text: &str) -> Vec<String> {
-    super::clean::readings(text).iter().flat_map(|reading| Reader::read(reading, None).facts).map(|facts| facts.line()).collect()
+    super::clean::readings(text).flat_map(|reading| Reader::read(&reading, None).facts).map(|facts| facts.line()).collect()
 }
 
 fn comes_down_to(text: &str, line: &str) {

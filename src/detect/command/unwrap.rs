@@ -1,15 +1,21 @@
 //! Takes wrappers off a command, opens what it hands to a shell or an interpreter, and notes each layer.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::facts::{self, Facts};
+use super::feed::fed;
 use super::paths;
-use super::programs::{self, DECODERS, FETCHERS, NAMERS, Runs};
+use super::programs;
+use super::quote;
 use super::reader::{Around, Reader};
 use super::simulate;
+use super::traits::{self, Traits};
 use super::value::{Field, Taint, Value};
-use super::wrappers;
+use super::wrappers::{self, value_of};
 
+/// What rules call a program whose name cannot be told.
+const UNKNOWN_PROGRAM: &str = "?";
 /// Wrappers around one command.
 const MAX_LAYERS: usize = 24;
 
@@ -28,12 +34,17 @@ impl Reader<'_> {
                 return Value::unknown(Taint::NONE);
             }
             let Some(first) = fields.get(from) else { return around.input };
+            if from > 0 && first.text.contains(' ') && !first.text.starts_with('/') {
+                // What `sudo -s`, `flock` and their kin give to a shell as one text.
+                let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();
+                return self.inner_script(&words.join(" "), &around.input);
+            }
             let program = program_name(first);
             if from == 0
                 && let Some(text) = self.alias_of(&program)
                 && !text.starts_with(&program)
             {
-                let rest: Vec<&str> = fields.iter().skip(1).map(|f| f.text.as_str()).collect();
+                let rest: Vec<Cow<'_, str>> = fields.iter().skip(1).map(|f| quote::as_word(&f.text)).collect();
                 return self.script(&format!("{text} {}", rest.join(" ")), &around.input);
             }
             let arguments = fields.get(from + 1..).unwrap_or_default();
@@ -61,9 +72,15 @@ impl Reader<'_> {
                     self.inner_script(text, &around.input);
                 }
             }
+            if program == "env"
+                && let Some(script) = split_string(arguments)
+            {
+                self.facts.push(facts);
+                return self.inner_script(&script, &around.input);
+            }
             if let Some(skip) = wraps {
                 let stdin = around.input.clone();
-                let next = if program == "xargs" { self.fed(&fields, from + 1 + skip, arguments, &stdin) } else { None };
+                let mut fed = if program == "xargs" { fed(&fields, from + 1 + skip, arguments, &stdin) } else { Vec::new() };
                 facts.environment = around.environment.clone();
                 let given: Vec<(String, String)> = arguments
                     .iter()
@@ -74,14 +91,17 @@ impl Reader<'_> {
                 facts.environment.extend(given.iter().cloned());
                 around.environment.extend(given);
                 self.facts.push(facts);
-                let Some(fed) = next else {
+                let Some(last) = fed.pop() else {
                     from += 1 + skip;
                     continue;
                 };
                 if !self.go_deeper() {
                     return Value::unknown(Taint::NONE);
                 }
-                let out = self.command(fed.into(), around);
+                for one in fed {
+                    self.command(one.into(), Around::default());
+                }
+                let out = self.command(last.into(), around);
                 self.come_up();
                 return out;
             }
@@ -91,69 +111,41 @@ impl Reader<'_> {
         Value::unknown(Taint::NONE)
     }
 
-    /// What `xargs` runs, if its input is known.
-    fn fed(&self, fields: &Rc<[Field]>, at: usize, arguments: &[Field], input: &Value) -> Option<Vec<Field>> {
-        let text = input.as_text().filter(|text| text.len() <= 4096)?;
-        let mut made: Vec<Field> = fields.get(at..)?.to_vec();
-        let mark = arguments.iter().enumerate().find_map(|(n, f)| match f.text.strip_prefix("-I") {
-            Some("") => arguments.get(n + 1).map(|f| f.text.clone()),
-            Some(mark) => Some(mark.to_owned()),
-            None => None,
-        });
-        match mark {
-            Some(mark) if !mark.is_empty() => {
-                for field in &mut made {
-                    field.text = field.text.replace(&mark, text.trim());
-                }
-            }
-            _ => made.extend(text.split_whitespace().take(256).map(|word| Field { taint: input.taint, ..Field::plain(word) })),
-        }
-        Some(made)
-    }
-
     /// A command that wraps no other: what it runs, sets, reads and writes.
     fn innermost(&mut self, mut facts: Facts, around: Around) -> Value {
         let program = facts.program.clone();
-        let arguments: Vec<Field> = facts.arguments().to_vec();
+        let fields = facts.fields.clone();
+        let arguments = fields.get(facts.from + 1..).unwrap_or_default();
         let mut own = Taint::NONE;
         for (flow_read, target) in around.reads() {
             if flow_read {
                 own |= facts.redirect_read(target, self.folder.as_deref());
             }
         }
-        let mut out = self.built_in(&program, &arguments, &around);
-        if let Some(runs) = programs::interpreter(&program) {
-            self.interpret(runs, &mut facts, &arguments, &around.input);
+        let mut out = self.built_in(&program, arguments, &around);
+        let interpreter = programs::interpreter(&program);
+        if let Some(runs) = interpreter {
+            self.interpret(runs, &mut facts, arguments, &around.input);
         }
-        self.hand_over(&mut facts, &arguments, &around);
-        if FETCHERS.contains(&program.as_str()) {
+        if !self.hand_over(&mut facts, arguments, &around) && interpreter.is_none() {
+            self.given(&facts, arguments, &around);
+        }
+        if facts.traits.has(Traits::FETCHES) {
             own |= Taint::DOWNLOAD;
         }
-        if !NAMERS.contains(&program.as_str()) {
+        if !facts.traits.has(Traits::NAMES) {
             own |= facts.reads.iter().fold(Taint::NONE, |taint, seen| taint | facts::taint_of(seen));
         }
         if matches!(program.as_str(), "env" | "printenv") || (program == "set" && arguments.is_empty()) {
             own |= Taint::ENVIRONMENT;
         }
-        let decodes = DECODERS.iter().any(|(name, flags)| {
-            *name == program
-                && (flags.is_empty()
-                    || arguments.iter().any(|a| {
-                        flags.contains(&a.text.as_str())
-                            || (a.text.len() > 2
-                                && !a.text.starts_with("--")
-                                && flags
-                                    .iter()
-                                    .filter_map(|f| f.strip_prefix('-'))
-                                    .any(|f| f.len() == 1 && a.text.starts_with('-') && a.text.ends_with(f)))
-                    }))
-        });
+        let decodes = facts.traits.has(Traits::DECODES) && traits::decodes(&program, arguments);
         if decodes {
             own |= Taint::DECODED;
         }
         let out = match out.take() {
             Some(value) => value.with(own | arguments.iter().fold(Taint::NONE, |taint, a| taint | a.taint)),
-            None => match simulate::output(&program, &arguments, &around.input, |name| self.file(name)) {
+            None => match simulate::output(&program, arguments, &around.input, |name| self.file(name)) {
                 Some(value) => value.with(own | around.input.taint),
                 None => Value::unknown(own | around.input.taint),
             },
@@ -162,14 +154,14 @@ impl Reader<'_> {
         if decodes && let Some(text) = out.as_text() {
             self.texts.push(text.to_owned());
         }
-        self.keep_written(&facts, &arguments, &out);
+        self.keep_written(&facts, arguments, &around.input, &out);
         self.finish(&mut facts, around, &out);
         self.facts.push(facts);
         out
     }
 
     /// Keeps what a command saves to a file of its own choosing: `curl -O`, `wget`, `tee`, `cp`.
-    fn keep_written(&mut self, facts: &Facts, arguments: &[Field], out: &Value) {
+    fn keep_written(&mut self, facts: &Facts, arguments: &[Field], input: &Value, out: &Value) {
         let program = facts.program.as_str();
         let fetches = matches!(program, "wget" | "aria2c" | "axel")
             || (program == "curl"
@@ -188,10 +180,18 @@ impl Reader<'_> {
                 self.keep_file(&seen.path, out.clone());
             }
         }
-        if let ("cp" | "mv" | "ln" | "install", [source, target]) = (program, facts.operands().collect::<Vec<_>>().as_slice())
-            && let Some(value) = self.file(&source.text)
+        if matches!(program, "cp" | "mv" | "ln" | "install" | "rsync")
+            && let [source, target] = facts.operands().collect::<Vec<_>>().as_slice()
         {
-            self.keep_file(&target.text, value);
+            let stdin = matches!(source.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "-");
+            if let Some(value) = if stdin { Some(input.clone()) } else { self.file(&source.text) } {
+                self.keep_file(&target.text, value);
+            }
+        }
+        if program == "dd"
+            && let Some(target) = arguments.iter().find_map(|a| a.text.strip_prefix("of="))
+        {
+            self.keep_file(target, input.clone());
         }
     }
 
@@ -207,14 +207,20 @@ impl Reader<'_> {
                 for field in operands() {
                     if let Some((name, value)) = field.text.split_once('=') {
                         self.assign(name, Value::text(value).with(field.taint));
+                        if program == "export" || program == "declare" || program == "typeset" {
+                            self.environment(&[(name.to_owned(), value.to_owned())]);
+                        }
                     }
                 }
                 if program == "set" && arguments.first().is_some_and(|f| f.text == "--") {
-                    for (n, field) in arguments.iter().skip(1).take(9).enumerate() {
-                        self.assign(&(n + 1).to_string(), Value::text(field.text.clone()).with(field.taint));
-                    }
-                    let items = arguments.iter().skip(1).map(|f| f.text.clone()).collect();
-                    self.assign("@", Value { items, known: true, taint: Taint::NONE });
+                    self.positional(arguments.get(1..).unwrap_or_default());
+                }
+            }
+            "hash" => {
+                if let [flag, file, name, ..] = arguments
+                    && flag.text == "-p"
+                {
+                    self.alias(&name.text, &file.text);
                 }
             }
             "alias" => {
@@ -225,6 +231,9 @@ impl Reader<'_> {
                 }
             }
             "read" | "mapfile" | "readarray" => {
+                if let Some(script) = value_of(arguments, &["-C"]).filter(|_| program != "read") {
+                    self.inner_script(&script.text, &Value::nothing());
+                }
                 let names: Vec<String> = operands().map(|f| f.text.clone()).collect();
                 match around.input.as_text().map(str::to_owned) {
                     Some(text) if names.len() > 1 => {
@@ -259,93 +268,23 @@ impl Reader<'_> {
         }
         None
     }
-
-    /// What an interpreter runs: an argument, a file, or its input.
-    fn interpret(&mut self, runs: Runs, facts: &mut Facts, arguments: &[Field], input: &Value) {
-        let program = facts.program.clone();
-        let (inline, first_operand): (&[&str], _) = match runs {
-            Runs::Shell => (&["-c"], true),
-            Runs::Windows => (&["-c", "-Command", "-command", "/c", "/C", "/k", "/K", "-EncodedCommand"], true),
-            Runs::Code => (
-                &["-c", "-e", "-E", "-r", "-p", "-pe", "-ne", "-le", "-B", "--eval", "--print", "--execute", "-ex", "eval"],
-                true,
-            ),
-        };
-        if runs == Runs::Windows {
-            self.windows_inline(&program, arguments, facts);
-            return;
-        }
-        let awk = program.ends_with("awk");
-        let code = if awk {
-            wrappers_awk(arguments)
-        } else if runs == Runs::Code && program.starts_with("gdb") {
-            None
-        } else {
-            wrappers::value_of(arguments, inline)
-        };
-        if let Some(code) = code {
-            facts.executes |= code.taint;
-            let (text, taint) = (code.text.clone(), code.taint);
-            match runs {
-                Runs::Shell => {
-                    for (n, field) in arguments.iter().skip_while(|f| f.text != text).skip(1).take(9).enumerate() {
-                        self.assign(&n.to_string(), Value::text(field.text.clone()));
-                    }
-                    self.inner_script(&text, input);
-                    self.variables.remove("0");
-                }
-                _ => self.code(&program, &text, taint),
-            }
-            return;
-        }
-        let module = arguments.iter().any(|f| matches!(f.text.as_str(), "-m" | "--version" | "-V" | "--help" | "-h" | "-v"))
-            && runs == Runs::Code;
-        let operand = if first_operand { arguments.iter().find(|f| !f.text.starts_with('-') || f.text == "-") } else { None };
-        let operand = operand.filter(|f| {
-            f.text != "-" && f.text != "/dev/stdin" && !arguments.iter().any(|a| a.text == "-s" && runs == Runs::Shell)
-        });
-        if module || awk {
-            return;
-        }
-        match operand {
-            Some(file) => {
-                facts.executes |= file.taint;
-                facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
-                if let Some(value) = self.file(&file.text) {
-                    facts.executes |= value.taint;
-                    self.run_text(runs, &program, &value);
-                }
-            }
-            None => {
-                facts.executes |= input.taint;
-                self.run_text(runs, &program, &input.clone());
-            }
-        }
-    }
-
-    fn run_text(&mut self, runs: Runs, program: &str, value: &Value) {
-        if let Some(text) = value.as_text() {
-            match runs {
-                Runs::Shell => {
-                    self.inner_script(text, &Value::nothing());
-                }
-                Runs::Windows => self.windows(text),
-                Runs::Code => self.code(program, text, value.taint),
-            }
-        }
-    }
 }
 
-fn wrappers_awk(arguments: &[Field]) -> Option<&Field> {
-    let mut skip = false;
-    arguments.iter().find(|f| {
-        let takes = std::mem::replace(&mut skip, matches!(f.text.as_str(), "-F" | "-v" | "-f"));
-        !takes && !f.text.starts_with('-')
-    })
+/// `env -S 'command and arguments'`, as one script.
+fn split_string(arguments: &[Field]) -> Option<String> {
+    let (at, joined) = arguments.iter().enumerate().find_map(|(at, f)| {
+        let rest = ["--split-string=", "--split-string", "-S", "-vS", "-iS"].iter().find_map(|flag| f.text.strip_prefix(flag))?;
+        Some((at, rest))
+    })?;
+    let rest = arguments.iter().skip(at + 1).map(|f| f.text.as_str());
+    Some(std::iter::once(joined).chain(rest).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "))
 }
 
 /// The name that rules know a program by: base name, no `.exe`, a glob spelt out.
 pub(super) fn program_name(field: &Field) -> String {
+    if field.is_unknown() {
+        return UNKNOWN_PROGRAM.to_owned();
+    }
     let text = field.text.trim();
     let base = text.rsplit('/').next().filter(|base| !base.is_empty()).unwrap_or(text);
     let base = base.strip_suffix(".exe").or_else(|| base.strip_suffix(".EXE")).unwrap_or(base);

@@ -54,6 +54,9 @@ impl BitOrAssign for Taint {
     }
 }
 
+/// Stands for what a command writes where that cannot be told.
+pub(super) const UNKNOWN: &str = "$(…)";
+
 /// A variable, a file's content, or what flows through a pipe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Value {
@@ -114,10 +117,22 @@ pub(super) struct Field {
     pub(super) quoted: bool,
     /// It holds an unquoted `*`, `?` or `[`.
     pub(super) glob: bool,
+    /// It starts with a variable that nothing sets.
+    pub(super) unset: bool,
     pub(super) taint: Taint,
 }
 
 impl Field {
+    /// Whether it is no more than a variable of unknown value.
+    pub(super) fn is_variable(&self) -> bool {
+        self.text.len() > 1 && self.text.starts_with('$') && self.text != "$0" && !self.text.contains(['/', '('])
+    }
+
+    /// Whether nothing of it is known: a variable, or what a command would write.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.is_variable() || self.text == UNKNOWN
+    }
+
     pub(super) fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }

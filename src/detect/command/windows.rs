@@ -64,7 +64,7 @@ impl Reader<'_> {
         if !self.go_deeper() {
             return;
         }
-        self.scripts.push(super::quote::without_quoted(text));
+        self.scripts.push(text.to_owned());
         let mut session = Session::new(self);
         if taint != Taint::NONE {
             session.evaluate("", taint);
@@ -79,7 +79,7 @@ impl Reader<'_> {
         if !self.go_deeper() {
             return;
         }
-        self.scripts.push(super::quote::without_quoted(text));
+        self.scripts.push(text.to_owned());
         Prompt::new(self).run(text);
         self.come_up();
     }

@@ -1,5 +1,8 @@
 //! Programs that run another program, and how many of their own words stand before it.
 
+use std::sync::LazyLock;
+
+use super::quick::{QuickMap, QuickSet};
 use super::value::Field;
 
 /// A program that runs what follows its own options.
@@ -17,7 +20,7 @@ const fn wrapper(name: &'static str, short: &'static str, long: &'static [&'stat
     Wrapper { name, short, long, operands }
 }
 
-const WRAPPERS: [Wrapper; 66] = [
+static WRAPPERS: [Wrapper; 91] = [
     wrapper(
         "sudo",
         "ugpCDRTUhrt",
@@ -55,7 +58,7 @@ const WRAPPERS: [Wrapper; 66] = [
     wrapper("linux32", "", &[], 0),
     wrapper(
         "systemd-run",
-        "pEMHut",
+        "pEMHu",
         &["--property", "--setenv", "--unit", "--slice", "--uid", "--gid", "--description", "--on-active", "--on-calendar"],
         0,
     ),
@@ -70,7 +73,32 @@ const WRAPPERS: [Wrapper; 66] = [
     wrapper("gosu", "", &[], 1),
     wrapper("su-exec", "", &[], 1),
     wrapper("setpriv", "", &["--reuid", "--regid", "--groups"], 0),
-    wrapper("capsh", "", &[], 0),
+    wrapper("flock", "wE", &["--timeout", "--wait", "--conflict-exit-code"], 1),
+    wrapper("sshpass", "pfdPe", &[], 0),
+    wrapper("faketime", "", &[], 1),
+    wrapper("dbus-launch", "", &[], 0),
+    wrapper("runcon", "utrl", &["--user", "--type", "--role", "--range"], 0),
+    wrapper("logsave", "", &[], 1),
+    wrapper("softlimit", "macdflors", &[], 0),
+    wrapper("setuidgid", "", &[], 1),
+    wrapper("envuidgid", "", &[], 1),
+    wrapper("envdir", "", &[], 1),
+    wrapper("chpst", "ueopnbmdfcr/", &[], 0),
+    wrapper("pidproxy", "", &[], 1),
+    wrapper("dumb-init", "", &[], 0),
+    wrapper("tini", "pe", &[], 0),
+    wrapper("catatonit", "", &[], 0),
+    wrapper("ccache", "", &[], 0),
+    wrapper("sem", "jP", &["--id", "--jobs"], 0),
+    wrapper("xtrace", "", &[], 0),
+    wrapper("aoss", "", &[], 0),
+    wrapper("trickle", "du", &[], 0),
+    wrapper("gsudo", "", &[], 0),
+    wrapper("please", "u", &[], 0),
+    wrapper("s6-setuidgid", "", &[], 1),
+    wrapper("withlock", "", &[], 1),
+    wrapper("cgexec", "g", &[], 0),
+    wrapper("gdbserver", "", &[], 1),
     wrapper("firejail", "", &[], 0),
     wrapper("rlwrap", "", &[], 0),
     wrapper("dbus-run-session", "", &[], 0),
@@ -119,15 +147,19 @@ const VERBS: [(&[&str], &[&str], &str, usize); 14] = [
     (&["ip"], &["netns exec"], "", 1),
 ];
 
+static BY_NAME: LazyLock<QuickMap<&str, &Wrapper>> = LazyLock::new(|| WRAPPERS.iter().map(|w| (w.name, w)).collect());
+static WITH_VERBS: LazyLock<QuickSet<&str>> =
+    LazyLock::new(|| VERBS.iter().flat_map(|(programs, ..)| programs.iter().copied()).collect());
+
 /// How many of `arguments` stand before the command that `program` runs; `None` if it runs none.
 pub(super) fn inner(program: &str, arguments: &[Field]) -> Option<usize> {
-    if let Some(wrapper) = WRAPPERS.iter().find(|w| w.name == program) {
+    if let Some(wrapper) = BY_NAME.get(program) {
         return skip(arguments, 0, wrapper.short, wrapper.long, wrapper.operands);
     }
-    for (programs, verbs, short, operands) in &VERBS {
-        if !programs.contains(&program) {
-            continue;
-        }
+    if !WITH_VERBS.contains(program) {
+        return None;
+    }
+    for (_, verbs, short, operands) in VERBS.iter().filter(|(programs, ..)| programs.contains(&program)) {
         for verb in *verbs {
             let words: Vec<&str> = verb.split(' ').collect();
             let start = arguments.iter().take(6).position(|f| words.first() == Some(&f.text.as_str()));

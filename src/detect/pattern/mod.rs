@@ -57,6 +57,15 @@ impl Spec {
     }
 }
 
+/// Letters, in lower case, one of which stands in every match of a regex; `None` where there are none worth a search.
+pub(super) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
+    // They are looked for in any case.
+    let hir = regex::parse_for_literals(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
+    let rarest = |branch: literals::Branch| branch.groups.into_iter().max_by_key(|group| group.iter().map(Vec::len).min());
+    let groups: Option<Vec<Vec<Vec<u8>>>> = literals::branches(&hir).into_iter().map(rarest).collect();
+    Some(groups?.concat())
+}
+
 /// What decides what is found, and nothing else: it is part of a set's digest.
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

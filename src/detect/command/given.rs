@@ -1,0 +1,155 @@
+//! Programs that nobody listed, given something to run: told by the name of the option, by a word such as `exec`
+//! before it, or by a shell among the words.
+
+use super::facts::Facts;
+use super::programs::{self, Runs};
+use super::reader::{Around, Reader};
+use super::traits::Traits;
+use super::value::{Field, Value};
+
+/// What the names of options that take a command hold.
+const OPTION_NAMES: [&str; 14] =
+    ["command", "cmd", "exec", "shell", "script", "eval", "hook", "pager", "editor", "askpass", "rsh", "run", "extcmd", "filter"];
+/// Short options that take a command, wherever a text with a space follows.
+const OPTIONS: [&str; 7] = ["-c", "-C", "-e", "-x", "-a", "-s", "-ex"];
+/// Words behind which a command stands.
+const VERBS: [&str; 17] = [
+    "run",
+    "exec",
+    "shell",
+    "ssh",
+    "cmd.run",
+    "cmd",
+    "execute",
+    "spawn",
+    "invoke",
+    "console",
+    "foreach",
+    "run-shell",
+    "run-command",
+    "if-shell",
+    "respawn-pane",
+    ":::",
+    "x",
+];
+/// Variables whose values programs run.
+const VARIABLES: [&str; 28] = [
+    "PAGER",
+    "MANPAGER",
+    "GIT_PAGER",
+    "EDITOR",
+    "VISUAL",
+    "FCEDIT",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "BROWSER",
+    "PROMPT_COMMAND",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "SYSTEMD_EDITOR",
+    "SYSTEMD_PAGER",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "FZF_DEFAULT_COMMAND",
+    "DELTA_PAGER",
+    "BAT_PAGER",
+    "PSQL_PAGER",
+];
+
+impl Reader<'_> {
+    /// Reads what an unlisted program is given to run.
+    pub(super) fn given(&mut self, facts: &Facts, arguments: &[Field], around: &Around) {
+        if arguments.is_empty() || facts.traits.has(Traits::TAKES_TEXT) || !self.go_deeper() {
+            return;
+        }
+        let mut before = "";
+        for field in arguments {
+            let text = field.text.as_str();
+            let option = std::mem::replace(&mut before, text);
+            let given = match text.strip_prefix('-').and_then(|option| option.split_once('=')) {
+                Some((option, value)) => takes_command(option).then_some(value),
+                None => (OPTIONS.contains(&option) || option.len() > 2 && option.starts_with('-') && takes_command(option))
+                    .then_some(text),
+            };
+            // A name alone is run by itself, and does nothing that a rule knows.
+            if let Some(script) = given.filter(|script| script.contains(' ')) {
+                self.given_script(script, around);
+            }
+            // A shell with its script as one text, whatever the option is called.
+            let first = text.split(' ').next().and_then(|first| first.rsplit('/').next()).unwrap_or("");
+            if given.is_none() && text.contains(" -c") && programs::interpreter(first) == Some(Runs::Shell) {
+                self.given_script(text, around);
+            }
+            if let Some((shell, script)) = text.split_once(",-c,")
+                && programs::interpreter(shell.rsplit('/').next().unwrap_or(shell)) == Some(Runs::Shell)
+            {
+                self.given_script(script, around);
+            }
+        }
+        if let Some(at) = first_command(arguments) {
+            self.given_words(arguments.get(at..).unwrap_or_default(), around);
+        }
+        self.come_up();
+    }
+
+    /// Reads the values of variables that programs run.
+    pub(super) fn environment(&mut self, environment: &[(String, String)]) {
+        for (name, value) in environment {
+            if VARIABLES.contains(&name.as_str()) {
+                self.given_script(value, &Around::default());
+            } else if matches!(name.as_str(), "BASH_ENV" | "ENV")
+                && let Some(text) = self.file(value).as_ref().and_then(Value::as_text).map(str::to_owned)
+            {
+                self.given_script(&text, &Around::default());
+            }
+        }
+    }
+
+    fn given_script(&mut self, script: &str, around: &Around) {
+        if self.go_deeper() {
+            self.inner_script(script, &around.input);
+            self.come_up();
+        }
+    }
+
+    /// Words that are a command, or one word that is a script.
+    pub(super) fn given_words(&mut self, words: &[Field], around: &Around) {
+        let options = words.iter().take_while(|f| f.text.starts_with('-')).count();
+        let Some(first) = words.get(options) else { return };
+        self.spend_bytes(words.iter().map(|f| f.text.len()).sum());
+        if first.text.contains(' ') {
+            for script in words.iter().skip(options).filter(|f| f.text.contains(' ')).take(16) {
+                self.given_script(&script.text, around);
+            }
+        } else if self.go_deeper() {
+            let fields = words.get(options..).unwrap_or_default();
+            self.command(fields.into(), Around { input: around.input.clone(), ..Around::default() });
+            self.come_up();
+        }
+    }
+}
+
+fn takes_command(option: &str) -> bool {
+    let name = option.trim_start_matches('-');
+    name.len() <= 40 && OPTION_NAMES.iter().any(|part| name.contains(part))
+}
+
+/// Where a command starts among the arguments: at an interpreter with a script, or behind a word that says so.
+fn first_command(arguments: &[Field]) -> Option<usize> {
+    let runs = |at: usize, field: &Field| {
+        let base = field.text.rsplit('/').next().unwrap_or("");
+        let scripted = |f: &Field| f.text.len() <= 6 && f.text.starts_with('-') && f.text.ends_with(['c', 'e', 'r']);
+        programs::interpreter(base).is_some() && arguments.iter().skip(at + 1).take(3).any(scripted)
+    };
+    let told = |field: &Field| VERBS.contains(&field.text.as_str());
+    let shell = arguments.iter().enumerate().take(64).position(|(at, field)| runs(at, field));
+    shell.or_else(|| Some(arguments.iter().take(8).position(told)? + 1))
+}

@@ -1,0 +1,120 @@
+//! Interpreters: the code or script that they are given, as an argument, a file, or their input.
+
+use super::facts::{self, Facts};
+use super::programs::{self, Runs};
+use super::reader::Reader;
+use super::value::{Field, Taint, Value};
+use super::wrappers::value_of;
+
+impl Reader<'_> {
+    /// What an interpreter runs: an argument, a file, or its input.
+    pub(super) fn interpret(&mut self, runs: Runs, facts: &mut Facts, arguments: &[Field], input: &Value) {
+        let program = facts.program.clone();
+        let (inline, first_operand): (&[&str], _) = match runs {
+            Runs::Shell => (&["-c"], true),
+            Runs::Windows => (&["-c", "-Command", "-command", "/c", "/C", "/k", "/K", "-EncodedCommand"], true),
+            Runs::Code => (
+                &[
+                    "-c",
+                    "-e",
+                    "-E",
+                    "-r",
+                    "-p",
+                    "-pe",
+                    "-ne",
+                    "-le",
+                    "-B",
+                    "--eval",
+                    "--print",
+                    "--execute",
+                    "-ex",
+                    "eval",
+                    "-eval",
+                ],
+                true,
+            ),
+        };
+        if runs == Runs::Windows {
+            self.windows_inline(&program, arguments, facts);
+            return;
+        }
+        let awk = program.ends_with("awk");
+        let code = if awk {
+            wrappers_awk(arguments)
+        } else if runs == Runs::Code && program.starts_with("gdb") {
+            None
+        } else {
+            value_of(arguments, inline)
+        };
+        if let Some(code) = code {
+            facts.executes |= code.taint;
+            let (text, taint) = (code.text.clone(), code.taint);
+            match runs {
+                Runs::Shell => {
+                    let after = arguments.iter().position(|f| f.text == text).map_or(arguments.len(), |at| at + 1);
+                    let given = arguments.get(after..).unwrap_or_default();
+                    if let Some(name) = given.first() {
+                        self.assign("0", Value::text(name.text.clone()).with(name.taint));
+                    }
+                    self.positional(given.get(1..).unwrap_or_default());
+                    self.inner_script(&text, input);
+                    self.variables.remove("0");
+                }
+                _ => self.foreign(&program, &text, taint),
+            }
+            return;
+        }
+        let module = arguments.iter().any(|f| matches!(f.text.as_str(), "-m" | "--version" | "-V" | "--help" | "-h" | "-v"))
+            && runs == Runs::Code;
+        let operand = if first_operand { arguments.iter().find(|f| !f.text.starts_with('-') || f.text == "-") } else { None };
+        let operand = operand.filter(|f| {
+            f.text != "-" && f.text != "/dev/stdin" && !arguments.iter().any(|a| a.text == "-s" && runs == Runs::Shell)
+        });
+        if module || awk {
+            return;
+        }
+        match operand {
+            Some(file) => {
+                facts.executes |= file.taint;
+                facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
+                if let Some(value) = self.file(&file.text) {
+                    facts.executes |= value.taint;
+                    self.run_text(runs, &program, &value);
+                }
+            }
+            None => {
+                facts.executes |= input.taint;
+                self.run_text(runs, &program, &input.clone());
+            }
+        }
+    }
+
+    fn run_text(&mut self, runs: Runs, program: &str, value: &Value) {
+        if let Some(text) = value.as_text() {
+            match runs {
+                Runs::Shell => {
+                    self.inner_script(text, &Value::nothing());
+                }
+                Runs::Windows => self.windows(text),
+                Runs::Code => self.foreign(program, text, value.taint),
+            }
+        }
+    }
+
+    /// Code of an interpreter, and what it gives to a shell in ways that its own reader does not know.
+    fn foreign(&mut self, program: &str, text: &str, taint: Taint) {
+        self.code(program, text, taint);
+        self.argument_lists(text);
+        if programs::is_rare(program) {
+            self.rare_code(text);
+        }
+    }
+}
+
+fn wrappers_awk(arguments: &[Field]) -> Option<&Field> {
+    let mut skip = false;
+    arguments.iter().find(|f| {
+        let takes = std::mem::replace(&mut skip, matches!(f.text.as_str(), "-F" | "-v" | "-f"));
+        !takes && !f.text.starts_with('-')
+    })
+}

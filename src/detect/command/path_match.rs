@@ -1,0 +1,319 @@
+//! Which classes a path belongs to, and whether it fits a rule's own glob.
+
+use std::sync::LazyLock;
+
+use super::glob;
+use super::path_classes::CLASSES;
+use super::quick::QuickMap;
+
+/// Classes of paths, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::detect) struct Classes(u32);
+
+impl Classes {
+    pub(in crate::detect) const NONE: Self = Self(0);
+
+    /// The set that holds the class of this name only.
+    pub(in crate::detect) fn named(name: &str) -> Option<Self> {
+        CLASSES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
+    }
+
+    pub(in crate::detect) fn names() -> impl Iterator<Item = &'static str> {
+        CLASSES.iter().map(|(name, _)| *name)
+    }
+
+    pub(in crate::detect) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(in crate::detect) fn join(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+/// A component of a pattern.
+#[derive(Clone, Debug)]
+enum Part {
+    Exactly(Box<str>),
+    /// `*$`: a bare star in the command only: the folder's whole content, not one thing in it.
+    Star,
+    /// `**`: anything below, or nothing.
+    Deep,
+    /// `*.pem`
+    EndsIn(Box<str>),
+    Glob(Box<str>),
+}
+
+impl Part {
+    fn new(text: &str) -> Self {
+        match text {
+            "*$" => Self::Star,
+            "**" => Self::Deep,
+            _ => match text.strip_prefix('*').filter(|rest| !rest.is_empty() && !rest.contains(['*', '?', '['])) {
+                Some(rest) => Self::EndsIn(rest.into()),
+                None if text.contains(['*', '?']) => Self::Glob(text.into()),
+                None => Self::Exactly(text.into()),
+            },
+        }
+    }
+
+    fn takes(&self, part: &str) -> bool {
+        match self {
+            Self::Exactly(wanted) => **wanted == *part,
+            Self::Star => part == "*",
+            Self::Deep => true,
+            Self::EndsIn(end) => part.ends_with(&**end),
+            Self::Glob(wanted) => glob::matches(wanted, part),
+        }
+    }
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    pattern.trim_start_matches('/').split('/').map(Part::new).collect()
+}
+
+/// Whether all components of `path` are taken, one by one.
+fn fits(pattern: &[Part], path: &str) -> bool {
+    let mut components = path.split('/');
+    for wanted in pattern {
+        if matches!(wanted, Part::Deep) {
+            return true;
+        }
+        if !components.next().is_some_and(|component| wanted.takes(component)) {
+            return false;
+        }
+    }
+    components.next().is_none()
+}
+
+/// The ends of a path that start with a component, longest first.
+fn ends(path: &str) -> impl Iterator<Item = &str> {
+    let starts = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
+    std::iter::once(path).chain(starts).take(MAX_COMPONENTS)
+}
+
+/// Components of a path in which patterns may start.
+const MAX_COMPONENTS: usize = 64;
+
+/// A rule's own glob: `/etc/foo*`, `**/x`, `/boot/**`.
+#[derive(Clone)]
+pub(super) struct Glob {
+    source: String,
+    parts: Vec<Part>,
+    anywhere: bool,
+}
+
+impl Glob {
+    pub(super) fn new(source: String) -> Self {
+        let tail = source.strip_prefix("**/");
+        let (parts, anywhere) = (parts(tail.unwrap_or(&source)), tail.is_some());
+        Self { source, parts, anywhere }
+    }
+
+    pub(super) fn fits(&self, path: &str) -> bool {
+        let rooted = path.starts_with('/');
+        let path = path.trim_start_matches('/');
+        if self.anywhere {
+            return ends(path).any(|end| fits(&self.parts, end));
+        }
+        self.source.starts_with('/') == rooted && fits(&self.parts, path)
+    }
+}
+
+/// Whether a path fits a glob, as [`Glob`] has it.
+pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
+    let takes = |wanted: &str, part: &str| if wanted.contains(['*', '?']) { glob::matches(wanted, part) } else { wanted == part };
+    let fits = |tail: &str, end: &str| {
+        let mut components = end.split('/');
+        for wanted in tail.split('/') {
+            if wanted == "**" {
+                return true;
+            }
+            if !components.next().is_some_and(|part| takes(wanted, part)) {
+                return false;
+            }
+        }
+        components.next().is_none()
+    };
+    let bare = path.trim_start_matches('/');
+    match pattern.strip_prefix("**/") {
+        Some(tail) => ends(bare).any(|end| fits(tail, end)),
+        None => pattern.starts_with('/') == path.starts_with('/') && fits(pattern.trim_start_matches('/'), bare),
+    }
+}
+
+/// The digest of a rule set is made of this.
+impl std::fmt::Debug for Glob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.source)
+    }
+}
+
+type Patterns = Vec<(Vec<Part>, Classes)>;
+
+#[derive(Default)]
+struct Table {
+    /// By their first component.
+    named: QuickMap<&'static str, Patterns>,
+    /// Those whose first component is a glob.
+    globs: Patterns,
+}
+
+impl Table {
+    fn new(anywhere: bool) -> Self {
+        let mut table = Self::default();
+        for (at, (_, patterns)) in CLASSES.iter().enumerate() {
+            for pattern in patterns.split_whitespace() {
+                let tail = pattern.strip_prefix("**/");
+                if tail.is_some() != anywhere {
+                    continue;
+                }
+                let text = tail.unwrap_or(pattern.trim_start_matches('/'));
+                let first = text.split('/').next().unwrap_or(text);
+                let list = if first.contains(['*', '?']) { &mut table.globs } else { table.named.entry(first).or_default() };
+                list.push((parts(text), Classes(1 << at)));
+            }
+        }
+        table
+    }
+}
+
+/// Patterns that start at the root or a home.
+static ROOTED: LazyLock<Table> = LazyLock::new(|| Table::new(false));
+
+/// Patterns that may start in any folder.
+static ANYWHERE: LazyLock<Table> = LazyLock::new(|| Table::new(true));
+
+/// What is public or merely listed among the keys.
+const PUBLIC: [&str; 9] = [
+    "known_hosts",
+    "known_hosts.old",
+    "authorized_keys",
+    "authorized_keys2",
+    ".env.example",
+    ".env.sample",
+    ".env.template",
+    ".env.test",
+    ".env.dist",
+];
+
+static SECRET: LazyLock<Classes> =
+    LazyLock::new(|| ["credential", "env-file"].into_iter().filter_map(Classes::named).fold(Classes::NONE, Classes::join));
+
+/// Whether a word needs a closer look: it may be more than a name, or it is a name that tells.
+pub(super) fn may_have_class(word: &str) -> bool {
+    // Every pattern for a single name that is a glob holds a dot or a space.
+    word.bytes().any(|b| matches!(b, b'/' | b'\\' | b'~' | b'.' | b':' | b'*' | b'?' | b'[' | b' '))
+        || ANYWHERE.named.contains_key(word)
+}
+
+/// The classes of a normalised path.
+pub(in crate::detect) fn classes(path: &str) -> Classes {
+    let mut found = Classes::NONE;
+    let absolute = path.starts_with(['/', '~']) || path.get(1..2) == Some(":");
+    let path = path.trim_start_matches('/');
+    if absolute {
+        let first = path.split('/').next().unwrap_or(path);
+        for (pattern, class) in ROOTED.named.get(first).into_iter().flatten().chain(&ROOTED.globs) {
+            if !found.meets(*class) && fits(pattern, path) {
+                found = found.join(*class);
+            }
+        }
+    }
+    let depth = 1 + path.bytes().filter(|b| *b == b'/').count();
+    for (start, end) in ends(path).enumerate() {
+        let first = end.split('/').next().unwrap_or(end);
+        for (tail, class) in ANYWHERE.named.get(first).into_iter().flatten() {
+            if fits(tail, end) {
+                found = found.join(*class);
+            }
+        }
+        for (tail, class) in &ANYWHERE.globs {
+            let takes_first = || tail.first().is_some_and(|wanted| wanted.takes(first));
+            if tail.len() == depth - start && !found.meets(*class) && takes_first() && (tail.len() == 1 || fits(tail, end)) {
+                found = found.join(*class);
+            }
+        }
+    }
+    if found.meets(*SECRET) {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        let listed = last == "config" && path.split('/').any(|part| part == ".ssh");
+        if last.ends_with(".pub") || PUBLIC.contains(&last) || listed {
+            found = found.without(*SECRET);
+        }
+    }
+    found
+}
+
+/// Every path a pattern names outright: what a glob in a command may stand for.
+static WELL_KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let plain = CLASSES
+        .iter()
+        .flat_map(|(_, patterns)| patterns.split_whitespace())
+        .filter(|p| !p.contains(['*', '?']) && p.starts_with(['/', '~']));
+    let hidden = [
+        "~/.ssh/id_rsa",
+        "~/.ssh/id_ed25519",
+        "~/.aws/credentials",
+        "~/.netrc",
+        "~/.kube/config",
+        "/dev/sda",
+        "/dev/nvme0n1",
+        "/etc/shadow",
+        "~/.bash_history",
+    ];
+    plain.map(|p| (*p).to_owned()).chain(hidden.map(String::from)).collect()
+});
+
+/// The well-known path that a glob stands for, if it spells enough of it to mean it.
+pub(super) fn resolve_glob(path: &str) -> Option<&'static str> {
+    let spelt = path.chars().filter(|c| c.is_alphanumeric()).count();
+    if !path.starts_with(['/', '~']) || path.ends_with("/*") || spelt == 0 && !path.contains("???") {
+        return None;
+    }
+    let depth = path.matches('/').count();
+    WELL_KNOWN
+        .iter()
+        .find(|known| known.len() >= 6 && known.matches('/').count() == depth && glob::matches(path, known))
+        .map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_without_a_dot_or_a_space_needs_no_globs() {
+        for (tail, _) in &ANYWHERE.globs {
+            let tells = match tail.as_slice() {
+                [Part::EndsIn(text) | Part::Glob(text)] => text.contains(['.', '?']),
+                _ => true,
+            };
+            assert!(tells, "{tail:?}");
+        }
+    }
+
+    #[test]
+    fn classes_of_paths() {
+        let named = |name: &str| Classes::named(name).unwrap();
+        for (path, class) in [
+            ("/", "root"),
+            ("/*", "root"),
+            ("~", "home"),
+            ("/etc/passwd", "accounts"),
+            ("x/.ssh/id_rsa", "credential"),
+            ("server.pem", "env-file"),
+            ("/home/*", "home"),
+            ("Login Data", "credential"),
+        ] {
+            assert!(classes(path).meets(named(class)), "{path} is of {class}");
+        }
+        for (path, class) in [("~/.ssh/config", "credential"), ("x.pub", "env-file"), ("src", "system"), ("/home/x", "root")] {
+            assert!(!classes(path).meets(named(class)), "{path} is not of {class}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The shipped rules, and their own cases.
+
+use lychgate::config::PolicyConfig;
+use lychgate::inspect::{Known, Policy, Verdict};
+use lychgate::message::{Direction, Message, ReadLimits, quote};
+use lychgate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+use lychgate::rules::{Find, Library};
+
+pub(crate) struct Judge {
+    policy: Policy,
+    context: Context,
+}
+
+impl Judge {
+    pub(crate) fn new() -> Self {
+        let policy = Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules");
+        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+        let context = Context { agent, upstream, era: Era::Modern, session: None, asked: [].into() };
+        Self { policy, context }
+    }
+
+    /// Whether a call that gives `script` to a shell is refused.
+    pub(crate) fn refuses(&self, script: &str) -> bool {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{}}}}}}}"#,
+            quote(script)
+        );
+        let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
+        let inspection = self.policy.inspect(Direction::Outbound, &message, &self.context, AuditId::make(), &Known::default());
+        matches!(inspection.verdict, Verdict::Block(_))
+    }
+}
+
+/// What the shipped core rules say they catch in a shell, each text once.
+pub(crate) fn cases() -> Vec<String> {
+    let library = Library::builtin();
+    let core = library.rules().iter().filter(|rule| {
+        rule.direction == Direction::Outbound
+            && rule.enabled
+            && rule.action == lychgate::rules::Action::Block
+            && matches!(*rule.find, Find::Command(_))
+            && rule.only == lychgate::rules::Only::default()
+            // PowerShell and cmd.exe have disguises of their own.
+            && !rule.file.contains("windows")
+    });
+    let judge = Judge::new();
+    let mut cases: Vec<String> = core.flat_map(|rule| rule.catches.iter().map(|case| case.text.clone())).collect();
+    cases.sort();
+    cases.dedup();
+    // Cases of PowerShell among the others, and what no shell could read to its end anyway.
+    cases.retain(|case| case.len() < 2_000 && !case.contains(":\\") && posix(case) && judge.refuses(case));
+    cases
+}
+
+fn posix(case: &str) -> bool {
+    let lower = case.to_ascii_lowercase();
+    let windows =
+        ["powershell", "wevtutil", "reg ", "net user", "schtasks", "invoke-", "iex", "-item", "certutil", "taskkill", "wmic"];
+    !windows.iter().any(|word| lower.contains(word))
+}
