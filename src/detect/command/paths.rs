@@ -70,7 +70,9 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         (true, parts) => joined("", parts),
         (false, [first, rest @ ..]) if first.starts_with('~') => home(rest),
         // As far up as it goes: whether that is too far, roots say.
-        (false, parts) => std::iter::repeat_n("..", climbed.min(MAX_CLIMBED)).chain(parts.iter().copied()).collect::<Vec<_>>().join("/"),
+        (false, parts) => {
+            std::iter::repeat_n("..", climbed.min(MAX_CLIMBED)).chain(parts.iter().copied()).collect::<Vec<_>>().join("/")
+        }
     };
     Some(joined_path)
 }
