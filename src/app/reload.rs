@@ -110,6 +110,9 @@ fn told_restart(old: &Config, new: &Config) {
     if old.listen.address != new.listen.address || old.admin.address != new.admin.address {
         tracing::warn!("an address was changed in the config: that needs a restart");
     }
+    if old.approval != new.approval {
+        tracing::warn!("`[approval]` was changed in the config: that needs a restart");
+    }
     if old.audit != new.audit {
         tracing::warn!("`[audit]` was changed in the config: that needs a restart");
     }

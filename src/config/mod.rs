@@ -121,6 +121,8 @@ pub struct PolicyConfig {
     pub confirm_first_write: bool,
     /// What a person's yes may be for, the narrowest first (`approval.scopes`).
     pub scopes: Vec<Scope>,
+    /// Whether agents may ask their own users (`approval.through_agent`); if not, only the gate's own ways count.
+    pub through_agent: bool,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
     /// Where calls may reach.
@@ -150,6 +152,7 @@ impl Default for PolicyConfig {
             tools: vec![],
             confirm_first_write: false,
             scopes: vec![Scope::Once, Scope::Session, Scope::Call],
+            through_agent: true,
             result_text_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
             own: OwnConfig::default(),

@@ -19,6 +19,7 @@ pub const EVERY_USE: &str = "confirm-every-use";
 #[derive(Clone, Debug)]
 pub(super) struct Confirm {
     first_write: bool,
+    through_agent: bool,
     /// By tool, globs, the nearest first.
     tools: Vec<(String, AskTool)>,
 }
@@ -26,7 +27,8 @@ pub(super) struct Confirm {
 impl Confirm {
     pub(super) fn new(config: &PolicyConfig) -> Self {
         let tools = config.tools.iter().filter_map(|(glob, tool)| Some((glob.clone(), tool.ask?)));
-        Self { first_write: config.confirm_first_write, tools: tools.collect() }
+        let (first_write, through_agent) = (config.confirm_first_write, config.through_agent);
+        Self { first_write, through_agent, tools: tools.collect() }
     }
 
     /// The question of the rules, if there is one, with what the policy itself wants asked about a call.
@@ -56,7 +58,8 @@ impl Confirm {
             }
             None => {
                 let scopes = vec![if name == EVERY_USE { Scope::Once } else { Scope::Session }];
-                Question { item, rules: vec![own], title: title.into(), why: why.into(), severity: Severity::Medium, scopes }
+                let (title, why, through_agent) = (title.into(), why.into(), self.through_agent);
+                Question { item, rules: vec![own], title, why, severity: Severity::Medium, scopes, through_agent }
             }
         })
     }

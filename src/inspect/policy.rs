@@ -37,6 +37,7 @@ pub struct Policy {
     confirm: Confirm,
     /// What a person's yes may be for, the narrowest first.
     scopes: Vec<Scope>,
+    through_agent: bool,
 }
 
 /// What is known beyond the message at hand. Judging without it is judging with less.
@@ -86,6 +87,7 @@ impl Policy {
             ground: Arc::new(ground::of_policy(config)),
             confirm: Confirm::new(config),
             scopes: config.scopes.clone(),
+            through_agent: config.through_agent,
         })
     }
 
@@ -126,7 +128,7 @@ impl Policy {
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));
-            let question = question(self.rules(direction), found, item, &self.scopes);
+            let question = question(self.rules(direction), found, item, self);
             questions.extend(self.confirm.add(question, direction, message, envelope, item, known));
         }
         inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
@@ -180,7 +182,7 @@ fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal
 }
 
 /// The question that the findings of one item call for: that of the gravest rule that has a person asked.
-fn question(rules: &RuleSet, findings: &[Finding], item: usize, scopes: &[Scope]) -> Option<Question> {
+fn question(rules: &RuleSet, findings: &[Finding], item: usize, policy: &Policy) -> Option<Question> {
     let rule = gravest(rules, findings, Action::Ask)?;
     let mut asking = vec![rule.id.clone()];
     for finding in findings.iter().filter(|finding| finding.action == Action::Ask) {
@@ -189,7 +191,15 @@ fn question(rules: &RuleSet, findings: &[Finding], item: usize, scopes: &[Scope]
         }
     }
     let (title, why) = (rule.title.clone(), rule.why.clone());
-    Some(Question { item, rules: asking, title, why, severity: rule.severity, scopes: scopes.to_vec() })
+    Some(Question {
+        item,
+        rules: asking,
+        title,
+        why,
+        severity: rule.severity,
+        scopes: policy.scopes.clone(),
+        through_agent: policy.through_agent,
+    })
 }
 
 /// The gravest rule among those whose findings call for `action`.

@@ -82,6 +82,8 @@ pub struct Question {
     pub severity: Severity,
     /// What a yes may be for, the narrowest first.
     pub scopes: Vec<Scope>,
+    /// Whether the agent may put it to its own user.
+    pub through_agent: bool,
 }
 
 /// How much of a message was looked at. "Clean" may be said only where nothing is uninspected.

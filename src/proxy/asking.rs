@@ -56,7 +56,7 @@ impl Gate {
         restored: Option<&Restored>,
     ) -> Result<Next, CallError> {
         let context = &call.context;
-        let route = self.route(context, &call.headers, message);
+        let route = if question.through_agent { self.route(context, &call.headers, message) } else { Route::None };
         let begun = self.approvals.begin(question, audit, (context, message), route, restored)?;
         let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
         Ok(match begun {

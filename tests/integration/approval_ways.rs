@@ -253,3 +253,22 @@ async fn a_servers_own_question_about_an_approved_call_needs_no_second_yes() {
     assert_eq!(string(&posted(&agent, &answered).await, &["result", "resultType"]).unwrap(), "input_required", "one more time");
     assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "asked")]), Some(2.0));
 }
+
+#[tokio::test]
+async fn a_policy_may_leave_the_agents_own_user_out() {
+    let (_peer, setup, seen) = asking(Wire::Json).await;
+    let gate = setup.policy(|policy| policy.through_agent = false).start().await;
+    let agent = gate.agent();
+    let session = open(&agent, initialize()).await;
+    let headers = [("mcp-session-id", session.as_str())];
+    let (legacy, modern) = (call("1", "deploy"), asks("1", "deploy"));
+    let (legacy, modern, ()) = tokio::join!(agent.post("up", &headers, legacy), posted(&agent, &modern), async {
+        for _ in 0..2 {
+            let id = question(&gate).await;
+            assert_eq!(decide(&gate, &id, super::approval::ONCE).await.0, 200);
+        }
+    });
+    assert_eq!(legacy.header("content-type"), "application/json");
+    assert_eq!((result_text(&json(&legacy.text().await)).as_str(), result_text(&modern).as_str()), ("done", "done"));
+    assert_eq!(calls(&seen).len(), 2);
+}

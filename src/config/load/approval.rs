@@ -27,6 +27,7 @@ pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig 
 pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
     made.confirm_first_write = table.choice("confirm", &[("first-write", true), ("nothing", false)]).unwrap_or(false);
     let Some(approval) = table.table("approval") else { return };
+    made.through_agent = approval.boolean("through_agent").unwrap_or(true);
     if approval.has("scopes") {
         let mut scopes = Vec::new();
         for word in approval.strings("scopes") {

@@ -34,6 +34,7 @@ fn matter(context: &Context, rules: &[&str], tool: &str, text: &str) -> Matter {
         why: "W.".into(),
         severity: Severity::High,
         scopes: PolicyConfig::default().scopes,
+        through_agent: true,
     };
     let message = call(tool, text);
     Matter::new(&question, context, &message, message.single().unwrap())

@@ -39,6 +39,7 @@ impl Pipe {
         restored: Option<&Restored>,
     ) -> Result<Passage, CallError> {
         let route = match context.era {
+            _ if !question.through_agent => Route::None,
             Era::Legacy if self.elicits.load(Ordering::Relaxed) => Route::Elicit,
             Era::Modern if Approvals::takes_input(message) && approve::asks(message, Era::Modern) => Route::Input,
             _ => Route::None,
