@@ -28,7 +28,6 @@ const MEANT: [(&str, &str); 7] = [
     ("config", "detect"),
     ("config", "text"),
     ("text", "message"),
-    ("config", "text"),
 ];
 /// Pairs that the floors would allow and the design does not: a transport cannot judge.
 const FORBIDDEN: [(&str, &str); 3] = [("upstream", "inspect"), ("upstream", "rules"), ("upstream", "detect")];
