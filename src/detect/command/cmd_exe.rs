@@ -236,6 +236,10 @@ impl<'r, 'w> Prompt<'r, 'w> {
             return;
         }
         let name = windows::base_name(&split.remove(0).text);
+        // A variable of another shell.
+        if name.starts_with('$') {
+            return;
+        }
         if name == "echo" {
             let said: Vec<&str> = split.iter().map(|word| word.text.as_str()).collect();
             if self.echoed.len() < 65_536 {

@@ -1,336 +1,340 @@
-//! Code of interpreters: what it hands to a shell, deletes, reads, writes and connects to, told as commands.
+//! Code of interpreters: its expressions evaluated as far as they are made of texts alone, its calls told as commands.
 
-use std::collections::HashMap;
-
-use super::code_lex::{self, Token};
+use super::code_flow::{Flow, Frame, Kind};
+use super::code_imports;
+use super::code_lex::{self, Language, Token};
+use super::code_names;
 use super::facts::{Behaviour, Facts};
 use super::programs;
-use super::reader::{Around, Reader};
-use super::simulate;
-use super::value::{Field, Taint, Value};
+use super::reader::Reader;
+use super::term::{self, Term};
+use super::value::{Taint, Value};
 
-/// Calls whose text a shell or the system runs.
-const RUN: [&str; 40] = [
-    "system",
-    "popen",
-    "popen2",
-    "popen3",
-    "popen4",
-    "run",
-    "call",
-    "check_call",
-    "check_output",
-    "Popen",
-    "getoutput",
-    "getstatusoutput",
-    "execSync",
-    "exec",
-    "spawn",
-    "spawnSync",
-    "execFile",
-    "execFileSync",
-    "shell_exec",
-    "passthru",
-    "proc_open",
-    "execl",
-    "execle",
-    "execlp",
-    "execv",
-    "execve",
-    "execvp",
-    "execvpe",
-    "spawnl",
-    "spawnv",
-    "spawnvp",
-    "posix_spawn",
-    "capture2",
-    "capture2e",
-    "capture3",
-    "execute",
-    "create_subprocess_shell",
-    "create_subprocess_exec",
-    "pcntl_exec",
-    "ShellExecute",
-];
-/// Calls that run code of their own language.
-const EVALUATE: [&str; 8] = ["eval", "exec", "compile", "Function", "instance_eval", "class_eval", "create_function", "assert"];
-const DELETE_TREE: [&str; 14] = [
-    "rmtree",
-    "rm_rf",
-    "rm_r",
-    "rmSync",
-    "rmdirSync",
-    "rimraf",
-    "removeSync",
-    "remove_tree",
-    "remove_dir_all",
-    "deleteRecursively",
-    "emptyDirSync",
-    "remove_entry_secure",
-    "rmtree_p",
-    "remove_entry",
-];
-const DELETE: [&str; 6] = ["unlink", "remove", "unlinkSync", "delete", "removedirs", "rmdir"];
-const READ: [&str; 14] = [
-    "open",
-    "readFileSync",
-    "readFile",
-    "read",
-    "file_get_contents",
-    "fopen",
-    "readlines",
-    "read_text",
-    "slurp",
-    "readfile",
-    "file",
-    "binread",
-    "createReadStream",
-    "read_bytes",
-];
-const WRITE: [&str; 12] = [
-    "writeFileSync",
-    "writeFile",
-    "appendFileSync",
-    "appendFile",
-    "file_put_contents",
-    "write",
-    "createWriteStream",
-    "write_text",
-    "truncate",
-    "truncateSync",
-    "copyFileSync",
-    "binwrite",
-];
-const COPY: [&str; 9] = ["copy", "copy2", "copyfile", "copytree", "move", "rename", "symlink", "cp", "cp_r"];
-const DECODE: [&str; 12] = [
-    "b64decode",
-    "atob",
-    "base64_decode",
-    "decode_base64",
-    "decode64",
-    "strict_decode64",
-    "urlsafe_b64decode",
-    "fromhex",
-    "unhexlify",
-    "hex2bin",
-    "from",
-    "decodebytes",
-];
-const FETCH: [&str; 9] =
-    ["urlopen", "urlretrieve", "fetch", "get_response", "axios", "http_get", "getstore", "curl_exec", "DownloadString"];
-/// Marks of a connection, and of a shell at its end.
-const CONNECTS: [&str; 14] = [
-    "socket.socket",
-    "socket(",
-    "Socket",
-    "fsockopen",
-    "net.connect",
-    "net.createConnection",
-    "create_connection",
-    "stream_socket_client",
-    "socket.tcp",
-    "TCPSocket",
-    "require('net')",
-    "require(\"net\")",
-    "tcp.connect",
-    "TcpClient",
-];
-const SHELLS: [&str; 14] = [
-    "dup2",
-    "pty.spawn",
-    "/bin/sh",
-    "/bin/bash",
-    "/bin/zsh",
-    "cmd.exe",
-    "sh -i",
-    "IO.popen",
-    "proc_open",
-    "exec(\"sh",
-    "exec('sh",
-    "spawn('sh",
-    "spawn(\"sh",
-    "fdopen(",
-];
+/// Brackets within brackets.
+const MAX_FRAMES: usize = 128;
 
 impl Reader<'_> {
     /// Reads code of the language that `program` runs.
     pub(super) fn code(&mut self, program: &str, text: &str, taint: Taint) {
+        let mut flow = Flow { taint, ..Flow::default() };
+        self.more_code(Language::of(program), text, &mut flow);
+        let executes = if flow.evaluates { flow.taint.without(Taint::SOCKET) } else { Taint::NONE };
+        let sends = flow.sent.without(Taint::DOWNLOAD | Taint::DECODED | Taint::SOCKET);
+        if executes != Taint::NONE || sends != Taint::NONE {
+            self.facts.push(Facts { program: program.to_owned(), executes, sends, ..Facts::default() });
+        }
+        if flow.connects && flow.shells {
+            self.facts.push(Facts::of(Behaviour::ReverseShell));
+        }
+    }
+
+    /// Reads code, or code within code, with the names that are known.
+    pub(super) fn more_code(&mut self, language: Language, text: &str, flow: &mut Flow) {
         self.spend_bytes(text.len());
         if !self.spend_command() || !self.go_deeper() {
             return;
         }
         self.scripts.push(text.to_owned());
-        self.behaviour(text);
-        let language = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let Some(tokens) = code_lex::lex(text, language) else {
-            self.give_up();
-            return;
-        };
-        let mut flow = Flow { taint, ..Flow::default() };
+        code_names::behaviour(self, text);
+        match code_lex::lex(text, language) {
+            Some(tokens) => {
+                self.pass(language, &tokens, flow);
+                // What is used before it is named: a function's arguments, a loop behind what it repeats.
+                if std::mem::take(&mut flow.again) && !self.is_spent() {
+                    self.pass(language, &tokens, flow);
+                }
+            }
+            None => self.give_up(),
+        }
+        self.come_up();
+    }
+
+    fn pass(&mut self, language: Language, tokens: &[Token], flow: &mut Flow) {
+        let mut frames = vec![Frame::default()];
         let mut at = 0;
         while at < tokens.len() && !self.is_spent() {
-            at = self.code_step(language, &tokens, at, &mut flow);
+            at = self.step(language, tokens, at, &mut frames, flow).max(at + 1);
         }
-        let executes = if flow.evaluates { flow.taint } else { Taint::NONE };
-        let sends = if flow.posts { flow.taint.without(Taint::DOWNLOAD | Taint::DECODED) } else { Taint::NONE };
-        if executes != Taint::NONE || sends != Taint::NONE {
-            self.facts.push(Facts { program: program.to_owned(), executes, sends, ..Facts::default() });
+        while frames.len() > 1 {
+            self.close(language, &mut frames, flow);
         }
-        self.come_up();
-    }
-
-    fn behaviour(&mut self, text: &str) {
-        let any = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
-        if any(&CONNECTS) && any(&SHELLS) {
-            self.facts.push(Facts::of(Behaviour::ReverseShell));
-        }
-        let loops = any(&["while", "loop", "for(;;)", "for (;;)", "until", "for(", "setInterval"]);
-        let forks = text.contains("fork") && !any(&["accept", "wait", "forked", "fork("])
-            || any(&["os.fork()", "fork()", "fork while", "cluster.fork"]) && !any(&["accept", "wait"]);
-        if forks && loops && text.len() < 600 {
-            self.facts.push(Facts::of(Behaviour::ForkBomb));
+        if let Some(frame) = frames.last_mut() {
+            frame.end(flow);
         }
     }
 
-    fn code_step(&mut self, language: &str, tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
-        match tokens.get(at) {
-            Some(Token::Command(script)) => {
-                self.inner_script(script, &Value::nothing());
-                at + 1
+    fn step(&mut self, language: Language, tokens: &[Token], at: usize, frames: &mut Vec<Frame>, flow: &mut Flow) -> usize {
+        let token = tokens.get(at);
+        if matches!(token, Some(Token::Line | Token::Sign(';' | ')' | ']' | '}'))) {
+            while frames.len() > 1 && frames.last().is_some_and(|frame| frame.loose) {
+                self.close(language, frames, flow);
             }
-            Some(Token::Text(text)) => {
-                let pipes = |at: usize| matches!(tokens.get(at), Some(Token::Sign('|')));
-                if language.ends_with("awk") && (pipes(at + 1) || pipes(at.wrapping_sub(1))) {
+        }
+        let depth = frames.len();
+        let (Some(token), Some(frame)) = (token, frames.last_mut()) else { return at + 1 };
+        let next = tokens.get(at + 1);
+        match token {
+            Token::Command(script) => {
+                let script = flow.filled(script);
+                flow.shells |= script.contains("$_");
+                let out = self.inner_script(&script, &Value::nothing());
+                frame.operand(Term::unknown(out.taint));
+            }
+            Token::Text(text) => {
+                let piped =
+                    matches!(next, Some(Token::Sign('|'))) || matches!(tokens.get(at.wrapping_sub(1)), Some(Token::Sign('|')));
+                if language == Language::Awk && piped {
                     self.inner_script(text, &Value::nothing());
                 }
-                at + 1
+                frame.operand(Term::text(text.clone()));
             }
-            Some(Token::Name(name)) => {
-                if matches!(tokens.get(at + 1), Some(Token::Sign('=')))
-                    && let Some(Token::Text(text)) = tokens.get(at + 2)
-                {
-                    if flow.texts.len() < 256 {
-                        flow.texts.insert(name.clone(), text.clone());
+            Token::Filled(text) => {
+                let text = flow.filled(text);
+                // $`rm -rf /`
+                if let Some(term) = frame.value.take_if(|term| term.name == "$" || term.name.ends_with(".$")) {
+                    self.code_call(language, term, &[Term::text(text)], flow);
+                } else {
+                    frame.operand(Term::text(text));
+                }
+            }
+            Token::Number(text) => frame.operand(Term::text(text.clone())),
+            Token::Name(name) => return self.name(language, name, tokens, at, frames, flow),
+            Token::Line if depth == 1 || matches!(frame.kind, Kind::Block) => frame.end(flow),
+            Token::Line => {}
+            Token::Sign(sign) => self.sign(language, *sign, tokens, at, frames, flow),
+        }
+        at + 1
+    }
+
+    fn sign(&mut self, language: Language, sign: char, tokens: &[Token], at: usize, frames: &mut Vec<Frame>, flow: &mut Flow) {
+        let depth = frames.len();
+        let Some(frame) = frames.last_mut() else { return };
+        let next = tokens.get(at + 1);
+        let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+        let behind_value = frame.value.is_some() && frame.sign.is_none();
+        let compared = matches!(next, Some(Token::Sign('=' | '~'))) || matches!(before, Some(Token::Sign('=' | '!' | '<' | '>')));
+        match sign {
+            '(' | '[' if behind_value => {
+                let of = frame.value.take().unwrap_or_default();
+                frame.sign = frame.held_sign.take();
+                let held = frame.held.take();
+                frame.value = held;
+                self.open(frames, if sign == '(' { Kind::Call(of) } else { Kind::Index(of) });
+            }
+            '(' | '[' => self.open(frames, Kind::Group),
+            '{' if behind_value && language == Language::Perl && frame.last_name == "ENV" => {
+                let of = frame.value.take().unwrap_or_default();
+                self.open(frames, Kind::Index(of));
+            }
+            '{' => {
+                // `each { |f| … }`
+                if language == Language::Ruby && matches!(next, Some(Token::Sign('|'))) {
+                    let of = frame.value.clone().unwrap_or_default();
+                    if let Some(Token::Name(name)) = tokens.get(at + 2) {
+                        flow.keep(name, Term { name: String::new(), ..of });
                     }
-                    return at + 3;
                 }
-                self.code_call(language, name, tokens, at + 1, flow);
-                at + 1
+                self.open(frames, Kind::Block);
             }
-            _ => at + 1,
+            ')' | ']' | '}' => self.close(language, frames, flow),
+            ';' => frame.end(flow),
+            ',' => {
+                frame.settle();
+                let value = frame.value.take();
+                frame.done.extend(value);
+            }
+            '=' if compared => frame.value = None,
+            // A key, or the arguments of an arrow.
+            '=' if matches!(next, Some(Token::Sign('>'))) || matches!(frame.kind, Kind::Call(_)) => {
+                frame.value = None;
+                frame.sign = None;
+            }
+            '=' => {
+                let appends = matches!(before, Some(Token::Sign('+' | '.')));
+                let old = flow.names.get(&frame.last_name).cloned().filter(|_| appends);
+                frame.clear();
+                frame.sign = old.is_some().then_some('+');
+                frame.value = old;
+                frame.targets = std::mem::take(&mut frame.seen);
+            }
+            ':' if matches!(frame.kind, Kind::Index(_)) => {
+                let value = frame.value.take().unwrap_or_else(|| Term::text(":"));
+                frame.done.push(value);
+            }
+            ':' if depth > 1 => {
+                // `{ exec: run }` gives `exec` another name; else a key of a table is no value of it.
+                if let (Kind::Block, Some(Token::Name(alias)), Some(Token::Sign(',' | '}'))) =
+                    (&frame.kind, next, tokens.get(at + 2))
+                {
+                    flow.keep(alias, Term::named(frame.last_name.clone()));
+                }
+                frame.value = None;
+                frame.sign = None;
+            }
+            // The head of a loop ends here.
+            ':' => frame.end(flow),
+            '.' if language == Language::Lua && matches!(before, Some(Token::Sign('.'))) => {}
+            '.' if language == Language::Lua && matches!(next, Some(Token::Sign('.'))) => {
+                frame.settle();
+                frame.sign = Some('+');
+            }
+            '.' if !language.joins_with_dot() => {
+                if frame.value.is_some() {
+                    frame.sign = Some('>');
+                }
+            }
+            '>' if matches!(before, Some(Token::Sign('-'))) => {
+                if frame.value.is_some() {
+                    frame.sign = Some('>');
+                }
+            }
+            '-' if matches!(next, Some(Token::Sign('>'))) => {}
+            '+' | '.' | '%' | '/' | '|' | '-' => {
+                frame.settle();
+                frame.sign = Some(sign);
+            }
+            _ => {}
         }
     }
 
-    /// A name and what may be its arguments.
-    fn code_call(&mut self, language: &str, name: &str, tokens: &[Token], at: usize, flow: &mut Flow) {
-        let last = name.rsplit(['.', ':', '>', '$']).next().unwrap_or(name);
-        if name.contains("environ") || name.contains("process.env") || last == "ENV" {
-            flow.taint |= Taint::ENVIRONMENT;
+    fn open(&mut self, frames: &mut Vec<Frame>, kind: Kind) {
+        if frames.len() >= MAX_FRAMES {
+            self.give_up();
+            return;
         }
-        if FETCH.contains(&last)
-            || (matches!(last, "get" | "post")
-                && name.contains(['.', ':'])
-                && (name.contains("request") || name.contains("http") || name.contains("HTTP") || name.contains("axios")))
+        frames.push(Frame { kind, ..Frame::default() });
+    }
+
+    fn close(&mut self, language: Language, frames: &mut Vec<Frame>, flow: &mut Flow) {
+        if frames.len() < 2 {
+            return;
+        }
+        let Some(mut frame) = frames.pop() else { return };
+        frame.settle();
+        if !frame.targets.is_empty() && !matches!(frame.kind, Kind::Call(_) | Kind::Index(_)) {
+            flow.again |= !matches!(frame.kind, Kind::Block);
+            let value = frame.value.clone();
+            frame.end(flow);
+            frame.value = value;
+        }
+        let list = frames.len() > 1 || !frame.done.is_empty();
+        let mut done = frame.done;
+        done.extend(frame.value.take());
+        let block = matches!(frame.kind, Kind::Block);
+        let group = matches!(frame.kind, Kind::Group);
+        let made = match frame.kind {
+            Kind::Call(callee) => self.code_call(language, callee, &done, flow),
+            Kind::Index(of) => index(of, &done),
+            Kind::Group if done.len() == 1 => {
+                let mut only = done.pop().unwrap_or_default();
+                only.list |= list && only.items.len() > 1;
+                only
+            }
+            Kind::Group | Kind::Block => {
+                let taint = done.iter().fold(Taint::NONE, |taint, term| taint | term.taint);
+                Term::list(done.into_iter().flat_map(|term| term.items).take(1_024).collect()).with(taint)
+            }
+        };
+        self.spend_bytes(made.size());
+        if language == Language::Perl && group && made.is_known() {
+            flow.keep("_", made.clone());
+        }
+        let Some(frame) = frames.last_mut() else { return };
+        if block && (frame.value.is_some() || !(made.is_known() || made.taint != Taint::NONE)) && frame.targets.is_empty() {
+            // A body, not a table.
+            if !matches!(frame.kind, Kind::Call(_)) {
+                frame.end(flow);
+            }
+            return;
+        }
+        frame.seen.clear();
+        frame.operand(made);
+    }
+
+    fn name(
+        &mut self,
+        language: Language,
+        name: &str,
+        tokens: &[Token],
+        at: usize,
+        frames: &mut Vec<Frame>,
+        flow: &mut Flow,
+    ) -> usize {
+        let Some(frame) = frames.last_mut() else { return at + 1 };
+        let opens = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
+        let member = frame.sign == Some('>') && frame.value.is_some();
+        if !member {
+            match name {
+                "import" | "from" | "use" if !opens => return code_imports::imports(tokens, at, flow),
+                "def" | "function" | "sub" | "fn" | "func" => return code_imports::defines(tokens, at, flow),
+                "as" => {
+                    frame.settle();
+                    if let (Some(Token::Name(alias)), Some(value)) = (tokens.get(at + 1), frame.value.clone()) {
+                        flow.keep(alias, value);
+                    }
+                    return at + 2;
+                }
+                "in" | "of" => {
+                    frame.targets = std::mem::take(&mut frame.seen);
+                    frame.clear();
+                    return at + 1;
+                }
+                _ if code_names::is_keyword(name, language) => {
+                    if !frame.targets.is_empty() && name == "for" {
+                        flow.again = true;
+                        frame.end(flow);
+                    }
+                    frame.clear();
+                    frame.seen.clear();
+                    return at + 1;
+                }
+                _ => {}
+            }
+        }
+        let bare = name.trim_start_matches(['$', '@', '%', '&', '\\']);
+        let bare = if bare.is_empty() { name } else { bare };
+        frame.last_name = bare.to_owned();
+        let found = if member {
+            let of = frame.value.take().unwrap_or_default();
+            frame.sign = None;
+            frame.seen.clear();
+            Term { name: format!("{}.{bare}", of.name), ..of }
+        } else {
+            frame.seen.push(bare.to_owned());
+            flow.look_up(bare)
+        };
+        // `system "x"` and `exec "a", "b"` need no parentheses everywhere.
+        let given = matches!(
+            tokens.get(at + 1),
+            Some(
+                Token::Text(_)
+                    | Token::Filled(_)
+                    | Token::Number(_)
+                    | Token::Name(_)
+                    | Token::Command(_)
+                    | Token::Sign('-' | '$')
+            )
+        );
+        if given && language.calls_loosely() && code_names::acts(bare) {
+            frame.seen.clear();
+            self.open(frames, Kind::Call(found));
+            if let Some(frame) = frames.last_mut() {
+                frame.loose = true;
+            }
+            return at + 1;
+        }
+        // Ruby calls a method by naming it.
+        if member
+            && !opens
+            && language == Language::Ruby
+            && let Some(made) = term::call(&bare.rsplit('.').next().unwrap_or(bare).to_ascii_lowercase(), Some(&found), &[])
+            && made.is_known()
         {
-            flow.taint |= Taint::DOWNLOAD;
-            flow.posts |= last == "post"
-                || tokens
-                    .iter()
-                    .any(|t| matches!(t, Token::Name(n) if matches!(n.as_str(), "data" | "method" | "body" | "json" | "files")));
+            frame.operand(made);
+            return at + 1;
         }
-        let (arguments, next) = code_lex::arguments(tokens, at, &flow.texts);
-        let opens = matches!(tokens.get(at), Some(Token::Sign('(')));
-        if EVALUATE.contains(&last) && (opens || !arguments.is_empty()) && (last != "exec" || language.starts_with("py")) {
-            flow.evaluates = true;
-            if let Some(code) = arguments.first() {
-                self.code(language, code, flow.taint);
-            }
-            return;
-        }
-        if RUN.contains(&last) && opens && arguments.is_empty() {
-            flow.evaluates = true;
-        }
-        if !opens && !matches!(language, "perl" | "ruby" | "lua" | "php" | "osascript") {
-            return;
-        }
-        let Some(first) = arguments.first().cloned() else { return };
-        if first.starts_with("http://") || first.starts_with("https://") {
-            flow.taint |= Taint::DOWNLOAD;
-        }
-        if DECODE.contains(&last) {
-            let text = if matches!(last, "fromhex" | "unhexlify" | "hex2bin") {
-                simulate::hex_text(&first)
-            } else {
-                simulate::base64_text(&first)
-            };
-            flow.taint |= Taint::DECODED;
-            if let Some(text) = text.filter(|text| text.len() > 3) {
-                self.code(language, &text, Taint::DECODED);
-                self.inner_script(&text, &Value::nothing());
-            }
-            return;
-        }
-        if RUN.contains(&last) {
-            let rest = if last.starts_with("execl") || last.starts_with("spawnl") {
-                arguments.iter().skip(1).collect::<Vec<_>>()
-            } else {
-                arguments.iter().collect()
-            };
-            match rest.as_slice() {
-                [script] | [script, ..] if script.contains(' ') => {
-                    let script = (*script).clone();
-                    self.inner_script(&script, &Value::nothing());
-                }
-                words => {
-                    let fields: Vec<Field> = words.iter().map(|word| Field::plain((*word).clone())).collect();
-                    self.told(fields);
-                }
-            }
-            return;
-        }
-        let words: &[&str] = if DELETE_TREE.contains(&last) {
-            &["rm", "-r", "-f"]
-        } else if DELETE.contains(&last) {
-            &["rm", "-f"]
-        } else if COPY.contains(&last) && arguments.len() > 1 {
-            &["cp"]
-        } else if WRITE.contains(&last) {
-            &["tee"]
-        } else if last == "Path" {
-            match tokens.get(next) {
-                Some(Token::Name(after)) if after.contains("write") => &["tee"],
-                Some(Token::Name(after)) if after.contains("read") || after.contains("open") => &["cat"],
-                Some(Token::Name(after)) if after.contains("unlink") => &["rm", "-f"],
-                _ => return,
-            }
-        } else if READ.contains(&last) {
-            let mode = arguments.get(1).or(arguments.first()).map_or("", |mode| mode.trim());
-            if (arguments.len() > 1 && mode.len() <= 4 && mode.starts_with(['w', 'a', 'x', '>', '+'])) || first.starts_with('>') {
-                &["tee"]
-            } else {
-                &["cat"]
-            }
-        } else {
-            return;
-        };
-        let mut fields: Vec<Field> = words.iter().map(|word| Field::plain(*word)).collect();
-        let count = if words == ["cp"] { 2 } else { 1 };
-        let paths: Vec<&String> = if first.len() <= 2 && first.starts_with(['>', '<', '+']) {
-            arguments.iter().skip(1).collect()
-        } else {
-            arguments.iter().collect()
-        };
-        fields.extend(paths.into_iter().take(count).map(|path| Field::plain(path.trim_start_matches(['>', '<', ' ']))));
-        flow.taint |= self.told(fields).taint;
-    }
-
-    fn told(&mut self, fields: Vec<Field>) -> Value {
-        if fields.is_empty() || !self.go_deeper() {
-            return Value::nothing();
-        }
-        let out = self.command(fields.into(), Around::default());
-        self.come_up();
-        out
+        frame.operand(found);
+        at + 1
     }
 }
 
@@ -339,11 +343,17 @@ pub(super) fn is_interpreter(program: &str) -> bool {
     programs::interpreter(program) == Some(programs::Runs::Code)
 }
 
-/// What is known while code is read.
-#[derive(Default)]
-struct Flow {
-    texts: HashMap<String, String>,
-    taint: Taint,
-    evaluates: bool,
-    posts: bool,
+/// `of[…]`: a member by its name, an item, or the other way round.
+fn index(of: Term, by: &[Term]) -> Term {
+    let words: Vec<&str> = by.iter().map(Term::first).collect();
+    match words.as_slice() {
+        [":", ":", "-1"] => of.reversed(),
+        [one] if of.name.ends_with("environ") || of.name.ends_with("env") || of.name == "ENV" => match *one {
+            "HOME" | "USERPROFILE" => Term::text("~"),
+            _ => Term::default(),
+        },
+        [one] if term::number(one).is_some() && of.is_known() => of.at(&[(*one).to_owned()]),
+        [one] if !one.is_empty() && !of.is_known() => Term { name: format!("{}.{one}", of.name), ..of },
+        _ => of,
+    }
 }

@@ -1,89 +1,119 @@
 //! Code to names, texts and signs: as much of a lexer as every interpreter's language shares.
 
-use std::collections::HashMap;
-
 use super::quote;
 
 /// Most tokens of one piece of code.
 const MAX_TOKENS: usize = 65_536;
 
+/// A language, as far as it is read in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Python,
+    JavaScript,
+    Ruby,
+    Perl,
+    Php,
+    Lua,
+    Awk,
+    Other,
+}
+
+impl Language {
+    /// The language that an interpreter runs.
+    pub(super) fn of(program: &str) -> Self {
+        let base = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        match base {
+            "python" | "pypy" | "ipython" | "py" => Self::Python,
+            "node" | "nodejs" | "deno" | "bun" | "ts-node" | "tsx" | "jjs" => Self::JavaScript,
+            "ruby" | "irb" => Self::Ruby,
+            "perl" | "raku" => Self::Perl,
+            "php" => Self::Php,
+            "lua" | "luajit" => Self::Lua,
+            "awk" | "gawk" | "mawk" | "nawk" => Self::Awk,
+            _ => Self::Other,
+        }
+    }
+
+    pub(super) fn joins_with_dot(self) -> bool {
+        matches!(self, Self::Perl | Self::Php)
+    }
+
+    /// Whether a call needs no parentheses.
+    pub(super) fn calls_loosely(self) -> bool {
+        matches!(self, Self::Perl | Self::Ruby | Self::Lua | Self::Php | Self::Other | Self::Awk)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     /// A name with what it is qualified by: `os.system`, `IO::Socket`, `$s->exec`.
     Name(String),
-    /// A string, pieces that are added together joined.
     Text(String),
-    /// A string that the language itself runs: backticks, `qx()`, `%x()`.
+    /// A text that the language fills names into.
+    Filled(String),
+    Number(String),
+    /// A text that the language itself runs: backticks, `qx()`, `%x()`, a line of IPython that starts with `!`.
     Command(String),
     Sign(char),
+    Line,
 }
 
 /// Splits code; `None` if there is too much of it.
-pub(super) fn lex(code: &str, language: &str) -> Option<Vec<Token>> {
+pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
     let bytes = code.as_bytes();
-    let hash_comments = !matches!(language, "node" | "nodejs" | "deno" | "bun" | "ts-node" | "tsx");
-    let runs_backticks = matches!(language, "perl" | "ruby" | "php" | "irb" | "raku");
+    let hashes = !matches!(language, Language::JavaScript | Language::Lua);
+    let slashes = matches!(language, Language::JavaScript | Language::Php);
+    let runs_backticks = matches!(language, Language::Perl | Language::Ruby | Language::Php);
     let mut out: Vec<Token> = Vec::new();
     let mut at = 0;
     while let Some(&b) = bytes.get(at) {
         if out.len() > MAX_TOKENS {
             return None;
         }
+        let next = bytes.get(at + 1).copied();
+        let at_line = matches!(out.last(), None | Some(Token::Line));
         match b {
-            b'#' if hash_comments && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => {
+            b'\n' => {
+                out.push(Token::Line);
+                at += 1;
+            }
+            b'!' | b'%' if language == Language::Python && at_line => at = magic(code, at, &mut out),
+            b'#' if hashes && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => {
                 at = quote::find(bytes, at, b'\n')
             }
-            b'/' if !hash_comments && bytes.get(at + 1) == Some(&b'/') && bytes.get(at.wrapping_sub(1)) != Some(&b':') => {
+            b'/' if slashes && next == Some(b'/') && bytes.get(at.wrapping_sub(1)) != Some(&b':') => {
                 at = quote::find(bytes, at, b'\n')
             }
-            b'\'' | b'"' | b'`' => {
-                let triple = bytes.get(at + 1) == Some(&b) && bytes.get(at + 2) == Some(&b) && b != b'`';
-                let (start, end, next) = if triple {
-                    let start = at + 3;
-                    let close = if b == b'"' { "\"\"\"" } else { "'''" };
-                    let end = code.get(start..).and_then(|rest| rest.find(close)).map_or(bytes.len(), |n| start + n);
-                    (start, end, end + 3)
-                } else {
-                    let end = quote::find_unescaped(bytes, at + 1, b);
-                    (at + 1, end, end + 1)
-                };
-                let text = quote::escapes(quote::cut(code, start, end));
-                at = next;
-                if b == b'`' && runs_backticks { out.push(Token::Command(text)) } else { push_text(&mut out, text) }
+            b'/' if slashes && next == Some(b'*') => {
+                at = code.get(at..).and_then(|rest| rest.find("*/")).map_or(bytes.len(), |n| at + n + 2);
             }
-            b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'@') => {
-                let start = at;
-                while let Some(&b) = bytes.get(at)
-                    && (b.is_ascii_alphanumeric()
-                        || matches!(b, b'_' | b'.' | b':' | b'$' | b'@')
-                        || (b == b'>' && bytes.get(at - 1) == Some(&b'-'))
-                        || (b == b'-' && bytes.get(at + 1) == Some(&b'>')))
-                {
-                    at += 1;
-                }
-                let name = quote::cut(code, start, at).trim_end_matches(['.', ':']);
-                // Prefixes of strings are no names.
-                if !(name.len() <= 2
-                    && matches!(bytes.get(at), Some(b'\'' | b'"'))
-                    && name.bytes().all(|b| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F')))
-                {
-                    out.push(Token::Name(name.to_owned()));
-                }
-                if matches!(name, "qx") {
-                    at = command(code, at, &mut out);
-                }
+            b'-' if language == Language::Lua && next == Some(b'-') => at = quote::find(bytes, at, b'\n'),
+            b'\'' | b'"' | b'`' => at = text(code, at, language, runs_backticks, &mut out),
+            b':' if language == Language::Ruby
+                && next.is_some_and(|b| b.is_ascii_lowercase())
+                && bytes.get(at.wrapping_sub(1)) != Some(&b':') =>
+            {
+                // `:system` is a text as well.
+                let end = word_end(bytes, at + 1);
+                out.push(Token::Text(quote::cut(code, at + 1, end).to_owned()));
+                at = end;
             }
-            b'%' if bytes.get(at + 1) == Some(&b'x') && bytes.get(at + 2).is_some_and(u8::is_ascii_punctuation) => {
-                at = command(code, at + 2, &mut out)
+            b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'@') => at = name(code, at, language, &mut out),
+            b'%' if language == Language::Ruby
+                && next == Some(b'x')
+                && bytes.get(at + 2).is_some_and(u8::is_ascii_punctuation) =>
+            {
+                at = command(code, at + 2, &mut out);
             }
             b if b.is_ascii_digit() => {
                 let start = at;
                 while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
                     at += 1;
                 }
-                character(&mut out, quote::cut(code, start, at));
+                out.push(Token::Number(quote::cut(code, start, at).to_owned()));
             }
             b if b.is_ascii_whitespace() => at += 1,
+            b'\\' if next == Some(b'\n') => at += 2,
             b if b.is_ascii() => {
                 out.push(Token::Sign(b as char));
                 at += 1;
@@ -94,28 +124,141 @@ pub(super) fn lex(code: &str, language: &str) -> Option<Vec<Token>> {
     Some(out)
 }
 
-/// Adds a string, to the one before it if a plus (or a dot) stands between them.
-fn push_text(out: &mut Vec<Token>, more: String) {
-    if let [.., Token::Text(_), Token::Sign('+' | '.')] = out.as_slice() {
-        out.pop();
+/// IPython's `!command`, `%system command` and `%%bash`.
+fn magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
+    let rest = code.get(at..).unwrap_or_default();
+    let line = rest.lines().next().unwrap_or_default();
+    if let Some(cell) = rest.strip_prefix("%%") {
+        let (head, body) = cell.split_once('\n').unwrap_or((cell, ""));
+        if ["bash", "sh", "script", "system"].iter().any(|shell| head.trim_start().starts_with(shell)) {
+            out.push(Token::Command(body.to_owned()));
+            return code.len();
+        }
+        return at + 2 + head.len();
     }
-    match out.last_mut() {
-        Some(Token::Text(text)) => text.push_str(&more),
-        _ => out.push(Token::Text(more)),
+    let command =
+        line.strip_prefix('!').or_else(|| ["%system ", "%sx ", "%bash "].iter().find_map(|word| line.strip_prefix(word)));
+    match command {
+        Some(command) => {
+            out.push(Token::Command(command.trim_start_matches('!').to_owned()));
+            at + line.len()
+        }
+        None => at + 1,
     }
 }
 
-/// `chr(114)` is a string too.
-fn character(out: &mut Vec<Token>, digits: &str) {
-    let number = digits.strip_prefix("0x").map_or_else(|| digits.parse::<u32>().ok(), |hex| u32::from_str_radix(hex, 16).ok());
-    let called = matches!(out.as_slice(), [.., Token::Name(name), Token::Sign('(')] if matches!(name.as_str(), "chr" | "String.fromCharCode"));
-    match number.and_then(char::from_u32) {
-        Some(c) if called => {
-            out.truncate(out.len() - 2);
-            push_text(out, c.into());
+/// A quoted text; the index behind it.
+fn text(code: &str, at: usize, language: Language, runs_backticks: bool, out: &mut Vec<Token>) -> usize {
+    let bytes = code.as_bytes();
+    let Some(&b) = bytes.get(at) else { return at + 1 };
+    // Letters in front say how Python reads it.
+    let prefix: String = match out.last() {
+        Some(Token::Name(name)) if name.len() <= 2 && at > 0 && language == Language::Python => {
+            let glued = bytes.get(at - 1).is_some_and(u8::is_ascii_alphabetic);
+            let proper = name.bytes().all(|b| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F' | b'U'));
+            if glued && proper { name.to_ascii_lowercase() } else { String::new() }
         }
-        _ => out.push(Token::Sign('0')),
+        _ => String::new(),
+    };
+    if !prefix.is_empty() {
+        out.pop();
     }
+    let triple = bytes.get(at + 1) == Some(&b) && bytes.get(at + 2) == Some(&b) && b != b'`';
+    let (start, end, next) = if triple {
+        let start = at + 3;
+        let close = if b == b'"' { "\"\"\"" } else { "'''" };
+        let end = code.get(start..).and_then(|rest| rest.find(close)).map_or(bytes.len(), |n| start + n);
+        (start, end, end + 3)
+    } else {
+        let end = quote::find_unescaped(bytes, at + 1, b);
+        (at + 1, end, end + 1)
+    };
+    let raw = quote::cut(code, start, end);
+    let plain = prefix.contains('r') || (b == b'\'' && matches!(language, Language::Ruby | Language::Perl | Language::Php));
+    let text = if plain { raw.to_owned() } else { unescaped(raw, language) };
+    let filled = prefix.contains('f')
+        || (b == b'`' && language == Language::JavaScript)
+        || (b == b'"' && matches!(language, Language::Ruby | Language::Perl | Language::Php));
+    out.push(match b {
+        b'`' if runs_backticks => Token::Command(text),
+        _ if filled => Token::Filled(text),
+        _ => Token::Text(text),
+    });
+    next
+}
+
+/// Escapes read, `\u0072` and `\u{72}` with them.
+fn unescaped(text: &str, language: Language) -> String {
+    if language == Language::JavaScript && text.contains("\\u") {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find("\\u") {
+            out.push_str(rest.get(..at).unwrap_or_default());
+            let tail = rest.get(at + 2..).unwrap_or_default();
+            let (digits, used) = match tail.strip_prefix('{') {
+                Some(inner) => inner.split_once('}').map_or(("", 0), |(digits, _)| (digits, digits.len() + 2)),
+                None => (tail.get(..4).unwrap_or_default(), 4),
+            };
+            match u32::from_str_radix(digits, 16).ok().and_then(char::from_u32) {
+                Some(c) => {
+                    out.push(c);
+                    rest = tail.get(used..).unwrap_or_default();
+                }
+                None => {
+                    out.push('u');
+                    rest = tail;
+                }
+            }
+        }
+        out.push_str(rest);
+        return quote::escapes(&out);
+    }
+    quote::escapes(text)
+}
+
+fn word_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+        at += 1;
+    }
+    at
+}
+
+fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> usize {
+    let bytes = code.as_bytes();
+    let arrows = matches!(language, Language::Perl | Language::Php);
+    let mut at = from;
+    while let Some(&b) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied();
+        let goes_on = b.is_ascii_alphanumeric()
+            || matches!(b, b'_' | b'$' | b'@')
+            || (b == b'.'
+                && !language.joins_with_dot()
+                && next.is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'$')))
+            || (b == b':' && (next == Some(b':') || bytes.get(at.wrapping_sub(1)) == Some(&b':')) && at > from)
+            || (arrows && b == b'-' && next == Some(b'>') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphabetic))
+            || (arrows && b == b'>' && bytes.get(at.wrapping_sub(1)) == Some(&b'-') && at > from)
+            || (language == Language::Ruby && matches!(b, b'!' | b'?') && next != Some(b'='));
+        if !goes_on {
+            break;
+        }
+        at += 1;
+    }
+    let name = quote::cut(code, from, at).trim_end_matches([':', '!', '?']);
+    match name {
+        // `qx{…}` runs, `q{…}` and `qq{…}` are texts.
+        "qx" if matches!(language, Language::Perl | Language::Ruby) => return command(code, at, out),
+        "q" | "qq" | "qw" if language == Language::Perl => {
+            let end = command(code, at, out);
+            if let Some(Token::Command(text)) = out.last().cloned() {
+                out.pop();
+                out.push(Token::Text(text));
+            }
+            return end;
+        }
+        _ => out.push(Token::Name(name.to_owned())),
+    }
+    at
 }
 
 fn command(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
@@ -131,30 +274,4 @@ fn command(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
     let end = quote::find(bytes, at + 1, close);
     out.push(Token::Command(quote::cut(code, at + 1, end).to_owned()));
     end + 1
-}
-
-/// The texts among the arguments that start at `at`, names of known texts included, and the index behind them.
-pub(super) fn arguments(tokens: &[Token], at: usize, texts: &HashMap<String, String>) -> (Vec<String>, usize) {
-    let mut found = Vec::new();
-    let mut depth = 0usize;
-    let mut next = at;
-    for token in tokens.iter().skip(at).take(64) {
-        next += 1;
-        match token {
-            Token::Sign('(' | '[' | '{') => depth += 1,
-            Token::Sign(')' | ']' | '}') => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    break;
-                }
-            }
-            Token::Text(text) => found.push(text.clone()),
-            Token::Name(name) => found.extend(texts.get(name).cloned()),
-            Token::Sign(';') if depth == 0 => break,
-            Token::Sign(',') => {}
-            _ if depth == 0 && found.is_empty() && next > at + 2 => break,
-            _ => {}
-        }
-    }
-    (found, next)
 }

@@ -85,6 +85,10 @@ pub(super) fn parameter(word: String) -> Vec<Field> {
         && !value.is_empty()
         && name.bytes().skip(1).all(|b| b.is_ascii_alphabetic())
     {
+        // `-WhatIf:$false` is no `-WhatIf`.
+        if value.eq_ignore_ascii_case("false") && name.to_ascii_lowercase().starts_with("-wh") {
+            return Vec::new();
+        }
         return vec![Field::plain(name), Field::plain(value)];
     }
     vec![Field { glob: word.contains('*'), ..Field::plain(word) }]

@@ -93,7 +93,8 @@ impl Session<'_, '_> {
         let term = self.get(name);
         // Text that goes on: `$env:TEMP\x`.
         if matches!(bytes.get(end), Some(b'\\' | b'/')) {
-            return self.word(text, end, frames, term.first().to_owned());
+            let start = if term.is_known() { term.first().to_owned() } else { quote::cut(text, at, end).to_owned() };
+            return self.word(text, end, frames, start);
         }
         self.push(frames, term);
         end
@@ -144,7 +145,8 @@ impl Session<'_, '_> {
                 }
                 '$' => {
                     let name = terms::name_end(text.as_bytes(), end + 1);
-                    word.push_str(self.get(quote::cut(text, end + 1, name)).first());
+                    let term = self.get(quote::cut(text, end + 1, name));
+                    word.push_str(if term.is_known() { term.first() } else { quote::cut(text, end, name) });
                     end = name.max(end + 1);
                 }
                 c => {
@@ -199,8 +201,11 @@ impl Session<'_, '_> {
                     if !name.is_empty() {
                         let term = self.get(name);
                         out.taint |= term.taint;
-                        made.push_str(&term.items.join(" "));
-                        at = end + usize::from(braced);
+                        let end = (end + usize::from(braced)).min(text.len());
+                        // What is unknown is not nothing: `"$x/"` is no root.
+                        let written = quote::cut(text, at, end);
+                        made.push_str(&if term.is_known() { term.items.join(" ") } else { written.to_owned() });
+                        at = end;
                         continue;
                     }
                 }

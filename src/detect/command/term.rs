@@ -292,9 +292,7 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             }
         }
         "str_rot13" | "rot13" => decoded(subject(), |text| Some(rot13(text))),
-        "decompress" | "gzinflate" | "gzuncompress" | "inflate" | "loads" | "gunzipsync" => {
-            Term::unknown(subject().taint | Taint::DECODED)
-        }
+        "decompress" | "gzinflate" | "gzuncompress" | "inflate" | "gunzipsync" => Term::unknown(subject().taint | Taint::DECODED),
         "tostring" | "str" | "string" | "text" | "expanduser" | "expandvars" | "realpath" | "abspath" | "resolve" | "list"
         | "tuple" | "iter" | "getstring" | "getbytes" | "expand_path" | "normpath" | "fspath" | "flat" | "rawurldecode"
         | "unescape" | "unquote" | "urldecode" | "decodeuricomponent" | "path" | "purepath" | "posixpath" | "scalar" | "to_s"

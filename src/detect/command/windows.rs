@@ -53,10 +53,7 @@ impl Reader<'_> {
     /// Reads a script that may be meant for either shell.
     pub(super) fn windows(&mut self, text: &str) {
         self.powershell(text, Taint::NONE);
-        // What cmd.exe would read in another way.
-        if text.contains(['%', '^', '!', '&', '\'', '(']) || text.contains(" /") || text.contains("/s") {
-            self.prompt(text);
-        }
+        self.prompt(text);
     }
 
     /// Reads a script of PowerShell.

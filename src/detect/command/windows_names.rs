@@ -234,7 +234,7 @@ pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
         }
         let Some(name) = lower.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else { continue };
         let pair = matches!(before, "net" | "net1") && NET.contains(&name);
-        if pair || is_verb(name) {
+        if pair || is_verb(name) || OWN.contains(&name) {
             return true;
         }
         before = if name == "net" { "net" } else { "" };
@@ -251,6 +251,30 @@ pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
     let words = || text.split([' ', '&', '|', '\n']);
     (words().any(is_flag) && words().any(|word| SHARED.contains(&word.to_ascii_lowercase().as_str()))) || has_sign(text)
 }
+
+/// Programs that only Windows has.
+const OWN: [&str; 20] = [
+    "reg",
+    "schtasks",
+    "vssadmin",
+    "wmic",
+    "bcdedit",
+    "wevtutil",
+    "netsh",
+    "certutil",
+    "bitsadmin",
+    "taskkill",
+    "icacls",
+    "takeown",
+    "wbadmin",
+    "rundll32",
+    "regsvr32",
+    "mshta",
+    "diskpart",
+    "msiexec",
+    "fsutil",
+    "net1",
+];
 
 /// `Verb-Noun`, as every cmdlet is called.
 fn is_verb(name: &str) -> bool {

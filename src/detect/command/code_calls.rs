@@ -1,0 +1,308 @@
+//! What calls of interpreters' languages do: run, evaluate, delete, read, write, fetch, send.
+
+use super::code_flow::Flow;
+use super::code_lex::Language;
+use super::code_names::{
+    CONNECT, COPY, DELETE, DELETE_TREE, EVALUATE, FETCH, READ, RUN, SEND, WALK, WRITE, acts, fetches, last_of, mode,
+};
+use super::facts::Facts;
+use super::reader::{Around, Reader};
+use super::term::{self, Term};
+use super::value::{Field, Taint, Value};
+use super::windows_names;
+
+impl Reader<'_> {
+    /// A call: what it does is told as a command; what it makes is given back.
+    pub(super) fn code_call(&mut self, language: Language, callee: Term, given: &[Term], flow: &mut Flow) -> Term {
+        let name = callee.name.clone();
+        let last = last_of(&name);
+        let lower = last.to_ascii_lowercase();
+        let taint = given.iter().fold(callee.taint, |taint, term| taint | term.taint);
+        let first = given.first().map(Term::first).unwrap_or_default();
+        flow.taint |= taint;
+        match last {
+            "__import__" | "import_module" | "import" | "_load" | "require" | "getBuiltinModule"
+                if given.len() == 1 || last == "__import__" =>
+            {
+                return Term::named(first.trim_start_matches("node:"));
+            }
+            "getattr" | "__getattribute__" | "attrgetter" if given.len() >= 2 => {
+                let of = given.first().map(|term| term.name.clone()).unwrap_or_default();
+                return Term::named(format!("{of}.{}", given.get(1).map(Term::first).unwrap_or_default()));
+            }
+            "send"
+            | "public_send"
+            | "__send__"
+            | "call_user_func"
+            | "method"
+            | "call_user_func_array"
+            | "map"
+            | "array_map"
+            | "apply"
+                if given.first().is_some_and(|term| acts(if term.first().is_empty() { &term.name } else { term.first() })) =>
+            {
+                let target =
+                    given.first().map(|term| if term.is_known() { term.first() } else { term.name.as_str() }).unwrap_or_default();
+                let rest = given.get(1..).unwrap_or_default();
+                return self.code_call(language, Term::named(target), rest, flow);
+            }
+            "call" | "apply" | "bind"
+                if name.len() > last.len() && acts(name.get(..name.len() - last.len() - 1).unwrap_or_default()) =>
+            {
+                let target = name.get(..name.len() - last.len() - 1).unwrap_or_default();
+                return self.code_call(language, Term::named(target), given.get(1..).unwrap_or_default(), flow);
+            }
+            "map" if given.first().is_some_and(|term| matches!(last_of(&term.name), "chr" | "unichr")) => {
+                return given.get(1).cloned().unwrap_or_default().as_letters();
+            }
+            "compile" if given.len() >= 2 => return given.first().cloned().unwrap_or_default(),
+            "promisify" | "partial" => return given.first().cloned().unwrap_or_default(),
+            // A variable that names a function: `$f("x")`.
+            _ if callee.is_known() && !callee.list && name.is_empty() && acts(callee.first()) => {
+                return self.code_call(language, Term::named(callee.first()), given, flow);
+            }
+            _ => {}
+        }
+        if given.iter().any(|term| EVALUATE.contains(&last_of(&term.name)) && !term.is_known())
+            && matches!(last, "then" | "map" | "on" | "forEach")
+        {
+            flow.evaluates = true;
+        }
+        if CONNECT.contains(&last) || name.ends_with("Socket.new") || name.contains("INET") || name.ends_with("TCPSocket.open") {
+            flow.connects = true;
+        }
+        if matches!(last, "recv" | "recvfrom" | "readline" | "gets" | "receive" | "fgets" | "fread" | "read")
+            && flow.connects
+            && !callee.is_known()
+        {
+            return Term::unknown(taint | Taint::SOCKET);
+        }
+        if SEND.contains(&last) || (FETCH.contains(&last) && !given.is_empty()) {
+            flow.sent |= taint;
+        }
+        if FETCH.contains(&last) || (matches!(last, "get" | "post" | "put" | "request") && fetches(&name)) {
+            flow.taint |= Taint::DOWNLOAD;
+            if first.contains("://") {
+                self.told(&["curl"], &given.get(..1).unwrap_or_default().iter().collect::<Vec<_>>());
+            }
+            return Term { taint: taint | Taint::DOWNLOAD, name: "download".into(), ..Term::default() };
+        }
+        if matches!(last, "loads" | "load")
+            && (name.contains("pickle") || name.contains("marshal"))
+            && taint.meets(Taint::DECODED | Taint::DOWNLOAD)
+        {
+            flow.evaluates = true;
+        }
+        let perl_exec = last == "exec" && !matches!(language, Language::Python);
+        if EVALUATE.contains(&last)
+            && !perl_exec
+            && !(last == "load" && language != Language::Lua)
+            && !(last == "assert" && language != Language::Php)
+        {
+            return self.evaluate(language, given, taint, flow);
+        }
+        if RUN.contains(&last) && !name.ends_with("re.compile") {
+            return self.run_call(last, given, flow);
+        }
+        if let Some(made) = self.touch(language, &name, last, &callee, given, flow) {
+            return made;
+        }
+        if lower == "join" && (name.contains("path") || name.starts_with("File") || name.contains("Path")) || lower == "joinpath"
+        {
+            let mut parts = given.iter().cloned();
+            let start = if callee.is_known() { callee } else { parts.next().unwrap_or_default() };
+            return parts.fold(start, Term::slash);
+        }
+        if matches!(
+            lower.as_str(),
+            "walk" | "rglob" | "iterdir" | "listdir" | "scandir" | "readdirsync" | "readdir" | "glob" | "iglob" | "globsync"
+        ) {
+            let start = if callee.is_known() { callee.first() } else { first };
+            if start.is_empty() {
+                return Term::default();
+            }
+            let below = if start.contains('*') { start.to_owned() } else { format!("{}/*", start.trim_end_matches('/')) };
+            return match lower.as_str() {
+                "walk" => Term { name: WALK.into(), ..Term::list(vec![start.to_owned(), "*".into(), "*".into()]) },
+                _ => Term::text(below),
+            };
+        }
+        let subject = callee.is_known().then_some(&callee);
+        if let Some(made) = term::call(&lower, subject, given) {
+            flow.taint |= made.taint;
+            return made;
+        }
+        if let Some(names) = flow.functions.get(last).cloned() {
+            for (name, value) in names.iter().zip(given) {
+                flow.again |= !flow.names.contains_key(name);
+                flow.keep(name, value.clone());
+            }
+        }
+        if name.starts_with("sh.") && language == Language::Python {
+            self.told(&[last], &given.iter().collect::<Vec<_>>());
+        }
+        Term { taint, name: callee.name, ..Term::default() }
+    }
+
+    fn evaluate(&mut self, language: Language, given: &[Term], taint: Taint, flow: &mut Flow) -> Term {
+        let last = given.iter().rev().find(|term| term.is_known());
+        match given.iter().find(|term| term.is_known()).filter(|term| term.items.concat().len() > 8).or(last) {
+            Some(code) => {
+                let text = code.items.concat();
+                if taint.meets(Taint::DECODED | Taint::DOWNLOAD | Taint::SOCKET) {
+                    flow.evaluates = true;
+                }
+                self.more_code(language, &text, flow);
+                Term::unknown(taint)
+            }
+            None => {
+                flow.evaluates |= !given.is_empty();
+                flow.shells |= taint.meets(Taint::SOCKET);
+                Term::unknown(taint)
+            }
+        }
+    }
+
+    /// A call that runs a command.
+    fn run_call(&mut self, last: &str, given: &[Term], flow: &mut Flow) -> Term {
+        let taint = given.iter().fold(Taint::NONE, |taint, term| taint | term.taint);
+        flow.shells |= taint.meets(Taint::SOCKET);
+        // Replaced program names and modes stand in front.
+        let skip = usize::from(
+            last.starts_with("execl") || (last.starts_with("spawnl") && !given.first().is_some_and(|t| !t.is_known())),
+        );
+        let mut words: Vec<String> = Vec::new();
+        let mut taints: Vec<Taint> = Vec::new();
+        let mut whole = false;
+        for (at, term) in given.iter().enumerate().skip(skip) {
+            if last.starts_with("execv") && at == 1 {
+                words.extend(term.items.iter().skip(1).cloned());
+            } else {
+                words.extend(term.items.iter().take(256).cloned());
+            }
+            taints.resize(words.len(), term.taint);
+            whole |= at == skip && !term.list && term.is_known();
+        }
+        let executes = taint.without(Taint::SOCKET | Taint::CREDENTIAL | Taint::ENVIRONMENT | Taint::PERSONAL);
+        if words.is_empty() {
+            if executes != Taint::NONE {
+                self.facts.push(Facts { program: last.to_owned(), executes, ..Facts::default() });
+            }
+            return Term::unknown(taint);
+        }
+        let Some(script) = words.first().cloned() else { return Term::default() };
+        // A shell without a script does what its input says.
+        let bare = script.rsplit(['/', '\\']).next().unwrap_or(&script);
+        flow.shells |=
+            matches!(bare.split(' ').next(), Some("sh" | "bash" | "zsh" | "dash" | "ksh" | "cmd.exe" | "cmd" | "powershell"))
+                && !words.iter().any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
+                && !script.contains(" -c");
+        let out = if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
+            if windows_names::looks_like(&script, |_| false) {
+                self.windows(&script);
+            }
+            self.inner_script(&script, &Value::nothing())
+        } else {
+            let joined = words.join(" ");
+            if windows_names::looks_like(&joined, |_| false) {
+                self.windows(&joined);
+            }
+            let fields: Vec<Field> =
+                words.into_iter().zip(taints).map(|(word, taint)| Field { taint, ..Field::plain(word) }).collect();
+            self.command_fields(fields)
+        };
+        Term::unknown(out.taint | taint)
+    }
+
+    /// Calls that touch files, as the commands that would do the same.
+    fn touch(
+        &mut self,
+        language: Language,
+        name: &str,
+        last: &str,
+        callee: &Term,
+        given: &[Term],
+        flow: &mut Flow,
+    ) -> Option<Term> {
+        let receiver = callee.is_known() && !callee.list && callee.first().starts_with(['/', '~', '.', 'C', '*']);
+        let mut operands: Vec<&Term> = Vec::new();
+        if receiver {
+            operands.push(callee);
+        }
+        operands.extend(given.iter().filter(|term| language != Language::Perl || term.is_known()));
+        let first = operands.first().copied().cloned().unwrap_or_default();
+        let words: &[&str] = match last {
+            "kill" if given.iter().take(2).any(|term| matches!(term.first(), "1" | "-1")) => {
+                let target = if given.iter().any(|term| term.first() == "-1") { "-1" } else { "1" };
+                self.told(&["kill", "-9", target], &[]);
+                return Some(Term::default());
+            }
+            "chmod" | "chmodSync" | "lchmod" | "fchmod" => {
+                let mode = operands.iter().find_map(|term| mode(term.first()))?;
+                let paths: Vec<&Term> =
+                    operands.iter().copied().filter(|term| term.first().starts_with(['/', '~', '.'])).collect();
+                self.told(&["chmod", &mode], &paths);
+                return Some(Term::default());
+            }
+            "chown" | "chownSync" => {
+                let paths: Vec<&Term> = operands.iter().copied().filter(|term| term.first().starts_with(['/', '~'])).collect();
+                self.told(&["chown", "1000"], &paths);
+                return Some(Term::default());
+            }
+            _ if DELETE_TREE.contains(&last) => &["rm", "-r", "-f"],
+            _ if last == "sync" && name.contains("rimraf") => &["rm", "-r", "-f"],
+            "remove" if language == Language::JavaScript && given.len() > 1 => &["rm", "-r", "-f"],
+            _ if last == "rmdir" && given.len() > 1 => &["rm", "-r", "-f"],
+            _ if DELETE.contains(&last) => &["rm", "-f"],
+            "rename" | "renameSync" | "move" | "replace_file" if operands.iter().filter(|term| term.is_known()).count() > 1 => {
+                &["mv"]
+            }
+            _ if COPY.contains(&last) && operands.iter().filter(|term| term.is_known()).count() > 1 => &["cp"],
+            _ if WRITE.contains(&last) => &["tee"],
+            _ if READ.contains(&last) => {
+                let writes = operands.iter().skip(1).any(|term| {
+                    let mode = term.first().trim();
+                    (mode.len() <= 4 && mode.starts_with(['w', 'a', 'x', '>', '+'])) || mode.starts_with("r+") || mode == "rb+"
+                });
+                if writes || first.first().starts_with('>') { &["tee"] } else { &["cat"] }
+            }
+            _ => return None,
+        };
+        if !first.is_known() {
+            return Some(Term { taint: first.taint | callee.taint, ..Term::default() })
+                .filter(|_| words != ["tee"] && !READ.contains(&last));
+        }
+        let mode = |text: &str| text.len() <= 2 && text.starts_with(['>', '<', '+']);
+        let paths: Vec<Term> = operands
+            .iter()
+            .filter(|term| !mode(term.first().trim()))
+            .take(if words == ["cp"] || words == ["mv"] { 2 } else { 1 })
+            .map(|term| {
+                let items = term.items.iter().map(|item| item.trim_start_matches(['>', '<', ' ']).to_owned()).collect();
+                Term { items, ..(*term).clone() }
+            })
+            .collect();
+        let out = self.told(words, &paths.iter().collect::<Vec<_>>());
+        flow.taint |= out.taint;
+        let sent = operands.iter().fold(out.taint, |taint, term| taint | term.taint);
+        Some(Term { taint: sent, name: "file".into(), ..Term::default() })
+    }
+
+    /// A command made of known words and what terms hold.
+    pub(super) fn told(&mut self, words: &[&str], terms: &[&Term]) -> Value {
+        let mut fields: Vec<Field> = words.iter().map(|word| Field::plain(*word)).collect();
+        for term in terms {
+            fields.extend(term.items.iter().take(64).map(|item| Field { taint: term.taint, ..Field::plain(item.clone()) }));
+        }
+        self.command_fields(fields)
+    }
+
+    fn command_fields(&mut self, fields: Vec<Field>) -> Value {
+        if fields.is_empty() || !self.go_deeper() {
+            return Value::nothing();
+        }
+        let out = self.command(fields.into(), Around::default());
+        self.come_up();
+        out
+    }
+}

@@ -1,0 +1,205 @@
+//! What is known while code is read: names, brackets that are open, operands that wait.
+
+use std::collections::HashMap;
+
+use super::code_names::WALK;
+use super::term::{self, Term};
+use super::value::Taint;
+
+/// Names that are remembered.
+const MAX_NAMES: usize = 512;
+
+/// What is known while code is read.
+#[derive(Default)]
+pub(super) struct Flow {
+    pub(super) names: HashMap<String, Term>,
+    /// Names of functions' arguments.
+    pub(super) functions: HashMap<String, Vec<String>>,
+    /// Of everything that was fetched, decoded or read.
+    pub(super) taint: Taint,
+    /// Of what was handed to something that sends.
+    pub(super) sent: Taint,
+    /// Runs a text that cannot be told.
+    pub(super) evaluates: bool,
+    pub(super) connects: bool,
+    /// Runs what came over a connection.
+    pub(super) shells: bool,
+    /// A second pass would know more.
+    pub(super) again: bool,
+}
+
+impl Flow {
+    pub(super) fn keep(&mut self, name: &str, term: Term) {
+        if self.names.len() < MAX_NAMES && !name.is_empty() && term.size() <= 65_536 {
+            self.names.insert(name.trim_start_matches(['$', '@', '%']).to_owned(), term);
+        }
+    }
+
+    /// What a name stands for: a variable, a part of one, or itself.
+    pub(super) fn look_up(&self, name: &str) -> Term {
+        if let Some(term) = self.names.get(name) {
+            return term.clone();
+        }
+        match name {
+            "process.env.HOME" | "process.env.USERPROFILE" => return Term::text("~"),
+            "os.environ" | "process.env" | "ENV" | "_ENV" | "os.environb" => return Term::named(name).with(Taint::ENVIRONMENT),
+            _ => {}
+        }
+        let split = name.rsplit_once("->").or_else(|| name.rsplit_once("::")).or_else(|| name.rsplit_once('.'));
+        match split {
+            Some((of, member)) => {
+                let before = self.names.get(of).cloned().unwrap_or_else(|| Term::named(of));
+                // `Settings.command`: what a class holds.
+                if of.starts_with(|c: char| c.is_ascii_uppercase())
+                    && !before.is_known()
+                    && let Some(term) = self.names.get(member).filter(|term| term.is_known())
+                {
+                    return term.clone();
+                }
+                Term { name: format!("{}.{member}", before.name), ..before }
+            }
+            None => Term::named(name),
+        }
+    }
+
+    /// A text with `{name}`, `${name}`, `#{name}` and `$name` filled in.
+    pub(super) fn filled(&self, text: &str) -> String {
+        if !text.contains(['{', '$']) {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '$', '#']) {
+            let (before, tail) = rest.split_at(at);
+            out.push_str(before);
+            let braced = tail.trim_start_matches(['$', '#']).starts_with('{');
+            let (name, end) = if braced {
+                let start = tail.find('{').unwrap_or(0) + 1;
+                let end = tail.find('}').unwrap_or(tail.len());
+                (tail.get(start..end).unwrap_or_default(), end + 1)
+            } else {
+                let name = tail.get(1..).unwrap_or_default();
+                let length = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
+                (name.get(..length).unwrap_or_default(), length + 1)
+            };
+            let known = match name.trim().trim_matches(['\'', '"']) {
+                literal if literal.len() + 2 == name.trim().len() => Some(literal.to_owned()),
+                name => Some(self.look_up(name)).filter(Term::is_known).map(|term| term.items.join(" ")),
+            };
+            match known {
+                Some(known) if out.len() + known.len() < 65_536 => out.push_str(&known),
+                _ => out.push_str(tail.get(..end.min(tail.len())).unwrap_or_default()),
+            }
+            rest = tail.get(end.min(tail.len())..).unwrap_or_default();
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+/// What a bracket is for.
+#[derive(Default)]
+pub(super) enum Kind {
+    #[default]
+    Group,
+    Call(Term),
+    Index(Term),
+    Block,
+}
+
+/// A bracket that is open, or the code itself.
+#[derive(Default)]
+pub(super) struct Frame {
+    pub(super) kind: Kind,
+    /// Finished arguments or items.
+    pub(super) done: Vec<Term>,
+    pub(super) value: Option<Term>,
+    /// The sign between the value and what comes next.
+    pub(super) sign: Option<char>,
+    /// What stands before a sign, while what stands behind it is still being put together.
+    pub(super) held: Option<Term>,
+    pub(super) held_sign: Option<char>,
+    /// Names that the statement assigns to.
+    pub(super) targets: Vec<String>,
+    /// Names seen since the statement began.
+    pub(super) seen: Vec<String>,
+    pub(super) last_name: String,
+    /// A call without parentheses: it ends with its statement.
+    pub(super) loose: bool,
+}
+
+impl Frame {
+    /// One more operand.
+    pub(super) fn operand(&mut self, term: Term) {
+        match (self.value.take(), self.sign.take()) {
+            (Some(before), Some(sign)) => {
+                self.held = Some(before);
+                self.held_sign = Some(sign);
+                self.value = Some(term);
+            }
+            // Two texts side by side are one.
+            (Some(before), None) if before.is_known() && term.is_known() && self.held.is_none() => {
+                self.value = Some(before.plus(term))
+            }
+            (None, Some('-')) if term::number(term.first()).is_some() => {
+                self.value = Some(Term::text(format!("-{}", term.first())))
+            }
+            (_, _) => self.value = Some(term),
+        }
+    }
+
+    /// Carries out the sign that is waiting.
+    pub(super) fn settle(&mut self) {
+        if let (Some(before), Some(sign)) = (self.held.take(), self.held_sign.take()) {
+            let term = self.value.take().unwrap_or_default();
+            self.value = Some(match sign {
+                '+' | '.' => before.plus(term),
+                '%' if before.is_known() => before.filled(&term.items).with(term.taint),
+                '/' if before.is_known() && term::number(term.first()).is_none() => before.slash(term),
+                _ => term,
+            });
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.value = None;
+        self.sign = None;
+        self.held = None;
+        self.held_sign = None;
+        self.done.clear();
+    }
+
+    /// The end of a statement: what it assigns is kept.
+    pub(super) fn end(&mut self, flow: &mut Flow) {
+        self.settle();
+        let targets = std::mem::take(&mut self.targets);
+        if !targets.is_empty() {
+            let mut values = std::mem::take(&mut self.done);
+            values.extend(self.value.take());
+            match (targets.as_slice(), values.as_slice()) {
+                ([name], [value]) => flow.keep(name, value.clone()),
+                ([name], values) => {
+                    let items = values.iter().flat_map(|term| term.items.clone()).collect();
+                    flow.keep(name, Term::list(items));
+                }
+                (names, [list]) if list.list && list.name == WALK => {
+                    for (name, item) in names.iter().zip(&list.items) {
+                        flow.keep(name, Term::text(item.clone()));
+                    }
+                }
+                (names, [value]) => {
+                    for name in names {
+                        flow.keep(name, value.clone());
+                    }
+                }
+                (names, values) => {
+                    for (name, value) in names.iter().zip(values) {
+                        flow.keep(name, value.clone());
+                    }
+                }
+            }
+        }
+        self.clear();
+        self.seen.clear();
+    }
+}

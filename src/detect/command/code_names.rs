@@ -1,0 +1,374 @@
+//! Names of calls in interpreters' languages, and what code says of its own names: imports, functions, forks.
+
+use super::code_lex::Language;
+use super::facts::{Behaviour, Facts};
+use super::reader::Reader;
+use super::term;
+
+/// The name of what walking through a folder gives: the folder, and what is in it.
+pub(super) const WALK: &str = "everything in a folder";
+
+/// Calls whose text a shell or the system runs.
+pub(super) const RUN: [&str; 62] = [
+    "system",
+    "popen",
+    "popen2",
+    "popen3",
+    "popen4",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "Popen",
+    "getoutput",
+    "getstatusoutput",
+    "execSync",
+    "exec",
+    "spawn",
+    "spawnSync",
+    "execFile",
+    "execFileSync",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execvp",
+    "execvpe",
+    "spawnl",
+    "spawnle",
+    "spawnlp",
+    "spawnv",
+    "spawnvp",
+    "posix_spawn",
+    "posix_spawnp",
+    "capture2",
+    "capture2e",
+    "capture3",
+    "execute",
+    "create_subprocess_shell",
+    "create_subprocess_exec",
+    "pcntl_exec",
+    "ShellExecute",
+    "Command",
+    "command",
+    "commandSync",
+    "execa",
+    "execaSync",
+    "execaCommand",
+    "execaCommandSync",
+    "$",
+    "exec_command",
+    "sudo",
+    "local_run",
+    "qx",
+    "pipeline",
+    "backtick",
+    "spawnvpe",
+    "spawnve",
+    "startfile",
+    "readpipe",
+    "getoutputstatus",
+];
+/// Calls that run code of their own language.
+pub(super) const EVALUATE: [&str; 16] = [
+    "eval",
+    "exec",
+    "Function",
+    "instance_eval",
+    "class_eval",
+    "module_eval",
+    "create_function",
+    "assert",
+    "runInThisContext",
+    "runInNewContext",
+    "runInContext",
+    "load",
+    "loadstring",
+    "dostring",
+    "execfile",
+    "runpy",
+];
+pub(super) const DELETE_TREE: [&str; 18] = [
+    "rmtree",
+    "rm_rf",
+    "rm_r",
+    "rmSync",
+    "rmdirSync",
+    "rimraf",
+    "removeSync",
+    "remove_tree",
+    "remove_dir_all",
+    "deleteRecursively",
+    "emptyDirSync",
+    "remove_entry_secure",
+    "remove_dir",
+    "remove_entry",
+    "rm",
+    "removedirs",
+    "emptyDir",
+    "rmtree_p",
+];
+pub(super) const DELETE: [&str; 9] =
+    ["unlink", "remove", "unlinkSync", "delete", "rmdir", "safe_unlink", "unlink_p", "rm_f", "truncateSync"];
+pub(super) const READ: [&str; 20] = [
+    "open",
+    "readFileSync",
+    "readFile",
+    "read",
+    "file_get_contents",
+    "fopen",
+    "readlines",
+    "read_text",
+    "slurp",
+    "readfile",
+    "file",
+    "binread",
+    "createReadStream",
+    "read_bytes",
+    "readTextFileSync",
+    "readTextFile",
+    "openSync",
+    "fromfile",
+    "loadtxt",
+    "foreach",
+];
+pub(super) const WRITE: [&str; 15] = [
+    "writeFileSync",
+    "writeFile",
+    "appendFileSync",
+    "appendFile",
+    "file_put_contents",
+    "write",
+    "createWriteStream",
+    "write_text",
+    "truncate",
+    "write_bytes",
+    "binwrite",
+    "writeTextFileSync",
+    "writeTextFile",
+    "outputFileSync",
+    "touch",
+];
+pub(super) const COPY: [&str; 14] = [
+    "copy",
+    "copy2",
+    "copyfile",
+    "copytree",
+    "move",
+    "rename",
+    "symlink",
+    "cp",
+    "cp_r",
+    "copyFileSync",
+    "renameSync",
+    "replace_file",
+    "link",
+    "symlinkSync",
+];
+pub(super) const FETCH: [&str; 14] = [
+    "urlopen",
+    "urlretrieve",
+    "fetch",
+    "get_response",
+    "axios",
+    "http_get",
+    "getstore",
+    "curl_exec",
+    "DownloadString",
+    "curl_init",
+    "URI.open",
+    "wget",
+    "getprint",
+    "Request",
+];
+/// Calls that send what they are given.
+pub(super) const SEND: [&str; 14] = [
+    "post",
+    "put",
+    "patch",
+    "request",
+    "send",
+    "sendall",
+    "sendto",
+    "sendmail",
+    "write",
+    "end",
+    "urlopen",
+    "fetch",
+    "send_message",
+    "post_form",
+];
+pub(super) const CONNECT: [&str; 18] = [
+    "socket",
+    "create_connection",
+    "open_connection",
+    "createConnection",
+    "fsockopen",
+    "pfsockopen",
+    "stream_socket_client",
+    "connect",
+    "tcp",
+    "TCPSocket",
+    "Socket",
+    "createServer",
+    "create_server",
+    "start_server",
+    "TCPServer",
+    "socketpair",
+    "socket_create",
+    "accept",
+];
+
+/// Whether a name of a language without obligatory parentheses does something with the text behind it.
+pub(super) fn acts(name: &str) -> bool {
+    let last = last_of(name);
+    RUN.contains(&last)
+        || EVALUATE.contains(&last)
+        || DELETE.contains(&last)
+        || DELETE_TREE.contains(&last)
+        || matches!(
+            last,
+            "open"
+                | "chmod"
+                | "chown"
+                | "kill"
+                | "require"
+                | "include"
+                | "read"
+                | "decode_base64"
+                | "reverse"
+                | "readfile"
+                | "join"
+                | "pack"
+        )
+}
+
+pub(super) fn is_keyword(name: &str, language: Language) -> bool {
+    let common = matches!(
+        name,
+        "for"
+            | "while"
+            | "with"
+            | "return"
+            | "await"
+            | "const"
+            | "let"
+            | "var"
+            | "if"
+            | "elif"
+            | "else"
+            | "class"
+            | "not"
+            | "and"
+            | "or"
+            | "new"
+            | "yield"
+            | "async"
+            | "try"
+            | "except"
+            | "catch"
+            | "lambda"
+            | "nonlocal"
+            | "raise"
+            | "throw"
+            | "print"
+    );
+    let loose = matches!(
+        name,
+        "my" | "our"
+            | "local"
+            | "global"
+            | "do"
+            | "end"
+            | "then"
+            | "echo"
+            | "puts"
+            | "unless"
+            | "foreach"
+            | "begin"
+            | "ensure"
+            | "rescue"
+            | "p"
+            | "say"
+            | "scalar"
+            | "int"
+            | "elsif"
+    );
+    common || (loose && language.calls_loosely())
+}
+
+pub(super) fn last_of(name: &str) -> &str {
+    name.rsplit(['.', ':', '>']).next().unwrap_or(name)
+}
+
+/// What no single call says: a shell tied to a connection, a program that starts itself over and over.
+pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
+    const CONNECTS: [&str; 11] = [
+        "socket.socket",
+        "Socket",
+        "fsockopen",
+        "net.connect",
+        "net.createConnection",
+        "create_connection",
+        "stream_socket_client",
+        "socket.tcp",
+        "require('net')",
+        "require(\"net\")",
+        "/inet/tcp",
+    ];
+    const SHELLS: [&str; 14] = [
+        "dup2",
+        "pty.spawn",
+        "/bin/sh",
+        "/bin/bash",
+        "/bin/zsh",
+        "cmd.exe",
+        "sh -i",
+        "IO.popen",
+        "proc_open",
+        "exec(\"sh",
+        "exec('sh",
+        "spawn('sh",
+        "spawn(\"sh",
+        "fdopen(",
+    ];
+    let any = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
+    if any(&CONNECTS) && any(&SHELLS) {
+        reader.facts.push(Facts::of(Behaviour::ReverseShell));
+    }
+    let loops = any(&["while", "loop", "for(;;)", "for (;;)", "until", "for(", "for _ in iter(", "setInterval"]);
+    let forks = text.contains("fork") && !any(&["accept", "wait", "forked", "fork("])
+        || any(&["os.fork()", "fork()", "fork while", "cluster.fork", ".fork(__filename", "Process(target"])
+            && !any(&["accept", "wait", "join("]);
+    let bounded = any(&["range(", "i <", "i<", "cpus()", "isMaster", "isPrimary"]);
+    if forks && loops && !bounded && text.len() < 600 {
+        reader.facts.push(Facts::of(Behaviour::ForkBomb));
+    }
+    if any(&["process_iter", "psutil.pids"]) && any(&[".kill(", ".terminate("]) && !any(&["name()", "['name']", "info["]) {
+        reader.told(&["kill", "-9", "-1"], &[]);
+    }
+}
+
+/// Whether a name with several parts asks another host: `requests.get`, `http.request`.
+pub(super) fn fetches(name: &str) -> bool {
+    name.contains(['.', ':'])
+        && ["request", "http", "HTTP", "axios", "urllib", "LWP", "got", "aiohttp", "session"]
+            .iter()
+            .any(|mark| name.contains(mark))
+        || matches!(name, "get" | "getprint")
+}
+
+/// A file's mode as `chmod` takes it: `0o777`, `0777` and 511 are 777.
+pub(super) fn mode(text: &str) -> Option<String> {
+    if let Some(octal) = text.strip_prefix("0o") {
+        return Some(octal.to_owned());
+    }
+    if text.len() > 2 && text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(text.to_owned());
+    }
+    term::number(text).filter(|n| (8..=4_095).contains(n)).map(|n| format!("{n:o}"))
+}
