@@ -44,6 +44,8 @@ impl Check {
 const SURPRISE: f32 = 3.0;
 /// Random enough where only a name says that something is a key, in bits.
 const STRONG: f32 = 10.0;
+/// Random enough for what was put together of pieces, in bits.
+const TOGETHER: f32 = 8.0;
 /// Shorter ones are too short to tell.
 const SHORT: usize = 12;
 /// Least base64 that makes a key's body, in characters, and different ones among them.
@@ -106,6 +108,12 @@ fn is_strong(body: &str) -> bool {
         && made.digits > 0
         && (made.upper > 0 && made.lower > 0 || body.len() >= 32)
         && body.split(['-', '.', '_', '/']).map(part).map(|bits| bits.max(0.0)).sum::<f32>() >= STRONG
+}
+
+/// Whether what was put together of pieces was one thing: words can be put together too.
+pub(super) fn belongs_together(body: &str) -> bool {
+    let bits = |text: &str| if Made::of(text).random_hex() { text.len() as f32 } else { surprise(text).max(0.0) };
+    body.split(['-', '.', '_', ':']).map(bits).sum::<f32>() >= TOGETHER
 }
 
 /// Whether it is a UUID: an identifier, more often than a key.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::check::belongs_together;
 use super::context::{Given, Link, given, is_secret};
 use super::decode::{self, Class};
 use super::escape;
@@ -26,8 +27,6 @@ const LOOK_BYTES: usize = 64;
 const SPANS: usize = 64;
 /// Longest secret that is put together of pieces or read backwards, in bytes; keys of several lines may be longer.
 const JOINED_BYTES: usize = 512;
-/// How much more random than a word must be what was put together, in bits: words too can be put together.
-const JOINED_SURPRISE: f32 = 8.0;
 /// How much more random than a word must be what has no literal to be known by, in bits.
 const LOOSE_SURPRISE: f32 = 6.0;
 
@@ -56,7 +55,8 @@ impl Secrets {
             for literal in &shape.literals {
                 literals.push((literal.clone(), Meaning::Shape(index)));
                 let backwards: String = literal.chars().rev().collect();
-                if literal.len() >= 4 && backwards != *literal {
+                let rare = literal.len() >= 4 || !literal.bytes().all(|byte| byte.is_ascii_alphanumeric());
+                if rare && backwards != *literal {
                     literals.push((backwards, Meaning::Backwards(index)));
                 }
             }
@@ -111,6 +111,8 @@ struct Search<'s> {
     before: usize,
     budget: usize,
     room: usize,
+    /// Where pieces begin, in a text that is put together of the strings of a call.
+    seams: Vec<usize>,
 }
 
 /// A text to look through, and where it comes from.
@@ -125,7 +127,7 @@ struct View {
 impl<'s> Search<'s> {
     fn new(secrets: &'s Secrets, place: &'s Place<'s>, length: usize, found: &'s mut Vec<Match>) -> Self {
         let budget = length.saturating_mul(BUDGET_PER_BYTE).saturating_add(BUDGET_BYTES);
-        Self { secrets, place, before: found.len(), found, budget, room: UNPACKED_BYTES }
+        Self { secrets, place, before: found.len(), found, budget, room: UNPACKED_BYTES, seams: Vec::new() }
     }
 
     /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
@@ -237,22 +239,21 @@ impl<'s> Search<'s> {
     fn forwards(&mut self, text: &str, index: usize, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
         let (rule, shape) = self.secrets.shapes.get(index)?;
         let (start, contiguous) = start(text, last, length)?;
-        if !begins(text, start) {
+        if !begins(text, start) && !self.seams.contains(&start) {
             return None;
         }
         self.afford(LOOK_BYTES)?;
-        if contiguous && let Some(hit) = shape.at(text, start, length) {
+        if contiguous && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at)) {
             self.budget = self.budget.saturating_sub(hit.span.len());
             return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
         }
         let most = if shape.long() { REACH } else { JOINED_BYTES };
         let joined = pieces::squeeze(text.get(start..)?, most)?;
         self.afford(joined.text.len())?;
-        let hit = shape.at(&joined.text, 0, length)?;
+        let hit = shape.at(&joined.text, 0, length, &|at| joined.begins(at))?;
         let secret = joined.text.get(hit.secret)?;
-        let plain = joined.crossed(hit.span.end)
-            && (shape.long() || surprise(secret.get(length.min(secret.len())..)?) >= JOINED_SURPRISE);
-        plain.then(|| (*rule, start..start + joined.end_of(hit.span.end), secret.to_owned()))
+        let whole = shape.long() || belongs_together(secret.get(length.min(secret.len())..)?);
+        (whole && joined.crossed(hit.span.end)).then(|| (*rule, start..start + joined.end_of(hit.span.end), secret.to_owned()))
     }
 
     /// A match of a shape without literals that begins where a run of characters does, or the longer one that it is part of.
@@ -268,7 +269,7 @@ impl<'s> Search<'s> {
         let whole = run.start - before.iter().rev().take_while(|byte| belongs(byte)).count();
         for start in [whole, run.start] {
             for (rule, shape) in self.secrets.loose.iter().filter_map(|index| self.secrets.shapes.get(*index)) {
-                if let Some(hit) = shape.at(text, start, 0) {
+                if let Some(hit) = shape.at(text, start, 0, &|_| false) {
                     return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
                 }
             }
@@ -294,7 +295,7 @@ impl<'s> Search<'s> {
         let part = if shape.long() { part } else { part.rsplit(|c: char| c.is_ascii_whitespace()).next()? };
         self.afford(part.len())?;
         let reversed: String = part.chars().rev().collect();
-        let hit = shape.at(&reversed, 0, length)?;
+        let hit = shape.at(&reversed, 0, length, &|_| false)?;
         Some((*rule, (last + 1).checked_sub(hit.span.end)?..last + 1, reversed.get(hit.secret)?.to_owned()))
     }
 
@@ -329,6 +330,7 @@ impl<'s> Search<'s> {
         let mut open = Vec::new();
         let before = self.found.len();
         // Only what no piece holds by itself, and what is told of the pieces together.
+        self.seams = joined.starts();
         self.look(&joined.text, "joined", DEPTH - 1, &|span| span, &Some, &mut open);
         let from = before;
         let mut index = 0;
@@ -341,6 +343,7 @@ impl<'s> Search<'s> {
             found.span = None;
             crosses
         });
+        self.seams.clear();
         while let Some(View { text, origin, reading, depth }) = open.pop() {
             if joined.crosses(&origin) {
                 self.look(&text, reading, depth, &|_| origin.clone(), &|_| None, &mut open);

@@ -24,6 +24,16 @@ impl Joined {
         self.seams.iter().any(|(at, _)| span.start < *at && *at < span.end)
     }
 
+    /// Where its pieces begin.
+    pub(super) fn starts(&self) -> Vec<usize> {
+        self.seams.iter().map(|(at, _)| *at).collect()
+    }
+
+    /// Whether a piece begins at `at`.
+    pub(super) fn begins(&self, at: usize) -> bool {
+        self.seams.iter().any(|(seam, _)| *seam == at)
+    }
+
     /// Whether a seam lies before `end`.
     pub(super) fn crossed(&self, end: usize) -> bool {
         self.crosses(&(0..end))

@@ -93,14 +93,14 @@ impl Shape {
     }
 
     /// The match that begins at `start`, if there is one that is not the beginning of something longer. `literal` is how
-    /// much of it is known by the literal that led here.
-    pub(super) fn at(&self, text: &str, start: usize, literal: usize) -> Option<Hit> {
+    /// much of it is known by the literal that led here; `seam` says where another piece begins, which ends this one.
+    pub(super) fn at(&self, text: &str, start: usize, literal: usize, seam: &dyn Fn(usize) -> bool) -> Option<Hit> {
         let end = text.len().min(start.saturating_add(REACH));
         let hit = self.search(text, start..end)?;
         let next = text.as_bytes().get(hit.secret.end);
         let last = text.as_bytes().get(hit.secret.end.wrapping_sub(1));
         let runs_on = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-        if hit.secret.end < end && runs_on(next) && runs_on(last) {
+        if hit.secret.end < end && runs_on(next) && runs_on(last) && !seam(hit.secret.end) {
             return None;
         }
         let known = if hit.secret == hit.span { start + literal } else { hit.secret.start };
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn a_match_ends_where_the_secret_does() {
         let key = shape("tok_[A-Za-z0-9]{8}", Check::Any);
-        assert!(key.at("tok_a1B2c3D4", 0, 4).is_some() && key.at("tok_a1B2c3D4.", 0, 4).is_some());
-        assert!(key.at("tok_a1B2c3D4e", 0, 4).is_none(), "longer than the shape");
+        assert!(key.at("tok_a1B2c3D4", 0, 4, &|_| false).is_some() && key.at("tok_a1B2c3D4.", 0, 4, &|_| false).is_some());
+        assert!(key.at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none() && key.at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(), "longer than the shape");
         let password = shape("://[^:]*:([^@]+)@", Check::Any);
-        assert_eq!(password.at("://me:s3cret@x", 0, 3).unwrap().secret, 6..12);
+        assert_eq!(password.at("://me:s3cret@x", 0, 3, &|_| false).unwrap().secret, 6..12);
     }
 }
