@@ -206,6 +206,11 @@ pub trait Detector: Send + Sync + fmt::Debug {
     fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
         let (_, _, _) = (parts, place, found);
     }
+
+    /// Notes what `text`, which came from a server, is worth remembering for: see [`Place::seen`]. Nothing, for most kinds.
+    fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
+        let (_, _) = (text, place);
+    }
 }
 
 /// A kind of rule: how its `find.<kind>` table reads, and how its rules become a detector.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::detect::secret::Seen;
 use crate::detect::{Place, Surface};
 use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer};
 use crate::protocol::{AuditId, Context, opaque::is_opaque};
@@ -24,6 +25,7 @@ pub(super) struct Inbound<'a> {
     pub(super) item: usize,
     pub(super) context: &'a Context,
     pub(super) audit: AuditId,
+    pub(super) seen: Option<&'a Seen<'a>>,
 }
 
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
@@ -60,7 +62,7 @@ impl Inbound<'_> {
             let Some(string) = value.str() else { return };
             let surface = surface::inbound(self.envelope, asked, path);
             let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
-            let place = Place { surface, method, tool, role, ..Place::default() };
+            let place = Place { surface, method, tool, role, seen: self.seen, ..Place::default() };
             let at = || self.pointer(path);
             if role == Role::Value {
                 let holder = path.len().checked_sub(1).and_then(|at| holders.get(at));
@@ -82,7 +84,11 @@ impl Inbound<'_> {
             coverage.bytes += string.len();
             let mut length = string.len();
             let site = Site { at: &at, opaque: &|| is_opaque(path, role) };
-            if let Outcome::Replace(with) = judge.string(&Text::new(string), &place, &site) {
+            let text = Text::new(string);
+            if self.seen.is_some() {
+                self.policy.outbound.learn(&text, &place);
+            }
+            if let Outcome::Replace(with) = judge.string(&text, &place, &site) {
                 length = with.len();
                 let span = value.span();
                 edits.push(Edit { span: span.start + 1..span.end.saturating_sub(1), with });

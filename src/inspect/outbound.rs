@@ -1,6 +1,7 @@
 //! Judges what an agent says to a server. Nothing outbound is ever rewritten.
 
 use crate::detect::command::Script;
+use crate::detect::secret::Seen;
 use crate::detect::{Place, ReadAs, Surface};
 use crate::message::{Direction, Envelope, Message, Path, Role, Step, pointer};
 use crate::protocol::AuditId;
@@ -18,6 +19,7 @@ pub(super) struct Outbound<'a> {
     pub(super) item: usize,
     pub(super) audit: AuditId,
     pub(super) known: &'a Known<'a>,
+    pub(super) seen: Option<&'a Seen<'a>>,
 }
 
 impl Outbound<'_> {
@@ -39,6 +41,7 @@ impl Outbound<'_> {
             method,
             tool: tool.as_deref(),
             ground: Some(&self.policy.ground),
+            seen: self.seen,
             ..Place::default()
         };
         let prefix = if self.message.is_batch() { format!("/{}", self.item) } else { String::new() };
@@ -79,6 +82,14 @@ impl Outbound<'_> {
         let pieces: Vec<&str> = parts().map(|unit| &*unit.text).collect();
         let place = Place { surface: Surface::Arguments, ..base };
         judge.pieces(&pieces, &place, &Site { at: &|| format!("{prefix}/params/arguments"), opaque: &|| true });
+        let Some(memory) = self.known.memory else { return };
+        for unit in parts() {
+            for pieces in memory.joined(tool, &unit.argument, &unit.text) {
+                let at = || prefix.clone() + &placed.pointer(unit);
+                judge.pieces(&pieces, &place, &Site { at: &at, opaque: &|| true });
+            }
+            inspection.learnt.keep(tool, &unit.argument, &unit.text);
+        }
     }
 }
 

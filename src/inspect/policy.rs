@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{PolicyConfig, Scope};
+use crate::detect::secret::Seen;
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
@@ -14,6 +15,7 @@ use super::caps::Caps;
 use super::confirm::Confirm;
 use super::ground;
 use super::inbound::Inbound;
+use super::memory::{Learnt, Memory};
 use super::outbound::Outbound;
 use super::pins::Pins;
 use super::rewrite::Outcome;
@@ -45,6 +47,8 @@ pub struct Policy {
 pub struct Known<'k> {
     /// The upstream's tools, as its lists define them.
     pub tools: Option<&'k Tools>,
+    /// What earlier messages of the session left behind.
+    pub memory: Option<&'k Memory>,
 }
 
 /// What judging a text that is no message gives.
@@ -115,22 +119,32 @@ impl Policy {
         audit: AuditId,
         known: &Known<'_>,
     ) -> Inspection {
-        let mut inspection =
-            Inspection { verdict: Verdict::Pass, findings: Vec::new(), coverage: Coverage::default(), cut_bytes: 0 };
+        let mut inspection = Inspection {
+            verdict: Verdict::Pass,
+            findings: Vec::new(),
+            coverage: Coverage::default(),
+            cut_bytes: 0,
+            learnt: Learnt::default(),
+        };
+        let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let found = inspection.findings.len();
             match direction {
                 Direction::Inbound => {
-                    Inbound { policy: self, message, envelope, item, context, audit }.inspect(&mut inspection, &mut edits);
+                    Inbound { policy: self, message, envelope, item, context, audit, seen: seen.as_ref() }
+                        .inspect(&mut inspection, &mut edits);
                 }
-                Direction::Outbound => Outbound { policy: self, message, envelope, item, audit, known }.inspect(&mut inspection),
+                Direction::Outbound => {
+                    Outbound { policy: self, message, envelope, item, audit, known, seen: seen.as_ref() }.inspect(&mut inspection)
+                }
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));
             let question = question(self.rules(direction), found, item, self);
             questions.extend(self.confirm.add(question, direction, message, envelope, item, known));
         }
+        inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
         inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         inspection.verdict = match (refusals.is_empty(), questions.is_empty(), edits.is_empty()) {
             (false, ..) => Verdict::Block(refusals),

@@ -5,6 +5,7 @@ use crate::message::Edit;
 use crate::rules::{RuleId, Severity};
 
 use super::Finding;
+use super::memory::Learnt;
 
 /// Whether verdicts are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -119,6 +120,8 @@ pub struct Inspection {
     pub coverage: Coverage,
     /// Text of results that the size cap cut off, in bytes.
     pub cut_bytes: usize,
+    /// What is worth remembering of it, if it goes on.
+    pub learnt: Learnt,
 }
 
 impl Question {

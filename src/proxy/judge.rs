@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::memories::Memories;
 use crate::inspect::{Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
@@ -19,6 +20,8 @@ pub(super) struct Case<'a> {
     /// For a reply: how long ago its call was sent upstream.
     pub(super) waited: Option<Duration>,
     pub(super) known: Known<'a>,
+    /// Where what it leaves behind is remembered.
+    pub(super) memories: &'a Memories,
 }
 
 /// What judging gave, and how it is named in the audit log.
@@ -83,13 +86,18 @@ impl Case<'_> {
         &self,
         recorder: &Recorder,
         audit: AuditId,
-        inspection: Inspection,
+        mut inspection: Inspection,
         took: Duration,
     ) -> Result<Judged, CallError> {
-        let Case { policy, direction, message, context, waited, known: _ } = *self;
+        let Case { policy, direction, message, context, waited, known: _, memories } = *self;
         let (mode, rules) = (policy.mode, policy.rules_digest(direction));
         let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
         recorder.tell(event).map_err(CallError::Audit)?;
+        // What an agent sends is no piece of anything unless it goes on.
+        let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
+        if direction == Direction::Inbound || goes_on {
+            memories.learn(context, direction, std::mem::take(&mut inspection.learnt));
+        }
         Ok(Judged { inspection, mode, audit })
     }
 }

@@ -4,6 +4,7 @@ pub mod approve;
 mod asking;
 mod inbound;
 mod judge;
+mod memories;
 mod mirrors;
 mod outbound;
 pub mod pipe;
@@ -33,6 +34,7 @@ use approve::{Approvals, Desk, Matter, asks};
 use asking::Next;
 use inbound::Waiting;
 use judge::{Case, Judged};
+use memories::Memories;
 use mirrors::Mirrors;
 use sessions::Sessions;
 use slots::{Permit, Slots};
@@ -58,6 +60,7 @@ pub struct Gate {
     used: AtomicBool,
     upstreams: HashMap<UpstreamName, Behind>,
     sessions: Sessions,
+    memories: Memories,
     slots: Slots,
     approvals: Arc<Approvals>,
     long: Arc<Semaphore>,
@@ -93,6 +96,7 @@ impl Gate {
             slots: Slots::new(upstreams.keys().cloned(), &limits),
             upstreams,
             sessions: Sessions::new(limits.sessions, limits.session_idle),
+            memories: Memories::new(limits.sessions, limits.session_idle),
             approvals: Arc::new(Approvals::new(approval, &limits, recorder.clone(), false)?),
             long: Arc::new(Semaphore::new(workers)),
             recorder,
@@ -224,16 +228,19 @@ impl Gate {
     ) -> Result<Judged, CallError> {
         let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
         let tools = self.upstreams.get(&context.upstream).map(|behind| behind.tools.clone());
-        let known = Known { tools: tools.as_deref() };
-        let case = Case { policy: &policy, direction, message, context, waited, known };
+        let memory = self.memories.of(context);
+        let known = Known { tools: tools.as_deref(), memory: Some(&memory) };
+        let memories = &self.memories;
+        let case = Case { policy: &policy, direction, message, context, waited, known, memories };
         if message.bytes().len() <= LONG_BYTES {
             return case.judge(&self.recorder);
         }
-        let (policy, message, context, tools) = (policy.clone(), message.clone(), context.clone(), tools.clone());
+        let (policy, message, context, tools, memory) =
+            (policy.clone(), message.clone(), context.clone(), tools.clone(), memory.clone());
         let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
         let (audit, started) = (AuditId::make(), Instant::now());
         let judged = tokio::task::spawn_blocking(move || {
-            policy.inspect(direction, &message, &context, audit, &Known { tools: tools.as_deref() })
+            policy.inspect(direction, &message, &context, audit, &Known { tools: tools.as_deref(), memory: Some(&memory) })
         })
         .await;
         let inspection = judged.map_err(|_| CallError::BadReply("judging it failed"))?;

@@ -11,6 +11,7 @@ use http::HeaderMap;
 
 use super::approve::{self, Approvals, Matter};
 use super::judge::{Carried, Case, Judged, Onward, Outcome};
+use super::memories::Memories;
 use crate::config::Config;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Known, Mode, Policy};
@@ -34,6 +35,7 @@ pub struct Pipe {
     upstream: UpstreamName,
     open: Mutex<VecDeque<Open>>,
     tools: Tools,
+    memories: Memories,
     pub(super) approvals: Arc<Approvals>,
     /// Whether the agent's client puts forms to its user.
     pub(super) elicits: AtomicBool,
@@ -68,7 +70,8 @@ impl Pipe {
         let limits = config.limits.read.clone();
         let approvals = Arc::new(Approvals::new(&config.approval, &config.limits, recorder.clone(), true)?);
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
-        Ok(Self { policy, recorder, limits, upstream, open, tools, approvals, elicits })
+        let memories = Memories::new(1, config.limits.session_idle);
+        Ok(Self { policy, recorder, limits, upstream, open, tools, memories, approvals, elicits })
     }
 
     /// Longest line that is read, in bytes: `message_bytes`.
@@ -228,8 +231,10 @@ impl Pipe {
         context: &Context,
         waited: Option<Duration>,
     ) -> Result<Judged, CallError> {
-        let known = Known { tools: Some(&self.tools) };
-        Case { policy: &self.policy, direction, message, context, waited, known }.judge(&self.recorder)
+        let memory = self.memories.of(context);
+        let known = Known { tools: Some(&self.tools), memory: Some(&memory) };
+        let memories = &self.memories;
+        Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(&self.recorder)
     }
 
     fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {

@@ -72,7 +72,13 @@ fn finding(rule: &str, action: Action, surface: Surface, at: &str, item: usize) 
 }
 
 fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
-    Inspection { verdict, findings, coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] }, cut_bytes: 0 }
+    Inspection {
+        verdict,
+        findings,
+        coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] },
+        cut_bytes: 0,
+        learnt: crate::inspect::memory::Learnt::default(),
+    }
 }
 
 fn refusal(rule: &str, item: usize) -> Refusal {

@@ -96,6 +96,11 @@ impl RuleSet {
         }
     }
 
+    /// Notes what `text`, which came from a server, is worth remembering for.
+    pub fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
+        self.0.detectors.iter().for_each(|detector| detector.learn(text, place));
+    }
+
     /// Drops new matches where their rule does not look, and those that it excuses.
     fn sift(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         if found.len() == before {

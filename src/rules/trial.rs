@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::detect::command::Script;
 use crate::detect::path::{Links, Roots};
-use crate::detect::secret::{Own, Prints, Seen};
+use crate::detect::secret::{Own, Prints, Seen, remember};
 use crate::detect::url::{HostList, HostPattern, Hosts};
 use crate::detect::{Ground, Place, ReadAs, Surface};
 use crate::document::Fault;
@@ -28,12 +28,12 @@ static GROUND: LazyLock<Ground> = LazyLock::new(|| {
 
 /// What other servers have sent in cases, and what the server at hand has: `a-secret-from-elsewhere`, `DB_PASSWORD` with the
 /// value `blue-Kettle7-returned`.
-static SENT: LazyLock<[Prints; 2]> = LazyLock::new(|| {
-    ["a-secret-from-elsewhere", "blue-Kettle7-returned"].map(|value| {
-        let mut prints = Prints::default();
-        prints.add(value.as_bytes(), 0);
-        prints
-    })
+static SENT: LazyLock<Prints> = LazyLock::new(|| {
+    let mut prints = Prints::default();
+    for (from, value) in ["blue-Kettle7-returned", "a-secret-from-elsewhere"].iter().enumerate() {
+        remember(&mut prints, value, from);
+    }
+    prints
 });
 
 /// What came of trying rules.
@@ -145,8 +145,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
     let outbound = rule.direction == Direction::Outbound;
     let usual = if outbound { Surface::Arguments } else { Surface::Content };
     let script = Script::new(&case.text, read_as);
-    let [elsewhere, here] = &*SENT;
-    let seen = Seen::new(Some(here), Some(elsewhere));
+    let seen = Seen::new(&SENT, 0);
     let place = Place {
         direction: rule.direction,
         surface: only.surfaces.first().copied().unwrap_or(usual),

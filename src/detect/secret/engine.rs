@@ -7,7 +7,6 @@ use super::context::{Given, Link, given, is_secret};
 use super::decode::{self, Class};
 use super::escape;
 use super::name::{ROOTS, is_of_something_else};
-use super::random::{Made, surprise};
 use super::shape::{REACH, Shape};
 use super::sieve::{Meaning, Met, Sieve};
 use super::{Detector, Match, Place, Spec, pieces};
@@ -27,8 +26,6 @@ const LOOK_BYTES: usize = 64;
 const SPANS: usize = 64;
 /// Longest secret that is put together of pieces or read backwards, in bytes; keys of several lines may be longer.
 const JOINED_BYTES: usize = 512;
-/// How much more random than a word must be what has no literal to be known by, in bits.
-const LOOSE_SURPRISE: f32 = 6.0;
 
 /// All secret rules of a set.
 #[derive(Debug)]
@@ -94,6 +91,10 @@ impl Detector for Secrets {
         if let Some(name) = place.argument {
             search.argument(name, plain, |span| Some(text.locate(span)));
         }
+    }
+
+    fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
+        self.scan(text, &Place { direction: Direction::Inbound, ..*place }, &mut Vec::new());
     }
 
     fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
@@ -213,9 +214,9 @@ impl<'s> Search<'s> {
         if let (Some(rule), Some(ground)) = (secrets.own, self.place.ground) {
             ground.own.find(text, |span| tell(self, rule, span, ""));
         }
-        let elsewhere = self.place.seen.and_then(|seen| seen.elsewhere).filter(|_| self.place.direction == Direction::Outbound);
-        if let (Some(rule), Some(prints)) = (secrets.elsewhere, elsewhere) {
-            prints.find(text.as_bytes(), |span, _| tell(self, rule, span, ""));
+        let seen = self.place.seen.filter(|_| self.place.direction == Direction::Outbound);
+        if let (Some(rule), Some(seen)) = (secrets.elsewhere, seen) {
+            seen.from_elsewhere(text, |span| tell(self, rule, span, ""));
         }
         if escapes && depth < DEPTH && self.afford(text.len() * 2).is_some() {
             let whole = origin(0..text.len());
@@ -260,7 +261,7 @@ impl<'s> Search<'s> {
     fn loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
         let part = text.get(run.clone()).filter(|part| part.len() <= JOINED_BYTES)?;
         let part = part.get(..LOOK_BYTES).unwrap_or(part);
-        if surprise(part) < LOOSE_SURPRISE && !Made::of(part).random_hex() {
+        if !belongs_together(part) {
             return None;
         }
         self.afford(LOOK_BYTES * self.secrets.loose.len())?;

@@ -22,7 +22,7 @@ mod spec;
 
 pub use own::Own;
 pub use prints::{Prints, fingerprint};
-pub use seen::{Learnt, Seen};
+pub use seen::{Learnt, Seen, UPSTREAMS, remember};
 pub use shape::Shape;
 pub use spec::Spec;
 

@@ -91,7 +91,13 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
 
 /// How long a joint at the beginning of `bytes` is: blanks, line ends (written out too), quotes and a sign between them.
 fn joint(bytes: &[u8]) -> usize {
-    let length = bytes.iter().take(JOINT_BYTES).take_while(|byte| Class::of(**byte).is_joint() || **byte == b'.').count();
+    let mut quoted = false;
+    // A point joins literals, and stands in secrets.
+    let joins = |byte: &&u8| {
+        quoted |= matches!(byte, b'"' | b'\'' | b'`');
+        Class::of(**byte).is_joint() || quoted && **byte == b'.'
+    };
+    let length = bytes.iter().take(JOINT_BYTES).take_while(joins).count();
     let joint = bytes.get(..length).unwrap_or_default();
     let blank = joint.iter().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\'));
     if !blank {

@@ -102,6 +102,11 @@ impl Prints {
             !prints.is_empty()
         });
         self.count = self.by_start.values().map(Vec::len).sum();
+        self.filter.fill(0);
+        for hash in self.by_start.keys() {
+            let (word, bit) = place(*hash);
+            self.filter.get_mut(word).into_iter().for_each(|word| *word |= bit);
+        }
     }
 
     /// Whether nothing is remembered.
@@ -114,15 +119,17 @@ impl Prints {
         self.count
     }
 
-    /// Whether exactly this value is remembered, and whose it is.
-    pub fn owner_of(&self, value: &[u8]) -> Option<usize> {
-        let mut owner = None;
-        self.find(value, |span, found| {
-            if span == (0..value.len().min(LONGEST_BYTES)) {
-                owner = owner.or(Some(found));
+    /// Tells whose exactly this value is.
+    pub fn owners(&self, value: &[u8], mut tell: impl FnMut(usize)) {
+        let value = value.get(..LONGEST_BYTES).unwrap_or(value);
+        let Some(start) = value.get(..VALUE_BYTES).filter(|_| self.count > 0) else { return };
+        let hash = start.iter().fold(0_u64, |hash, byte| enter(hash, *byte));
+        let alike = self.by_start.get(&hash).into_iter().flatten().filter(|print| print.length == value.len());
+        for print in alike {
+            if fingerprint(value) == print.whole {
+                tell(print.owner);
             }
-        });
-        owner
+        }
     }
 
     /// Tells each place where a remembered value stands in `text`, and whose it is. Linear; a text in which too much looks
@@ -194,7 +201,12 @@ mod tests {
         assert_eq!(found(&prints, "correct horse battery").len(), 2);
         assert_eq!(found(&prints, "x 123456789"), [("12345678".to_owned(), 3)]);
         assert!(found(&prints, "correct hors, 1234567").is_empty());
-        assert_eq!((prints.owner_of(b"correct horse"), prints.owner_of(b"correct horse ")), (Some(1), None));
+        let owners = |value: &str| {
+            let mut owners = Vec::new();
+            prints.owners(value.as_bytes(), |owner| owners.push(owner));
+            owners
+        };
+        assert_eq!((owners("correct horse"), owners("correct horse ")), (vec![1], vec![]));
         prints.forget(1);
         assert_eq!((prints.len(), found(&prints, "correct horse").len()), (2, 0));
     }

@@ -2,22 +2,39 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::ops::Range;
 
-use super::prints::Prints;
+use super::own::forms;
+use super::prints::{Prints, VALUE_BYTES as VALUE_MIN};
+
+/// The owner of a remembered secret is a number that rises with each, times this, and the number of the server that sent it.
+pub const UPSTREAMS: usize = 1024;
+
+/// Remembers a value and its encodings as `owner`'s. `false` if it was known or is too short.
+pub fn remember(prints: &mut Prints, value: &str, owner: usize) -> bool {
+    let from = owner % UPSTREAMS;
+    let mut new = value.len() >= VALUE_MIN;
+    prints.owners(value.as_bytes(), |known| new &= known % UPSTREAMS != from);
+    if new {
+        forms(value, |form| {
+            prints.add(form.as_bytes(), owner);
+        });
+    }
+    new
+}
 
 /// Secrets that the servers of one agent have sent, as the server sees it that a message goes to or comes from.
-#[derive(Default)]
 pub struct Seen<'s> {
-    /// Those that this server sent.
-    pub here: Option<&'s Prints>,
-    /// Those that others sent, and only others.
-    pub elsewhere: Option<&'s Prints>,
+    /// All of them.
+    prints: &'s Prints,
+    /// The number of this server.
+    from: usize,
     /// What is found in the message at hand.
     found: RefCell<Learnt>,
 }
 
 /// Secrets found in a message, for whoever remembers them. Wiped when dropped; `Debug` does not show them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Learnt {
     values: Vec<zeroize::Zeroizing<String>>,
 }
@@ -34,7 +51,7 @@ impl fmt::Debug for Learnt {
 
 impl fmt::Debug for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seen({:?}, {:?})", self.here, self.elsewhere)
+        write!(f, "Seen({:?})", self.prints)
     }
 }
 
@@ -52,8 +69,8 @@ impl Learnt {
 
 impl<'s> Seen<'s> {
     /// What is known, and room for what is found.
-    pub fn new(here: Option<&'s Prints>, elsewhere: Option<&'s Prints>) -> Self {
-        Self { here, elsewhere, found: RefCell::default() }
+    pub fn new(prints: &'s Prints, from: usize) -> Self {
+        Self { prints, from, found: RefCell::default() }
     }
 
     /// Notes a secret of the message at hand.
@@ -66,7 +83,20 @@ impl<'s> Seen<'s> {
 
     /// Whether this server sent the value.
     pub(super) fn came_from_here(&self, value: &str) -> bool {
-        self.here.is_some_and(|prints| prints.owner_of(value.as_bytes()).is_some())
+        let mut here = false;
+        self.prints.owners(value.as_bytes(), |owner| here |= owner % UPSTREAMS == self.from);
+        here
+    }
+
+    /// Tells each place where a value stands that another server sent, and this one did not.
+    pub(super) fn from_elsewhere(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
+        let mut last = None;
+        self.prints.find(text.as_bytes(), |span, _| {
+            if last.as_ref() != Some(&span) && !text.get(span.clone()).is_some_and(|value| self.came_from_here(value)) {
+                tell(span.clone());
+            }
+            last = Some(span);
+        });
     }
 
     /// What was found.

@@ -191,7 +191,10 @@ mod tests {
     fn a_match_ends_where_the_secret_does() {
         let key = shape("tok_[A-Za-z0-9]{8}", Check::Any);
         assert!(key.at("tok_a1B2c3D4", 0, 4, &|_| false).is_some() && key.at("tok_a1B2c3D4.", 0, 4, &|_| false).is_some());
-        assert!(key.at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none() && key.at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(), "longer than the shape");
+        assert!(
+            key.at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none() && key.at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(),
+            "longer than the shape"
+        );
         let password = shape("://[^:]*:([^@]+)@", Check::Any);
         assert_eq!(password.at("://me:s3cret@x", 0, 3, &|_| false).unwrap().secret, 6..12);
     }

@@ -1,0 +1,121 @@
+//! What earlier messages of a session leave behind for judging later ones. Input to judging: whoever carries messages keeps
+//! it, within bounds, and adds to it when a message has been judged.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::detect::secret::{self, Prints};
+
+/// Shortest and longest end of an argument that is kept, in bytes: what may be one piece of a secret.
+const PIECE_BYTES: std::ops::RangeInclusive<usize> = 3..=256;
+/// Most pieces kept of one call.
+const PIECES: usize = 16;
+
+/// What is known of a session with one upstream. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// Fingerprints of the secrets that this agent's upstreams have sent; their owner says which.
+    pub prints: Arc<Prints>,
+    /// The number of the upstream that the message goes to or comes from.
+    pub from: usize,
+    /// Ends of the arguments of recent calls, oldest first.
+    pub pieces: Arc<[Piece]>,
+}
+
+/// The end of an argument that may be one piece of a secret. Wiped when dropped, and never shown.
+#[derive(Clone)]
+pub struct Piece {
+    /// The tool and the argument.
+    argument: Box<str>,
+    text: Zeroizing<String>,
+}
+
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Piece({})", self.argument)
+    }
+}
+
+/// What a message leaves behind.
+#[derive(Clone, Debug, Default)]
+pub struct Learnt {
+    /// Secrets that came in.
+    pub secrets: secret::Learnt,
+    /// Ends of arguments that go out.
+    pub pieces: Vec<Piece>,
+}
+
+impl Memory {
+    /// The strings that the value of an argument may be put together with: what came before in the same argument of the same
+    /// tool, and then the first or the last word of the value. Nothing if nothing came before.
+    pub(super) fn joined<'t>(&'t self, tool: &str, argument: &str, value: &'t str) -> Vec<Vec<&'t str>> {
+        let earlier: Vec<&str> =
+            self.pieces.iter().filter(|piece| piece.is_of(tool, argument)).map(|piece| piece.text.as_str()).collect();
+        if earlier.is_empty() {
+            return Vec::new();
+        }
+        let (first, last) = (first_word(value), last_word(value));
+        let mut words: Vec<&str> = first.into_iter().chain(last).collect();
+        words.dedup();
+        words.into_iter().map(|word| earlier.iter().copied().chain([word]).collect()).collect()
+    }
+}
+
+impl Learnt {
+    /// Keeps the end of an argument, if it may be a piece of a secret.
+    pub(super) fn keep(&mut self, tool: &str, argument: &str, value: &str) {
+        let Some(word) = last_word(value).filter(|_| self.pieces.len() < PIECES) else { return };
+        let telling = word.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-'));
+        let coded = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b':' | b'~' | b'%')
+        };
+        if telling && PIECE_BYTES.contains(&word.len()) && word.bytes().all(coded) {
+            let argument = format!("{tool}.{argument}").into();
+            self.pieces.push(Piece { argument, text: Zeroizing::new(word.to_owned()) });
+        }
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty() && self.pieces.is_empty()
+    }
+}
+
+impl Piece {
+    fn is_of(&self, tool: &str, argument: &str) -> bool {
+        self.argument.strip_prefix(tool).and_then(|rest| rest.strip_prefix('.')) == Some(argument)
+    }
+}
+
+/// What stands around a piece in prose.
+const AROUND: [char; 10] = ['"', '\'', '`', ',', ';', '(', ')', '<', '>', '!'];
+
+fn first_word(value: &str) -> Option<&str> {
+    value.split_ascii_whitespace().next().map(|word| word.trim_matches(AROUND)).filter(|word| !word.is_empty())
+}
+
+fn last_word(value: &str) -> Option<&str> {
+    value.split_ascii_whitespace().next_back().map(|word| word.trim_matches(AROUND)).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ends_that_may_be_pieces_are_kept() {
+        let mut learnt = Learnt::default();
+        learnt.keep("say", "text", "the first half is ghp_q8Zt4vNp2rKx7w");
+        learnt.keep("say", "text", "just words");
+        learnt.keep("say", "text", &"A".repeat(300));
+        learnt.keep("say", "text", "käse-");
+        assert_eq!(learnt.pieces.len(), 1);
+        assert_eq!(format!("{:?}", learnt.pieces), "[Piece(say.text)]");
+        let memory = Memory { pieces: learnt.pieces.into(), ..Memory::default() };
+        let joined = memory.joined("say", "text", "Df9yGj3hLm5kQs6u and the rest");
+        assert_eq!(joined, [["ghp_q8Zt4vNp2rKx7w", "Df9yGj3hLm5kQs6u"], ["ghp_q8Zt4vNp2rKx7w", "rest"]]);
+        assert!(memory.joined("say", "channel", "x").is_empty() && memory.joined("sa", "y.text", "x").is_empty());
+    }
+}

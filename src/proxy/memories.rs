@@ -1,0 +1,131 @@
+//! What is remembered of sessions, for judging later messages: bounded in agents, sessions, bytes and time.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::detect::secret::{Prints, UPSTREAMS, remember};
+use crate::inspect::memory::{Learnt, Memory, Piece};
+use crate::message::Direction;
+use crate::protocol::{AgentName, Context, SessionId, UpstreamName};
+
+/// Most secrets remembered of one agent's upstreams; the oldest is forgotten first.
+const SECRETS: usize = 512;
+/// Most pieces kept of a session, and how long one is.
+const PIECES: usize = 32;
+const PIECE_AGE: Duration = Duration::from_secs(600);
+/// Most sessions of one agent.
+const SESSIONS: usize = 64;
+
+/// The memories of all agents.
+pub(super) struct Memories {
+    kept: Mutex<HashMap<AgentName, Kept>>,
+    most: usize,
+    idle: Duration,
+}
+
+/// What is remembered of one agent.
+struct Kept {
+    used: Instant,
+    upstreams: Vec<UpstreamName>,
+    prints: Arc<Prints>,
+    /// The owners in `prints`, oldest first.
+    owners: VecDeque<usize>,
+    next: usize,
+    sessions: HashMap<(usize, Option<SessionId>), Recent>,
+}
+
+/// The pieces of a session, oldest first.
+struct Recent {
+    used: Instant,
+    pieces: VecDeque<(Instant, Piece)>,
+}
+
+impl Memories {
+    /// For so many agents, each forgotten when it has been idle for so long.
+    pub(super) fn new(most: usize, idle: Duration) -> Self {
+        Self { kept: Mutex::default(), most, idle }
+    }
+
+    /// What is known for a message.
+    pub(super) fn of(&self, context: &Context) -> Memory {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(kept) = kept.get_mut(&context.agent) else { return Memory::default() };
+        kept.used = Instant::now();
+        let from = kept.number(&context.upstream);
+        let recent = kept.sessions.get(&(from, context.session.clone()));
+        let fresh = |(since, piece): &(Instant, Piece)| (since.elapsed() < PIECE_AGE).then(|| piece.clone());
+        let pieces = recent.into_iter().flat_map(|recent| &recent.pieces).filter_map(fresh).collect();
+        Memory { prints: kept.prints.clone(), from, pieces }
+    }
+
+    /// Adds what a judged message leaves behind.
+    pub(super) fn learn(&self, context: &Context, direction: Direction, learnt: Learnt) {
+        if learnt.is_empty() {
+            return;
+        }
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains_key(&context.agent) && all.len() >= self.most {
+            let idle = self.idle;
+            all.retain(|_, kept| kept.used.elapsed() < idle);
+            if all.len() >= self.most {
+                let oldest = all.iter().min_by_key(|(_, kept)| kept.used).map(|(agent, _)| agent.clone());
+                oldest.map(|agent| all.remove(&agent));
+            }
+        }
+        let kept = all.entry(context.agent.clone()).or_insert_with(Kept::new);
+        let from = kept.number(&context.upstream);
+        match direction {
+            Direction::Inbound => learnt.secrets.values().for_each(|value| kept.remember(value, from)),
+            Direction::Outbound => kept.keep((from, context.session.clone()), learnt.pieces),
+        }
+    }
+}
+
+impl Kept {
+    fn new() -> Self {
+        Self {
+            used: Instant::now(),
+            upstreams: Vec::new(),
+            prints: Arc::default(),
+            owners: VecDeque::new(),
+            next: 0,
+            sessions: HashMap::new(),
+        }
+    }
+
+    /// The number of an upstream. There are as many as the config names.
+    fn number(&mut self, upstream: &UpstreamName) -> usize {
+        self.upstreams.iter().position(|known| known == upstream).unwrap_or_else(|| {
+            self.upstreams.push(upstream.clone());
+            self.upstreams.len() - 1
+        })
+    }
+
+    fn remember(&mut self, value: &str, from: usize) {
+        let owner = self.next * UPSTREAMS + from;
+        let prints = Arc::make_mut(&mut self.prints);
+        if !remember(prints, value, owner) {
+            return;
+        }
+        self.next += 1;
+        self.owners.push_back(owner);
+        while self.owners.len() > SECRETS {
+            self.owners.pop_front().into_iter().for_each(|owner| prints.forget(owner));
+        }
+    }
+
+    fn keep(&mut self, session: (usize, Option<SessionId>), pieces: Vec<Piece>) {
+        if !self.sessions.contains_key(&session) && self.sessions.len() >= SESSIONS {
+            let oldest = self.sessions.iter().min_by_key(|(_, recent)| recent.used).map(|(session, _)| session.clone());
+            oldest.map(|session| self.sessions.remove(&session));
+        }
+        let now = Instant::now();
+        let recent = self.sessions.entry(session).or_insert_with(|| Recent { used: now, pieces: VecDeque::new() });
+        recent.used = now;
+        recent.pieces.retain(|(since, _)| since.elapsed() < PIECE_AGE);
+        recent.pieces.extend(pieces.into_iter().map(|piece| (now, piece)));
+        let extra = recent.pieces.len().saturating_sub(PIECES);
+        recent.pieces.drain(..extra);
+    }
+}
