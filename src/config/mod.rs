@@ -115,6 +115,8 @@ pub struct PolicyConfig {
     pub url: Vec<String>,
     /// `tool.argument` names that a database reads.
     pub sql: Vec<String>,
+    /// The same, and nothing but a query may pass.
+    pub sql_read_only: Vec<String>,
     /// What is said of single tools, by glob, the nearest first: see [`PolicyConfig::of_tool`].
     pub tools: Vec<(String, ToolConfig)>,
     /// Whether a person is asked about the first write of a session (`confirm`).
@@ -149,6 +151,7 @@ impl Default for PolicyConfig {
             path: vec![],
             url: vec![],
             sql: vec![],
+            sql_read_only: vec![],
             tools: vec![],
             confirm_first_write: false,
             scopes: vec![Scope::Once, Scope::Session, Scope::Call],

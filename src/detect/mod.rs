@@ -6,6 +6,7 @@ pub mod markup;
 pub mod path;
 pub mod pattern;
 pub mod secret;
+pub mod sql;
 pub mod url;
 
 mod ground;
@@ -157,6 +158,8 @@ pub struct Place<'a> {
     pub role: Role,
     /// How the receiver reads it.
     pub read_as: ReadAs,
+    /// SQL that may do nothing but read.
+    pub read_only: bool,
     /// Inbound: text that markup hid from a person's eyes.
     pub hidden: bool,
     /// What it comes down to when it is run, if a shell or an interpreter reads it.
@@ -177,6 +180,7 @@ impl Default for Place<'_> {
             argument: None,
             role: Role::Value,
             read_as: ReadAs::Text,
+            read_only: false,
             hidden: false,
             script: None,
             ground: None,

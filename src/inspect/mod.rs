@@ -10,6 +10,7 @@ pub mod memory;
 mod outbound;
 mod pins;
 mod policy;
+mod read_only;
 mod rewrite;
 mod string;
 mod surface;

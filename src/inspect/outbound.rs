@@ -69,6 +69,7 @@ impl Outbound<'_> {
                 argument: Some(&unit.argument),
                 role: unit.role,
                 read_as: unit.read_as,
+                read_only: self.policy.read_only.covers(tool, &unit.argument),
                 script: script.as_ref(),
                 ..base
             };

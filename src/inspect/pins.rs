@@ -38,6 +38,7 @@ impl Pins {
             (&config.path, ReadsAs::Path),
             (&config.url, ReadsAs::Url),
             (&config.sql, ReadsAs::Sql),
+            (&config.sql_read_only, ReadsAs::Sql),
         ];
         let listed = lists.into_iter().flat_map(|(list, reads)| list.iter().flat_map(move |written| split(written, head(reads))));
         Self(of_tools.chain(listed).collect())

@@ -18,6 +18,7 @@ use super::inbound::Inbound;
 use super::memory::{Learnt, Memory};
 use super::outbound::Outbound;
 use super::pins::Pins;
+use super::read_only::ReadOnly;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::Tools;
@@ -35,6 +36,7 @@ pub struct Policy {
     pub(super) caps: Caps,
     /// What the policy says of who reads an argument.
     pub(super) pins: Pins,
+    pub(super) read_only: ReadOnly,
     pub(super) ground: Arc<Ground>,
     confirm: Confirm,
     /// What a person's yes may be for, the narrowest first.
@@ -81,6 +83,7 @@ impl Policy {
     pub fn new(name: &str, config: &PolicyConfig, library: &Library) -> Result<Self, Vec<Fault>> {
         let outbound = library.set(Direction::Outbound, config)?;
         let inbound = library.set(Direction::Inbound, config)?;
+        let read_only = ReadOnly::new(name, config, &outbound)?;
         Ok(Self {
             name: name.into(),
             mode: if config.enforce { Mode::Enforce } else { Mode::Observe },
@@ -88,6 +91,7 @@ impl Policy {
             inbound,
             caps: Caps::new(config),
             pins: Pins::new(config),
+            read_only,
             ground: Arc::new(ground::of_policy(config)),
             confirm: Confirm::new(config),
             scopes: config.scopes.clone(),

@@ -24,6 +24,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/outbound/disks.toml", include_str!("../../rules/outbound/disks.toml")),
     ("rules/outbound/exfiltration.toml", include_str!("../../rules/outbound/exfiltration.toml")),
     ("rules/outbound/remote-shells.toml", include_str!("../../rules/outbound/remote-shells.toml")),
+    ("rules/outbound/sql.toml", include_str!("../../rules/outbound/sql.toml")),
     ("rules/outbound/windows.toml", include_str!("../../rules/outbound/windows.toml")),
     ("rules/outbound/windows-run.toml", include_str!("../../rules/outbound/windows-run.toml")),
     ("rules/outbound/secrets/general.toml", include_str!("../../rules/outbound/secrets/general.toml")),

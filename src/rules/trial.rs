@@ -138,28 +138,34 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         Find::Command(_) => (ReadAs::Shell, "run_command"),
         Find::Path(spec) => (spec.read_as(), spec.usual_tool()),
         Find::Url(spec) => (spec.read_as(), "fetch"),
+        Find::Sql(_) => (ReadAs::Sql, "query"),
         _ => (ReadAs::Text, "run_command"),
     };
     let (tool, argument, method) =
         (name(&only.tools, usual_tool), name(&only.arguments, "command"), name(&only.methods, "tools/call"));
     let outbound = rule.direction == Direction::Outbound;
     let usual = if outbound { Surface::Arguments } else { Surface::Content };
-    let script = Script::new(&case.text, read_as);
     let seen = Seen::new(&SENT, 0);
-    let place = Place {
-        direction: rule.direction,
-        surface: only.surfaces.first().copied().unwrap_or(usual),
-        method: Some(&method),
-        tool: Some(&tool),
-        argument: (outbound || !only.arguments.is_empty()).then_some(&argument),
-        read_as,
-        script: Some(&script),
-        hidden: only.hidden.unwrap_or(false),
-        ground: Some(&GROUND),
-        seen: Some(&seen),
-        ..Place::default()
+    let caught_as = |read_as: ReadAs| {
+        let script = Script::new(&case.text, read_as);
+        let place = Place {
+            direction: rule.direction,
+            surface: only.surfaces.first().copied().unwrap_or(usual),
+            method: Some(&method),
+            tool: Some(&tool),
+            argument: (outbound || !only.arguments.is_empty()).then_some(&argument),
+            read_as,
+            read_only: read_as == ReadAs::Sql,
+            script: Some(&script),
+            hidden: only.hidden.unwrap_or(false),
+            ground: Some(&GROUND),
+            seen: Some(&seen),
+            ..Place::default()
+        };
+        let mut found = Vec::new();
+        set.scan(&Text::new(case.text.as_str()), &place, &mut found);
+        found.iter().any(|hit| hit.rule == index)
     };
-    let mut found = Vec::new();
-    set.scan(&Text::new(case.text.as_str()), &place, &mut found);
-    found.iter().any(|hit| hit.rule == index)
+    // SQL is caught as it stands, and in a command.
+    caught_as(read_as) || read_as == ReadAs::Sql && caught_as(ReadAs::Shell)
 }

@@ -57,6 +57,8 @@ pub(super) struct Facts {
     /// Names and values that it is given, or that it sets.
     pub(super) environment: Vec<(String, String)>,
     pub(super) stdin: Taint,
+    /// What it reads, where that is known and a database is to run it.
+    pub(super) input: Option<String>,
     /// Taint of what it runs as code.
     pub(super) executes: Taint,
     /// Taint of what it sends to another host.

@@ -41,6 +41,7 @@ mod script;
 mod script_tests;
 mod simulate;
 mod spec;
+mod sql_clients;
 mod term;
 #[cfg(test)]
 mod tests;

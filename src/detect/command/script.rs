@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::quick::QuickSet;
 use super::reader::Reader;
 use super::traits::Traits;
-use super::{clean, windows};
+use super::{clean, sql_clients, windows};
 use crate::detect::ReadAs;
 
 /// Longest text that is read, in bytes. Longer ones are unreadable.
@@ -106,6 +106,11 @@ impl<'t> Script<'t> {
     /// Every text that was decoded, put together or taken out of a wrapper on the way.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.all().flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts)).map(String::as_str)
+    }
+
+    /// Every text of SQL that a command of it hands to a database.
+    pub fn sql(&self) -> impl Iterator<Item = String> {
+        self.all_facts().flat_map(sql_clients::sql)
     }
 
     /// The readings by a POSIX shell, or by the interpreter that is meant.

@@ -10,6 +10,7 @@ use super::programs;
 use super::quote;
 use super::reader::{Around, Reader};
 use super::simulate;
+use super::sql_clients;
 use super::traits::{self, Traits};
 use super::value::{Field, Taint, Value};
 use super::wrappers::{self, value_of};
@@ -60,6 +61,9 @@ impl Reader<'_> {
                 Some(own) => Facts::wrapper(&program, &fields, from, own, folder),
                 None => Facts::command(&program, &fields, from, folder, around.input.taint),
             };
+            if sql_clients::is_client(&program) {
+                facts.input = around.input.as_text().map(str::to_owned);
+            }
             facts.executes |= first.taint;
             if first.text.contains('/') {
                 facts.runs.extend(facts::see(&first.text, folder));

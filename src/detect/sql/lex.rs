@@ -1,0 +1,310 @@
+//! SQL to tokens, as each family of databases takes it apart.
+//!
+//! What one database takes for a string or a comment is a statement to another (`'a\'; DROP …`, `# …`, `$$…$$`,
+//! `/*! … */`). Which database reads is not known, so a text is read in every way that differs.
+
+use std::ops::Range;
+
+/// How a family of databases takes text apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavour {
+    /// SQLite, Oracle, DB2 and the standard.
+    Plain,
+    /// PostgreSQL and its kin: `$tag$…$tag$`, `E'…'`, nested comments.
+    Postgres,
+    /// MySQL and MariaDB, BigQuery, Hive: backslashes in strings, `#` comments, `/*! … */` is run.
+    MySql,
+    /// SQL Server: `[name]`, nested comments.
+    MsSql,
+}
+
+impl Flavour {
+    /// All of them.
+    pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Postgres, Self::MySql, Self::MsSql];
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A keyword or a name.
+    Word,
+    /// A name in quotes, or in MySQL a string in double quotes.
+    Quoted,
+    /// A string.
+    Text,
+    /// A number, `0x…` included.
+    Number,
+    /// One character of anything else.
+    Mark,
+    /// A command of the client, such as `\!` or `.shell`, up to the line's end.
+    Client,
+}
+
+/// A token; `text` is without its quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token<'t> {
+    pub(super) kind: Kind,
+    pub(super) text: &'t str,
+    /// Bytes of the text, quotes included.
+    pub(super) span: Range<usize>,
+    /// How many brackets it stands in.
+    pub(super) depth: usize,
+}
+
+impl Token<'_> {
+    /// Whether it is this keyword, which is in lower case.
+    pub(super) fn is(&self, word: &str) -> bool {
+        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+    }
+
+    /// Whether it is this one character.
+    pub(super) fn is_mark(&self, mark: &str) -> bool {
+        self.kind == Kind::Mark && self.text == mark
+    }
+}
+
+/// Whether families of databases could take the text apart differently.
+pub(super) fn is_ambiguous(text: &str) -> bool {
+    text.contains(['\\', '#', '$', '[', '`'])
+        || text.contains("/*")
+        || text.contains("--")
+        || text.contains("q'")
+        || text.contains("Q'")
+}
+
+/// The tokens of a text; `None` where a string, a name or a comment has no end.
+pub(super) fn tokens(text: &str, flavour: Flavour) -> Option<Vec<Token<'_>>> {
+    Lexer { text, bytes: text.as_bytes(), at: 0, flavour, out: Vec::new(), depth: 0, hint: false }.run()
+}
+
+struct Lexer<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    flavour: Flavour,
+    out: Vec<Token<'t>>,
+    depth: usize,
+    /// Within `/*! … */`, whose end is then no token.
+    hint: bool,
+}
+
+impl<'t> Lexer<'t> {
+    fn byte(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn run(mut self) -> Option<Vec<Token<'t>>> {
+        while self.at < self.bytes.len() {
+            self.step()?;
+        }
+        Some(self.out)
+    }
+
+    fn step(&mut self) -> Option<()> {
+        let (start, byte) = (self.at, self.byte(0));
+        if byte.is_ascii_whitespace() || byte == 0 || byte == 0x0b {
+            self.at += 1;
+            return Some(());
+        }
+        if self.comment()? || self.client() {
+            return Some(());
+        }
+        match byte {
+            b'\'' => self.string(1, self.flavour == Flavour::MySql),
+            b'"' => self.quoted(b'"', self.flavour == Flavour::MySql),
+            b'`' => self.quoted(b'`', false),
+            b'[' if self.flavour == Flavour::MsSql || self.is_bracketed_name() => self.quoted(b']', false),
+            b'$' if self.flavour == Flavour::Postgres && self.dollar()? => Some(()),
+            b'0'..=b'9' => {
+                self.word(Kind::Number);
+                Some(())
+            }
+            _ if is_word(byte) => {
+                let prefix = byte.to_ascii_lowercase();
+                match (prefix, self.byte(1)) {
+                    (b'e', b'\'') => self.string(2, true),
+                    (b'n' | b'b' | b'x' | b'r', b'\'') => self.string(2, self.flavour == Flavour::MySql),
+                    (b'q', b'\'') if self.flavour == Flavour::Plain => self.oracle(),
+                    (b'u', b'&') if matches!(self.byte(2), b'\'') => self.string(3, false),
+                    _ => {
+                        self.word(Kind::Word);
+                        Some(())
+                    }
+                }
+            }
+            _ => {
+                let long = self.text.get(start..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+                if self.text.get(start..start + long).is_some_and(|c| c.chars().all(char::is_whitespace)) {
+                    self.at += long;
+                    return Some(());
+                }
+                self.depth = match byte {
+                    b')' => self.depth.saturating_sub(1),
+                    _ => self.depth,
+                };
+                self.push(Kind::Mark, start, start..start + long, start + long);
+                self.depth += usize::from(byte == b'(');
+                Some(())
+            }
+        }
+    }
+
+    fn push(&mut self, kind: Kind, start: usize, inner: Range<usize>, end: usize) {
+        let text = self.text.get(inner).unwrap_or_default();
+        self.out.push(Token { kind, text, span: start..end, depth: self.depth });
+        self.at = end;
+    }
+
+    /// Skips a comment, if one begins here. `None` where it has no end.
+    fn comment(&mut self) -> Option<bool> {
+        let mysql = self.flavour == Flavour::MySql;
+        match (self.byte(0), self.byte(1)) {
+            (b'-', b'-') if !mysql || self.byte(2) <= b' ' => self.skip_line(),
+            (b'#', _) if mysql => self.skip_line(),
+            (b'/', b'*') if mysql && (self.byte(2) == b'!' || (self.byte(2) == b'M' && self.byte(3) == b'!')) => {
+                self.at += if self.byte(2) == b'!' { 3 } else { 4 };
+                while self.byte(0).is_ascii_digit() {
+                    self.at += 1;
+                }
+                self.hint = true;
+            }
+            (b'*', b'/') if self.hint => {
+                self.hint = false;
+                self.at += 2;
+            }
+            (b'/', b'*') => {
+                let nests = matches!(self.flavour, Flavour::Postgres | Flavour::MsSql);
+                let mut open = 0usize;
+                loop {
+                    match (self.byte(0), self.byte(1)) {
+                        (b'/', b'*') if open == 0 || nests => {
+                            open += 1;
+                            self.at += 2;
+                        }
+                        (b'*', b'/') => {
+                            open -= 1;
+                            self.at += 2;
+                            if open == 0 {
+                                break;
+                            }
+                        }
+                        _ if self.at >= self.bytes.len() => return None,
+                        _ => self.at += 1,
+                    }
+                }
+            }
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    fn skip_line(&mut self) {
+        self.at = self.line_end();
+    }
+
+    fn line_end(&self) -> usize {
+        memchr::memchr2(b'\n', b'\r', self.bytes.get(self.at..).unwrap_or_default()).map_or(self.bytes.len(), |n| self.at + n)
+    }
+
+    /// Takes a command of the client: `\!` and its like anywhere, `.shell`, `!`, `:!!` where a statement would begin.
+    fn client(&mut self) -> bool {
+        let begins = self.out.last().is_none_or(|last| last.is_mark(";") || last.kind == Kind::Client);
+        let (byte, next) = (self.byte(0), self.byte(1));
+        let is = match byte {
+            b'\\' => next == b'!' || next.is_ascii_alphabetic(),
+            b'.' => begins && next.is_ascii_alphabetic(),
+            b'!' => begins && next != b'=',
+            b':' => begins && (next == b'!' || next.is_ascii_alphabetic()),
+            b'@' => begins && (next == b'@' || next == b'/' || next == b'.'),
+            _ => false,
+        };
+        if is {
+            let end = self.line_end();
+            self.push(Kind::Client, self.at, self.at..end, end);
+        }
+        is
+    }
+
+    /// A word or a number; a space beyond ASCII ends it, or is skipped where it would begin one.
+    fn word(&mut self, kind: Kind) {
+        let start = self.at;
+        let sharp = self.flavour != Flavour::MySql;
+        let goes_on = |c: char| {
+            c.is_alphanumeric() || matches!(c, '_' | '@' | '$') || c == '#' && sharp || !c.is_ascii() && !c.is_whitespace()
+        };
+        let rest = self.text.get(start..).unwrap_or_default();
+        let length = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
+        if length == 0 {
+            self.at += rest.chars().next().map_or(1, char::len_utf8);
+            return;
+        }
+        self.push(kind, start, start..start + length, start + length);
+    }
+
+    /// A string whose first quote stands `before − 1` bytes on; doubled quotes are part of it.
+    fn string(&mut self, before: usize, backslashes: bool) -> Option<()> {
+        self.until(b'\'', before, backslashes, Kind::Text)
+    }
+
+    fn quoted(&mut self, quote: u8, backslashes: bool) -> Option<()> {
+        self.until(quote, 1, backslashes, Kind::Quoted)
+    }
+
+    fn until(&mut self, quote: u8, before: usize, backslashes: bool, kind: Kind) -> Option<()> {
+        let (start, from) = (self.at, self.at + before);
+        let mut end = from;
+        loop {
+            match self.bytes.get(end)? {
+                b'\\' if backslashes => end += 2,
+                byte if *byte == quote && self.bytes.get(end + 1) == Some(&quote) => end += 2,
+                byte if *byte == quote => break,
+                _ => end += 1,
+            }
+        }
+        self.push(kind, start, from..end, end + 1);
+        Some(())
+    }
+
+    /// `$tag$…$tag$`; whether there was one. `None` where it has no end.
+    fn dollar(&mut self) -> Option<bool> {
+        let rest = self.text.get(self.at + 1..)?;
+        let Some(tag) = rest.find('$').and_then(|end| rest.get(..end)) else { return Some(false) };
+        if tag.len() > 64
+            || !tag.bytes().all(|b| is_word(b) || b.is_ascii_digit())
+            || tag.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Some(false);
+        }
+        let fence = self.text.get(self.at..self.at + tag.len() + 2)?;
+        let from = self.at + fence.len();
+        let end = from + memchr::memmem::find(self.bytes.get(from..)?, fence.as_bytes())?;
+        self.push(Kind::Text, self.at, from..end, end + fence.len());
+        Some(true)
+    }
+
+    /// Oracle's `q'[…]'`.
+    fn oracle(&mut self) -> Option<()> {
+        let close = match self.byte(2) {
+            b'[' => b']',
+            b'(' => b')',
+            b'{' => b'}',
+            b'<' => b'>',
+            other => other,
+        };
+        let from = self.at + 3;
+        let end = from + memchr::memmem::find(self.bytes.get(from..)?, &[close, b'\''])?;
+        self.push(Kind::Text, self.at, from..end, end + 2);
+        Some(())
+    }
+
+    /// Whether `[` begins a name, as SQLite allows, and no index or list.
+    fn is_bracketed_name(&self) -> bool {
+        let after = self.out.last();
+        let index = after.is_some_and(|t| (t.kind == Kind::Word && t.span.end == self.at) || t.is_mark(")") || t.is_mark("]"));
+        self.flavour == Flavour::Plain && !index && (is_word(self.byte(1)))
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte == b'@' || byte >= 0x80
+}

@@ -1,0 +1,89 @@
+//! Rules of the kind `sql`: statements are read as a database would, and rules match what they do.
+//!
+//! `lex` takes a text apart in each way that some database does, `statement` makes statements of it, also of the strings
+//! that a statement runs, `condition` knows when a `WHERE` narrows nothing, and `read_only` is the judge of arguments that
+//! may only read. SQL in shell commands (`psql -c '…'`) is read too. Every step is linear and bounded.
+
+mod condition;
+mod lex;
+mod read_only;
+mod spec;
+mod statement;
+#[cfg(test)]
+mod tests;
+
+pub use self::spec::Spec;
+
+use self::spec::{Behaviour, Clause};
+use self::statement::Facts;
+use super::{Detector, Kind, Match, Place, ReadAs};
+use crate::document::Table;
+use crate::text::Text;
+
+/// The kind `sql`.
+#[derive(Debug)]
+pub struct Sql;
+
+impl Kind for Sql {
+    type Spec = Spec;
+
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        Some(Spec::read(table))
+    }
+
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        let of_rule =
+            |(rule, spec): &(usize, &Spec)| spec.clauses.iter().map(|clause| (*rule, clause.clone())).collect::<Vec<_>>();
+        Ok(Box::new(Statements { clauses: rules.iter().flat_map(of_rule).collect() }))
+    }
+}
+
+/// All rules of the kind.
+#[derive(Debug)]
+struct Statements {
+    clauses: Vec<(usize, Clause)>,
+}
+
+impl Statements {
+    fn judge(&self, text: &str, reading: &'static str, found: &mut Vec<Match>) {
+        let facts = statement::read(text);
+        for (rule, clause) in &self.clauses {
+            if !found.iter().any(|hit| hit.rule == *rule) && answers(clause, &facts) {
+                found.push(Match { rule: *rule, span: None, reading });
+            }
+        }
+    }
+}
+
+fn answers(clause: &Clause, facts: &Facts) -> bool {
+    match clause.does {
+        Some(Behaviour::Unreadable) => facts.unreadable,
+        Some(Behaviour::BeyondReading) => false,
+        None => facts.statements.iter().any(|statement| clause.matches(statement)),
+    }
+}
+
+impl Detector for Statements {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        if place.read_only {
+            let objects = [text.raw(), text.plain()].into_iter().any(|text| read_only::objection(text).is_some());
+            for (rule, _) in self.clauses.iter().filter(|(_, clause)| objects && clause.does == Some(Behaviour::BeyondReading)) {
+                found.push(Match { rule: *rule, span: None, reading: "sql" });
+            }
+        }
+        match place.read_as {
+            ReadAs::Sql => {
+                self.judge(text.raw(), "sql", found);
+                if text.plain() != text.raw() {
+                    self.judge(text.plain(), "plain", found);
+                }
+            }
+            ReadAs::Shell | ReadAs::Code(_) => {
+                for statement in place.script.into_iter().flat_map(|script| script.sql()) {
+                    self.judge(&statement, "shell", found);
+                }
+            }
+            _ => {}
+        }
+    }
+}

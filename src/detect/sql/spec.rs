@@ -1,0 +1,139 @@
+//! What a rule of the kind `sql` asks for, and whether a statement answers.
+
+use super::statement::Statement;
+use crate::detect::pattern::Regex;
+use crate::document::{Located, Table};
+use crate::text::glob_fits;
+
+/// What a rule of this kind looks for: any one of its clauses.
+#[derive(Debug, Default)]
+pub struct Spec {
+    pub(super) clauses: Vec<Clause>,
+}
+
+/// Everything that a clause names must hold of one statement.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clause {
+    statement: Vec<Vec<String>>,
+    words: Vec<Vec<String>>,
+    calls: Vec<String>,
+    tables: Vec<String>,
+    client: Vec<String>,
+    line: Vec<Regex>,
+    unless: Vec<Regex>,
+    unbounded: bool,
+    pub(super) does: Option<Behaviour>,
+}
+
+/// What no single statement says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Behaviour {
+    /// Could not be read to its end.
+    Unreadable,
+    /// Does more than read, where the policy allows nothing else.
+    BeyondReading,
+}
+
+impl Behaviour {
+    const WORDS: [(&'static str, Self); 2] = [("unreadable", Self::Unreadable), ("beyond-reading", Self::BeyondReading)];
+}
+
+impl Spec {
+    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    ///
+    /// # Errors
+    /// Which bound they break.
+    pub fn compile(&self) -> Result<(), String> {
+        self.clauses.iter().flat_map(|clause| clause.line.iter().chain(&clause.unless)).try_for_each(Regex::compile)
+    }
+
+    /// Whether it keeps arguments that a policy names in `sql_read_only` to reading.
+    pub fn keeps_to_reading(&self) -> bool {
+        self.clauses.iter().any(|clause| clause.does == Some(Behaviour::BeyondReading))
+    }
+
+    pub(super) fn read(table: &Table<'_>) -> Self {
+        let mut clauses = Vec::new();
+        if table.has("any") {
+            for clause in table.tables("any") {
+                clauses.push(Clause::read(&clause));
+                clause.finish();
+            }
+            if clauses.is_empty() {
+                table.fault_of("any", "`any` has no clause", Some("write `any = [{ statement = [\"drop table\"] }, … ]`"));
+            }
+        } else {
+            clauses.push(Clause::read(table));
+        }
+        table.finish();
+        Self { clauses }
+    }
+}
+
+impl Clause {
+    fn read(table: &Table<'_>) -> Self {
+        let names = |key: &str| table.strings(key).into_iter().map(|name| name.value.to_ascii_lowercase()).collect::<Vec<_>>();
+        let runs = |key: &str| names(key).iter().map(|run| run.split(' ').map(String::from).collect()).collect::<Vec<_>>();
+        let clause = Self {
+            statement: runs("statement"),
+            words: runs("words"),
+            calls: names("calls"),
+            tables: names("tables"),
+            client: names("client"),
+            line: regexes(table, "line"),
+            unless: regexes(table, "unless"),
+            unbounded: table.boolean("unbounded").unwrap_or(false),
+            does: table.choice("does", &Behaviour::WORDS),
+        };
+        if clause.asks_nothing() {
+            table.fault(
+                "a clause of `find.sql` that asks for nothing",
+                Some("name a `statement`, `words`, what it `calls`, its `tables`, a `client` command, or what it `does`"),
+            );
+        }
+        clause
+    }
+
+    fn asks_nothing(&self) -> bool {
+        let lists = [&self.calls, &self.tables, &self.client];
+        self.statement.is_empty()
+            && self.words.is_empty()
+            && lists.into_iter().all(Vec::is_empty)
+            && self.line.is_empty()
+            && !self.unbounded
+            && self.does.is_none()
+    }
+
+    /// Whether a statement answers all that it asks of one.
+    pub(super) fn matches(&self, statement: &Statement) -> bool {
+        let any = |globs: &[String], names: &[String]| {
+            globs.is_empty() || names.iter().any(|name| globs.iter().any(|glob| glob_fits(glob, name)))
+        };
+        self.does.is_none()
+            && (self.statement.is_empty() || self.statement.iter().any(|run| starts_with(&statement.words, run)))
+            && (self.words.is_empty()
+                || self.words.iter().any(|run| statement.words.windows(run.len()).any(|at| starts_with(at, run))))
+            && any(&self.calls, &statement.calls)
+            && any(&self.tables, &statement.tables)
+            && (self.client.is_empty() || any(&self.client, statement.client.as_slice()))
+            && (!self.unbounded || statement.unbounded)
+            && (self.line.is_empty() || self.line.iter().any(|regex| regex.may_match(&statement.line)))
+            && !self.unless.iter().any(|regex| regex.is_match(&statement.line))
+    }
+}
+
+fn starts_with(words: &[String], run: &[String]) -> bool {
+    words.len() >= run.len() && run.iter().zip(words).all(|(glob, word)| !word.is_empty() && glob_fits(glob, word))
+}
+
+/// Regexes over text that is already put in order: keywords stand in lower case.
+fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
+    let read = |text: Located<String>| match Regex::exact(&text.value) {
+        Ok(regex) => Some(regex),
+        Err(error) => {
+            table.fault_at(&text.place, error, Some("look-around and back-references are not supported"));
+            None
+        }
+    };
+    table.strings(key).into_iter().filter_map(read).collect()
+}

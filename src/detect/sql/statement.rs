@@ -1,0 +1,364 @@
+//! Statements: what a text of SQL would have a database do.
+
+use super::condition;
+use super::lex::{self, Flavour, Kind, Token};
+
+/// Strings that are run as SQL are opened this often.
+const NESTING: usize = 3;
+/// Most tokens that are looked at, nested strings included. Whoever sends more is unreadable.
+const TOKENS: usize = 60_000;
+/// Longest text that is read, in bytes.
+pub(super) const TEXT_BYTES: usize = 256 << 10;
+
+/// Words that may stand between a verb and what it is done to.
+const FILLERS: [&str; 18] = [
+    "or",
+    "replace",
+    "materialized",
+    "external",
+    "foreign",
+    "unique",
+    "concurrently",
+    "trusted",
+    "procedural",
+    "temporary",
+    "temp",
+    "volatile",
+    "transient",
+    "public",
+    "clustered",
+    "nonclustered",
+    "low_priority",
+    "ignore",
+];
+/// What can be dropped, altered or created: makes a verb in the middle of a text a statement.
+const OBJECTS: [&str; 18] = [
+    "table",
+    "database",
+    "schema",
+    "view",
+    "login",
+    "user",
+    "role",
+    "procedure",
+    "proc",
+    "function",
+    "trigger",
+    "index",
+    "sequence",
+    "type",
+    "tablespace",
+    "extension",
+    "assembly",
+    "server",
+];
+/// Functions that run a string they are given as SQL.
+const RUN_SQL: [&str; 18] = [
+    "sp_executesql",
+    "dblink",
+    "dblink_exec",
+    "dblink_open",
+    "dblink_send_query",
+    "query_to_xml",
+    "query_to_xml_and_xmlschema",
+    "cursor_to_xml",
+    "openquery",
+    "openrowset",
+    "schedule",
+    "external_query",
+    "execute_immediate",
+    "parse",
+    "sp_sqlexec",
+    "run_statement",
+    "exec_sql",
+    "ts_stat",
+];
+
+/// All that is known of a text of SQL.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) statements: Vec<Statement>,
+    /// It could not be read to its end in any way.
+    pub(super) unreadable: bool,
+}
+
+/// One statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Statement {
+    /// Keywords and plain names, in lower case, fillers left out; `""` where something else stands between two.
+    pub(super) words: Vec<String>,
+    /// Functions and procedures that it calls, in lower case, with and without what they belong to.
+    pub(super) calls: Vec<String>,
+    /// Tables and other objects named where one reads or writes, in lower case.
+    pub(super) tables: Vec<String>,
+    /// Name of the client's command, if it is one.
+    pub(super) client: Option<String>,
+    /// Deletes or updates, and no condition narrows what.
+    pub(super) unbounded: bool,
+    /// Tokens joined by spaces, keywords in lower case.
+    pub(super) line: String,
+}
+
+/// Reads a text in every way that a database might.
+pub(super) fn read(text: &str) -> Facts {
+    let mut facts = Facts::default();
+    let mut budget = TOKENS;
+    if text.len() > TEXT_BYTES || !read_into(text, &mut facts.statements, &mut budget, 0) {
+        facts.unreadable = text.len() > TEXT_BYTES || budget == 0 || looks_like_sql(text);
+        if text.len() <= TEXT_BYTES {
+            // What databases cannot read they refuse; if one can after all, its words are still seen.
+            let loose: String = text.chars().map(|c| if matches!(c, '\'' | '"' | '`' | '\\') { ' ' } else { c }).collect();
+            let uncommented = loose.replace("/*", " ").replace("*/", " ");
+            read_into(&uncommented, &mut facts.statements, &mut budget, NESTING);
+        }
+    }
+    facts
+}
+
+/// Adds the statements of a text. Whether it could be read in some way.
+fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: usize) -> bool {
+    let flavours: &[Flavour] = if lex::is_ambiguous(text) { &Flavour::ALL } else { &[Flavour::Plain] };
+    let mut seen: Vec<Vec<Token<'_>>> = Vec::new();
+    for flavour in flavours {
+        let Some(tokens) = lex::tokens(text, *flavour) else { continue };
+        if seen.iter().any(|other| same_parts(other, &tokens)) {
+            continue;
+        }
+        let Some(left) = budget.checked_sub(tokens.len()) else {
+            *budget = 0;
+            return false;
+        };
+        *budget = left;
+        for part in split(&tokens) {
+            let statement = statement(part);
+            if nesting < NESTING {
+                for inner in nested(part, &statement) {
+                    read_into(&inner, out, budget, nesting + 1);
+                }
+            }
+            out.push(statement);
+        }
+        seen.push(tokens);
+    }
+    !seen.is_empty()
+}
+
+/// Whether two ways of reading a text take it apart at the same places.
+pub(super) fn same_parts(a: &[Token<'_>], b: &[Token<'_>]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.span == b.span)
+}
+
+/// Whether its first word is one that statements begin with.
+fn looks_like_sql(text: &str) -> bool {
+    const VERBS: [&str; 22] = [
+        "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "with", "grant", "revoke", "copy", "call",
+        "exec", "execute", "merge", "load", "attach", "set", "begin", "declare", "do",
+    ];
+    let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).take(16).collect();
+    VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
+}
+
+/// The parts of a text that are statements: at `;`, and where a verb shows that another begins (SQL Server needs no `;`,
+/// and a `WITH` leads into what it is for).
+fn split<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        let ends = token.is_mark(";") || token.kind == Kind::Client;
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let follows_client = before.is_some_and(|before| before.kind == Kind::Client);
+        if (ends || follows_client || (at > start && begins(tokens, start, at))) && at > start {
+            parts.push(tokens.get(start..at).unwrap_or_default());
+            start = at;
+        }
+        if token.is_mark(";") {
+            start = at + 1;
+        }
+    }
+    parts.push(tokens.get(start..).unwrap_or_default());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Whether a statement begins at a token in the middle of another.
+fn begins(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
+    let Some(token) = tokens.get(at).filter(|token| token.kind == Kind::Word) else { return false };
+    let word = |ahead: usize, any: &[&str]| tokens.get(at + ahead).is_some_and(|token| any.iter().any(|word| token.is(word)));
+    let is = |any: &[&str]| any.iter().any(|word| token.is(word));
+    let second = if is(&["drop", "alter", "create"]) {
+        word(1, &OBJECTS) || (word(1, &["or"]) && word(2, &["replace", "alter"]))
+    } else if is(&["delete"]) {
+        word(1, &["from"])
+    } else if is(&["insert", "merge", "replace"]) {
+        word(1, &["into"])
+    } else if is(&["truncate"]) {
+        word(1, &["table"])
+    } else if is(&["update"]) {
+        (2..8).any(|ahead| word(ahead, &["set"]))
+    } else {
+        is(&["exec", "execute", "shutdown", "xp_cmdshell"])
+    };
+    let Some(first) = tokens.get(start).filter(|_| second) else { return false };
+    let verb = ["drop", "alter", "create", "grant", "revoke", "deny", "explain", "comment", "show", "prepare", "copy", "analyze"];
+    let owns = verb.iter().any(|word| first.is(word));
+    let before = tokens.get(at - 1);
+    let joined = ["for", "on", "do", "then", "before", "after", "or", "of", "key", "instead"]
+        .iter()
+        .any(|word| before.is_some_and(|before| before.is(word)));
+    let joined = joined || before.is_some_and(|before| before.is_mark(".") || before.is_mark("=")) || follows_exec(tokens, at);
+    let defines =
+        first.is("create") && tokens.get(start..at).unwrap_or_default().iter().take(64).any(|t| t.is("as") || t.is("begin"));
+    let fresh = is(&["drop", "exec"]) && (first.is("create") || first.is("copy")) && word(1, &OBJECTS);
+    !joined && (!owns || defines || fresh)
+}
+
+fn statement(part: &[Token<'_>]) -> Statement {
+    let mut made = Statement::default();
+    if let Some(first) = part.first().filter(|first| first.kind == Kind::Client) {
+        let bare = first.text.trim_start_matches(['\\', '.', ':', '@']);
+        let end = bare.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(bare.len());
+        let name = bare.get(..end).filter(|name| !name.is_empty()).unwrap_or("!");
+        made.client = Some(name.to_ascii_lowercase());
+        first.text.clone_into(&mut made.line);
+        return made;
+    }
+    for (at, token) in part.iter().enumerate() {
+        if !made.line.is_empty() {
+            made.line.push(' ');
+        }
+        match token.kind {
+            Kind::Word => {
+                let word = token.text.to_ascii_lowercase();
+                made.line.push_str(&word);
+                if at == 0 || !FILLERS.contains(&word.as_str()) {
+                    made.words.push(word);
+                }
+            }
+            Kind::Text => {
+                made.line.push('\'');
+                made.line.push_str(token.text);
+                made.line.push('\'');
+            }
+            _ => made.line.push_str(token.text),
+        }
+        if token.kind != Kind::Word && made.words.last().is_some_and(|last| !last.is_empty()) {
+            made.words.push(String::new());
+        }
+    }
+    calls(part, &mut made.calls);
+    tables(part, &mut made.tables);
+    made.unbounded = is_unbounded(part);
+    made
+}
+
+/// The name that ends at a token: `a.b.c`, in lower case, and where it begins.
+fn name(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
+    let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Quoted);
+    let mut from = at;
+    let mut name = part.get(at).filter(|token| is_name(token))?.text.to_ascii_lowercase();
+    while let Some(dot) = from.checked_sub(1).filter(|dot| part.get(*dot).is_some_and(|token| token.is_mark(".")))
+        && at - from < 8
+    {
+        // `master..xp_cmdshell` leaves one out.
+        match dot.checked_sub(1).and_then(|before| part.get(before)) {
+            Some(token) if is_name(token) => {
+                name = format!("{}.{name}", token.text.to_ascii_lowercase());
+                from = dot - 1;
+            }
+            _ => from = dot,
+        }
+    }
+    Some((name, from))
+}
+
+fn calls(part: &[Token<'_>], out: &mut Vec<String>) {
+    for at in 0..part.len() {
+        let called = part.get(at + 1).is_some_and(|next| next.is_mark("("));
+        let Some((name, from)) =
+            (at == 0 || called || part.len() < 40 || follows_exec(part, at)).then(|| name(part, at)).flatten()
+        else {
+            continue;
+        };
+        let starts = from == 0 || follows_exec(part, from);
+        let continues = part.get(at + 1).is_some_and(|next| next.is_mark("."));
+        if (called || starts) && !continues {
+            if let Some((_, last)) = name.rsplit_once('.') {
+                out.push(last.to_owned());
+            }
+            out.push(name);
+        }
+    }
+}
+
+/// Whether what is called by `EXEC` or `CALL` begins here; `@result =` may stand between.
+fn follows_exec(part: &[Token<'_>], at: usize) -> bool {
+    let is_exec = |at: Option<usize>| {
+        at.and_then(|at| part.get(at)).is_some_and(|token| ["exec", "execute", "call"].iter().any(|word| token.is(word)))
+    };
+    let assigned = at.checked_sub(1).and_then(|before| part.get(before)).is_some_and(|before| before.is_mark("="));
+    is_exec(at.checked_sub(1)) || (assigned && is_exec(at.checked_sub(3)))
+}
+
+fn tables(part: &[Token<'_>], out: &mut Vec<String>) {
+    const BEFORE: [&str; 13] =
+        ["from", "join", "into", "update", "table", "truncate", "only", "database", "schema", "exists", "view", "using", "on"];
+    for (at, token) in part.iter().enumerate() {
+        if !BEFORE.iter().any(|word| token.is(word)) {
+            continue;
+        }
+        let mut end = at + 1;
+        while part.get(end + 1).is_some_and(|dot| dot.is_mark(".")) && part.get(end + 2).is_some() && end < at + 9 {
+            end += 2;
+        }
+        if let Some((name, _)) = name(part, end)
+            && !BEFORE.contains(&name.as_str())
+        {
+            out.push(name);
+        }
+    }
+}
+
+/// Whether it deletes or updates and no condition narrows what.
+fn is_unbounded(part: &[Token<'_>]) -> bool {
+    let Some(first) = part.first() else { return false };
+    let deletes = first.is("delete") && (part.len() > 1);
+    let updates = first.is("update") && part.iter().any(|token| token.is("set"));
+    if !(deletes || updates) {
+        return false;
+    }
+    let level = first.depth;
+    // What stands in the brackets around it, as in a `WITH`, ends it.
+    let end = part.iter().position(|token| token.depth < level).unwrap_or(part.len());
+    let own = part.get(..end).unwrap_or(part);
+    let narrows = |word: &str| own.iter().any(|token| token.depth == level && token.is(word));
+    match own.iter().position(|token| token.depth == level && token.is("where")) {
+        Some(at) => condition::is_always_true(own.get(at + 1..).unwrap_or_default()),
+        None => !(narrows("limit") || narrows("top") || narrows("using") || narrows("join") || narrows("from") && updates),
+    }
+}
+
+/// Strings that the statement has run as SQL.
+fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
+    let first = |any: &[&str]| part.first().is_some_and(|first| any.iter().any(|word| first.is(word)));
+    let runs = first(&["exec", "execute", "do", "prepare"])
+        || statement.words.windows(2).any(|two| two == ["execute", "immediate"])
+        || statement.calls.iter().any(|call| RUN_SQL.contains(&call.as_str()));
+    if !runs {
+        return Vec::new();
+    }
+    let open = |token: &Token<'_>| match token.kind {
+        Kind::Text | Kind::Quoted if token.text.len() >= 6 => Some(token.text.replace("''", "'")),
+        Kind::Number => hex(token.text),
+        _ => None,
+    };
+    part.iter().filter_map(open).collect()
+}
+
+/// The text that a number such as `0x44524f50…` stands for.
+fn hex(number: &str) -> Option<String> {
+    let digits = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")).filter(|digits| digits.len() >= 12)?;
+    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    let bytes: Vec<u8> = digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
+    // SQL Server's own strings have two bytes a character.
+    String::from_utf8(bytes.into_iter().filter(|byte| *byte != 0).collect()).ok()
+}
