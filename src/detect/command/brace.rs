@@ -3,7 +3,7 @@
 use super::lex::{Piece, Word};
 
 /// Most atoms that the words made of one word may have together.
-const MAX_ATOMS: usize = 65_536;
+const MAX_ATOMS: usize = 16_384;
 /// Longest sequence that is written out; a longer one stands for itself.
 const MAX_SEQUENCE: u32 = 64;
 

@@ -70,6 +70,7 @@ impl Reader<'_> {
         if arguments.is_empty() || facts.traits.has(Traits::TAKES_TEXT) || !self.go_deeper() {
             return;
         }
+        self.spend_steps(arguments.len() / 4);
         let mut before = "";
         for field in arguments {
             let text = field.text.as_str();

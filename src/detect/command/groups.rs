@@ -94,6 +94,7 @@ impl Reader<'_> {
             }
             next += 1;
         }
+        self.spend_steps(items.len());
         self.assign(&name, Value { items, known: next > at + 1, taint });
         next
     }

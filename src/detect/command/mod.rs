@@ -5,6 +5,8 @@
 //! each command becomes `facts`, which the clauses of `spec` match. Every step is bounded; a bound that is hit
 //! is a fact of its own (`does = "unreadable"`), so that what cannot be read is not waved through.
 
+#[cfg(test)]
+mod bounds_tests;
 mod brace;
 mod clean;
 mod cmd_exe;

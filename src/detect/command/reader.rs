@@ -17,7 +17,10 @@ const MAX_DEPTH: usize = 20;
 /// Commands of one argument, those behind wrappers and within substitutions included.
 const MAX_COMMANDS: usize = 8_192;
 /// Bytes that expansions of one argument may make together.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 1 << 20;
+/// Steps that reading one argument may take: tokens, words of commands once for each layer around them, and what costs as
+/// much. At under a microsecond each they keep any argument below some 20 ms; a script of 20 kB takes about 6,000.
+const MAX_STEPS: usize = 24_000;
 
 /// The state of a shell, as far as it matters, and what was found so far.
 #[derive(Default)]
@@ -41,6 +44,7 @@ pub(super) struct Reader<'w> {
     depth: usize,
     bytes: usize,
     commands: usize,
+    steps: usize,
 }
 
 /// What surrounds a simple command.
@@ -99,6 +103,19 @@ impl<'w> Reader<'w> {
         }
     }
 
+    pub(super) fn spend_steps(&mut self, steps: usize) {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > MAX_STEPS {
+            self.give_up();
+        }
+    }
+
+    /// How many steps it took.
+    #[cfg(test)]
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
     /// One more command; `false` if there were too many.
     pub(super) fn spend_command(&mut self) -> bool {
         self.commands += 1;
@@ -135,6 +152,7 @@ impl<'w> Reader<'w> {
         }
         self.scripts.push(text.to_owned());
         let (tokens, unclosed) = lex::lex(text);
+        self.spend_steps(tokens.len());
         if unclosed {
             self.facts.push(Facts::of(Behaviour::Unparsable));
         }
@@ -276,6 +294,7 @@ impl<'w> Reader<'w> {
                 break;
             }
         }
+        self.spend_steps(fields.iter().map(|f| 1 + f.text.len() / 16 + if f.glob { 16 } else { 0 }).sum());
         around.background = matches!(tokens.get(at), Some(Token::Background));
         around.piped |= matches!(tokens.get(at), Some(Token::Pipe));
         for (flow, target) in std::mem::take(&mut around.redirects) {

@@ -12,7 +12,9 @@ use super::{clean, sql_clients, windows};
 use crate::detect::ReadAs;
 
 /// Longest text that is read, in bytes. Longer ones are unreadable.
-const MAX_TEXT: usize = 256 * 1024;
+const MAX_TEXT: usize = 128 * 1024;
+/// Longest text that is read as PowerShell and cmd.exe would, in bytes.
+const MAX_WINDOWS_TEXT: usize = 48 * 1024;
 
 /// What earlier calls of a session wrote to files, for a script that runs one of them.
 pub trait Written {
@@ -132,7 +134,12 @@ impl<'t> Script<'t> {
 
     /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::may_be_windows`].
     pub(super) fn windows_readings(&self) -> &[Reading] {
-        self.windows.get_or_init(|| clean::readings(self.raw).map(|text| Reader::read_windows(&text).reading()).collect())
+        self.windows.get_or_init(|| {
+            if self.raw.len() > MAX_WINDOWS_TEXT {
+                return vec![Reader::unread().reading()];
+            }
+            clean::readings(self.raw).map(|text| Reader::read_windows(&text).reading()).collect()
+        })
     }
 
     /// Whether PowerShell or cmd.exe may be meant to run it: by its marks, or by a program that is among `known`.

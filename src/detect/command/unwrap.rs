@@ -35,6 +35,7 @@ impl Reader<'_> {
                 return Value::unknown(Taint::NONE);
             }
             let Some(first) = fields.get(from) else { return around.input };
+            self.spend_steps((fields.len() - from) / 4);
             if from > 0 && first.text.contains(' ') && !first.text.starts_with('/') {
                 // What `sudo -s`, `flock` and their kin give to a shell as one text.
                 let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();

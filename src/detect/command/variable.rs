@@ -116,6 +116,8 @@ impl Reader<'_> {
         if text.len() > 4096 {
             return None;
         }
+        // A pattern is tried at up to 256 places of the text.
+        self.spend_steps(1 + text.len().min(256) / 4);
         let first = rest.chars().next()?;
         let tail = rest.get(first.len_utf8()..)?;
         let doubled = tail.strip_prefix(first);
