@@ -117,12 +117,18 @@ impl Facts {
     }
 
     /// Program and arguments with single spaces between them.
-    pub(super) fn line(&self) -> String {
-        let mut line = self.program.clone();
+    pub(super) fn words(&self) -> String {
+        let mut words = self.program.clone();
         for field in self.arguments() {
-            line.push(' ');
-            line.push_str(&field.text);
+            words.push(' ');
+            words.push_str(&field.text);
         }
+        words
+    }
+
+    /// The same, and the files that it writes.
+    pub(super) fn line(&self) -> String {
+        let mut line = self.words();
         for seen in &self.writes {
             line.push_str(" > ");
             line.push_str(&seen.path);

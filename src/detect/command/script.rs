@@ -105,6 +105,11 @@ impl<'t> Script<'t> {
         })
     }
 
+    /// Every command that it comes down to: program without its folder, then its words, single spaces between them.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.all_facts().filter(|facts| !facts.program.is_empty()).map(Facts::words)
+    }
+
     /// Every text that was decoded, put together or taken out of a wrapper on the way.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.all().flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts)).map(String::as_str)

@@ -1,0 +1,60 @@
+//! Any script, read as a shell would read it: in bounded time, never a panic, the same twice, and what is refused by itself
+//! is refused among harmless lines, too. What is told of it stays within its bounds.
+#![no_main]
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use libfuzzer_sys::fuzz_target;
+use lychgate::config::PolicyConfig;
+use lychgate::detect::ReadAs;
+use lychgate::detect::command::Script;
+use lychgate::inspect::{Known, Policy, Verdict};
+use lychgate::message::{Direction, Message, ReadLimits, quote};
+use lychgate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+use lychgate::rules::Library;
+
+const MOST: Duration = Duration::from_secs(1);
+/// Bytes that all texts taken out of a script may have together.
+const TEXT_BYTES: usize = 8 << 20;
+
+static POLICY: LazyLock<Policy> = LazyLock::new(|| {
+    Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules")
+});
+
+fuzz_target!(|input: &str| {
+    let began = Instant::now();
+    let script = Script::new(input, ReadAs::Shell);
+    let bytes: usize = script.texts().map(str::len).sum();
+    assert!(bytes <= TEXT_BYTES, "{bytes} bytes of texts");
+    for touched in script.paths() {
+        assert!(!touched.path.contains("//"), "{:?} is not in one form", touched.path);
+    }
+    for url in script.urls() {
+        assert!(!url.is_empty());
+    }
+    let refused = refuses(input);
+    assert_eq!(refused, refuses(input), "judged in two ways");
+    // A line before it changes nothing of what it does.
+    if refused {
+        assert!(refuses(&format!("true\n{input}")), "passed behind a harmless line");
+    }
+    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+});
+
+fn refuses(script: &str) -> bool {
+    let context = Context {
+        agent: AgentName("a".into()),
+        upstream: UpstreamName("u".into()),
+        era: Era::Modern,
+        session: None,
+        asked: [].into(),
+    };
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{}}}}}}}"#,
+        quote(script)
+    );
+    let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
+    let inspection = POLICY.inspect(Direction::Outbound, &message, &context, AuditId::make(), &Known::default());
+    matches!(inspection.verdict, Verdict::Block(_))
+}
