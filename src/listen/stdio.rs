@@ -223,7 +223,7 @@ fn from_agent(mut from: Lines<File>, pipe: &Arc<Pipe>, server: &Arc<Out>, agent:
 }
 
 /// Carries a line that waits for a person: on, if it may go on, or back.
-async fn wait(pipe: Arc<Pipe>, mut later: Later, server: Arc<Out>, agent: Arc<Out>) {
+async fn wait(pipe: Arc<Pipe>, mut later: Box<Later>, server: Arc<Out>, agent: Arc<Out>) {
     loop {
         let (passage, done) = match pipe.wait(&mut later).await {
             Step::Say(line) => (Passage { back: line.into_iter().collect(), ..Passage::default() }, false),

@@ -58,7 +58,7 @@ pub struct Passage {
     /// Lines that go back to the sender.
     pub back: Vec<Bytes>,
     /// What waits for a person, and goes on or back later.
-    pub later: Option<Later>,
+    pub later: Option<Box<Later>>,
 }
 
 impl Pipe {

@@ -158,7 +158,7 @@ mod tests {
         assert!(matches!(opened(&seal, "b", &state), Err(CallError::BadApproval)), "another agent's");
         assert!(matches!(opened(&Seal::new(), "a", &state), Err(CallError::BadApproval)), "another process's");
         let end = if state.ends_with('A') { "Q" } else { "A" };
-        let forged = [format!("{}{end}", &state[..state.len() - 1]), PREFIX.to_owned(), format!("{PREFIX}e30.e30")];
+        let forged = [format!("{}{end}", state.get(..state.len() - 1).unwrap()), PREFIX.to_owned(), format!("{PREFIX}e30.e30")];
         for state in forged {
             assert!(matches!(opened(&seal, "a", &state), Err(CallError::BadApproval)), "{state}");
         }

@@ -54,7 +54,7 @@ impl Pipe {
             Begun::Input(body) => Passage { back: vec![lined(body)], ..Passage::default() },
             Begun::Wait(asked) => {
                 let back = if route == Route::Elicit { vec![lined(asked.question())] } else { Vec::new() };
-                let later = Later { asked, message: message.clone(), line, context: context.clone(), told: 0 };
+                let later = Box::new(Later { asked, message: message.clone(), line, context: context.clone(), told: 0 });
                 Passage { on: None, back, later: Some(later) }
             }
         })
