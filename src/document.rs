@@ -3,6 +3,8 @@
 //! Rule files and the config file are read through here: a [`Table`] hands out typed values and
 //! notes what is wrong (with file, line, column and a hint) instead of stopping at the first fault.
 
+mod json;
+
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;

@@ -19,7 +19,7 @@ pub use load::{load, load_admin, load_policies};
 pub use own::OwnConfig;
 pub use places::PlacesConfig;
 pub use secret::{Secret, names_a_secret};
-pub use tool::{ArgumentConfig, ReadsAs, ToolConfig};
+pub use tool::{ArgumentConfig, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
 
 /// Everything a config file says.
 #[derive(Clone, Debug, Default)]
@@ -125,6 +125,8 @@ pub struct PolicyConfig {
     pub scopes: Vec<Scope>,
     /// Whether agents may ask their own users (`approval.through_agent`); if not, only the gate's own ways count.
     pub through_agent: bool,
+    /// Whether the tools' own schemas are enforced (`schema`).
+    pub schema: SchemaConfig,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
     /// Where calls may reach.
@@ -156,6 +158,7 @@ impl Default for PolicyConfig {
             confirm_first_write: false,
             scopes: vec![Scope::Once, Scope::Session, Scope::Call],
             through_agent: true,
+            schema: SchemaConfig::default(),
             result_text_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
             own: OwnConfig::default(),

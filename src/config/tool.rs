@@ -8,6 +8,10 @@ use crate::text::glob_fits;
 /// What a policy says of a tool. What is not set is as elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct ToolConfig {
+    /// Whether agents neither see it nor may call it (`hidden`).
+    pub hidden: Option<bool>,
+    /// What agents read in place of the server's words (`description`).
+    pub description: Option<String>,
     /// Its arguments, by names joined by dots.
     pub arguments: BTreeMap<String, ArgumentConfig>,
     /// Which of its calls a person is asked about (`ask`).
@@ -17,8 +21,46 @@ pub struct ToolConfig {
 /// What a policy says of one argument of a tool.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentConfig {
+    /// What agents read in place of the server's words (`description`).
+    pub description: Option<String>,
+    /// Whether a call must have it (`required`).
+    pub required: bool,
+    /// An absolute path is wanted (`format = "absolute-path"`), or one that stays below a folder (`relative-path`).
+    pub format: Option<PathFormat>,
+    /// Keywords of JSON Schema by name, values as JSON: `minimum`, `maximum`, `minLength`, `maxLength`, `maxItems`,
+    /// `pattern`, `enum`, `const`, `default`.
+    pub keywords: BTreeMap<&'static str, String>,
     /// Who reads it (`read_as`).
     pub read_as: Option<ReadsAs>,
+}
+
+/// Which paths an argument may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathFormat {
+    /// From the root, without `..`.
+    Absolute,
+    /// From some folder, without `..`.
+    Relative,
+}
+
+impl PathFormat {
+    /// Words of the config file.
+    pub const WORDS: [(&'static str, Self); 2] = [("absolute-path", Self::Absolute), ("relative-path", Self::Relative)];
+}
+
+/// Whether the tools' own schemas are enforced: `[policy.NAME.schema]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaConfig {
+    /// A call that breaks the `inputSchema` its server listed is refused (`enforce`).
+    pub enforce: bool,
+    /// A tool that no list had may be called (`unlisted = "pass"`).
+    pub unlisted: bool,
+}
+
+impl Default for SchemaConfig {
+    fn default() -> Self {
+        Self { enforce: true, unlisted: true }
+    }
 }
 
 /// Who reads an argument, as the config file says it.

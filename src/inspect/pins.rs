@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_nearest_pin_counts() {
-        let read_as = |reads| ArgumentConfig { read_as: Some(reads) };
+        let read_as = |reads| ArgumentConfig { read_as: Some(reads), ..ArgumentConfig::default() };
         let tool = ToolConfig { arguments: [("q".to_owned(), read_as(ReadsAs::Path))].into(), ..ToolConfig::default() };
         let config = PolicyConfig {
             shell: vec!["run.q".into(), "*.go".into(), "a.b.c".into()],

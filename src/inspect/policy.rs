@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::config::{PolicyConfig, Scope};
+use bytes::Bytes;
+
+use crate::config::{PolicyConfig, SchemaConfig, Scope};
 use crate::detect::secret::Seen;
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
@@ -22,6 +24,8 @@ use super::read_only::ReadOnly;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::Tools;
+use super::tools::contract::Contract;
+use super::tools::overlay::Overlays;
 use super::{Coverage, Finding, Inspection, Mode, Question, Refusal, Verdict};
 
 /// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
@@ -42,6 +46,9 @@ pub struct Policy {
     /// What a person's yes may be for, the narrowest first.
     scopes: Vec<Scope>,
     through_agent: bool,
+    /// What the operator makes of the tools.
+    overlays: Arc<Overlays>,
+    schema: SchemaConfig,
 }
 
 /// What is known beyond the message at hand. Judging without it is judging with less.
@@ -84,6 +91,7 @@ impl Policy {
         let outbound = library.set(Direction::Outbound, config)?;
         let inbound = library.set(Direction::Inbound, config)?;
         let read_only = ReadOnly::new(name, config, &outbound)?;
+        let overlays = Overlays::new(name, config)?;
         Ok(Self {
             name: name.into(),
             mode: if config.enforce { Mode::Enforce } else { Mode::Observe },
@@ -96,6 +104,8 @@ impl Policy {
             confirm: Confirm::new(config),
             scopes: config.scopes.clone(),
             through_agent: config.through_agent,
+            overlays: Arc::new(overlays),
+            schema: config.schema,
         })
     }
 
@@ -112,6 +122,11 @@ impl Policy {
     /// Where calls may reach.
     pub fn ground(&self) -> &Ground {
         &self.ground
+    }
+
+    /// The bytes of a list of tools as agents are to see it; `None` if that is as it came.
+    pub fn shown(&self, message: &Message, context: &Context) -> Option<Bytes> {
+        if self.mode == Mode::Observe { None } else { self.overlays.show(message, context) }
     }
 
     /// Judges a message, each item of a batch by itself. `audit` names the quarantine in what it withholds.
@@ -147,6 +162,10 @@ impl Policy {
             refusals.extend(refusal(self.rules(direction), found, item));
             let question = question(self.rules(direction), found, item, self);
             questions.extend(self.confirm.add(question, direction, message, envelope, item, known));
+            if direction == Direction::Outbound {
+                let contract = Contract { overlays: &self.overlays, config: self.schema, tools: known.tools };
+                refusals.extend(contract.check(message, envelope, item, &mut inspection));
+            }
         }
         inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
         inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));

@@ -8,7 +8,7 @@ use http::HeaderMap;
 
 use super::Gate;
 use super::approve::Matter;
-use super::judge::{Carried, Outcome};
+use super::judge::{Carried, Outcome, as_shown};
 use super::slots::Permit;
 use crate::inspect::{Mode, TextVerdict};
 use crate::message::Direction;
@@ -61,24 +61,30 @@ impl Gate {
         let outcome = match &frame.payload {
             Payload::Empty => Outcome::Same,
             Payload::Text(text) => self.judge_text(text, &waiting.context)?,
-            Payload::Message(message) => {
-                if let Some(behind) = self.upstreams.get(&waiting.context.upstream) {
-                    behind.mirrors.learn(message, &waiting.context);
-                }
+            Payload::Message(told) => {
+                let behind = self.upstreams.get(&waiting.context.upstream).ok_or(CallError::NotOffered)?;
+                behind.mirrors.learn(told, &waiting.context);
+                let policy = self.policies.load().get(&waiting.context.upstream).cloned().ok_or(CallError::NotOffered)?;
+                let shown = as_shown(&policy, told, &waiting.context, &self.limits.read)?;
+                let message = shown.as_ref().unwrap_or(told);
                 let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting.started.elapsed())).await?;
                 self.sessions.answered(&waiting.context, message);
                 if let Some(approved) = &waiting.approved {
                     self.approvals.goes_on(approved, message);
                 }
                 let Carried { outcome, to_server } = judged.carry_out(message, &waiting.context)?;
-                if let (Some(behind), false) = (self.upstreams.get(&waiting.context.upstream), outcome == Outcome::Nothing) {
-                    behind.tools.learn(message, &waiting.context);
+                // What is learnt is what the server said: it is what the server's calls are held to.
+                if outcome != Outcome::Nothing && behind.tools.learn(told, &waiting.context) {
+                    self.tell(Event::Limit { name: "tool_definitions" });
                 }
                 // A question that is not put is answered to whoever asked it.
                 for error in to_server {
                     self.tell_server(&waiting.context, &waiting.headers, error);
                 }
-                outcome
+                match (outcome, shown) {
+                    (Outcome::Same, Some(shown)) => Outcome::Other(shown.bytes().clone()),
+                    (outcome, _) => outcome,
+                }
             }
         };
         Ok(match (outcome, framing) {

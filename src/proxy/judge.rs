@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::memories::Memories;
-use crate::inspect::{Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
-use crate::message::{Direction, Envelope, Message, splice};
+use crate::inspect::{Inspection, Known, LIMIT, Mode, Policy, Question, Refusal, Verdict};
+use crate::message::{Direction, Envelope, Message, ReadLimits, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
 use crate::rules::Action;
@@ -67,6 +67,20 @@ pub(super) struct Refused {
     pub(super) to_server: Vec<String>,
 }
 
+/// A list of tools as agents are to see it; `None` if that is as it came.
+///
+/// # Errors
+/// It would be longer than a message may be.
+pub(super) fn as_shown(
+    policy: &Policy,
+    message: &Message,
+    context: &Context,
+    limits: &ReadLimits,
+) -> Result<Option<Message>, CallError> {
+    let shown = policy.shown(message, context).map(|bytes| Message::parse(bytes, limits));
+    shown.transpose().map_err(CallError::NotMcp)
+}
+
 impl Case<'_> {
     /// Judges and tells of it.
     ///
@@ -93,6 +107,9 @@ impl Case<'_> {
         let (mode, rules) = (policy.mode, policy.rules_digest(direction));
         let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
         recorder.tell(event).map_err(CallError::Audit)?;
+        if inspection.findings.iter().any(|finding| finding.reading == LIMIT) {
+            recorder.tell(Event::Limit { name: "schema_work" }).map_err(CallError::Audit)?;
+        }
         // What an agent sends is no piece of anything unless it goes on.
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
         if direction == Direction::Inbound || goes_on {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::approve::{self, Approvals, Matter};
-use super::judge::{Carried, Case, Judged, Onward, Outcome};
+use super::judge::{Carried, Case, Judged, Onward, Outcome, as_shown};
 use super::memories::Memories;
 use crate::config::Config;
 use crate::inspect::tools::Tools;
@@ -157,7 +157,7 @@ impl Pipe {
         let Some((message, line)) = self.read(line, Direction::Inbound) else {
             return Passage { on: Some(line.clone()), ..Passage::default() };
         };
-        let message = match message {
+        let told = match message {
             Ok(message) => message,
             Err(error) => {
                 // A server that logs to its standard output says no message: nobody waits for that.
@@ -165,15 +165,25 @@ impl Pipe {
                 return self.unread_of_server(&CallError::NotMcp(error), meant);
             }
         };
-        let (context, waited) = self.answers(&message);
-        let judged = self.judge(Direction::Inbound, &message, &context, waited);
-        match judged.and_then(|judged| judged.carry_out(&message, &context)) {
+        let (context, waited) = self.answers(&told);
+        let shown = match as_shown(&self.policy, &told, &context, &self.limits) {
+            Ok(shown) => shown,
+            Err(error) => {
+                self.tell_failed(&context, &error);
+                let on = broken(&told, Envelope::is_answer, &error, &context).concat();
+                return Passage { on: some(on), ..Passage::default() };
+            }
+        };
+        let message = shown.as_ref().unwrap_or(&told);
+        let judged = self.judge(Direction::Inbound, message, &context, waited);
+        match judged.and_then(|judged| judged.carry_out(message, &context)) {
             Ok(Carried { outcome, to_server }) => {
-                if outcome != Outcome::Nothing {
-                    self.tools.learn(&message, &context);
+                // What is learnt is what the server said: it is what the server's calls are held to.
+                if outcome != Outcome::Nothing && self.tools.learn(&told, &context) {
+                    self.tell(Event::Limit { name: "tool_definitions" });
                 }
                 let on = match outcome {
-                    Outcome::Same => Some(line),
+                    Outcome::Same => Some(shown.map_or(line, |shown| lined(shown.bytes().to_vec()))),
                     Outcome::Other(bytes) => Some(lined(bytes)),
                     Outcome::Nothing => None,
                 };
@@ -181,8 +191,8 @@ impl Pipe {
             }
             Err(error) => {
                 self.tell_failed(&context, &error);
-                let on = broken(&message, Envelope::is_answer, &error, &context).concat();
-                Passage { on: some(on), back: broken(&message, Envelope::is_request, &error, &context), later: None }
+                let on = broken(message, Envelope::is_answer, &error, &context).concat();
+                Passage { on: some(on), back: broken(message, Envelope::is_request, &error, &context), later: None }
             }
         }
     }
@@ -275,10 +285,12 @@ impl Pipe {
     fn tell_failed(&self, context: &Context, error: &CallError) {
         tracing::warn!(upstream = %self.upstream, "a line was withheld: {error}");
         let limit = error.limit().map(|name| Event::Limit { name });
-        for event in limit.into_iter().chain([Event::Failed { context, error }]) {
-            if let Err(error) = self.recorder.tell(event) {
-                tracing::error!(%error, "the audit log cannot be written");
-            }
+        limit.into_iter().chain([Event::Failed { context, error }]).for_each(|event| self.tell(event));
+    }
+
+    fn tell(&self, event: Event<'_>) {
+        if let Err(error) = self.recorder.tell(event) {
+            tracing::error!(%error, "the audit log cannot be written");
         }
     }
 }

@@ -20,6 +20,14 @@ rules = ["rules"]
 [policy.watch]
 mode = "observe"
 rules = ["rules"]
+[policy.tight]
+rules = ["rules"]
+[policy.tight.tool.scale]
+description = "Scales a little."
+[policy.tight.tool.scale.arguments.n]
+maximum = 5
+[policy.tight.tool."drop_*"]
+hidden = true
 [limits]
 message_bytes = 100_000
 "#;
@@ -362,4 +370,27 @@ fn signals_are_handed_on_and_nothing_is_left_behind() {
 fn is_zombie(process: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+/// Answers each line with a list of tools, under the id that it asks for.
+const LISTS: &str = r#"while IFS= read -r line; do id=${line#*\"id\":}; id=${id%%,*}
+printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"drop_all"},{"name":"scale","inputSchema":{"required":["n"],"properties":{"n":{"type":"integer"}}}}]}}\n' "$id"; done"#;
+
+#[test]
+fn calls_are_held_to_what_is_listed_and_to_the_overlay() {
+    let mut wrapped = Wrapped::start(&["--policy", "tight"], LISTS);
+    wrapped.say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n");
+    assert_eq!(
+        wrapped.hear().trim_end(),
+        r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"description":"Scales a little.","name":"scale","inputSchema":{"required":["n"],"properties":{"n":{"maximum":5,"type":"integer"}}}}]}}"#
+    );
+    for (arguments, words) in [("{\"n\":6}", "maximum of 5"), ("{\"n\":1.5}", "not of type"), ("{}", "`n` is missing")] {
+        wrapped.say(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{{\"name\":\"scale\",\"arguments\":{arguments}}}}}\n"
+        ));
+        let answer = wrapped.hear_json();
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(words) && text.contains("`argument-schema`") && text.contains("An example"), "{text}");
+    }
+    assert!(wrapped.end().success());
 }

@@ -49,6 +49,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.sql = arguments(table, "sql");
     made.sql_read_only = arguments(table, "sql_read_only");
     made.tools = tool::tools(table);
+    made.schema = tool::schema(table);
     made.places = places(table, reader);
     approval::of_policy(table, &mut made);
     made.own = own(table, reader);

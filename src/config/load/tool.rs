@@ -1,7 +1,12 @@
-//! `[policy.NAME.tool.TOOL]`
+//! `[policy.NAME.tool.TOOL]` and `[policy.NAME.schema]`
 
-use crate::config::{ArgumentConfig, AskTool, ReadsAs, ToolConfig};
+use std::collections::BTreeMap;
+
+use crate::config::{ArgumentConfig, AskTool, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
 use crate::document::Table;
+
+/// What becomes of calls of tools that no list had.
+const UNLISTED: [(&str, bool); 2] = [("pass", true), ("block", false)];
 
 /// Reads what a policy says of single tools, the nearest first: whole names, then globs, those that say more first.
 pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
@@ -13,8 +18,25 @@ pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
     made
 }
 
+/// Reads whether the tools' own schemas are enforced.
+pub(super) fn schema(policy: &Table<'_>) -> SchemaConfig {
+    let base = SchemaConfig::default();
+    let Some(table) = policy.table("schema") else { return base };
+    let made = SchemaConfig {
+        enforce: table.boolean("enforce").unwrap_or(base.enforce),
+        unlisted: table.choice("unlisted", &UNLISTED).unwrap_or(base.unlisted),
+    };
+    table.finish();
+    made
+}
+
 fn tool(table: &Table<'_>) -> ToolConfig {
-    let mut made = ToolConfig { ask: table.choice("ask", &AskTool::WORDS), ..ToolConfig::default() };
+    let mut made = ToolConfig {
+        hidden: table.boolean("hidden"),
+        description: table.string("description").map(|text| text.value),
+        ask: table.choice("ask", &AskTool::WORDS),
+        arguments: BTreeMap::new(),
+    };
     if let Some(all) = table.table("arguments") {
         for name in all.keys() {
             if let Some(one) = all.table(&name.value) {
@@ -28,7 +50,43 @@ fn tool(table: &Table<'_>) -> ToolConfig {
 }
 
 fn argument(table: &Table<'_>) -> ArgumentConfig {
-    let made = ArgumentConfig { read_as: table.choice("read_as", &ReadsAs::WORDS) };
+    let made = ArgumentConfig {
+        read_as: table.choice("read_as", &ReadsAs::WORDS),
+        description: table.string("description").map(|text| text.value),
+        required: table.boolean("required").unwrap_or(false),
+        format: table.choice("format", &PathFormat::WORDS),
+        keywords: keywords(table),
+    };
+    if made.format.is_some() && made.keywords.contains_key("pattern") {
+        table.fault_of("format", "`format` and `pattern` both say what the text looks like", Some("leave one of them out"));
+    }
     table.finish();
+    made
+}
+
+fn keywords(table: &Table<'_>) -> BTreeMap<&'static str, String> {
+    let mut made = BTreeMap::new();
+    for key in ["minimum", "maximum"] {
+        made.extend(table.number(key).map(|number| (key, number.value)));
+    }
+    for key in ["minLength", "maxLength", "maxItems"] {
+        made.extend(table.integer(key, 0..=1 << 30).map(|number| (key, number.to_string())));
+    }
+    for key in ["const", "default"] {
+        made.extend(table.json(key).map(|value| (key, value.value)));
+    }
+    if let Some(list) = table.json("enum") {
+        if !list.value.starts_with('[') || list.value == "[]" {
+            table.fault_at(&list.place, "`enum` must be a list of at least one value", None);
+        }
+        made.insert("enum", list.value);
+    }
+    if let Some(pattern) = table.string("pattern") {
+        if let Err(error) = regex::Regex::new(&pattern.value) {
+            let hint = "a regular expression without look-around and back-references";
+            table.fault_at(&pattern.place, format!("`pattern` is none: {error}"), Some(hint));
+        }
+        made.extend(table.json("pattern").map(|pattern| ("pattern", pattern.value)));
+    }
     made
 }

@@ -1,21 +1,27 @@
 //! What a server says of its tools, learnt from the lists that pass.
 
+pub(super) mod contract;
+mod example;
+pub(super) mod overlay;
 mod said;
+mod schema;
+mod work;
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::message::{Message, Value};
 use crate::protocol::Context;
 
 use super::arguments::Head;
+use schema::Schema;
 
 /// Most tools remembered of one upstream.
 const TOOLS: usize = 4096;
 /// Longest definition that is remembered, in bytes.
 const DEFINITION_BYTES: usize = 256 << 10;
 /// Most bytes of definitions remembered of one upstream.
-const BYTES: usize = 16 << 20;
+const BYTES: usize = 4 << 20;
 
 /// The tools of one upstream, as its lists define them. What does not fit its bounds is as if it were never listed.
 #[derive(Debug, Default)]
@@ -25,15 +31,17 @@ pub struct Tools(RwLock<Known>);
 struct Known {
     tools: HashMap<Box<str>, Arc<Definition>>,
     bytes: usize,
+    /// The server says that its list has changed, and nobody has asked for it since.
+    stale: bool,
 }
 
 /// A tool as its server defines it.
 #[derive(Debug)]
 pub struct Definition {
-    /// What the server says it does; empty if nothing.
-    pub description: Box<str>,
     /// Its `inputSchema` as written, if there is one.
-    pub schema: Option<Box<str>>,
+    schema: Option<Box<str>>,
+    /// The same, made ready when a call first needs it.
+    compiled: OnceLock<Option<Result<Schema, &'static str>>>,
     /// Who reads which argument, by names joined by dots, as far as the definition says so.
     said: HashMap<Box<str>, Head>,
     /// It says that it runs commands.
@@ -48,42 +56,63 @@ impl Tools {
         self.0.read().unwrap_or_else(PoisonError::into_inner).tools.get(tool).cloned()
     }
 
+    /// Whether the server has said that its list changed, and no newer one has passed.
+    pub(super) fn is_stale(&self) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).stale
+    }
+
     /// Learns from a message, if it is a list of tools that was asked for. Later pages add, and what is listed again
-    /// takes the place of what was.
-    pub fn learn(&self, message: &Message, context: &Context) {
+    /// takes the place of what was. Gives whether there was more than is remembered.
+    pub fn learn(&self, message: &Message, context: &Context) -> bool {
+        let mut full = false;
         for envelope in message.envelopes() {
+            if envelope.method() == Some("notifications/tools/list_changed") {
+                self.0.write().unwrap_or_else(PoisonError::into_inner).stale = true;
+            }
             let asked = message.id(envelope).and_then(|id| context.asked(id));
             if asked.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }
             let Some(tools) = message.body(envelope).and_then(|result| result.get("tools")) else { continue };
             let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            known.stale = false;
             for tool in tools.elements() {
-                known.learn(tool);
+                full |= !known.learn(tool);
             }
         }
+        full
     }
 }
 
 impl Known {
-    fn learn(&mut self, tool: Value<'_>) {
-        let Some(name) = tool.get("name").and_then(|name| name.str()) else { return };
-        if let Some(old) = self.tools.remove(&*name) {
-            self.bytes = self.bytes.saturating_sub(name.len() + old.bytes());
-        }
+    /// Whether it is remembered, or nameless.
+    fn learn(&mut self, tool: Value<'_>) -> bool {
+        let Some(name) = tool.get("name").and_then(|name| name.str()) else { return true };
+        let schema = tool.get("inputSchema");
         let description = tool.get("description").and_then(|text| text.str()).unwrap_or_default();
+        let (runs_commands, only_reads) = (said::runs_commands(&description), only_reads(tool));
+        if let Some(old) = self.tools.get(&*name) {
+            let same = old.schema.as_deref() == schema.map(|schema| schema.raw());
+            if same && (old.runs_commands, old.only_reads) == (runs_commands, only_reads) {
+                return true;
+            }
+            self.bytes = self.bytes.saturating_sub(name.len() + old.bytes());
+            self.tools.remove(&*name);
+        }
         let definition = Definition {
-            said: said::of_arguments(tool.get("inputSchema")),
-            runs_commands: said::runs_commands(&description),
-            schema: tool.get("inputSchema").map(|schema| schema.raw().into()),
-            description: description.into(),
-            only_reads: only_reads(tool),
+            said: said::of_arguments(schema),
+            runs_commands,
+            schema: schema.map(|schema| schema.raw().into()),
+            compiled: OnceLock::new(),
+            only_reads,
         };
         let bytes = name.len() + definition.bytes();
-        if definition.bytes() <= DEFINITION_BYTES && self.tools.len() < TOOLS && self.bytes + bytes <= BYTES {
+        let fits = definition.bytes() <= DEFINITION_BYTES && self.tools.len() < TOOLS && self.bytes + bytes <= BYTES;
+        if fits {
             self.bytes += bytes;
             self.tools.insert(name.into(), Arc::new(definition));
         }
+        fits
     }
 }
 
@@ -105,46 +134,15 @@ impl Definition {
         self.runs_commands
     }
 
+    /// Its schema, or why there is none to check by; `None` if the server gave none.
+    fn compiled(&self) -> Option<&Result<Schema, &'static str>> {
+        self.compiled.get_or_init(|| self.schema.as_deref().map(Schema::compile)).as_ref()
+    }
+
     fn bytes(&self) -> usize {
-        self.description.len() + self.schema.as_ref().map_or(0, |schema| schema.len())
+        self.schema.as_ref().map_or(0, |schema| schema.len())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::{ReadLimits, quote};
-    use crate::protocol::{AgentName, Asked, Era, UpstreamName};
-
-    fn learn(tools: &Tools, method: &str, list: &str) {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"tools":[{list}]}}}}"#);
-        let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-        let asked = [Asked { id: "3".into(), method: method.into(), tool: None }].into();
-        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        tools.learn(&message, &Context { agent, upstream, era: Era::Modern, session: None, asked });
-    }
-
-    #[test]
-    fn pages_add_and_what_is_listed_again_replaces() {
-        let tools = Tools::default();
-        learn(&tools, "tools/call", r#"{"name":"no"}"#);
-        learn(&tools, "tools/list", r#"{"name":"a","description":"first","inputSchema":{"type": "object"}}"#);
-        let second = r#"{"name":"a","description":"second","inputSchema":{"properties":{"q":{"format":"uri"},"p":{}}}}"#;
-        learn(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
-        assert!(tools.of("no").is_none() && tools.of("b").is_some_and(|tool| tool.schema.is_none()));
-        let a = tools.of("a").unwrap();
-        assert!(&*a.description == "second" && a.said("q") == Some(Head::Url) && a.said("p").is_none());
-        assert_eq!(tools.0.read().unwrap().bytes, "ab".len() + a.bytes());
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let tools = Tools::default();
-        learn(&tools, "tools/list", r#"{"name":"long","description":"short"}"#);
-        learn(&tools, "tools/list", &format!(r#"{{"name":"long","description":{}}}"#, quote(&"x".repeat(DEFINITION_BYTES + 1))));
-        assert!(tools.of("long").is_none());
-        let many: Vec<String> = (0..TOOLS + 1).map(|n| format!(r#"{{"name":"{n}"}}"#)).collect();
-        learn(&tools, "tools/list", &many.join(","));
-        assert!(tools.of(&(TOOLS - 1).to_string()).is_some() && tools.of(&TOOLS.to_string()).is_none());
-    }
-}
+mod tests;

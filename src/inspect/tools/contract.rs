@@ -1,0 +1,181 @@
+//! Whether a call keeps to what was said of its tool: that there is such a tool, by the server's schema of its
+//! arguments, and by the operator's.
+
+use serde_json::{Value as Json, json};
+
+use super::overlay::{Overlays, merge};
+use super::schema::{Schema, Wrong};
+use super::{Tools, example};
+use crate::config::SchemaConfig;
+use crate::detect::Surface;
+use crate::inspect::{Evidence, Finding, Inspection, LIMIT, Refusal, Uninspected};
+use crate::message::{Envelope, Message, Value};
+use crate::rules::{Action, RuleId, Severity};
+
+/// Longest example told, in bytes.
+const EXAMPLE_BYTES: usize = 600;
+
+const TOO_COSTLY: &str = "schema-too-costly";
+
+/// What calls are held to.
+pub(in crate::inspect) struct Contract<'a> {
+    pub(in crate::inspect) overlays: &'a Overlays,
+    pub(in crate::inspect) config: SchemaConfig,
+    pub(in crate::inspect) tools: Option<&'a Tools>,
+}
+
+/// What a call breaks.
+struct Breach {
+    rule: &'static str,
+    title: &'static str,
+    pointer: String,
+    why: String,
+}
+
+impl Contract<'_> {
+    /// Checks one message of a body, if it is a call; notes what it finds, and gives the refusal it calls for.
+    pub(in crate::inspect) fn check(
+        &self,
+        message: &Message,
+        envelope: &Envelope,
+        item: usize,
+        inspection: &mut Inspection,
+    ) -> Option<Refusal> {
+        let params = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"))?;
+        let tool = params.get("name")?.str()?;
+        let prefix = if message.is_batch() { format!("/{item}") } else { String::new() };
+        let at = |pointer: &str| format!("{prefix}/params{pointer}");
+        let breach = self.breach(&tool, params.get("arguments"), |reason, bytes| {
+            inspection.coverage.uninspected.push(Uninspected { at: at("/arguments"), reason, bytes });
+        })?;
+        let matched = params.get("arguments").map_or(&*tool, |arguments| arguments.raw());
+        inspection.findings.push(Finding {
+            rule: RuleId::new(breach.rule),
+            title: breach.title.to_owned(),
+            severity: Severity::Medium,
+            action: Action::Block,
+            surface: Surface::Arguments,
+            at: at(&breach.pointer),
+            item,
+            reading: if breach.rule == TOO_COSTLY { LIMIT } else { "schema" },
+            evidence: Evidence::of(matched),
+        });
+        Some(Refusal { item, rule: RuleId::new(breach.rule), title: breach.title.to_owned(), why: breach.why })
+    }
+
+    fn breach(&self, tool: &str, arguments: Option<Value<'_>>, mut unchecked: impl FnMut(&'static str, usize)) -> Option<Breach> {
+        let shown: String = tool.chars().map(|c| if c.is_control() { ' ' } else { c }).take(64).collect();
+        if self.overlays.hides(tool) {
+            return Some(Breach {
+                rule: "hidden-tool",
+                title: "The tool is not offered",
+                pointer: "/name".to_owned(),
+                why: format!("`{shown}` may not be called here. Use one of the tools in the list, or ask the user."),
+            });
+        }
+        let definition = self.tools.and_then(|tools| tools.of(tool));
+        if definition.is_none() && !self.config.unlisted && self.tools.is_some() {
+            return Some(Breach {
+                rule: "unlisted-tool",
+                title: "The server does not list the tool",
+                pointer: "/name".to_owned(),
+                why: format!("No list of the server's has `{shown}`. Ask for `tools/list`, and call a tool that is in it."),
+            });
+        }
+        let enforced = self.config.enforce && !self.tools.is_some_and(Tools::is_stale);
+        let own = definition.as_deref().filter(|_| enforced).and_then(|definition| definition.compiled());
+        let own = match own {
+            Some(Err(reason)) => {
+                unchecked(reason, arguments.map_or(0, |arguments| arguments.raw().len()));
+                None
+            }
+            Some(Ok(schema)) => Some(schema),
+            None => None,
+        };
+        let schemas: Vec<&Schema> = self.overlays.checks(tool).chain(own).collect();
+        if schemas.is_empty() {
+            return None;
+        }
+        let breach = |pointer: &str, why: String| Breach {
+            rule: "argument-schema",
+            title: "The arguments do not fit the tool's schema",
+            pointer: format!("/arguments{pointer}"),
+            why,
+        };
+        // Numbers become doubles, as they do for most servers; rounding keeps their order.
+        let Ok(read) = serde_json::from_str::<Json>(arguments.map_or("{}", |arguments| arguments.raw())) else {
+            let why = "A number among them is out of range, or they nest too deep. Send smaller ones.";
+            return Some(breach("", why.to_owned()));
+        };
+        let mut wrong = Vec::new();
+        for schema in &schemas {
+            match schema.check(&read) {
+                Ok(faults) => wrong.extend(faults),
+                Err(_) => {
+                    return Some(Breach {
+                        rule: TOO_COSTLY,
+                        title: "The arguments take too long to check against the tool's schema",
+                        pointer: "/arguments".to_owned(),
+                        why: "Send fewer or smaller arguments at a time.".to_owned(),
+                    });
+                }
+            }
+        }
+        let first = wrong.first()?;
+        let why = told(&wrong) + &self.example(tool, own, &schemas, &wrong);
+        Some(breach(&first.pointer, why))
+    }
+
+    /// Arguments that pass everything, if they can be made up.
+    fn example(&self, tool: &str, own: Option<&Schema>, schemas: &[&Schema], wrong: &[Wrong]) -> String {
+        let mut all = own.map_or_else(|| json!({}), |schema| schema.value.clone());
+        if let Some(over) = self.overlays.merged(tool).get("inputSchema") {
+            merge(&mut all, over);
+        }
+        for schema in schemas {
+            merge_formats(&mut all, &schema.value);
+        }
+        let names: Vec<&str> = wrong.iter().filter_map(|wrong| wrong.argument.split('.').next()).collect();
+        let made = example::object(&all, &names);
+        let passes = schemas.iter().all(|schema| schema.check(&made).is_ok_and(|wrong| wrong.is_empty()));
+        let written = made.to_string();
+        if passes && written.len() <= EXAMPLE_BYTES {
+            format!(" An example that fits: {written}")
+        } else {
+            " Ask for `tools/list` to see what fits.".to_owned()
+        }
+    }
+}
+
+/// An operator's format takes the place of the pattern by which it is shown.
+fn merge_formats(base: &mut Json, over: &Json) {
+    let (Some(properties), Some(all)) = (over.get("properties").and_then(Json::as_object), base.get_mut("properties")) else {
+        return;
+    };
+    for (name, property) in properties {
+        if let (Some(format), Some(Json::Object(base))) = (property.get("format"), all.get_mut(name)) {
+            base.remove("pattern");
+            base.insert("format".to_owned(), format.clone());
+        }
+    }
+}
+
+/// The faults in words, each once.
+fn told(wrong: &[Wrong]) -> String {
+    let mut out: Vec<String> = Vec::new();
+    for Wrong { argument, what, .. } in wrong {
+        let whose = if argument.is_empty() { "the arguments".to_owned() } else { format!("`{argument}`") };
+        let line = match what.strip_prefix("it ") {
+            Some(rest) => format!("{whose} {rest}"),
+            None => format!("{whose} {what}"),
+        };
+        if !out.contains(&line) {
+            out.push(line);
+        }
+    }
+    let mut text = out.join("; ") + ".";
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}

@@ -1,0 +1,292 @@
+//! What an operator makes of a server's tools: hidden ones, better words, tighter arguments. Agents read it in the list,
+//! and the gate holds calls to it, before a list was seen too.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde_json::{Map, Value as Json, json};
+
+use super::schema::Schema;
+use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, ToolConfig};
+use crate::document::Fault;
+use crate::message::{Message, Value, ValueKind};
+use crate::protocol::Context;
+use crate::text::glob_fits;
+
+/// The overlays of a policy, the nearest first.
+#[derive(Debug, Default)]
+pub(in crate::inspect) struct Overlays(Vec<Overlay>);
+
+/// What is said of the tools whose names fit a glob.
+#[derive(Debug)]
+struct Overlay {
+    tool: String,
+    hidden: Option<bool>,
+    /// What is merged into a definition; `null` if nothing.
+    shown: Json,
+    /// What calls are held to.
+    check: Option<Schema>,
+}
+
+impl Overlays {
+    /// Those of a policy.
+    ///
+    /// # Errors
+    /// Keywords that are no JSON Schema.
+    pub(in crate::inspect) fn new(policy: &str, config: &PolicyConfig) -> Result<Self, Vec<Fault>> {
+        let (mut made, mut faults) = (Vec::new(), Vec::new());
+        for (tool, said) in &config.tools {
+            let check = if said.arguments.values().any(tightens) { Some(schema(said, enforced).to_string()) } else { None };
+            let check = check.map(|written| Schema::compile_strict(&written)).transpose();
+            match check {
+                Ok(check) => made.push(Overlay { tool: tool.clone(), hidden: said.hidden, shown: shown(said), check }),
+                Err(_) => faults.push(Fault::of_file(
+                    format!("policy.{policy}.tool.{tool}"),
+                    "its keywords make no schema",
+                    Some("`maximum` and its like are those of JSON Schema; patterns are without look-around"),
+                )),
+            }
+        }
+        if faults.is_empty() { Ok(Self(made)) } else { Err(faults) }
+    }
+
+    fn of<'o>(&'o self, tool: &'o str) -> impl DoubleEndedIterator<Item = &'o Overlay> {
+        self.0.iter().filter(move |overlay| glob_fits(&overlay.tool, tool))
+    }
+
+    /// Whether agents neither see a tool nor may call it.
+    pub(in crate::inspect) fn hides(&self, tool: &str) -> bool {
+        self.of(tool).find_map(|overlay| overlay.hidden).unwrap_or(false)
+    }
+
+    /// What calls of a tool are held to.
+    pub(super) fn checks<'o>(&'o self, tool: &'o str) -> impl Iterator<Item = &'o Schema> {
+        self.of(tool).filter_map(|overlay| overlay.check.as_ref())
+    }
+
+    /// What is merged into the definition of a tool: the nearest last, so that it counts.
+    pub(super) fn merged(&self, tool: &str) -> Json {
+        let mut all = Json::Null;
+        for overlay in self.of(tool).rev().filter(|overlay| overlay.shown.is_object()) {
+            merge(&mut all, &overlay.shown);
+        }
+        all
+    }
+
+    /// A message with the tools of its lists as agents are to see them; `None` if nothing changes.
+    pub(in crate::inspect) fn show(&self, message: &Message, context: &Context) -> Option<Bytes> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut patch = Patch::default();
+        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            if asked.is_some_and(|asked| &*asked.method != "tools/list") {
+                continue;
+            }
+            let tools = message.body(envelope).and_then(|result| result.get("tools"));
+            if let Some(tools) = tools.filter(|tools| tools.kind() == ValueKind::Array) {
+                self.list(tools, &mut patch);
+            }
+        }
+        patch.carry_out(message.bytes())
+    }
+
+    fn list(&self, tools: Value<'_>, patch: &mut Patch) {
+        let tools: Vec<(Range<usize>, bool)> = tools
+            .elements()
+            .map(|tool| {
+                let name = tool.get("name").and_then(|name| name.str()).unwrap_or_default();
+                let hidden = self.hides(&name);
+                if !hidden {
+                    patch.merge(tool, &self.merged(&name));
+                }
+                (tool.span(), hidden)
+            })
+            .collect();
+        // A hidden one goes with the comma before it; where none that stays stands before it, with the one behind.
+        let (mut kept_end, mut before) = (None, None);
+        for (span, hidden) in &tools {
+            match (hidden, kept_end) {
+                (true, Some(kept)) => patch.cut(before.unwrap_or(kept)..span.end),
+                (true, None) => {}
+                (false, None) => {
+                    if let Some((first, true)) = tools.first() {
+                        patch.cut(first.start..span.start);
+                    }
+                }
+                (false, Some(_)) => {}
+            }
+            before = Some(span.end);
+            if !hidden {
+                kept_end = Some(span.end);
+            }
+        }
+        if let (None, Some((first, _)), Some((last, _))) = (kept_end, tools.first(), tools.last()) {
+            patch.cut(first.start..last.end);
+        }
+    }
+}
+
+fn tightens(argument: &ArgumentConfig) -> bool {
+    argument.required || argument.format.is_some() || argument.keywords.keys().any(|key| *key != "default")
+}
+
+/// The definition's part that is merged into the server's.
+fn shown(said: &ToolConfig) -> Json {
+    let mut out = Map::new();
+    if let Some(text) = &said.description {
+        out.insert("description".into(), json!(text));
+    }
+    if said
+        .arguments
+        .values()
+        .any(|argument| tightens(argument) || argument.description.is_some() || !argument.keywords.is_empty())
+    {
+        out.insert("inputSchema".into(), schema(said, advertised));
+    }
+    if out.is_empty() { Json::Null } else { Json::Object(out) }
+}
+
+/// A schema of what is said of arguments, each as `property` has it.
+fn schema(said: &ToolConfig, property: fn(&ArgumentConfig) -> Json) -> Json {
+    let mut root = json!({});
+    for (name, argument) in &said.arguments {
+        let names: Vec<&str> = name.split('.').collect();
+        let mut at = json!({});
+        for (depth, name) in names.iter().enumerate().rev() {
+            let inner = if depth + 1 == names.len() { property(argument) } else { at };
+            at = json!({ "properties": { *name: inner } });
+            if argument.required && depth + 1 == names.len() {
+                merge(&mut at, &json!({ "required": [*name] }));
+            }
+        }
+        merge(&mut root, &at);
+    }
+    root
+}
+
+fn keywords(argument: &ArgumentConfig) -> Map<String, Json> {
+    let read = |(key, value): (&&'static str, &String)| Some(((*key).to_owned(), serde_json::from_str(value).ok()?));
+    argument.keywords.iter().filter_map(read).collect()
+}
+
+/// As agents read it. Formats of our own would be refused by some of them: a pattern says it to all.
+fn advertised(argument: &ArgumentConfig) -> Json {
+    let mut out = keywords(argument);
+    if let Some(text) = &argument.description {
+        out.insert("description".into(), json!(text));
+    }
+    match argument.format {
+        Some(PathFormat::Absolute) => out.insert("pattern".into(), json!(r"^(/|[A-Za-z]:[\\/])")),
+        Some(PathFormat::Relative) => out.insert("pattern".into(), json!(r"^[^/\\~:][^:]*$")),
+        None => None,
+    };
+    Json::Object(out)
+}
+
+/// As calls are held to it. A keyword for numbers says nothing of `"5000"` (2020-12, validation, 6), but a server may
+/// take it for one: what is bounded must be of the kind that can be.
+fn enforced(argument: &ArgumentConfig) -> Json {
+    let mut out = keywords(argument);
+    let has = |keys: &[&str]| keys.iter().any(|key| argument.keywords.contains_key(key));
+    let kinds = [
+        (has(&["minimum", "maximum"]), "number"),
+        (has(&["minLength", "maxLength", "pattern"]) || argument.format.is_some(), "string"),
+        (has(&["maxItems"]), "array"),
+    ];
+    let mut kinds: Vec<&str> = kinds.iter().filter(|(is, _)| *is).map(|(_, kind)| *kind).collect();
+    if !kinds.is_empty() {
+        kinds.extend((!argument.required).then_some("null"));
+        out.insert("type".into(), json!(kinds));
+    }
+    match argument.format {
+        Some(PathFormat::Absolute) => out.insert("format".into(), json!("absolute-path")),
+        Some(PathFormat::Relative) => out.insert("format".into(), json!("relative-path")),
+        None => None,
+    };
+    Json::Object(out)
+}
+
+/// Lays `over` over `base`: tables are merged, lists of required names joined, anything else replaced.
+pub(super) fn merge(base: &mut Json, over: &Json) {
+    match (base, over) {
+        (Json::Object(base), Json::Object(over)) => {
+            for (key, value) in over {
+                match base.get_mut(key) {
+                    Some(Json::Array(names)) if key == "required" => {
+                        let new = value.as_array().into_iter().flatten().filter(|name| !names.contains(name));
+                        let new: Vec<Json> = new.cloned().collect();
+                        names.extend(new);
+                    }
+                    Some(old) => merge(old, value),
+                    None => {
+                        base.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        (base, over) => *base = over.clone(),
+    }
+}
+
+/// Changes to the bytes of a message, noted before they are carried out.
+#[derive(Default)]
+struct Patch {
+    edits: Vec<(Range<usize>, String)>,
+    /// What is put in behind an opening brace or bracket: whether something stands there, and the new parts.
+    inserts: BTreeMap<usize, (bool, Vec<String>)>,
+}
+
+impl Patch {
+    /// As [`merge`], on the bytes.
+    fn merge(&mut self, base: Value<'_>, over: &Json) {
+        let (ValueKind::Object, Json::Object(over)) = (base.kind(), over) else {
+            if !over.is_null() {
+                self.edits.push((base.span(), over.to_string()));
+            }
+            return;
+        };
+        for (key, value) in over {
+            match base.get(key) {
+                Some(list) if key == "required" && list.kind() == ValueKind::Array => {
+                    let has = |name: &Json| list.elements().any(|old| old.str().as_deref() == name.as_str());
+                    for name in value.as_array().into_iter().flatten().filter(|name| !has(name)) {
+                        self.insert(list, name.to_string());
+                    }
+                }
+                Some(old) => self.merge(old, value),
+                None => self.insert(base, format!("{}:{value}", json!(key))),
+            }
+        }
+    }
+
+    fn cut(&mut self, span: Range<usize>) {
+        self.edits.push((span, String::new()));
+    }
+
+    fn insert(&mut self, into: Value<'_>, part: String) {
+        let filled = into.members().next().is_some() || into.elements().next().is_some();
+        self.inserts.entry(into.span().start + 1).or_insert((filled, Vec::new())).1.push(part);
+    }
+
+    fn carry_out(mut self, bytes: &Bytes) -> Option<Bytes> {
+        for (at, (filled, parts)) in self.inserts {
+            self.edits.push((at..at, parts.join(",") + if filled { "," } else { "" }));
+        }
+        if self.edits.is_empty() {
+            return None;
+        }
+        self.edits.sort_by_key(|(span, _)| (span.start, span.end));
+        let mut out = Vec::with_capacity(bytes.len() + 1024);
+        let mut at = 0;
+        for (span, with) in &self.edits {
+            out.extend_from_slice(bytes.get(at..span.start)?);
+            out.extend_from_slice(with.as_bytes());
+            at = span.end;
+        }
+        out.extend_from_slice(bytes.get(at..)?);
+        Some(out.into())
+    }
+}

@@ -1,0 +1,132 @@
+//! A tool's schema, compiled once, and what a call's arguments are against it.
+//!
+//! Drafts 7, 2019-09 and 2020-12 of JSON Schema, by the `jsonschema` crate. Nothing is fetched, regexes are linear,
+//! and how long checking may take is known before it starts.
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use super::work::{Refs, Work};
+use crate::config::PathFormat;
+
+/// Longest schema that is compiled, in bytes.
+const SCHEMA_BYTES: usize = 128 << 10;
+/// Largest program that a regex of a schema may become, in bytes.
+const REGEX_BYTES: usize = 256 << 10;
+/// Most faults told of one call.
+const FAULTS: usize = 4;
+/// Longest fault told, in characters.
+const FAULT_CHARS: usize = 300;
+
+/// A schema, ready to check.
+#[derive(Debug)]
+pub(super) struct Schema {
+    pub(super) value: Value,
+    validator: Validator,
+    refs: Refs,
+}
+
+/// What is wrong with a call's arguments, in words without their content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// The argument, names and indices joined by dots; empty for all of them.
+    pub(super) argument: String,
+    /// Where it stands within the arguments, as a JSON pointer.
+    pub(super) pointer: String,
+    pub(super) what: String,
+}
+
+/// Why a call cannot be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooMuch;
+
+impl Schema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// Why it cannot be: such a schema is not enforced, and that is recorded.
+    pub(super) fn compile(written: &str) -> Result<Self, &'static str> {
+        // What JSON Schema calls a format is a remark since 2019-09, and servers rarely check it.
+        Self::make(written, false)
+    }
+
+    /// Compiles a schema of the operator's, whose formats are meant.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub(super) fn compile_strict(written: &str) -> Result<Self, &'static str> {
+        Self::make(written, true)
+    }
+
+    fn make(written: &str, formats: bool) -> Result<Self, &'static str> {
+        if written.len() > SCHEMA_BYTES {
+            return Err("schema-too-long");
+        }
+        let value: Value = serde_json::from_str(written).map_err(|_| "schema-unreadable")?;
+        let draft = match value.get("$schema").and_then(Value::as_str).map(|uri| uri.trim_end_matches('#')) {
+            None | Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
+            Some("https://json-schema.org/draft/2019-09/schema") => Draft::Draft201909,
+            Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => Draft::Draft7,
+            Some("http://json-schema.org/draft-06/schema") => Draft::Draft6,
+            Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
+            Some(_) => return Err("schema-dialect"),
+        };
+        let refs = Refs::of(&value)?;
+        let validator = jsonschema::options()
+            .with_draft(draft)
+            .offline()
+            .with_pattern_options(PatternOptions::regex().size_limit(REGEX_BYTES).dfa_size_limit(REGEX_BYTES))
+            .with_format("absolute-path", |path: &str| is_path(PathFormat::Absolute, path))
+            .with_format("relative-path", |path: &str| is_path(PathFormat::Relative, path))
+            .should_validate_formats(formats)
+            .build(&value);
+        Ok(Self { validator: validator.map_err(|_| "schema-invalid")?, value, refs })
+    }
+
+    /// What is wrong with arguments; nothing if they fit.
+    ///
+    /// # Errors
+    /// Checking would take too long.
+    pub(super) fn check(&self, arguments: &Value) -> Result<Vec<Wrong>, TooMuch> {
+        Work::within_bounds(&self.value, &self.refs, arguments)?;
+        if self.validator.is_valid(arguments) {
+            return Ok(Vec::new());
+        }
+        Ok(self.validator.iter_errors(arguments).take(FAULTS).map(|error| wrong(&error)).collect())
+    }
+}
+
+fn wrong(error: &jsonschema::ValidationError<'_>) -> Wrong {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let pointer = error.instance_path().as_str().to_owned();
+    let names: Vec<String> = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+    let mut argument = names.join(".");
+    let what = match error.kind() {
+        Kind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            argument = if argument.is_empty() { name.to_owned() } else { format!("{argument}.{name}") };
+            "is missing".to_owned()
+        }
+        Kind::AdditionalProperties { unexpected } => {
+            let named: Vec<String> = unexpected.iter().take(3).map(|name| format!("`{}`", short(name, 64))).collect();
+            format!("has {} that the tool does not know", named.join(", "))
+        }
+        _ => error.masked_with("it").to_string(),
+    };
+    Wrong { argument: short(&argument, 128), pointer, what: short(&what, FAULT_CHARS) }
+}
+
+fn short(text: &str, most: usize) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(most).collect()
+}
+
+/// Whether a text is a path of a kind.
+pub(super) fn is_path(format: PathFormat, path: &str) -> bool {
+    let drive = path.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
+    let absolute = path.starts_with('/') || drive;
+    let sound = !path.is_empty() && !path.contains('\0') && path.split(['/', '\\']).all(|part| part != "..");
+    match format {
+        PathFormat::Absolute => sound && absolute,
+        PathFormat::Relative => sound && !absolute && !path.starts_with(['\\', '~']) && !path.contains(':'),
+    }
+}

@@ -1,0 +1,189 @@
+//! How much work a schema makes of some arguments, counted before it is done.
+//!
+//! References let a small schema stand for an endless one, and one that branches doubles the work at each step. A
+//! validator follows them by recursion, so it is asked only after this has walked the same way without one.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::schema::TooMuch;
+
+/// Most pairs of a schema and a value that are compared for one call.
+const PAIRS: usize = 100_000;
+/// Deepest nesting of schemas and values on the way to one pair.
+const DEPTH: usize = 256;
+/// Most parts of a schema.
+const PARTS: usize = 20_000;
+
+/// Keywords that hold schemas of the same value: one, a list, or a table of them.
+const SAME: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+/// Keywords that hold a table in which keys are names.
+const NAMED: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
+/// Where the references of a schema lead.
+#[derive(Debug, Default)]
+pub(super) struct Refs {
+    anchors: HashMap<String, String>,
+    any: bool,
+    parts: usize,
+}
+
+impl Refs {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    /// It is too large, or leads out of itself.
+    pub(super) fn of(schema: &Value) -> Result<Self, &'static str> {
+        let mut refs = Self::default();
+        // A value, its pointer, whether its keys are names, and whether it is data.
+        let mut open = vec![(schema, String::new(), false)];
+        while let Some((value, pointer, names)) = open.pop() {
+            refs.parts += 1;
+            if refs.parts > PARTS || pointer.len() > 2048 {
+                return Err("schema-too-large");
+            }
+            match value {
+                Value::Object(members) => {
+                    for (key, value) in members {
+                        match (names, key.as_str()) {
+                            (false, "$ref") => match value.as_str() {
+                                Some(to) if to.starts_with('#') => refs.any = true,
+                                _ => return Err("schema-remote-reference"),
+                            },
+                            (false, "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$recursiveAnchor") => {
+                                return Err("schema-dynamic-reference");
+                            }
+                            (false, "$id" | "id") if !pointer.is_empty() && value.is_string() => return Err("schema-embedded"),
+                            (false, "$anchor") => {
+                                refs.anchors.insert(value.as_str().unwrap_or_default().to_owned(), pointer.clone());
+                            }
+                            (false, "enum" | "const" | "default" | "examples") => continue,
+                            _ => {}
+                        }
+                        let step = key.replace('~', "~0").replace('/', "~1");
+                        let holds_names = !names && NAMED.contains(&key.as_str());
+                        open.push((value, format!("{pointer}/{step}"), holds_names));
+                    }
+                }
+                Value::Array(elements) => {
+                    open.extend(elements.iter().enumerate().map(|(at, value)| (value, format!("{pointer}/{at}"), false)));
+                }
+                _ => {}
+            }
+        }
+        Ok(refs)
+    }
+
+    fn find<'s>(&self, root: &'s Value, to: &str) -> Option<&'s Value> {
+        let to = to.strip_prefix('#')?;
+        if to.is_empty() || to.starts_with('/') {
+            return root.pointer(&decoded(to));
+        }
+        root.pointer(self.anchors.get(to)?)
+    }
+}
+
+/// Percent signs of a fragment decoded (RFC 6901, section 6).
+fn decoded(fragment: &str) -> String {
+    if !fragment.contains('%') {
+        return fragment.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let hex = more.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match (first, hex) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = more.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A walk over the pairs that a validator would compare, or more.
+pub(super) struct Work<'w> {
+    open: Vec<(&'w Value, &'w Value, usize)>,
+    left: usize,
+}
+
+impl<'w> Work<'w> {
+    /// Whether comparing is cheap enough to be done.
+    pub(super) fn within_bounds(schema: &'w Value, refs: &Refs, arguments: &'w Value) -> Result<(), TooMuch> {
+        let mut work = Self { open: vec![(schema, arguments, 0)], left: PAIRS };
+        while let Some((part, value, depth)) = work.open.pop() {
+            work.spend(1)?;
+            if depth > DEPTH {
+                return Err(TooMuch);
+            }
+            let Value::Object(part) = part else { continue };
+            let mut push = |part: &'w Value, value: &'w Value| work.open.push((part, value, depth + 1));
+            for keyword in SAME {
+                match part.get(keyword) {
+                    Some(Value::Array(several)) => several.iter().for_each(|one| push(one, value)),
+                    Some(Value::Object(named)) if keyword == "dependentSchemas" => {
+                        named.values().for_each(|one| push(one, value))
+                    }
+                    Some(one) => push(one, value),
+                    None => {}
+                }
+            }
+            if let (true, Some(to)) = (refs.any, part.get("$ref").and_then(Value::as_str)) {
+                push(refs.find(schema, to).ok_or(TooMuch)?, value);
+            }
+            if let Some(Value::Object(named)) = part.get("dependencies") {
+                named.values().filter(|one| one.is_object()).for_each(|one| push(one, value));
+            }
+            let mut costs = part.get("enum").and_then(Value::as_array).map_or(0, |all| all.len() / 8);
+            match value {
+                Value::Object(members) => {
+                    let patterns = part.get("patternProperties").and_then(Value::as_object);
+                    for (name, member) in members {
+                        if let Some(one) = part.get("properties").and_then(|all| all.get(name)) {
+                            push(one, member);
+                        }
+                        for one in patterns.into_iter().flat_map(|all| all.values()) {
+                            push(one, member);
+                        }
+                        for keyword in ["additionalProperties", "unevaluatedProperties"] {
+                            part.get(keyword).filter(|one| one.is_object()).into_iter().for_each(|one| push(one, member));
+                        }
+                        costs += 1 + patterns.map_or(0, |all| all.len());
+                    }
+                }
+                Value::Array(elements) => {
+                    for (at, element) in elements.iter().enumerate() {
+                        for keyword in ["items", "prefixItems"] {
+                            match part.get(keyword) {
+                                Some(Value::Array(each)) => each.get(at).into_iter().for_each(|one| push(one, element)),
+                                Some(one) => push(one, element),
+                                None => {}
+                            }
+                        }
+                        for keyword in ["additionalItems", "contains", "unevaluatedItems"] {
+                            part.get(keyword).filter(|one| one.is_object()).into_iter().for_each(|one| push(one, element));
+                        }
+                    }
+                    if part.get("uniqueItems") == Some(&Value::Bool(true)) {
+                        costs += elements.len();
+                    }
+                }
+                Value::String(text) if part.contains_key("pattern") => costs += text.len() / 64,
+                _ => {}
+            }
+            work.spend(costs)?;
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, costs: usize) -> Result<(), TooMuch> {
+        self.left = self.left.checked_sub(costs).ok_or(TooMuch)?;
+        if self.open.len() > PAIRS { Err(TooMuch) } else { Ok(()) }
+    }
+}
