@@ -164,7 +164,7 @@ fn merge_formats(base: &mut Json, over: &Json) {
 fn told(wrong: &[Wrong]) -> String {
     let mut out: Vec<String> = Vec::new();
     for Wrong { argument, what, .. } in wrong {
-        let whose = if argument.is_empty() { "the arguments".to_owned() } else { format!("`{argument}`") };
+        let whose = if argument.is_empty() { "the call".to_owned() } else { format!("`{argument}`") };
         let line = match what.strip_prefix("it ") {
             Some(rest) => format!("{whose} {rest}"),
             None => format!("{whose} {what}"),

@@ -89,7 +89,7 @@ fn calls_are_held_to_the_schema_that_was_listed() {
         (r#"{"n":"hunter2","mode":"fast"}"#, "/params/arguments/n", "`n` is not of type \"integer\"."),
         (r#"{"n":1}"#, "/params/arguments", "`mode` is missing."),
         (r#"{"n":1,"mode":"fast","tags":["a",7]}"#, "/params/arguments/tags/1", "`tags.1` is not of type"),
-        (r#"{"n":1,"mode":"fast","evil":1}"#, "/params/arguments", "The arguments has `evil`"),
+        (r#"{"n":1,"mode":"fast","evil":1}"#, "/params/arguments", "The call has `evil`"),
         (r#"{"n":1e999,"mode":"fast"}"#, "/params/arguments", "out of range"),
     ] {
         let inspection = call(&policy, &tools, "run", arguments);
@@ -220,7 +220,7 @@ fn agents_read_the_overlay_and_every_other_byte_stays() {
     let run = r#"{ "name":"run" ,"description":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer","maximum":9},"z":{}},"required":["n"]}, "x": 1e2 }"#;
     assert_eq!(
         shown(run).unwrap(),
-        r#"{ "name":"run" ,"description":"Runs \"it\".","inputSchema":{"type":"object","properties":{"o":{"properties":{"deep":{"pattern":"^[a-z]+$"}}},"path":{"pattern":"^(/|[A-Za-z]:[\\/])"},"n":{"description":"Few.","type":"integer","maximum":5},"z":{}},"required":["path","n"]}, "x": 1e2 }"#
+        r#"{ "name":"run" ,"description":"Runs \"it\".","inputSchema":{"type":"object","properties":{"o":{"properties":{"deep":{"pattern":"^[a-z]+$"}}},"path":{"pattern":"^(/|[A-Za-z]:[\\\\/])"},"n":{"description":"Few.","type":"integer","maximum":5},"z":{}},"required":["path","n"]}, "x": 1e2 }"#
     );
     let bare = shown(r#"{"name":"run"}"#).unwrap();
     assert!(bare.starts_with(r#"{"description":"Runs \"it\".","inputSchema":{"properties":{"#), "{bare}");
