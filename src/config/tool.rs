@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{AskTool, PolicyConfig};
+use crate::detect::url::HostList;
 use crate::text::glob_fits;
 
 /// What a policy says of a tool. What is not set is as elsewhere.
@@ -14,6 +15,8 @@ pub struct ToolConfig {
     pub description: Option<String>,
     /// Its arguments, by names joined by dots.
     pub arguments: BTreeMap<String, ArgumentConfig>,
+    /// Hosts that it may reach even though they are internal, and such that it may not (`urls`).
+    pub urls: HostList,
     /// Which of its calls a person is asked about (`ask`).
     pub ask: Option<AskTool>,
 }

@@ -11,11 +11,9 @@ use super::Policy;
 
 /// What a policy alone says: its paths may be on any machine.
 pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
-    Ground {
-        roots: Roots::new(config.places.roots.iter().cloned(), Links::Unknown),
-        hosts: Hosts::new(Vec::new(), config.places.urls.clone()),
-        own: config.own.guarded.clone(),
-    }
+    let tools = config.tools.iter().map(|(tool, of_tool)| (tool.clone(), of_tool.urls.clone())).collect();
+    let hosts = Hosts::new(tools, config.places.urls.clone());
+    Ground { roots: Roots::new(config.places.roots.iter().cloned(), Links::Unknown), hosts, own: config.own.guarded.clone() }
 }
 
 impl Policy {

@@ -9,7 +9,7 @@ use crate::text::Text;
 
 use super::arguments::place_arguments;
 use super::string::{Judge, Site};
-use super::{Inspection, Known, Policy, surface};
+use super::{Inspection, Known, Policy, Uninspected, surface};
 
 /// One message of a body, on its way to a server.
 pub(super) struct Outbound<'a> {
@@ -51,7 +51,10 @@ impl Outbound<'_> {
             }
             coverage.strings += 1;
             coverage.bytes += found.value.len();
-            let place = Place { surface: surface::outbound(self.envelope, path), role: found.role, ..base };
+            // What is read as a resource is a file more often than not.
+            let resource = matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
+            let read_as = if resource { ReadAs::Path } else { ReadAs::Text };
+            let place = Place { surface: surface::outbound(self.envelope, path), role: found.role, read_as, ..base };
             judge.string(&Text::new(found.value), &place, &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true });
         });
         let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
@@ -62,6 +65,14 @@ impl Outbound<'_> {
             if !unit.joined {
                 coverage.strings += 1;
                 coverage.bytes += unit.text.len();
+            }
+            if unit.read_as == ReadAs::Path
+                && unit.role == Role::Value
+                && !self.policy.ground.roots.resolves_links()
+                && self.policy.ground.roots.is_set()
+            {
+                let at = prefix.clone() + &placed.pointer(unit);
+                coverage.uninspected.push(Uninspected { at, reason: "links", bytes: unit.text.len() });
             }
             let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_)).then(|| Script::new(&unit.text, unit.read_as));
             let place = Place {
@@ -92,6 +103,11 @@ impl Outbound<'_> {
             inspection.learnt.keep(tool, &unit.argument, &unit.text);
         }
     }
+}
+
+/// Whether a string is the address of a resource.
+fn is_uri(path: &Path<'_>) -> bool {
+    matches!(path, [Step::Key(params), Step::Key(uri)] if params == "params" && uri == "uri")
 }
 
 /// Whether a string is among the arguments of a tool call.

@@ -103,7 +103,7 @@ pub struct Coverage {
 pub struct Uninspected {
     /// The place, as a JSON pointer.
     pub at: String,
-    /// Why: `binary`, `event-field`…
+    /// Why: `binary`, `event-field`, `links` (a path judged by its words, since its links are on another machine)…
     pub reason: &'static str,
     /// How many bytes.
     pub bytes: usize,

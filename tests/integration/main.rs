@@ -11,6 +11,7 @@
 //! | `limits` | each limit answers clearly and is counted |
 //! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
+//! | `places` | calls stay in the roots, links followed for a child; hosts inside need the policy's leave |
 //! | `quarantine` | what would steer the model is withheld, told and named; the rest stays, byte for byte; caps; HTML |
 //! | `refusal` | what must not reach a server does not, and its sender is answered in its own terms |
 //! | `reload` | edited rules take force without dropping a call, bad ones do not, weaker ones are told as such |
@@ -37,6 +38,7 @@ mod harness;
 mod limits;
 mod listener;
 mod metrics;
+mod places;
 mod quarantine;
 mod refusal;
 mod reload;

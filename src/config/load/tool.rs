@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::config::{ArgumentConfig, AskTool, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
 use crate::document::Table;
 
+use super::places::hosts;
+
 /// What becomes of calls of tools that no list had.
 const UNLISTED: [(&str, bool); 2] = [("pass", true), ("block", false)];
 
@@ -35,6 +37,7 @@ fn tool(table: &Table<'_>) -> ToolConfig {
         hidden: table.boolean("hidden"),
         description: table.string("description").map(|text| text.value),
         ask: table.choice("ask", &AskTool::WORDS),
+        urls: table.table("urls").map(|urls| hosts(&urls)).unwrap_or_default(),
         arguments: BTreeMap::new(),
     };
     if let Some(all) = table.table("arguments") {

@@ -164,7 +164,9 @@ fn fold(text: &str) -> Option<String> {
         return None;
     }
     let kept: String = text.chars().filter(|c| !c.is_control()).collect();
-    Some(Text::new(kept.as_str()).plain().nfkc().map(like).collect())
+    // Windows writes signs that names cannot hold as characters for private use.
+    let sign = |c: char| if matches!(c, '\u{e000}'..='\u{f8ff}') { '/' } else { like(c) };
+    Some(Text::new(kept.as_str()).plain().nfkc().map(sign).collect())
 }
 
 fn without_controls(text: &str) -> Option<String> {
@@ -205,7 +207,8 @@ fn lenient(text: &str) -> Option<String> {
             ".." | "." => cut,
             "[.][.]" | ".[.]" | "[.]." | ".?" | "?." | ". ." if !end.is_empty() => "..",
             // To Windows a name ends where its dots and spaces begin.
-            dots if dots.len() > 3 && dots.bytes().all(|b| b == b'.') => "..",
+            // Three are two steps up to some, four are two with one taken out.
+            dots if (dots.len() > 3 || dots.len() == 3 && !end.is_empty()) && dots.bytes().all(|b| b == b'.') => "..",
             _ if name.ends_with(['.', ' ']) && !name.ends_with("..") => name.trim_end_matches(['.', ' ']),
             _ if cut.len() < name.len() && name.contains("::") => cut,
             _ => name,
@@ -247,6 +250,8 @@ mod tests {
             "..%f0%80%80%afx",
             "..%c0%2fx",
             "..%c1%9cx",
+            "..%uf025x",
+            "...//x",
             "%u002e%u002e/x",
             "..%u2215x",
             "..%uff0fx",

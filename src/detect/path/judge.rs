@@ -138,6 +138,9 @@ impl Seen {
     fn add(&mut self, path: String, climbs: bool) {
         let form = normal(&path, None).unwrap_or(path);
         let lower = form.to_lowercase();
+        if self.forms.contains(&lower) && !(climbs && !self.climbs) {
+            return;
+        }
         // Letters of either case are the same file on many systems.
         let found = if lower == form { classes(&form) } else { classes(&form).join(classes(&lower)) };
         self.classes = self.classes.join(found);

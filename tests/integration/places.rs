@@ -1,0 +1,93 @@
+//! Calls stay where the policy lets them: in its roots, links followed where the gate can, and off hosts inside.
+
+use super::harness::{Setup, json, raw, result_text};
+use super::servers::{Peer, Wire, says, script};
+
+fn call(tool: &str, argument: &str, value: &str) -> String {
+    let value = lychgate::message::quote(value);
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"{argument}":{value}}}}}}}"#)
+}
+
+#[tokio::test]
+async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
+    for wire in [Wire::Stdio, Wire::Json] {
+        let disk = tempfile::tempdir().unwrap();
+        let disk = disk.path().canonicalize().unwrap();
+        let (root, other) = (disk.join("root"), disk.join("other"));
+        std::fs::create_dir_all(root.join("src")).unwrap();
+        std::fs::create_dir_all(&other).unwrap();
+        std::os::unix::fs::symlink(&other, root.join("out")).unwrap();
+        std::os::unix::fs::symlink("src", root.join("in")).unwrap();
+        let peer = Peer::start(wire, script(|asked| says(asked, "fine"))).await;
+        let folder = root.display().to_string();
+        let gate = peer.behind(Setup::new().shipped(), "up");
+        let gate = gate.policy(|policy| policy.places.roots = vec![folder.clone()]).start().await;
+        let agent = gate.agent();
+        let session = agent.initialize("up").await.unwrap();
+        let headers = [("mcp-session-id", session.as_str())];
+        let child = wire == Wire::Stdio;
+        for (path, refused) in [
+            ("src/main.rs", false),
+            ("in/main.rs", false),
+            ("in/../src/x", false),
+            ("../other/x", true),
+            ("%2e%2e/other/x", true),
+            ("out/x", child),
+            ("out/../other/x", child),
+        ] {
+            for path in [path.to_owned(), format!("{folder}/{path}")] {
+                let answer = agent.post("up", &headers, call("read_file", "path", &path)).await.expect(200).await.text().await;
+                // Streams hold the answer as an event.
+                let answer = answer.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&answer).to_owned();
+                let answer = json(&answer);
+                assert_eq!(raw(&answer, &["result", "isError"]).as_deref() == Some("true"), refused, "{wire:?} {path}");
+                let told = result_text(&answer);
+                assert!(!refused || told.contains("path-"), "{told}");
+            }
+        }
+        let unresolved = gate.audit_text().contains("\"links\"");
+        assert_eq!(unresolved, !child, "where links are not followed, the audit log says so");
+        gate.running.drain().await;
+    }
+}
+
+#[tokio::test]
+async fn hosts_inside_are_refused_unless_the_policy_or_the_tool_allows_them() {
+    let peer = Peer::start(Wire::Json, script(|asked| says(asked, "fine"))).await;
+    let config = r#"
+        [policy.default]
+        urls = { allow = ["127.0.0.1:3000"], deny = ["*.denied.example"] }
+        [policy.default.tool.browse]
+        urls = { allow = ["*.corp.example", "10.0.0.0/8"], deny = ["*"] }
+        [upstream.up]
+        http = { url = "http://127.0.0.1:1/" }
+    "#;
+    let setup = peer.behind(Setup::new(), "up");
+    let file = setup.folder.path().join("lychgate.toml");
+    std::fs::write(&file, config).unwrap();
+    let read = lychgate::config::load(&file).unwrap();
+    let gate = setup.with(|config| config.policies = read.policies).start().await;
+    let agent = gate.agent();
+    let session = agent.initialize("up").await.unwrap();
+    let headers = [("mcp-session-id", session.as_str())];
+    for (tool, url, refused_by) in [
+        ("fetch", "https://example.com/", None),
+        ("fetch", "http://127.0.0.1:3000/", None),
+        ("fetch", "http://127.0.0.1:3001/", Some("url-internal")),
+        ("fetch", "http://0x7f.1:3000/", Some("url-hidden-host")),
+        ("fetch", "https://a.denied.example/", Some("url-denied")),
+        ("fetch", "http://10.1.2.3/", Some("url-internal")),
+        ("browse", "http://10.1.2.3/", None),
+        ("browse", "https://wiki.corp.example/", None),
+        ("browse", "https://example.com/", Some("url-denied")),
+        ("browse", "http://169.254.169.254/", Some("url-metadata")),
+    ] {
+        let answer = agent.post("up", &headers, call(tool, "url", url)).await.expect(200).await.text().await;
+        let told = result_text(&json(&answer));
+        match refused_by {
+            None => assert_eq!(told, "fine", "{tool} {url}"),
+            Some(rule) => assert!(told.contains(&format!("`{rule}`")), "{tool} {url}: {told}"),
+        }
+    }
+    gate.running.drain().await;
+}
