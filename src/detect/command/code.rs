@@ -161,6 +161,7 @@ impl Reader<'_> {
                 let value = frame.value.take().unwrap_or_else(|| Term::text(":"));
                 frame.done.push(value);
             }
+            ':' if language == Language::Lua && frame.value.is_some() => frame.sign = Some('>'),
             ':' if depth > 1 => {
                 // `{ exec: run }` gives `exec` another name; else a key of a table is no value of it.
                 if let (Kind::Block, Some(Token::Name(alias)), Some(Token::Sign(',' | '}'))) =
@@ -178,16 +179,9 @@ impl Reader<'_> {
                 frame.settle();
                 frame.sign = Some('+');
             }
-            '.' if !language.joins_with_dot() => {
-                if frame.value.is_some() {
-                    frame.sign = Some('>');
-                }
-            }
-            '>' if matches!(before, Some(Token::Sign('-'))) => {
-                if frame.value.is_some() {
-                    frame.sign = Some('>');
-                }
-            }
+            '.' if !language.joins_with_dot() && frame.value.is_some() => frame.sign = Some('>'),
+            '.' if !language.joins_with_dot() => {}
+            '>' if matches!(before, Some(Token::Sign('-'))) && frame.value.is_some() => frame.sign = Some('>'),
             '-' if matches!(next, Some(Token::Sign('>'))) => {}
             '+' | '.' | '%' | '/' | '|' | '-' => {
                 frame.settle();
@@ -211,11 +205,13 @@ impl Reader<'_> {
         }
         let Some(mut frame) = frames.pop() else { return };
         frame.settle();
-        if !frame.targets.is_empty() && !matches!(frame.kind, Kind::Call(_) | Kind::Index(_)) {
+        if !frame.targets.is_empty()
+            && (frame.result.is_some() || flow.again || !matches!(frame.kind, Kind::Call(_) | Kind::Index(_)))
+        {
             flow.again |= !matches!(frame.kind, Kind::Block);
             let value = frame.value.clone();
             frame.end(flow);
-            frame.value = value;
+            frame.value = frame.result.take().or(value);
         }
         let list = frames.len() > 1 || !frame.done.is_empty();
         let mut done = frame.done;
@@ -283,6 +279,11 @@ impl Reader<'_> {
                     if !frame.targets.is_empty() && name == "for" {
                         flow.again = true;
                         frame.end(flow);
+                    }
+                    if name == "for" && matches!(frame.kind, Kind::Call(_) | Kind::Group) {
+                        frame.settle();
+                        frame.result = frame.result.take().or(frame.value.take().filter(Term::is_known));
+                        flow.again = true;
                     }
                     frame.clear();
                     frame.seen.clear();

@@ -53,8 +53,13 @@ impl Reader<'_> {
                 return self.code_call(language, Term::named(target), given.get(1..).unwrap_or_default(), flow);
             }
             "map" if given.first().is_some_and(|term| matches!(last_of(&term.name), "chr" | "unichr")) => {
-                return given.get(1).cloned().unwrap_or_default().as_letters();
+                return given.get(1).cloned().unwrap_or_default().into_letters();
             }
+            "include" | "include_once" | "require" | "require_once" if first.contains("://") => {
+                self.facts.push(Facts { program: last.to_owned(), executes: Taint::DOWNLOAD, ..Facts::default() });
+                return Term::default();
+            }
+            "loads" if name.contains("marshal") => return Term::unknown(taint | Taint::DECODED),
             "compile" if given.len() >= 2 => return given.first().cloned().unwrap_or_default(),
             "promisify" | "partial" => return given.first().cloned().unwrap_or_default(),
             // A variable that names a function: `$f("x")`.
@@ -93,12 +98,13 @@ impl Reader<'_> {
         {
             flow.evaluates = true;
         }
-        let perl_exec = last == "exec" && !matches!(language, Language::Python);
-        if EVALUATE.contains(&last)
-            && !perl_exec
-            && !(last == "load" && language != Language::Lua)
-            && !(last == "assert" && language != Language::Php)
-        {
+        let evaluates = match last {
+            "exec" => language == Language::Python,
+            "load" => language == Language::Lua,
+            "assert" => language == Language::Php,
+            last => EVALUATE.contains(&last),
+        };
+        if evaluates {
             return self.evaluate(language, given, taint, flow);
         }
         if RUN.contains(&last) && !name.ends_with("re.compile") {
@@ -127,7 +133,7 @@ impl Reader<'_> {
                 _ => Term::text(below),
             };
         }
-        let subject = callee.is_known().then_some(&callee);
+        let subject = (callee.is_known() || callee.taint != Taint::NONE).then_some(&callee);
         if let Some(made) = term::call(&lower, subject, given) {
             flow.taint |= made.taint;
             return made;
@@ -147,7 +153,7 @@ impl Reader<'_> {
     fn evaluate(&mut self, language: Language, given: &[Term], taint: Taint, flow: &mut Flow) -> Term {
         let last = given.iter().rev().find(|term| term.is_known());
         match given.iter().find(|term| term.is_known()).filter(|term| term.items.concat().len() > 8).or(last) {
-            Some(code) => {
+            Some(code) if !code.items.concat().is_empty() => {
                 let text = code.items.concat();
                 if taint.meets(Taint::DECODED | Taint::DOWNLOAD | Taint::SOCKET) {
                     flow.evaluates = true;
@@ -155,7 +161,7 @@ impl Reader<'_> {
                 self.more_code(language, &text, flow);
                 Term::unknown(taint)
             }
-            None => {
+            _ => {
                 flow.evaluates |= !given.is_empty();
                 flow.shells |= taint.meets(Taint::SOCKET);
                 Term::unknown(taint)
@@ -168,9 +174,8 @@ impl Reader<'_> {
         let taint = given.iter().fold(Taint::NONE, |taint, term| taint | term.taint);
         flow.shells |= taint.meets(Taint::SOCKET);
         // Replaced program names and modes stand in front.
-        let skip = usize::from(
-            last.starts_with("execl") || (last.starts_with("spawnl") && !given.first().is_some_and(|t| !t.is_known())),
-        );
+        let skip =
+            usize::from(last.starts_with("execl") || (last.starts_with("spawnl") && given.first().is_none_or(Term::is_known)));
         let mut words: Vec<String> = Vec::new();
         let mut taints: Vec<Taint> = Vec::new();
         let mut whole = false;
@@ -230,7 +235,14 @@ impl Reader<'_> {
             operands.push(callee);
         }
         operands.extend(given.iter().filter(|term| language != Language::Perl || term.is_known()));
+        if DELETE_TREE.contains(&last) {
+            operands.retain(|term| !term.first().starts_with('-'));
+        }
         let first = operands.first().copied().cloned().unwrap_or_default();
+        if READ.contains(&last) && first.first().contains("://") {
+            flow.taint |= Taint::DOWNLOAD;
+            return Some(Term::unknown(Taint::DOWNLOAD));
+        }
         let words: &[&str] = match last {
             "kill" if given.iter().take(2).any(|term| matches!(term.first(), "1" | "-1")) => {
                 let target = if given.iter().any(|term| term.first() == "-1") { "-1" } else { "1" };

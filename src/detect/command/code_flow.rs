@@ -41,7 +41,7 @@ impl Flow {
             return term.clone();
         }
         match name {
-            "process.env.HOME" | "process.env.USERPROFILE" => return Term::text("~"),
+            "process.env.HOME" | "process.env.USERPROFILE" | "Dir.home" => return Term::text("~"),
             "os.environ" | "process.env" | "ENV" | "_ENV" | "os.environb" => return Term::named(name).with(Taint::ENVIRONMENT),
             _ => {}
         }
@@ -126,6 +126,8 @@ pub(super) struct Frame {
     pub(super) last_name: String,
     /// A call without parentheses: it ends with its statement.
     pub(super) loose: bool,
+    /// What a comprehension makes of each item.
+    pub(super) result: Option<Term>,
 }
 
 impl Frame {

@@ -10,7 +10,7 @@ pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
     let mut words: Vec<&str> = Vec::new();
     while let Some(token) = tokens.get(end).filter(|_| end < at + 96) {
         match token {
-            Token::Line if words.iter().any(|word| *word == "(") && !words.contains(&")") => {}
+            Token::Line if words.contains(&"(") && !words.contains(&")") => {}
             Token::Line | Token::Sign(';') => break,
             Token::Name(name) => words.push(name),
             Token::Text(text) => words.push(text),

@@ -260,6 +260,10 @@ impl<'r, 'w> Session<'r, 'w> {
         while items.next_if(|item| matches!(item, Item::Sign('&' | '.'))).is_some() {}
         let (name, taint) = match items.next() {
             Some(Item::Word(word)) => (word, Taint::NONE),
+            Some(Item::Value(term)) if term.name == "scriptblock" => return self.evaluate(&term.items.concat(), term.taint),
+            Some(Item::Value(term)) if !term.is_known() && term.taint.meets(Taint::DOWNLOAD | Taint::DECODED) => {
+                return self.evaluate("", term.taint);
+            }
             Some(Item::Value(term)) if term.is_known() => (term.items.concat(), term.taint),
             Some(Item::Value(term)) => (term.name, term.taint),
             Some(Item::Block(value)) => return value,

@@ -250,8 +250,8 @@ pub(super) fn casts(items: Vec<Item>) -> Vec<Item> {
 
 fn cast(name: &str, of: Term) -> Term {
     match name {
-        "char" => of.as_letters(),
-        "char[]" if of.list => of.as_letters(),
+        "char" => of.into_letters(),
+        "char[]" if of.list => of.into_letters(),
         "char[]" => super::term::call("tochararray", Some(&of), &[]).unwrap_or(of),
         "string" if of.list => of.joined(" "),
         "adsi" | "wmiclass" | "wmi" | "wmisearcher" => Term { name: name.to_owned(), ..of },

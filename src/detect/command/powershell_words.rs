@@ -101,7 +101,7 @@ impl Session<'_, '_> {
     }
 
     /// A word without quotes around it.
-    pub(super) fn word(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>, mut word: String) -> usize {
+    pub(super) fn word(&mut self, text: &str, at: usize, frames: &mut [Frame], mut word: String) -> usize {
         let Some(frame) = frames.last_mut() else { return text.len() };
         let operator = matches!(frame.items.last(), Some(Item::Value(_)) if text.get(at..=at) == Some("-"));
         let digits = text.as_bytes().get(at).is_some_and(u8::is_ascii_digit) && word.is_empty();

@@ -126,7 +126,7 @@ impl Term {
     }
 
     /// Numbers as the letters they stand for.
-    pub(super) fn as_letters(mut self) -> Self {
+    pub(super) fn into_letters(mut self) -> Self {
         for item in &mut self.items {
             if let Some(letter) = number(item).and_then(|n| u32::try_from(n).ok()).and_then(char::from_u32)
                 && item.len() > 1
@@ -271,14 +271,14 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             subject().filled(&values).with(taint)
         }
         "chr" | "unichr" | "char" | "fromcharcode" | "fromcodepoint" => {
-            Term::list(arguments.iter().flat_map(|t| t.clone().as_letters().items).collect()).joined("")
+            Term::list(arguments.iter().flat_map(|t| t.clone().into_letters().items).collect()).joined("")
         }
         "bytes" | "bytearray" => {
             let subject = subject();
-            if subject.list { subject.as_letters().joined("") } else { subject }
+            if subject.list { subject.into_letters().joined("") } else { subject }
         }
-        "fromhex" | "unhexlify" | "hex2bin" | "fromhexstring" => decoded(subject(), |text| simulate::hex_text(text)),
-        "pack" => decoded(arguments.get(1)?.clone(), |text| simulate::hex_text(text)),
+        "fromhex" | "unhexlify" | "hex2bin" | "fromhexstring" => decoded(subject(), simulate::hex_text),
+        "pack" => decoded(arguments.get(1)?.clone(), simulate::hex_text),
         "b64decode" | "atob" | "base64_decode" | "decode_base64" | "decode64" | "strict_decode64" | "urlsafe_decode64"
         | "urlsafe_b64decode" | "decodebytes" | "a2b_base64" | "decodestring" | "frombase64string" | "standard_b64decode"
         | "b64_decode" => decoded(subject(), simulate::base64_text),
@@ -286,7 +286,7 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             let how = arguments.iter().rev().map(Term::first).find(|how| !how.is_empty()).unwrap_or_default();
             match how.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
                 "rot13" => decoded(subject(), |text| Some(rot13(text))),
-                "hex" | "hexcodec" => decoded(subject(), |text| simulate::hex_text(text)),
+                "hex" | "hexcodec" => decoded(subject(), simulate::hex_text),
                 "base64" | "base64url" | "base64codec" => decoded(subject(), simulate::base64_text),
                 _ => subject(),
             }

@@ -87,3 +87,39 @@ fn what_programs_hand_to_a_shell_is_read() {
         comes_down_to(text, "rm -rf /tmp/x");
     }
 }
+
+#[test]
+fn other_languages_made_to_exhaust_end_in_time() {
+    let doubling: String = (0..59).map(|n| format!("$a{} = $a{n} + $a{n}; ", n + 1)).collect();
+    let puts: String = (0..59).map(|n| format!("set a{}=%a{n}%%a{n}%& ", n + 1)).collect();
+    let sums: String = (0..59).map(|n| format!("a{} = a{n} + a{n}\n", n + 1)).collect();
+    let powershell = |reader: &mut Reader<'_>, text: &str| reader.windows(text);
+    let python = |reader: &mut Reader<'_>, text: &str| reader.code("python3", text, super::value::Taint::NONE);
+    type Read = fn(&mut Reader<'_>, &str);
+    let cases: [(Read, String); 16] = [
+        (powershell, "$(".repeat(5_000)),
+        (powershell, "\"$(".repeat(3_000)),
+        (powershell, "iex '".repeat(2_000)),
+        (powershell, "{(@(".repeat(5_000)),
+        (powershell, format!("$a0 = 'xx'; {doubling} iex $a59")),
+        (powershell, format!("set a0=xx& {puts} call %a59%")),
+        (powershell, "'a' + ".repeat(20_000)),
+        (powershell, "for %i in (a b c) do ".repeat(3_000)),
+        (powershell, "%a%".repeat(20_000)),
+        (powershell, "[char]1,".repeat(20_000)),
+        (powershell, "x | ".repeat(20_000)),
+        (python, "f(".repeat(20_000)),
+        (python, format!("a0 = 'xx'\n{sums}os.system(a59)")),
+        (python, "'a' + ".repeat(30_000)),
+        (python, "eval(\"".repeat(3_000)),
+        (python, "[x for x in ".repeat(3_000)),
+    ];
+    for (read, text) in cases {
+        let start = Instant::now();
+        let mut reader = Reader::default();
+        read(&mut reader, &text);
+        let what: String = text.chars().take(24).collect();
+        assert!(start.elapsed() < Duration::from_secs(3), "{what} took {:?}", start.elapsed());
+        assert!(reader.facts.len() < 20_000, "{what}");
+    }
+}

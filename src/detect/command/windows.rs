@@ -24,7 +24,7 @@ pub(super) fn base_name(name: &str) -> String {
 
 /// The name under which a file that a command made is kept.
 fn file_key(name: &str) -> String {
-    name.to_ascii_lowercase().replace('\\', "/").trim_start_matches("./").to_owned()
+    base_name(name)
 }
 
 /// Whether a word is a flag of cmd.exe's programs (`/s`, `/q:1`) and no path.
@@ -178,6 +178,9 @@ impl Reader<'_> {
             if let Some(value) = self.file(&file_key(file)) {
                 facts.executes |= value.taint;
             }
+        }
+        if matches!(name, "add-type" | "import-module") {
+            facts.executes |= arguments.iter().fold(Taint::NONE, |taint, field| taint | field.taint);
         }
         self.windows_inline(name, &arguments, &mut facts);
         if !fed.is_empty() && matches!(name, "powershell" | "pwsh" | "cmd") && !arguments.iter().any(|a| a.text.contains(' ')) {

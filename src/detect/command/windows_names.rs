@@ -140,7 +140,7 @@ pub(super) fn variable(name: &str) -> Option<&'static str> {
 }
 
 /// Marks that a POSIX command line hardly holds.
-const SIGNS: [&str; 31] = [
+const SIGNS: [&str; 36] = [
     ":\\",
     ".exe",
     "$env:",
@@ -172,6 +172,11 @@ const SIGNS: [&str; 31] = [
     ".vbs",
     ".hta",
     ".cmd",
+    "&(",
+    "& (",
+    "'+'",
+    "\"+\"",
+    "format.com",
 ];
 
 /// Names that POSIX systems know as well: alone they say nothing.
