@@ -1,5 +1,7 @@
 //! What disguises come down to, and what is only said.
 
+use std::time::{Duration, Instant};
+
 use super::reader::Reader;
 
 fn lines(text: &str) -> Vec<String> {
