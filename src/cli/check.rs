@@ -77,6 +77,10 @@ fn counts(config: &Config, policies: &Policies) -> String {
         number(rules(Direction::Inbound), "inbound rule"),
     ]
     .join(", ");
+    let guarded: usize = config.policies.values().map(|policy| policy.own.guarded.len()).sum();
+    if guarded > 0 {
+        told.push_str(&format!(", {}", number(guarded, "guarded secret")));
+    }
     if !observing.is_empty() {
         told.push_str(&format!("; only observed, not enforced: {}", observing.join(", ")));
     }

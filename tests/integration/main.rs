@@ -16,6 +16,7 @@
 //! | `refusal` | what must not reach a server does not, and its sender is answered in its own terms |
 //! | `reload` | edited rules take force without dropping a call, bad ones do not, weaker ones are told as such |
 //! | `schema` | calls are held to the server's schemas and to the operator's overlays, which agents read in lists |
+//! | `secrets` | what is a secret does not leave, in whichever dress, and is shown nowhere |
 //! | `sessions` | a session is its agent's alone; streams resume; two agents never share a child |
 //! | `stdio` | exact argv, named variables only, timeouts, restarts with a pause, whole process groups ended |
 //! | `streams` | nothing is held back; whoever goes away is missed as its revision lays down |
@@ -43,6 +44,7 @@ mod quarantine;
 mod refusal;
 mod reload;
 mod schema;
+mod secrets;
 mod servers;
 mod sessions;
 mod stdio;
