@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::message::ReadLimits;
 
 mod approval;
+mod calls;
 mod load;
 mod own;
 mod places;
@@ -15,6 +16,7 @@ mod secret;
 mod tool;
 
 pub use approval::{ApprovalConfig, AskTool, Scope};
+pub use calls::{CallLimits, ToolLimits};
 pub use load::{load, load_admin, load_policies};
 pub use own::OwnConfig;
 pub use places::PlacesConfig;
@@ -291,6 +293,8 @@ pub struct Limits {
     pub calls_per_agent: usize,
     /// Calls in flight to one upstream: `calls_per_upstream`.
     pub calls_per_upstream: usize,
+    /// Calls of tools: how many, how fast, how large.
+    pub calls: CallLimits,
     /// Legacy sessions remembered: `sessions`.
     pub sessions: usize,
     /// A session not used for this long is forgotten: `session_idle_seconds`.
@@ -317,14 +321,21 @@ pub struct Limits {
 
 impl Limits {
     /// Every limit, by its name in the file.
-    pub const NAMES: [&'static str; 18] = [
+    pub const NAMES: [&'static str; 25] = [
         "message_bytes",
         "strings_per_message",
         "depth",
+        "batch_items",
         "header_bytes",
         "connections",
         "calls_per_agent",
         "calls_per_upstream",
+        "calls_per_minute_per_agent",
+        "calls_per_minute_per_upstream",
+        "calls_per_minute",
+        "concurrent_calls",
+        "calls_per_session",
+        "argument_bytes",
         "sessions",
         "session_idle_seconds",
         "stream_idle_seconds",
@@ -347,6 +358,7 @@ impl Default for Limits {
             connections: 4096,
             calls_per_agent: 256,
             calls_per_upstream: 512,
+            calls: CallLimits::default(),
             sessions: 10_000,
             session_idle: Duration::from_secs(24 * 3600),
             stream_idle: Duration::from_secs(900),

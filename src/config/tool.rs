@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{AskTool, PolicyConfig};
+use super::{AskTool, PolicyConfig, ToolLimits};
 use crate::detect::url::HostList;
 use crate::text::glob_fits;
 
@@ -19,6 +19,8 @@ pub struct ToolConfig {
     pub urls: HostList,
     /// Which of its calls a person is asked about (`ask`).
     pub ask: Option<AskTool>,
+    /// How many of its calls, how fast, how large.
+    pub limits: ToolLimits,
 }
 
 /// What a policy says of one argument of a tool.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::config::{PolicyConfig, SchemaConfig, Scope};
+use crate::config::{PolicyConfig, SchemaConfig, Scope, ToolLimits};
 use crate::detect::secret::Seen;
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Library, Rule, RuleSet};
-use crate::text::Text;
+use crate::text::{Text, glob_fits};
 
 use super::caps::Caps;
 use super::confirm::Confirm;
@@ -41,6 +41,8 @@ pub struct Policy {
     /// What the policy says of who reads an argument.
     pub(super) pins: Pins,
     pub(super) read_only: ReadOnly,
+    /// Limits on calls of tools, by glob, the nearest first.
+    tools: Vec<(Box<str>, ToolLimits)>,
     pub(super) ground: Arc<Ground>,
     confirm: Confirm,
     /// What a person's yes may be for, the narrowest first.
@@ -100,6 +102,7 @@ impl Policy {
             caps: Caps::new(config),
             pins: Pins::new(config),
             read_only,
+            tools: config.tools.iter().map(|(glob, tool)| (glob.as_str().into(), tool.limits.clone())).collect(),
             ground: Arc::new(ground::of_policy(config)),
             confirm: Confirm::new(config),
             scopes: config.scopes.clone(),
@@ -107,6 +110,12 @@ impl Policy {
             overlays: Arc::new(overlays),
             schema: config.schema,
         })
+    }
+
+    /// The limits on calls of a tool, and the glob that they stand with: the nearest that sets any.
+    pub fn tool_limits(&self, tool: &str) -> Option<(&str, &ToolLimits)> {
+        let mut fitting = self.tools.iter().filter(|(glob, limits)| *limits != ToolLimits::default() && glob_fits(glob, tool));
+        fitting.next().map(|(glob, limits)| (&**glob, limits))
     }
 
     /// The same rules under another mode.

@@ -77,6 +77,10 @@ impl Message {
         let json = Json::parse(bytes, limits)?;
         let root = json.root();
         let batch = root.kind() == ValueKind::Array;
+        let limit = limits.batch_items;
+        if batch && root.elements().nth(limit).is_some() {
+            return Err(ParseError::TooManyItems { limit });
+        }
         let envelopes = if batch { root.elements().map(envelope).collect::<Result<Vec<_>, _>>()? } else { vec![envelope(root)?] };
         if envelopes.is_empty() {
             return Err(ParseError::NotRpc("an empty batch"));

@@ -39,11 +39,13 @@ pub struct ReadLimits {
     pub strings_per_message: usize,
     /// Deepest nesting of objects and arrays.
     pub depth: usize,
+    /// Most messages in a batch.
+    pub batch_items: usize,
 }
 
 impl Default for ReadLimits {
     fn default() -> Self {
-        Self { message_bytes: 8 << 20, strings_per_message: 200_000, depth: 64 }
+        Self { message_bytes: 8 << 20, strings_per_message: 200_000, depth: 64, batch_items: 200 }
     }
 }
 
@@ -94,6 +96,12 @@ pub enum ParseError {
         /// The limit in force.
         limit: usize,
     },
+    /// More messages in a batch than the limit `batch_items`.
+    #[error("more than {limit} messages in a batch (limit `batch_items`)")]
+    TooManyItems {
+        /// The limit in force.
+        limit: usize,
+    },
     /// JSON, but no JSON-RPC 2.0 message as MCP uses them.
     #[error("not a JSON-RPC message: {0}")]
     NotRpc(&'static str),
@@ -103,7 +111,7 @@ impl ParseError {
     /// The JSON-RPC error code that tells of it: −32700 where the text cannot be read, −32600 where its shape is wrong.
     pub fn code(&self) -> i32 {
         match self {
-            Self::NotRpc(_) => -32600,
+            Self::NotRpc(_) | Self::TooManyItems { .. } => -32600,
             _ => -32700,
         }
     }
@@ -114,6 +122,7 @@ impl ParseError {
             Self::TooLarge { .. } => Some("message_bytes"),
             Self::TooDeep { .. } => Some("depth"),
             Self::TooManyStrings { .. } => Some("strings_per_message"),
+            Self::TooManyItems { .. } => Some("batch_items"),
             _ => None,
         }
     }

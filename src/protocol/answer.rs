@@ -102,33 +102,40 @@ pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reaso
 /// Answers a call that failed. `message` is what the agent sent, if it could be read.
 pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Message>) -> Reply {
     let (status, code) = status(error);
-    let text = sentence(error, context);
-    let requests: Vec<(&str, &Envelope)> = message
-        .into_iter()
-        .flat_map(|m| m.envelopes().iter().filter(|e| e.is_request()).filter_map(|e| Some((m.id(e)?, e))))
-        .collect();
-    let called = |method: Option<&str>| method == Some("tools/call");
-    let answers: Vec<String> = requests
-        .iter()
-        .map(|(id, envelope)| match error {
-            // The model can pass this on to its user; a protocol error may never reach either.
-            CallError::AuthRequired if called(envelope.method()) => tool_error(id, context.map_or(Era::Legacy, |c| c.era), &text),
-            _ => self::error(Some(id), code, &text, None),
-        })
-        .collect();
+    let answers = message.map_or_else(Vec::new, |message| unsent(error, context, message));
     let mut reply = match (answers.as_slice(), message.is_some_and(Message::is_batch)) {
         ([answer], false) => {
-            let told = matches!(error, CallError::AuthRequired) && called(requests.first().and_then(|(_, e)| e.method()));
-            body(if told { StatusCode::OK } else { status }, answer.clone())
+            let called = message.and_then(Message::single).is_some_and(|envelope| envelope.method() == Some("tools/call"));
+            body(if called && error.tells_the_model() { StatusCode::OK } else { status }, answer.clone())
         }
         ([_, ..], _) => body(status, format!("[{}]", answers.join(","))),
         ([], _) if matches!(error, CallError::UnknownSession | CallError::NotOffered) => empty(status),
-        ([], _) => body(status, self::error(None, code, &text, None)),
+        ([], _) => body(status, self::error(None, code, &sentence(error, context), None)),
     };
     if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
-        reply.headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let wait = if let CallError::TooFast { wait, .. } = error { seconds(*wait) } else { 1 };
+        reply.headers.insert(http::header::RETRY_AFTER, HeaderValue::from(wait));
     }
     reply
+}
+
+/// An answer to each request of a message that was not sent: where the model should know, the result of its tool.
+pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message) -> Vec<String> {
+    let (code, text) = (status(failure).1, sentence(failure, context));
+    let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());
+    let answer = |envelope: &Envelope| {
+        let id = message.id(envelope)?;
+        // The model can act on it or pass it on to its user; a protocol error may never reach either.
+        let told = failure.tells_the_model() && envelope.method() == Some("tools/call");
+        let era = context.map_or(Era::Legacy, |context| context.era);
+        Some(if told { tool_error(id, era, &text) } else { error(Some(id), code, &text, None) })
+    };
+    requests.filter_map(answer).collect()
+}
+
+/// Whole seconds, never too few.
+fn seconds(wait: std::time::Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 /// The error that stands for one answer which did not come, for transports without HTTP.
@@ -156,7 +163,8 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::Limit("request_read_seconds") => (StatusCode::REQUEST_TIMEOUT, -32603),
         CallError::UnknownSession => (StatusCode::NOT_FOUND, -32600),
         CallError::NotOffered => (StatusCode::METHOD_NOT_ALLOWED, -32600),
-        CallError::Limit(_) => (StatusCode::TOO_MANY_REQUESTS, -32603),
+        CallError::Limit(_) | CallError::TooFast { .. } | CallError::Spent { .. } => (StatusCode::TOO_MANY_REQUESTS, -32603),
+        CallError::TooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, -32602),
         CallError::Connect(_) | CallError::NotMcp(_) | CallError::BadReply(_) | CallError::AuthRequired => {
             (StatusCode::BAD_GATEWAY, -32603)
         }
@@ -177,7 +185,13 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::Withdrawn => "Nothing was sent.".to_owned(),
         CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
         CallError::NotOffered => return "Method not allowed.".to_owned(),
+        CallError::Limit("concurrent_calls") => "Wait for an earlier call of this tool to end, then send it again.".to_owned(),
         CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),
+        CallError::TooFast { wait, .. } => format!("Nothing was sent. Wait {} s, then send the call again.", seconds(*wait)),
+        CallError::Spent { .. } => {
+            "Nothing was sent, and no further call of this session will be. Tell your user what is left to do.".to_owned()
+        }
+        CallError::TooLong { .. } => "Nothing was sent. Send less at a time.".to_owned(),
         CallError::Connect(_) | CallError::Silent(_) => {
             format!("Try again later, or ask the operator of the gateway to look at {upstream}.")
         }

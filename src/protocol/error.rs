@@ -66,6 +66,30 @@ pub enum CallError {
     /// A limit of the config was hit.
     #[error("the limit `{0}` was reached")]
     Limit(&'static str),
+    /// More calls in a minute than a limit of the config allows.
+    #[error("the limit `{limit}` was reached")]
+    TooFast {
+        /// Its name in the config.
+        limit: &'static str,
+        /// How long until one more may pass.
+        wait: Duration,
+    },
+    /// More calls in a session than a limit of the config allows.
+    #[error("the limit `{limit}` was reached: {most} calls")]
+    Spent {
+        /// Its name in the config.
+        limit: &'static str,
+        /// How many there may be.
+        most: u32,
+    },
+    /// A call's arguments are longer than a limit of the config allows.
+    #[error("the arguments are longer than the limit `{limit}`: {most} bytes")]
+    TooLong {
+        /// Its name in the config.
+        limit: &'static str,
+        /// How long they may be, in bytes.
+        most: usize,
+    },
     /// The upstream cannot be reached, or broke off.
     #[error("the server cannot be reached")]
     Connect(#[source] io::Error),
@@ -103,15 +127,27 @@ impl CallError {
             | Self::BadApproval
             | Self::Withdrawn
             | Self::NotOffered => Side::Agent,
-            Self::Limit(_) | Self::Audit(_) | Self::Draining => Side::Gateway,
+            Self::TooFast { .. }
+            | Self::Spent { .. }
+            | Self::TooLong { .. }
+            | Self::Limit(_)
+            | Self::Audit(_)
+            | Self::Draining => Side::Gateway,
             Self::Connect(_) | Self::NotMcp(_) | Self::BadReply(_) | Self::Silent(_) | Self::AuthRequired => Side::Server,
         }
+    }
+
+    /// Whether the model is told of it where it called a tool: what it can act on, or pass on to its user.
+    pub fn tells_the_model(&self) -> bool {
+        matches!(self, Self::AuthRequired | Self::TooFast { .. } | Self::Spent { .. } | Self::TooLong { .. })
+            || matches!(self, Self::Limit("concurrent_calls"))
     }
 
     /// The limit that was hit, if it was one, by its name in the config.
     pub fn limit(&self) -> Option<&'static str> {
         match self {
             Self::Limit(name) => Some(name),
+            Self::TooFast { limit, .. } | Self::Spent { limit, .. } | Self::TooLong { limit, .. } => Some(limit),
             Self::BadMessage(error) | Self::NotMcp(error) => error.limit(),
             _ => None,
         }

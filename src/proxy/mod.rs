@@ -2,6 +2,7 @@
 
 pub mod approve;
 mod asking;
+mod budgets;
 mod inbound;
 mod judge;
 mod memories;
@@ -32,6 +33,7 @@ use crate::record::{Event, Recorder};
 use crate::upstream::Upstream;
 use approve::{Approvals, Desk, Matter, asks};
 use asking::Next;
+use budgets::Budgets;
 use inbound::Waiting;
 use judge::{Case, Judged};
 use memories::Memories;
@@ -62,6 +64,7 @@ pub struct Gate {
     sessions: Sessions,
     memories: Memories,
     slots: Slots,
+    budgets: Budgets,
     approvals: Arc<Approvals>,
     long: Arc<Semaphore>,
     recorder: Arc<Recorder>,
@@ -94,6 +97,7 @@ impl Gate {
             policies: ArcSwap::from_pointee(policies),
             used: AtomicBool::new(false),
             slots: Slots::new(upstreams.keys().cloned(), &limits),
+            budgets: Budgets::new(&limits),
             upstreams,
             sessions: Sessions::new(limits.sessions, limits.session_idle),
             memories: Memories::new(limits.sessions, limits.session_idle),
@@ -165,7 +169,10 @@ impl Gate {
         let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
         self.agree(behind, &call)?;
         self.sessions.admit(&call.context)?;
-        let permit = self.slots.take(&call)?;
+        let mut permit = self.slots.take(&call)?;
+        if let Ask::Send(message) = &call.ask {
+            permit.of_tool = self.spend(message, &call.context)?;
+        }
         let mut approved = None;
         if let Ask::Send(message) = &call.ask {
             if self.approvals.take(message, &call.context)? {
@@ -205,6 +212,12 @@ impl Gate {
             self.sessions.learn(&waiting.context, &reply, elicits);
         }
         Ok(self.judge_reply(reply, waiting))
+    }
+
+    /// Counts the calls of tools against the limits.
+    fn spend(&self, message: &Message, context: &Context) -> Result<budgets::Held, CallError> {
+        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+        self.budgets.spend(message, context, &policy, Instant::now())
     }
 
     fn agree(&self, behind: &Behind, call: &Call) -> Result<(), CallError> {

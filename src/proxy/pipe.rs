@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::approve::{self, Approvals, Matter};
+use super::budgets::{Budgets, Held};
 use super::judge::{Carried, Case, Judged, Onward, Outcome, as_shown};
 use super::memories::Memories;
 use crate::config::Config;
@@ -34,6 +35,7 @@ pub struct Pipe {
     limits: ReadLimits,
     upstream: UpstreamName,
     open: Mutex<VecDeque<Open>>,
+    budgets: Budgets,
     tools: Tools,
     memories: Memories,
     pub(super) approvals: Arc<Approvals>,
@@ -48,6 +50,8 @@ struct Open {
     since: Instant,
     /// What a person was asked about it, if it was.
     approved: Option<Box<Matter>>,
+    /// Its places among the calls of its tool.
+    _held: Held,
 }
 
 /// What becomes of a line.
@@ -71,7 +75,8 @@ impl Pipe {
         let approvals = Arc::new(Approvals::new(&config.approval, &config.limits, recorder.clone(), true)?);
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
         let memories = Memories::new(1, config.limits.session_idle);
-        Ok(Self { policy, recorder, limits, upstream, open, tools, memories, approvals, elicits })
+        let budgets = Budgets::new(&config.limits);
+        Ok(Self { policy, recorder, limits, upstream, open, budgets, tools, memories, approvals, elicits })
     }
 
     /// Longest line that is read, in bytes: `message_bytes`.
@@ -96,7 +101,8 @@ impl Pipe {
         let context = self.context(era(&message), Arc::from([]));
         self.call(&message, line, &context).unwrap_or_else(|error| {
             self.tell_failed(&context, &error);
-            Passage { back: broken(&message, Envelope::is_request, &error, &context), ..Passage::default() }
+            let back = answer::unsent(&error, Some(&context), &message);
+            Passage { back: back.into_iter().map(lined).collect(), ..Passage::default() }
         })
     }
 
@@ -104,6 +110,7 @@ impl Pipe {
         if self.approvals.take(message, context)? {
             return Ok(Passage::default());
         }
+        let held = self.budgets.spend(message, context, &self.policy, Instant::now())?;
         let restored = self.approvals.restored(context, message)?;
         let (message, line) = match &restored {
             Some(restored) => (&restored.message, lined(restored.message.bytes().clone())),
@@ -118,7 +125,7 @@ impl Pipe {
         }
         let judged = self.judge(Direction::Outbound, message, context, None)?;
         match judged.outbound(message)? {
-            Onward::Pass => Ok(self.goes(message, line, context, None)),
+            Onward::Pass => Ok(self.goes(message, line, context, None, held)),
             Onward::Refused(mut refused) => {
                 if let [Some(reason)] = refused.reasons.as_mut_slice() {
                     repeats.judged(context, message, rules, reason, &self.recorder);
@@ -133,11 +140,18 @@ impl Pipe {
     }
 
     /// A call that goes on, at once or after a person's yes.
-    pub(super) fn goes(&self, message: &Message, line: Bytes, context: &Context, approved: Option<Box<Matter>>) -> Passage {
+    pub(super) fn goes(
+        &self,
+        message: &Message,
+        line: Bytes,
+        context: &Context,
+        approved: Option<Box<Matter>>,
+        held: Held,
+    ) -> Passage {
         if message.single().is_some_and(|envelope| envelope.method() == Some("initialize")) {
             self.elicits.store(approve::asks(message, Era::Legacy), Ordering::Relaxed);
         }
-        self.ask(message, context.era, approved);
+        self.ask(message, context.era, approved, held);
         Passage { on: Some(line), ..Passage::default() }
     }
 
@@ -252,10 +266,11 @@ impl Pipe {
     }
 
     /// Notes the requests of a message as open.
-    fn ask(&self, message: &Message, era: Era, mut approved: Option<Box<Matter>>) {
+    fn ask(&self, message: &Message, era: Era, mut approved: Option<Box<Matter>>, mut held: Held) {
         let mut open = self.open();
         // A person is asked about one request at a time: the first is the only one.
-        let made = |asked| Open { asked, era, since: Instant::now(), approved: approved.take() };
+        let made =
+            |asked| Open { asked, era, since: Instant::now(), approved: approved.take(), _held: std::mem::take(&mut held) };
         open.extend(headers::asked(message).into_iter().map(made));
         let extra = open.len().saturating_sub(OPEN);
         open.drain(..extra);

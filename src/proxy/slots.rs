@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::budgets::Held;
 use crate::config::Limits;
 use crate::protocol::{AgentName, Ask, Call, CallError, UpstreamName};
 
@@ -20,6 +21,8 @@ pub(super) struct Slots {
 #[derive(Default)]
 pub(super) struct Permit {
     _held: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
+    /// Its places among the calls of its tool.
+    pub(super) of_tool: Held,
 }
 
 impl Slots {
@@ -45,6 +48,6 @@ impl Slots {
         let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?.clone();
         let agent = agent.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_agent"))?;
         let upstream = upstream.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_upstream"))?;
-        Ok(Permit { _held: Some((agent, upstream)) })
+        Ok(Permit { _held: Some((agent, upstream)), of_tool: Held::new() })
     }
 }

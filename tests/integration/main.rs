@@ -31,6 +31,7 @@ mod agent;
 mod approval;
 mod approval_ways;
 mod audit;
+mod budgets;
 mod child;
 mod demo;
 mod drain;

@@ -1,6 +1,7 @@
 //! Reads the config file: every fault at once, each with its place and what to do about it.
 
 mod approval;
+mod calls;
 mod listen;
 mod own;
 mod places;
@@ -231,11 +232,13 @@ fn limits(table: &Table<'_>) -> Limits {
             message_bytes: count("message_bytes", 1024..=1 << 30, base.read.message_bytes),
             strings_per_message: count("strings_per_message", 100..=100_000_000, base.read.strings_per_message),
             depth: count("depth", 8..=1024, base.read.depth),
+            batch_items: count("batch_items", 1..=1_000_000, base.read.batch_items),
         },
         header_bytes: count("header_bytes", 4096..=1 << 20, base.header_bytes),
         connections: count("connections", 1..=1_000_000, base.connections),
         calls_per_agent: count("calls_per_agent", 1..=1_000_000, base.calls_per_agent),
         calls_per_upstream: count("calls_per_upstream", 1..=1_000_000, base.calls_per_upstream),
+        calls: calls::of_all(table),
         sessions: count("sessions", 1..=10_000_000, base.sessions),
         session_idle: seconds("session_idle_seconds", 30 * 86_400, base.session_idle),
         stream_idle: seconds("stream_idle_seconds", 7 * 86_400, base.stream_idle),

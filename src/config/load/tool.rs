@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::config::{ArgumentConfig, AskTool, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
 use crate::document::Table;
 
+use super::calls;
 use super::places::hosts;
 
 /// What becomes of calls of tools that no list had.
@@ -39,6 +40,7 @@ fn tool(table: &Table<'_>) -> ToolConfig {
         ask: table.choice("ask", &AskTool::WORDS),
         urls: table.table("urls").map(|urls| hosts(&urls)).unwrap_or_default(),
         arguments: BTreeMap::new(),
+        limits: calls::of_tool(table),
     };
     if let Some(all) = table.table("arguments") {
         for name in all.keys() {

@@ -49,7 +49,7 @@ impl Pipe {
             Passage { back: back.into_iter().map(lined).collect(), ..Passage::default() }
         };
         Ok(match self.approvals.begin(question, audit, (context, message), route, restored)? {
-            Begun::Go(matter) => self.goes(message, line, context, Some(matter)),
+            Begun::Go(matter) => self.goes(message, line, context, Some(matter), Vec::new()),
             Begun::Refused(reason) => refused(reason),
             Begun::Input(body) => Passage { back: vec![lined(body)], ..Passage::default() },
             Begun::Wait(asked) => {
@@ -68,7 +68,9 @@ impl Pipe {
                 *told += 1;
                 Step::Say(still(message, *told).map(lined))
             }
-            Settled::Go => Step::Done(self.goes(message, line.clone(), context, Some(Box::new(asked.matter.clone())))),
+            Settled::Go => {
+                Step::Done(self.goes(message, line.clone(), context, Some(Box::new(asked.matter.clone())), Vec::new()))
+            }
             Settled::Cancelled => Step::Done(Passage::default()),
             Settled::Refused(reason) => {
                 let back = answer::refusals(context, message, &[Some(reason)]);

@@ -1,0 +1,75 @@
+//! Limits on calls of tools: how many, how fast, how large.
+
+use lychgate::config::{PolicyConfig, ToolConfig, ToolLimits};
+
+use super::harness::{Setup, call, json, string};
+use super::servers::{Server, json_reply};
+
+const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+
+fn of_tool(limits: ToolLimits) -> impl FnOnce(&mut lychgate::config::Config) {
+    |config| {
+        let policy: &mut PolicyConfig = config.policies.entry("default".into()).or_default();
+        policy.tools = vec![("sl*".into(), ToolConfig { limits, ..ToolConfig::default() })];
+    }
+}
+
+fn told(answer: &str) -> String {
+    assert!(answer.contains("\"isError\":true"), "{answer}");
+    answer.to_owned()
+}
+
+#[tokio::test]
+async fn a_tool_called_too_fast_says_how_long_to_wait() {
+    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let limits = ToolLimits { per_minute: Some(2), ..ToolLimits::default() };
+    let gate = Setup::new().http("up", server.url()).with(of_tool(limits)).start().await;
+    for _ in 0..2 {
+        gate.agent().post("up", &[], call("1", "slow")).await.expect(200).await;
+    }
+    let answer = gate.agent().post("up", &[], call("7", "slower")).await.expect(200).await.text().await;
+    assert!(answer.contains("\"id\":7"), "{answer}");
+    let text = told(&answer);
+    assert!(text.contains("calls_per_minute") && text.contains("Wait 30 s"), "{text}");
+    assert_eq!(gate.limit_hits("calls_per_minute"), 1.0);
+    // Other tools have room of their own.
+    gate.agent().post("up", &[], call("1", "other")).await.expect(200).await;
+    assert_eq!(server.rest().await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_session_has_so_many_calls_and_no_more() {
+    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.calls.per_session = Some(1)).start().await;
+    gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
+    let text = told(&gate.agent().post("up", &[], call("2", "x")).await.expect(200).await.text().await);
+    assert!(text.contains("calls_per_session") && text.contains("Tell your user"), "{text}");
+    assert_eq!(gate.limit_hits("calls_per_session"), 1.0);
+    assert_eq!(server.rest().await.len(), 1);
+}
+
+#[tokio::test]
+async fn arguments_are_as_long_as_allowed() {
+    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.calls.argument_bytes = Some(20)).start().await;
+    let of = |length: usize| {
+        let text = "x".repeat(length);
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#)
+    };
+    gate.agent().post("up", &[], of(12)).await.expect(200).await;
+    let text = told(&gate.agent().post("up", &[], of(13)).await.expect(200).await.text().await);
+    assert!(text.contains("argument_bytes") && text.contains("20 bytes"), "{text}");
+    assert_eq!(gate.limit_hits("argument_bytes"), 1.0);
+    assert_eq!(server.rest().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_batch_has_so_many_messages_and_no_more() {
+    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.read.batch_items = 2).start().await;
+    let batch = format!("[{0},{0},{0}]", call("1", "x"));
+    let answer = gate.agent().post("up", &[], batch).await.expect(400).await.text().await;
+    assert!(string(&json(&answer), &["error", "message"]).unwrap().contains("batch_items"), "{answer}");
+    assert_eq!(gate.limit_hits("batch_items"), 1.0);
+    assert!(server.rest().await.is_empty());
+}
