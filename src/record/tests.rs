@@ -42,7 +42,9 @@ impl Told {
 }
 
 fn message(text: &str) -> Message {
-    Message::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap()
+    // As large a batch as a test may want.
+    let limits = ReadLimits { batch_items: 100_000, ..ReadLimits::default() };
+    Message::parse(Bytes::copy_from_slice(text.as_bytes()), &limits).unwrap()
 }
 
 fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {

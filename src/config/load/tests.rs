@@ -203,7 +203,10 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
             _ => format!("{line}\n"),
         })
         .collect();
-    let config = load_sample(every);
+    let mut config = load_sample(every);
+    // These have no default: left out they bound nothing.
+    assert_eq!(config.limits.calls.per_session, Some(2000));
+    config.limits.calls = Limits::default().calls;
     assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (3, 2, 2));
     assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()), "the sample tells other defaults");
     let plain = crate::config::UpstreamConfig::new(config.upstreams["github"].transport.clone());

@@ -32,6 +32,8 @@ pub struct Script<'t> {
     written: Option<&'t dyn Written>,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
+    /// Whether Windows' own words or marks are in it, rules left aside.
+    is_windows: OnceCell<bool>,
 }
 
 /// What one way of reading found.
@@ -69,7 +71,7 @@ pub struct Touched<'s> {
 impl<'t> Script<'t> {
     /// Nothing is read yet.
     pub fn new(raw: &'t str, read_as: ReadAs) -> Self {
-        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new() }
+        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new(), is_windows: OnceCell::new() }
     }
 
     /// The same, told of what earlier calls wrote.
@@ -155,7 +157,8 @@ impl<'t> Script<'t> {
     }
 
     fn all(&self) -> impl Iterator<Item = &Reading> {
-        let windows = if self.may_be_windows(&QuickSet::default()) { self.windows_readings() } else { &[] };
+        let is_windows = *self.is_windows.get_or_init(|| self.may_be_windows(&QuickSet::default()));
+        let windows = if is_windows { self.windows_readings() } else { &[] };
         self.readings().iter().chain(windows)
     }
 

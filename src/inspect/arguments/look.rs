@@ -3,19 +3,24 @@
 use crate::detect::{Language, ReadAs};
 
 use super::tool::Tool;
+use super::words::Table;
 
 /// Programs that command lines begin with.
-const PROGRAMS: &str = "rm mv cp dd mkfs shred chmod chown chattr curl wget nc ncat socat bash sh zsh dash ksh python python3 perl ruby \
+static PROGRAMS: Table = Table::new(
+    "rm mv cp dd mkfs shred chmod chown chattr curl wget nc ncat socat bash sh zsh dash ksh python python3 perl ruby \
     node php lua sudo doas su env nohup eval exec source export echo printf cat tee sed awk find xargs grep ls cd mkdir rmdir touch \
     ln tar zip unzip gzip base64 xxd openssl ssh scp rsync sftp git docker podman kubectl helm aws az gcloud terraform npm npx \
     pnpm yarn pip pip3 apt apt-get yum dnf apk brew snap systemctl service crontab at useradd usermod userdel groupadd passwd chpasswd visudo \
     kill killall pkill shutdown reboot halt poweroff init mount umount fdisk parted wipefs losetup iptables nft ufw setenforce \
     insmod rmmod modprobe sysctl nmap tcpdump gdb strace nsenter unshare chroot mysql psql sqlite3 mongo mongosh redis-cli make cargo go \
     powershell pwsh cmd del rd rmdir format reg schtasks vssadmin bcdedit wmic net netsh certutil bitsadmin mshta rundll32 regsvr32 \
-    iex iwr cscript wscript diskpart takeown icacls cipher sc osascript launchctl defaults security dscl";
+    iex iwr cscript wscript diskpart takeown icacls cipher sc osascript launchctl defaults security dscl",
+);
 /// Words of sentences.
-const PROSE: &str = "the a an to and or is are was be of with this that it its you your we our please not should would could when how \
-    what why because which from in for on as if then than but can will do does don't never always use using";
+static PROSE: Table = Table::new(
+    "the a an to and or is are was be of with this that it its you your we our please not should would could when how \
+    what why because which from in for on as if then than but can will do does don't never always use using",
+);
 /// With what statements begin, and one of the words that follow.
 const SQL: [(&str, &str); 24] = [
     ("select", ""),
@@ -47,8 +52,10 @@ const SQL: [(&str, &str); 24] = [
     ("begin", ";"),
 ];
 /// Folders at the root of file systems.
-const TOP: &str = "etc home root proc var usr tmp opt dev sys bin sbin boot mnt srv lib lib64 run media users private library volumes \
-    applications system data workspace workspaces app windows";
+static TOP: Table = Table::new(
+    "etc home root proc var usr tmp opt dev sys bin sbin boot mnt srv lib lib64 run media users private library volumes \
+    applications system data workspace workspaces app windows",
+);
 
 fn is_in(table: &str, word: &str) -> bool {
     table.split_ascii_whitespace().any(|known| known == word)
@@ -56,7 +63,7 @@ fn is_in(table: &str, word: &str) -> bool {
 
 /// Whether a word is the name of a program.
 pub(super) fn is_program(word: &str) -> bool {
-    is_in(PROGRAMS, word)
+    PROGRAMS.has(word)
 }
 
 /// Whether a text is a command line rather than a sentence that may hold one.
@@ -86,7 +93,7 @@ pub(super) fn is_command(text: &str) -> bool {
             && noun.bytes().all(|b| b.is_ascii_alphabetic())
     });
     let runs_file = first.starts_with("./") || (first.starts_with('/') && first.matches('/').count() > 1 && words().count() > 1);
-    if !((is_in(PROGRAMS, name) && !titled) || cmdlet || runs_file) {
+    if !((PROGRAMS.has(name) && !titled) || cmdlet || runs_file) {
         return false;
     }
     if prose(&lower) {
@@ -95,7 +102,7 @@ pub(super) fn is_command(text: &str) -> bool {
     let signs = ['|', '>', ';', '&', '$', '~', '*', '/', '\\', '=', '`'];
     cmdlet
         || words().any(|word| word.starts_with('-') || word.contains(signs))
-        || words().count() <= 3 && !words().any(|word| is_in(PROSE, word))
+        || words().count() <= 3 && !words().any(|word| PROSE.has(word))
 }
 
 /// Whether a text is SQL.
@@ -138,13 +145,13 @@ pub(super) fn is_path(text: &str) -> bool {
     }
     let Some(rest) = decoded.strip_prefix('/') else { return false };
     let (first, more) = rest.split_once('/').unwrap_or((rest, ""));
-    is_in(TOP, first) && !(more.contains(' ') && prose(&decoded))
+    TOP.has(first) && !(more.contains(' ') && prose(&decoded))
 }
 
 /// Whether a text is sentences.
 pub(super) fn prose(text: &str) -> bool {
     let words = || text.split_ascii_whitespace().take(100);
-    let prose = words().filter(|word| is_in(PROSE, &word.to_ascii_lowercase())).count();
+    let prose = words().filter(|word| PROSE.has(&word.to_ascii_lowercase())).count();
     prose > 1 && prose * 6 >= words().count()
 }
 

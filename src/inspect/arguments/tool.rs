@@ -3,7 +3,7 @@
 use crate::detect::ReadAs;
 
 use super::look;
-use super::words::words;
+use super::words::{Table, words};
 
 /// What a tool does with what it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,37 +41,53 @@ pub(super) struct Tool {
 }
 
 /// They hand on what they get to a shell.
-const SHELLS: &str = "bash shell sh zsh fish exec terminal powershell pwsh ssh subprocess tty pty console tmux cmd iterm wsl command \
-    commands repl interpreter cmdline shells bashrc oneliner adb telnet winrm psexec xterm kitty";
+static SHELLS: Table = Table::new(
+    "bash shell sh zsh fish exec terminal powershell pwsh ssh subprocess tty pty console tmux cmd iterm wsl command \
+    commands repl interpreter cmdline shells bashrc oneliner adb telnet winrm psexec xterm kitty",
+);
 /// They run something.
-const RUNS: &str = "execute run process script scripts system sandbox cli eval evaluate launch spawn invoke start job cron schedule \
-    jupyter notebook cell container vm instance remote execution runner code background task daemon keys stdin keystrokes";
+static RUNS: Table = Table::new(
+    "execute run process script scripts system sandbox cli eval evaluate launch spawn invoke start job cron schedule \
+    jupyter notebook cell container vm instance remote execution runner code background task daemon keys stdin keystrokes",
+);
 /// What is run is no command.
-const ELSEWHERE: &str = "query queries sql agent agents workflow workflows test tests search task tasks report prompt model inference \
+static ELSEWHERE: Table = Table::new(
+    "query queries sql agent agents workflow workflows test tests search task tasks report prompt model inference \
     actor pipeline flow chain payment order trade transaction plan benchmark analysis audit scan graphql request payments \
     refund invoice campaign subscription experiment evaluation eval crew team conversation chat thread question lookup simulation \
-    calculator calculation weather dashboard backtest";
+    calculator calculation weather dashboard backtest",
+);
 /// They look, they do not act.
-const LOOKS: &str = "get list read search find describe show view history status fetch lookup query browse retrieve count tail head \
-    grep glob download upload close kill stop delete remove inspect info output outputs hosts sessions check whois diff log logs";
+static LOOKS: Table = Table::new(
+    "get list read search find describe show view history status fetch lookup query browse retrieve count tail head \
+    grep glob download upload close kill stop delete remove inspect info output outputs hosts sessions check whois diff log logs",
+);
 /// They keep or pass on a text.
-const TEXTS: &str = "write create update edit post message email mail issue comment note notes document page slack browser navigate \
+static TEXTS: Table = Table::new(
+    "write create update edit post message email mail issue comment note notes document page slack browser navigate \
     calendar event reminder weather calculator add set insert append replace store save send publish notify reply upsert patch \
     rename move copy put memory memorize remember entities observation knowledge translate summarize calculate compute todo ticket \
     jira notion discord telegram sms tweet thinking think sequentialthinking thought thoughts content embed vector upload string \
     text blog draft article gist snippet bookmark contact record row item label tag classify moderate rate review plan prompt \
-    completion chat speak say tts fill click press hover scroll announce feed feedback report commit pr pull merge release card board wiki faq answer ask quote";
+    completion chat speak say tts fill click press hover scroll announce feed feedback report commit pr pull merge release card board wiki faq answer ask quote",
+);
 /// They talk about what they get.
-const MENTIONS: &str = "explain lint describe document highlight translate summarize remember memorize note save log search find \
+static MENTIONS: Table = Table::new(
+    "explain lint describe document highlight translate summarize remember memorize note save log search find \
     comment format tag embed index upsert classify moderate parse tokenize proofread review explainshell shellcheck cheatsheet tldr \
-    bookmark store history suggest complete autocomplete tokenizer analyze teach quiz lookup diff";
+    bookmark store history suggest complete autocomplete tokenizer analyze teach quiz lookup diff",
+);
 /// With one of these they act, whatever else they do.
-const ACTS: &str = "run exec execute eval evaluate spawn start launch invoke send write type paste feed interact execution runner \
-    schedule create add press submit start";
-const DATABASES: &str = "sql postgres postgresql pg psql mysql mariadb sqlite duckdb database db bigquery snowflake clickhouse redshift \
+static ACTS: Table = Table::new(
+    "run exec execute eval evaluate spawn start launch invoke send write type paste feed interact execution runner \
+    schedule create add press submit start",
+);
+static DATABASES: Table = Table::new(
+    "sql postgres postgresql pg psql mysql mariadb sqlite duckdb database db bigquery snowflake clickhouse redshift \
     oracle mssql tsql cockroach cockroachdb supabase neon athena trino presto hive databricks motherduck timescale timescaledb \
-    planetscale turso singlestore vertica teradata";
-const BROWSERS: &str = "browser playwright puppeteer chrome chromium devtools cdp selenium javascript page js dom";
+    planetscale turso singlestore vertica teradata",
+);
+static BROWSERS: Table = Table::new("browser playwright puppeteer chrome chromium devtools cdp selenium javascript page js dom");
 /// Programs whose tools take a command without their name.
 const PROGRAMS: [(&str, &str); 34] = [
     ("kubectl", "kubectl"),
@@ -110,8 +126,17 @@ const PROGRAMS: [(&str, &str); 34] = [
     ("adb", "adb shell"),
 ];
 
-fn any(table: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == *word))
+/// They are for people.
+static PEOPLE: Table = Table::new("message email mail issue comment note slack notify reply chat ticket");
+/// They run, whatever else they are called.
+static PLAINLY: Table = Table::new("run execute eval evaluate execution runner sandbox repl interpreter");
+static QUERIES: Table = Table::new("query queries sql statement");
+static ASKS: Table = Table::new("query queries sql search graphql");
+static FILES: Table = Table::new("file files directory directories dir folder path fs filesystem rename move copy");
+static EVALUATES: Table = Table::new("evaluate eval execute exec script javascript js run console function code");
+
+fn any(table: &Table, words: &[&str]) -> bool {
+    words.iter().any(|word| table.has(word))
 }
 
 impl Tool {
@@ -124,7 +149,7 @@ impl Tool {
         let before = words(server);
         let before: Vec<&str> = before.iter().map(String::as_str).collect();
         let mut runs = runs(&all);
-        if matches!(runs, Runs::Unknown | Runs::Some) && any(SHELLS, &before) {
+        if matches!(runs, Runs::Unknown | Runs::Some) && any(&SHELLS, &before) {
             runs = Runs::All;
         }
         if described && matches!(runs, Runs::Unknown | Runs::Some) {
@@ -132,13 +157,13 @@ impl Tool {
         }
         let both = || all.iter().chain(&before).copied();
         let language = || both().find_map(look::code_language);
-        let browser = any(BROWSERS, &all) || any(BROWSERS, &before);
-        let evaluates = browser && any("evaluate eval execute exec script javascript js run console function code", &all);
+        let browser = any(&BROWSERS, &all) || any(&BROWSERS, &before);
+        let evaluates = browser && any(&EVALUATES, &all);
         Self {
             runs,
-            database: any(DATABASES, &all) || any(DATABASES, &before),
-            queries: any("query queries sql statement", &all),
-            files: any("file files directory directories dir folder path fs filesystem rename move copy", &all),
+            database: any(&DATABASES, &all) || any(&DATABASES, &before),
+            queries: any(&QUERIES, &all),
+            files: any(&FILES, &all),
             language: language().or_else(|| if evaluates { look::code_language("javascript") } else { None }),
             program: both().find_map(|word| PROGRAMS.iter().find(|(name, _)| *name == word).map(|(_, program)| *program)),
             last: own.rsplit(['_', '-']).next().unwrap_or(own).to_owned(),
@@ -163,30 +188,30 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 fn runs(words: &[&str]) -> Runs {
-    let (shell, runs) = (any(SHELLS, words), any(RUNS, words));
-    let acts = any(ACTS, words);
-    if any(MENTIONS, words) && !acts {
+    let (shell, runs) = (any(&SHELLS, words), any(&RUNS, words));
+    let acts = any(&ACTS, words);
+    if any(&MENTIONS, words) && !acts {
         return Runs::Mentions;
     }
-    if any(LOOKS, words) && !acts {
+    if any(&LOOKS, words) && !acts {
         return Runs::Nothing;
     }
-    let texts = any(TEXTS, words);
+    let texts = any(&TEXTS, words);
     if shell {
         // `send_message_to_console`: the text is for people. `send_keys`, `write_to_terminal` feed a shell.
-        let people = any("message email mail issue comment note slack notify reply chat ticket", words);
+        let people = any(&PEOPLE, words);
         return if people { Runs::Nothing } else { Runs::All };
     }
     if !runs {
         return if texts { Runs::Nothing } else { Runs::Unknown };
     }
-    let elsewhere = any(ELSEWHERE, words);
-    let plainly = any("run execute eval evaluate execution runner sandbox repl interpreter", words);
+    let elsewhere = any(&ELSEWHERE, words);
+    let plainly = any(&PLAINLY, words);
     match (elsewhere, plainly, texts) {
         (false, true, false) => Runs::All,
         (false, _, false) | (false, true, true) => Runs::Some,
         (true, ..) => {
-            if texts || any("query queries sql search graphql", words) {
+            if texts || any(&ASKS, words) {
                 Runs::Nothing
             } else {
                 Runs::Unknown

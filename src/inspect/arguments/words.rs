@@ -1,11 +1,30 @@
 //! The words of a name: `mcp__desk__runShellCommand` is `mcp desk run shell command`.
 
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
 use super::names;
 
 /// Longest name that is read, in bytes.
 const NAME_BYTES: usize = 128;
 /// Most words of a name that are read.
 const WORDS: usize = 16;
+
+/// Words, written with spaces between them and made a set of when first asked for.
+pub(super) struct Table {
+    words: &'static str,
+    set: OnceLock<HashSet<&'static str>>,
+}
+
+impl Table {
+    pub(super) const fn new(words: &'static str) -> Self {
+        Self { words, set: OnceLock::new() }
+    }
+
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.set.get_or_init(|| self.words.split_ascii_whitespace().collect()).contains(word)
+    }
+}
 
 /// The words of a name in lower case, split at signs and capitals, and where two known words are run together.
 pub(super) fn words(name: &str) -> Vec<String> {
