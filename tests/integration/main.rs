@@ -5,6 +5,8 @@
 //! | --- | --- |
 //! | `approval`, `approval_ways` | what needs a person's yes waits for it, on every way to ask, and goes on unchanged or not at all |
 //! | `audit` | one line for each judged message, with everything in it and no secret; no audit, no traffic |
+//! | `budgets` | calls of tools keep to their rates, numbers and sizes, and are told when to come back |
+//! | `bypasses` | the page that says what is caught and what is not is true, row by row |
 //! | `demo`, `wrap`, `wrap_ask` | both verbs as whole programs; what waits for a yes among lines |
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
@@ -32,6 +34,7 @@ mod approval;
 mod approval_ways;
 mod audit;
 mod budgets;
+mod bypasses;
 mod child;
 mod demo;
 mod drain;

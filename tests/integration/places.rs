@@ -5,7 +5,9 @@ use super::servers::{Peer, Wire, says, script};
 
 fn call(tool: &str, argument: &str, value: &str) -> String {
     let value = lychgate::message::quote(value);
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"{argument}":{value}}}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"{argument}":{value}}}}}}}"#
+    )
 }
 
 #[tokio::test]

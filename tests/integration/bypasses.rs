@@ -1,0 +1,67 @@
+//! What `rules/bypasses.md` says is caught is caught, and what it says passes does pass.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+const PAGE: &str = include_str!("../../rules/bypasses.md");
+
+struct Row {
+    call: Value,
+    caught: bool,
+}
+
+/// A row of a table: a form, an example in backticks, a verdict, a reason. The heading above names tool and argument.
+fn row(line: &str, tool: &str, argument: &str) -> Option<Row> {
+    let line = line.strip_prefix("| ")?.replace("\\|", "\u{1}");
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let [_, example, verdict, ..] = cells.as_slice() else { return None };
+    let caught = match *verdict {
+        "caught" => true,
+        "passes" => false,
+        _ => return None,
+    };
+    let text = example.trim_matches('`').trim().replace('\u{1}', "|").replace('⏎', "\n").replace("\\u000d", "\r");
+    Some(Row { call: json!({ "id": "", "tool_name": tool, "arguments": { argument: text } }), caught })
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut place = ("", "");
+    for line in PAGE.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            place = heading.rsplit('`').nth(1).and_then(|name| name.split_once('.')).unwrap_or_default();
+        }
+        rows.extend(row(line, place.0, place.1));
+    }
+    for (number, row) in rows.iter_mut().enumerate() {
+        row.call["id"] = json!(number);
+        row.call["allowed_roots"] = json!(["/srv/project"]);
+    }
+    rows
+}
+
+#[test]
+fn every_row_of_the_page_holds() {
+    let rows = rows();
+    assert!(rows.len() > 55 && rows.iter().any(|row| !row.caught), "{} rows", rows.len());
+    let mut inspect = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+        .args(["inspect", "--direction", "outbound", "--jsonl", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: Vec<String> = rows.iter().map(|row| row.call.to_string()).collect();
+    inspect.stdin.take().unwrap().write_all(lines.join("\n").as_bytes()).unwrap();
+    let told = inspect.wait_with_output().unwrap().stdout;
+    let told: Vec<Value> = told.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    assert_eq!(told.len(), rows.len());
+    let wrong: Vec<String> = rows
+        .iter()
+        .zip(&told)
+        .filter(|(row, told)| row.caught == (told["verdict"] == "pass"))
+        .map(|(row, told)| format!("{} came out as {}", row.call["arguments"], told["verdict"]))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
