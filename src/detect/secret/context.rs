@@ -32,16 +32,22 @@ pub(super) struct Given {
     pub(super) link: Link,
 }
 
-/// The name around `at`, and the value it is given.
-pub(super) fn given(text: &str, at: Range<usize>) -> Option<Given> {
+/// The name around `at`.
+pub(super) fn name_around(text: &str, at: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || byte >= 0x80;
     let before = bytes.get(at.start.saturating_sub(NAME_BYTES)..at.start)?;
     let start = at.start - before.iter().rev().take_while(|byte| in_name(**byte)).count();
     let behind = bytes.get(at.end..bytes.len().min(at.end + NAME_BYTES))?;
     let end = at.end + behind.iter().take_while(|byte| in_name(**byte)).count();
-    let (value, link) = value(text, end, bytes.get(start) == Some(&b'-'))?;
-    Some(Given { name: start..end, value, link })
+    Some(start..end)
+}
+
+/// The value that a name is given.
+pub(super) fn given(text: &str, name: Range<usize>) -> Option<Given> {
+    let option = text.as_bytes().get(name.start) == Some(&b'-');
+    let (value, link) = value(text, name.end, option)?;
+    Some(Given { name, value, link })
 }
 
 fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
@@ -211,7 +217,7 @@ mod tests {
         let at = ["pass", "key", "token", "secret", "auth", "PASS", "TOKEN", "KEY", "SECRET", "Auth", "Token"]
             .iter()
             .find_map(|root| text.find(root).map(|at| at..at + root.len()))?;
-        let given = given(text, at)?;
+        let given = given(text, name_around(text, at)?)?;
         let value = &text[given.value];
         is_secret(&text[given.name], value, given.link).then(|| value.to_owned())
     }

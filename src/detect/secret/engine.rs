@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use super::check::belongs_together;
-use super::context::{Given, Link, given, is_secret};
+use super::context::{Given, Link, given, is_secret, name_around};
 use super::decode::{self, Class};
 use super::escape;
+use super::mirror::{self, MIRRORED};
 use super::name::{ROOTS, is_of_something_else};
+use super::pieces::{self, begins, start};
 use super::shape::{REACH, Shape};
 use super::sieve::{Meaning, Met, Sieve};
-use super::{Detector, Match, Place, Spec, pieces};
+use super::{Detector, Match, Place, Spec};
 use crate::message::Direction;
 use crate::text::Text;
 
@@ -18,10 +20,14 @@ const DEPTH: usize = 3;
 /// Most bytes that are unpacked of what is compressed in one text.
 const UNPACKED_BYTES: usize = 1 << 20;
 /// Bytes that may be looked at closely: so many for any text, and so many for each byte of it.
-const BUDGET_BYTES: usize = 256 << 10;
-const BUDGET_PER_BYTE: usize = 8;
+const BUDGET_BYTES: usize = 512 << 10;
+const BUDGET_PER_BYTE: usize = 16;
 /// What one closer look costs at the least, in bytes.
 const LOOK_BYTES: usize = 64;
+/// What it costs to try a shape where most fail at the first character, in bytes.
+const TRY_BYTES: usize = 4;
+/// Places in a run of characters at which a shape without literals is tried, besides its beginning.
+const TRIES: usize = 4;
 /// Most spans told of one text; beyond, the text as a whole is meant.
 const SPANS: usize = 64;
 /// Longest secret that is put together of pieces or read backwards, in bytes; keys of several lines may be longer.
@@ -62,6 +68,9 @@ impl Secrets {
         let named = way(|spec| spec.named);
         if named.is_some() {
             literals.extend(ROOTS.iter().map(|root| ((*root).to_owned(), Meaning::Name)));
+        }
+        if !shapes.is_empty() || named.is_some() {
+            literals.extend(MIRRORED.iter().map(|literal| ((*literal).to_owned(), Meaning::Mirrored)));
         }
         let fault = |error: String| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)];
         Ok(Self {
@@ -150,13 +159,15 @@ impl<'s> Search<'s> {
         open: &mut Vec<View>,
     ) {
         let secrets = self.secrets;
-        let (mut escapes, mut opened_to, mut named_to) = (false, 0, 0);
+        let (mut escapes, mut mirrored, mut opened_to, mut named_to) = (false, false, 0, 0);
+        let mut known: Option<(Range<usize>, Option<Given>)> = None;
         let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
             search.tell(rule, locate(origin(span)), reading, secret);
         };
         secrets.sieve.pass(text, |met| match met {
             Met::Escape => escapes = true,
             Met::Run { start, end } if depth < DEPTH && start >= opened_to => {
+                mirrored |= mirror::ends_first(text, start);
                 if let Some((rule, span, secret)) = self.loose(text, start..end) {
                     tell(self, rule, span, &secret);
                 }
@@ -187,6 +198,7 @@ impl<'s> Search<'s> {
                                 tell(self, rule, span, &secret);
                             }
                         }
+                        Meaning::Mirrored => mirrored = true,
                         Meaning::Name | Meaning::Near(_) if last < named_to => {}
                         Meaning::Name | Meaning::Near(_) => {
                             let Some(at) = (last + 1).checked_sub(length).map(|start| start..last + 1) else { continue };
@@ -198,12 +210,18 @@ impl<'s> Search<'s> {
                             {
                                 continue;
                             }
-                            let Some(given) = self.afford(LOOK_BYTES).and_then(|()| given(text, at)) else { continue };
+                            // Many words stand in one name, and many shapes go by one word.
+                            let Some(name) = name_around(text, at) else { continue };
+                            if known.as_ref().is_none_or(|(known, _)| *known != name) {
+                                let given = self.afford(LOOK_BYTES).and_then(|()| given(text, name.clone()));
+                                known = Some((name, given));
+                            }
+                            let Some((_, Some(given))) = &known else { continue };
                             let near = if let Meaning::Near(index) = meaning { Some(*index) } else { None };
-                            if let Some(rule) = self.weigh(text, &given, near) {
+                            if let Some(rule) = self.weigh(text, given, near) {
                                 told_to = given.value.end;
                                 let secret = text.get(given.value.clone()).unwrap_or_default();
-                                tell(self, rule, given.value, secret);
+                                tell(self, rule, given.value.clone(), secret);
                             }
                         }
                     }
@@ -217,6 +235,10 @@ impl<'s> Search<'s> {
         let seen = self.place.seen.filter(|_| self.place.direction == Direction::Outbound);
         if let (Some(rule), Some(seen)) = (secrets.elsewhere, seen) {
             seen.from_elsewhere(text, |span| tell(self, rule, span, ""));
+        }
+        if mirrored && depth < DEPTH && reading != "reversed" && self.afford(text.len() * 2).is_some() {
+            let (text, origin) = (mirror::reversed(text), origin(0..text.len()));
+            open.push(View { text, origin, reading: "reversed", depth: depth + 1 });
         }
         if escapes && depth < DEPTH && self.afford(text.len() * 2).is_some() {
             let whole = origin(0..text.len());
@@ -243,12 +265,15 @@ impl<'s> Search<'s> {
         if !begins(text, start) && !self.seams.contains(&start) {
             return None;
         }
+        if !shape.goes_on(text, last + 1) {
+            return None;
+        }
         self.afford(LOOK_BYTES)?;
         if contiguous && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at)) {
             self.budget = self.budget.saturating_sub(hit.span.len());
             return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
         }
-        let most = if shape.long() { REACH } else { JOINED_BYTES };
+        let most = if shape.long() { REACH } else { JOINED_BYTES.min(shape.longest.saturating_add(1)) };
         let joined = pieces::squeeze(text.get(start..)?, most)?;
         self.afford(joined.text.len())?;
         let hit = shape.at(&joined.text, 0, length, &|at| joined.begins(at))?;
@@ -264,18 +289,18 @@ impl<'s> Search<'s> {
         if !belongs_together(part) {
             return None;
         }
-        self.afford(LOOK_BYTES * self.secrets.loose.len())?;
         let before = text.as_bytes().get(run.start.saturating_sub(JOINED_BYTES)..run.start)?;
         let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'-' | b'_' | b'|' | b'~' | b'/');
         let whole = run.start - before.iter().rev().take_while(|byte| belongs(byte)).count();
-        for start in [whole, run.start] {
+        let within = text.as_bytes().get(whole..run.start)?.iter().enumerate().rev();
+        let parts = within.filter(|(_, byte)| !byte.is_ascii_alphanumeric()).map(|(at, _)| whole + at + 1);
+        let starts = std::iter::once(whole).chain(parts.take(TRIES));
+        for start in starts {
+            self.afford(TRY_BYTES * self.secrets.loose.len())?;
             for (rule, shape) in self.secrets.loose.iter().filter_map(|index| self.secrets.shapes.get(*index)) {
                 if let Some(hit) = shape.at(text, start, 0, &|_| false) {
                     return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
                 }
-            }
-            if whole == run.start {
-                break;
             }
         }
         None
@@ -365,32 +390,4 @@ impl<'s> Search<'s> {
             self.found.push(Match { rule, span, reading });
         }
     }
-}
-
-/// Where the literal of `length` bytes begins that ends at `last`, and whether nothing stands between its bytes.
-fn start(text: &str, last: usize, length: usize) -> Option<(usize, bool)> {
-    let bytes = text.as_bytes();
-    let from = (last + 1).checked_sub(length)?;
-    if bytes.get(from..=last)?.iter().all(|byte| !Class::of(*byte).is_joint()) {
-        return Some((from, true));
-    }
-    let mut left = length;
-    for at in (last.saturating_sub(length * 6)..=last).rev() {
-        left -= usize::from(!Class::of(*bytes.get(at)?).is_joint());
-        if left == 0 {
-            return Some((at, false));
-        }
-    }
-    None
-}
-
-/// Whether something new begins at `start`: no letter or digit stands before it, unless it belongs to an escape.
-fn begins(text: &str, start: usize) -> bool {
-    let bytes = text.as_bytes();
-    let alnum = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
-    if !alnum(Some(start)) || !alnum(start.checked_sub(1)) {
-        return true;
-    }
-    let escape = start.checked_sub(2).and_then(|at| bytes.get(at..start));
-    matches!(escape, Some([b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v']))
 }

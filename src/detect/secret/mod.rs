@@ -10,6 +10,7 @@ mod context;
 mod decode;
 mod engine;
 mod escape;
+mod mirror;
 mod name;
 mod own;
 mod pieces;

@@ -108,6 +108,34 @@ fn joint(bytes: &[u8]) -> usize {
     length + usize::from(written)
 }
 
+/// Where the literal of `length` bytes begins that ends at `last`, and whether nothing stands between its bytes.
+pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bool)> {
+    let bytes = text.as_bytes();
+    let from = (last + 1).checked_sub(length)?;
+    if bytes.get(from..=last)?.iter().all(|byte| !Class::of(*byte).is_joint()) {
+        return Some((from, true));
+    }
+    let mut left = length;
+    for at in (last.saturating_sub(length * 6)..=last).rev() {
+        left -= usize::from(!Class::of(*bytes.get(at)?).is_joint());
+        if left == 0 {
+            return Some((at, false));
+        }
+    }
+    None
+}
+
+/// Whether something new begins at `start`: no letter or digit stands before it, unless it belongs to an escape.
+pub(super) fn begins(text: &str, start: usize) -> bool {
+    let bytes = text.as_bytes();
+    let alnum = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    if !alnum(Some(start)) || !alnum(start.checked_sub(1)) {
+        return true;
+    }
+    let escape = start.checked_sub(2).and_then(|at| bytes.get(at..start));
+    matches!(escape, Some([b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

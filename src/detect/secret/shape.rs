@@ -16,6 +16,10 @@ const LITERAL_BYTES: usize = 3;
 const LONGEST_LITERAL_BYTES: usize = 16;
 /// Most literals of one shape.
 const LITERALS: usize = 64;
+/// Most literals that are made to learn what follows on them.
+const FOLLOWERS: usize = 4096;
+/// Longest run of joints that is passed over to see what follows, in bytes.
+const JOINTS_BYTES: usize = 24;
 /// Largest compiled form, in bytes, and the most memory that its states may fill.
 const REGEX_BYTES: usize = 256 << 10;
 const CACHE_BYTES: usize = 64 << 10;
@@ -36,6 +40,10 @@ pub struct Shape {
     /// What it can begin with, in lower case and without what may stand between pieces. A shape that has neither words nor
     /// literals is tried on whatever looks drawn at random.
     pub(super) literals: Vec<String>,
+    /// Longest match, in bytes.
+    pub(super) longest: usize,
+    /// The bytes of which one follows on a literal.
+    next: Box<[bool; 256]>,
     regex: Arc<OnceLock<Option<meta::Regex>>>,
 }
 
@@ -64,7 +72,9 @@ impl Shape {
             return Err("the regex matches the empty text".into());
         }
         let literals = if near.is_empty() { literals(&hir).unwrap_or_default() } else { Vec::new() };
-        Ok(Self { name: name.into(), source: source.into(), check, near, literals, regex: Arc::default() })
+        let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
+        let next = Box::new(next(&hir, &literals));
+        Ok(Self { name: name.into(), source: source.into(), check, near, literals, longest, next, regex: Arc::default() })
     }
 
     /// Compiles it, if that is still to be done.
@@ -86,6 +96,16 @@ impl Shape {
     /// Whether it runs over several lines.
     pub(super) fn long(&self) -> bool {
         self.check == Check::Body
+    }
+
+    /// Whether what stands at `at`, past what may stand between pieces, can follow on a literal.
+    pub(super) fn goes_on(&self, text: &str, at: usize) -> bool {
+        let rest = text.as_bytes().get(at..).unwrap_or_default();
+        let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.next.get(usize::from(*byte)).copied().unwrap_or(true));
+        let joints = rest.iter().take(JOINTS_BYTES).take_while(|byte| Class::of(**byte).is_joint()).count();
+        // A line end may be written as two characters.
+        let written = joints > 0 && rest.get(joints - 1) == Some(&b'\\');
+        written || joints == JOINTS_BYTES || fits(rest.first()) || fits(rest.get(joints))
     }
 
     fn regex(&self) -> Option<&meta::Regex> {
@@ -167,6 +187,28 @@ fn literals(hir: &Hir) -> Option<Vec<String>> {
         }
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// The bytes that may follow on one of the literals; all of them where that cannot be said.
+fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Prefix).limit_class(128).limit_total(FOLLOWERS).limit_literal_len(LONGEST_LITERAL_BYTES + 1);
+    let seq = extractor.extract(hir);
+    let mut next = [false; 256];
+    for begin in seq.literals().unwrap_or_default().iter().map(|literal| literal.as_bytes()) {
+        let begins =
+            |literal: &&String| begin.get(..literal.len()).is_some_and(|start| start.eq_ignore_ascii_case(literal.as_bytes()));
+        let mut known = false;
+        for literal in literals.iter().filter(begins) {
+            let follower = begin.get(literal.len()).filter(|byte| !Class::of(**byte).is_joint());
+            let Some(follows) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else { return [true; 256] };
+            (*follows, known) = (true, true);
+        }
+        if !known {
+            return [true; 256];
+        }
+    }
+    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { next }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(super) enum Meaning {
     Name,
     /// A name near which this shape is looked for.
     Near(usize),
+    /// The whole text may be written backwards.
+    Mirrored,
 }
 
 /// Literals and what each stands for.

@@ -1,0 +1,75 @@
+//! Texts written backwards as a whole. Shapes are known backwards by their literals; what is known by its name, or by both of
+//! its ends, is only found in the text as it was.
+
+/// What tells that a text is written backwards: words of names and beginnings of values, reversed. Lower case, without what
+/// may stand between pieces, and none that ordinary texts hold.
+pub(super) const MIRRORED: [&str; 31] = [
+    "//:",
+    "drowssap",
+    "dwssap",
+    "esarhpssap",
+    "ssap_",
+    "dwp_",
+    "terces",
+    "nekot",
+    "yek_ipa",
+    "yek-ipa",
+    "yekipa",
+    "yek_sse",
+    "yek_eta",
+    "yeketa",
+    "yek_htu",
+    "noitazirohtua",
+    "laitnederc",
+    "reraeb",
+    "cisab:",
+    "eikooc",
+    "koohbew",
+    "etavirp",
+    "jye",
+    "$1$",
+    "$5$",
+    "$6$",
+    "$7$",
+    "$y$",
+    "$b2$",
+    "$a2$",
+    "$y2$",
+];
+
+/// Whether the signs that end base64 stand before the run of characters at `start`, and nothing that they could follow on.
+pub(super) fn ends_first(text: &str, start: usize) -> bool {
+    let before = text.as_bytes().get(start.saturating_sub(4)..start).unwrap_or_default();
+    let signs = before.iter().rev().take_while(|byte| **byte == b'=').count();
+    let outside = before.len().checked_sub(signs + 1).and_then(|at| before.get(at));
+    matches!(signs, 1 | 2)
+        && outside.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'(' | b'>'))
+}
+
+/// A text from its last character to its first.
+pub(super) fn reversed(text: &str) -> String {
+    text.chars().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_that_ends_first_is_known() {
+        for text in ["==QYhJ", "=QYhJ", "echo ==QYhJ", "\"=QYhJ\""] {
+            assert!(ends_first(text, text.rfind('=').unwrap() + 1), "{text}");
+        }
+        for text in ["a=QYhJ", "a==QYhJ", "QYhJ", "====QYhJ"] {
+            assert!(!ends_first(text, text.find('Q').unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_tells_is_no_word_of_its_own() {
+        for literal in MIRRORED {
+            assert!(literal.len() >= 3 && literal.to_lowercase() == literal, "{literal}");
+        }
+        assert_eq!(reversed("drowssap é"), "é password");
+    }
+}
