@@ -49,6 +49,8 @@ impl Reader<'_> {
             out.push(Field { text: text.clone(), quoted: *quoted, glob, ..Field::default() });
             return;
         }
+        let mut separators = vec![' ', '\t', '\n'];
+        separators.extend(self.variables.get("IFS").and_then(Value::as_text).unwrap_or_default().chars().take(16));
         let mut field = Field::default();
         let mut started = false;
         for (at, piece) in word.iter().enumerate() {
@@ -82,7 +84,7 @@ impl Reader<'_> {
                     field.taint = value.taint;
                 }
                 if list && !quoted {
-                    split_text(item, &mut field, &mut started, out, value.taint);
+                    split_text(item, &separators, &mut field, &mut started, out, value.taint);
                 } else {
                     field.text.push_str(item);
                     field.quoted = true;
@@ -178,8 +180,8 @@ fn finish(field: &mut Field, started: &mut bool, out: &mut Vec<Field>) {
     *started = false;
 }
 
-fn split_text(item: &str, field: &mut Field, started: &mut bool, out: &mut Vec<Field>, taint: Taint) {
-    for (n, part) in item.split([' ', '\t', '\n']).enumerate() {
+fn split_text(item: &str, separators: &[char], field: &mut Field, started: &mut bool, out: &mut Vec<Field>, taint: Taint) {
+    for (n, part) in item.split(separators).enumerate() {
         if n > 0 {
             finish(field, started, out);
             field.taint = taint;

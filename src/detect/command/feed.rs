@@ -16,19 +16,11 @@ pub(super) fn fed(fields: &Rc<[Field]>, at: usize, arguments: &[Field], input: &
         return Vec::new();
     };
     let own = arguments.get(..arguments.len().saturating_sub(command.len())).unwrap_or_default();
-    let value = |flags: &[&str]| {
-        own.iter()
-            .enumerate()
-            .find_map(|(n, f)| flags.iter().find_map(|flag| f.text.strip_prefix(flag)).map(|rest| (n, rest)))
-            .map(|(n, rest)| match rest.trim_start_matches('=') {
-                "" => own.get(n + 1).map(|f| f.text.clone()).unwrap_or_default(),
-                rest => rest.to_owned(),
-            })
-    };
+    let value = |flags: &[&str]| value(own, flags);
     let nul =
         own.iter().any(|f| f.text == "--null" || f.text.starts_with('-') && !f.text.starts_with("--") && f.text.contains('0'));
     let by = value(&["-d", "--delimiter"]).map(|by| quote::escapes(&by));
-    let mark = value(&["-I", "--replace"]).map(|mark| if mark.is_empty() { "{}".to_owned() } else { mark });
+    let mark = mark(own);
     let items: Vec<&str> = match (&by, &mark) {
         _ if nul => text.split('\0').collect(),
         (Some(by), _) if !by.is_empty() => text.split(by.as_str()).collect(),
@@ -48,4 +40,18 @@ pub(super) fn fed(fields: &Rc<[Field]>, at: usize, arguments: &[Field], input: &
         if value(&["-n", "-L", "-l", "--max-args", "--max-lines"]).is_some_and(|n| n == "1") { 1 } else { items.len().max(1) };
     let one = |chunk: &[&str]| -> Vec<Field> { command.iter().cloned().chain(chunk.iter().map(|item| field(item))).collect() };
     items.chunks(each).take(MAX_FED_COMMANDS).map(one).collect()
+}
+
+/// What `xargs`, with these options, puts each item in place of.
+pub(super) fn mark(own: &[Field]) -> Option<String> {
+    value(own, &["-I", "--replace"]).map(|mark| if mark.is_empty() { "{}".to_owned() } else { mark })
+}
+
+fn value(own: &[Field], flags: &[&str]) -> Option<String> {
+    own.iter().enumerate().find_map(|(n, f)| flags.iter().find_map(|flag| f.text.strip_prefix(flag)).map(|rest| (n, rest))).map(
+        |(n, rest)| match rest.trim_start_matches('=') {
+            "" => own.get(n + 1).map(|f| f.text.clone()).unwrap_or_default(),
+            rest => rest.to_owned(),
+        },
+    )
 }

@@ -1,6 +1,7 @@
 //! Programs that hand part of their arguments to a shell, each in its own way.
 
 use super::facts::{self, Facts};
+use super::found;
 use super::reader::{Around, Reader};
 use super::value::{Field, Value};
 use super::wrappers::value_of;
@@ -29,7 +30,8 @@ impl Reader<'_> {
             "parallel" => self.parallel(arguments, &around.input),
             "watch" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon" | "wsl" | "pdsh" | "pssh" | "clush"
             | "dsh" | "npx" | "bunx" | "entr" => {
-                let words = arguments.iter().skip_while(|f| f.text.starts_with('-'));
+                // Options, and the numbers that are their values.
+                let words = arguments.iter().skip_while(|f| f.text.starts_with('-') || f.text.parse::<f64>().is_ok());
                 if arguments.iter().any(|f| f.text.contains(' ')) {
                     for field in arguments.iter().filter(|f| f.text.contains(' ')).take(16) {
                         self.inner_script(&field.text, &Value::nothing());
@@ -225,38 +227,8 @@ impl Reader<'_> {
     /// `find … -exec`: the command runs on what is found; without a filter that is all there is.
     fn found(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
-        const FILTERS: [&str; 24] = [
-            "-name",
-            "-iname",
-            "-path",
-            "-ipath",
-            "-wholename",
-            "-regex",
-            "-iregex",
-            "-mtime",
-            "-mmin",
-            "-atime",
-            "-amin",
-            "-ctime",
-            "-newer",
-            "-size",
-            "-empty",
-            "-user",
-            "-group",
-            "-inum",
-            "-lname",
-            "-perm",
-            "-nouser",
-            "-xtype",
-            "-samefile",
-            "-e",
-        ];
-        let filtered = arguments.iter().any(|f| FILTERS.contains(&f.text.as_str()));
-        let starts: Vec<&Field> = arguments
-            .iter()
-            .skip_while(|f| matches!(f.text.as_str(), "-L" | "-H" | "-P"))
-            .take_while(|f| !f.text.starts_with(['-', '(', '!']))
-            .collect();
+        let filtered = found::narrows(arguments);
+        let starts: Vec<&Field> = found::starts(arguments).collect();
         let mut at = 0;
         while let Some(field) = arguments.get(at) {
             at += 1;

@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use super::found;
+use super::printed;
 use super::quote;
 use super::value::{Field, Value};
 
@@ -11,16 +13,16 @@ use super::value::{Field, Value};
 const MAX_TEXT: usize = 256 * 1024;
 
 /// Programs whose output can be told.
-const MAKERS: [&str; 36] = [
+const MAKERS: [&str; 40] = [
     "echo", "printf", "cat", "tee", "head", "tail", "sort", "uniq", "tac", "fold", "nl", "less", "more", "pv", "paste",
     "unbuffer", "rev", "base64", "gbase64", "basenc", "base32", "openssl", "xxd", "tr", "cut", "sed", "true", "false", ":",
-    "test", "[", "sleep", "unset", "cd", "set", "export",
+    "test", "[", "sleep", "unset", "cd", "set", "export", "find", "dd", "pidof", "pgrep",
 ];
 
 /// The output of `program`, if it can be told.
 pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: impl Fn(&str) -> Option<Value>) -> Option<Value> {
     if !MAKERS.contains(&program) {
-        return None;
+        return printed::printed(program, arguments).map(Value::text);
     }
     let text = |n: usize| arguments.get(n).map(|f| f.text.as_str());
     let has = |flags: &[&str]| arguments.iter().any(|f| flags.contains(&f.text.as_str()));
@@ -52,6 +54,13 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
                 fed(&[])
             };
             from.map(|text| if program == "tac" { text.lines().rev().collect::<Vec<_>>().join("\n") } else { text })
+        }
+        "find" => found::listed(arguments),
+        // Who is found stands for its number: `kill` says by it who is meant.
+        "pidof" | "pgrep" => Some(operands.join(" ")).filter(|names| !names.is_empty()),
+        "dd" if arguments.iter().all(|f| ["if=", "bs=", "status=", "ibs=", "obs="].iter().any(|own| f.text.starts_with(own))) => {
+            let from = arguments.iter().find_map(|f| f.text.strip_prefix("if="));
+            fed(from.filter(|from| !matches!(*from, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")).as_slice())
         }
         "rev" => fed(&operands)
             .map(|text| text.lines().map(|line| line.chars().rev().collect::<String>()).collect::<Vec<_>>().join("\n")),

@@ -168,7 +168,7 @@ const CONNECTORS: [&str; 14] = [
 ];
 
 /// Programs that bring in what another host serves.
-const FETCHERS: [&str; 24] = [
+const FETCHERS: [&str; 37] = [
     "curl",
     "wget",
     "fetch",
@@ -193,6 +193,19 @@ const FETCHERS: [&str; 24] = [
     "drill",
     "wget2",
     "ftp",
+    "lwp-download",
+    "lwp-mirror",
+    "lwp-rget",
+    "links2",
+    "telnet",
+    "socat",
+    "tftp",
+    "lftp",
+    "lftpget",
+    "ncftpget",
+    "httrack",
+    "saldl",
+    "snarf",
 ];
 
 /// Programs that send what they read on their standard input to another host.

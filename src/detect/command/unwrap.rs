@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::facts::{self, Facts};
-use super::feed::fed;
+use super::feed::{self, fed};
 use super::paths;
 use super::programs;
 use super::quote;
@@ -96,6 +96,16 @@ impl Reader<'_> {
                 facts.environment.extend(given.iter().cloned());
                 around.environment.extend(given);
                 self.facts.push(facts);
+                if fed.is_empty()
+                    && program == "xargs"
+                    && stdin.taint != Taint::NONE
+                    && let Some(mark) = feed::mark(arguments.get(..skip).unwrap_or_default())
+                {
+                    // What it puts in cannot be told, but where it is from can.
+                    let put = fields.iter().skip(from + 1 + skip).cloned();
+                    let taint = |f: &Field| if f.text.contains(&mark) { stdin.taint } else { Taint::NONE };
+                    fed.push(put.map(|f| Field { taint: f.taint | taint(&f), ..f }).collect());
+                }
                 let Some(last) = fed.pop() else {
                     from += 1 + skip;
                     continue;
@@ -135,7 +145,8 @@ impl Reader<'_> {
         if !self.hand_over(&mut facts, arguments, &around) && interpreter.is_none() {
             self.given(&facts, arguments, &around);
         }
-        if facts.traits.has(Traits::FETCHES) {
+        let connects = program == "openssl" && arguments.first().is_some_and(|f| f.text == "s_client");
+        if facts.traits.has(Traits::FETCHES) || connects {
             own |= Taint::DOWNLOAD;
         }
         if !facts.traits.has(Traits::NAMES) {
@@ -143,6 +154,9 @@ impl Reader<'_> {
         }
         if matches!(program.as_str(), "env" | "printenv") || (program == "set" && arguments.is_empty()) {
             own |= Taint::ENVIRONMENT;
+        }
+        if matches!(program.as_str(), "history" | "fc") {
+            own |= Taint::PERSONAL;
         }
         let decodes = facts.traits.has(Traits::DECODES) && traits::decodes(&program, arguments);
         if decodes {
@@ -168,11 +182,18 @@ impl Reader<'_> {
     /// Keeps what a command saves to a file of its own choosing: `curl -O`, `wget`, `tee`, `cp`.
     fn keep_written(&mut self, facts: &Facts, arguments: &[Field], input: &Value, out: &Value) {
         let program = facts.program.as_str();
-        let fetches = matches!(program, "wget" | "aria2c" | "axel")
-            || (program == "curl"
-                && arguments.iter().any(|a| {
-                    matches!(a.text.as_str(), "-O" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO" | "--remote-name" | "-OJ")
-                }));
+        let saves = ["-d", "--download"];
+        let fetches =
+            matches!(program, "wget" | "wget2" | "aria2c" | "axel" | "fetch" | "lftpget" | "ncftpget" | "snarf" | "saldl")
+                || (matches!(program, "http" | "https" | "xh" | "httpie")
+                    && arguments.iter().any(|a| saves.contains(&a.text.as_str())))
+                || (program == "curl"
+                    && arguments.iter().any(|a| {
+                        matches!(
+                            a.text.as_str(),
+                            "-O" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO" | "--remote-name" | "-OJ"
+                        )
+                    }));
         if fetches {
             for argument in arguments.iter().filter(|a| a.text.contains("://") || a.text.contains('/')) {
                 if let Some((_, name)) = argument.text.rsplit_once('/') {
@@ -180,7 +201,15 @@ impl Reader<'_> {
                 }
             }
         }
-        if fetches || matches!(program, "tee" | "curl" | "fetch" | "sponge") {
+        if matches!(program, "lwp-download" | "lwp-mirror")
+            && let Some(target) = facts.operands().last()
+        {
+            self.keep_file(
+                target.text.rsplit_once("://").map_or(&target.text, |(_, url)| url.rsplit('/').next().unwrap_or(url)),
+                out.clone(),
+            );
+        }
+        if facts.traits.has(Traits::FETCHES) || matches!(program, "tee" | "sponge") {
             for seen in &facts.writes {
                 self.keep_file(&seen.path, out.clone());
             }

@@ -1,0 +1,69 @@
+//! What `find` lists.
+
+use super::value::Field;
+
+/// Tests that leave some files out.
+const FILTERS: [&str; 24] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-newer",
+    "-size",
+    "-empty",
+    "-user",
+    "-group",
+    "-inum",
+    "-lname",
+    "-perm",
+    "-nouser",
+    "-xtype",
+    "-samefile",
+    "-e",
+];
+/// What prints something else than names, or nothing.
+const ACTIONS: [&str; 13] =
+    ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch", "-delete", "-printf", "-fprint", "-ls", "-quit"];
+
+/// Whether its tests leave files out: `-name '*'` does not.
+pub(super) fn narrows(arguments: &[Field]) -> bool {
+    arguments.iter().enumerate().any(|(at, f)| {
+        let value = arguments.get(at + 1).map_or("", |value| value.text.as_str());
+        let all = if f.text.ends_with("regex") { value == ".*" } else { matches!(value, "*" | "**" | "*.*") };
+        FILTERS.contains(&f.text.as_str()) && !all
+    })
+}
+
+/// The folders that it starts from.
+pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
+    arguments
+        .iter()
+        .skip_while(|f| matches!(f.text.as_str(), "-L" | "-H" | "-P"))
+        .take_while(|f| !f.text.starts_with(['-', '(', '!']))
+}
+
+/// What it prints, if that is all there is below folders that are named in full: a glob for each.
+pub(super) fn listed(arguments: &[Field]) -> Option<String> {
+    if narrows(arguments) || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str())) {
+        return None;
+    }
+    let end = if arguments.iter().any(|f| f.text == "-print0") { '\0' } else { '\n' };
+    let mut out = String::new();
+    for start in starts(arguments).take(16) {
+        if !start.text.starts_with(['/', '~']) {
+            return None;
+        }
+        out.push_str(start.text.trim_end_matches('/'));
+        out.push_str("/*");
+        out.push(end);
+    }
+    (!out.is_empty()).then_some(out)
+}

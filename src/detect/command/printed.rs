@@ -1,0 +1,78 @@
+//! What a one-liner in a scripting language prints, where it prints only literal text.
+
+use super::quote;
+use super::value::Field;
+use super::wrappers::value_of;
+
+/// Longest code that is looked through, in bytes.
+const MAX_CODE: usize = 16 * 1024;
+/// Statements and functions that print.
+const PRINTS: [&str; 9] =
+    ["sys.stdout.write", "process.stdout.write", "io.write", "console.log", "printf", "print", "puts", "echo", "say"];
+
+/// The text that `program` prints, if its code is in its arguments and prints nothing that has to be worked out.
+pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
+    let code = match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
+        "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().find(|f| f.text.contains("BEGIN"))?,
+        "python" | "pypy" | "perl" | "ruby" | "node" | "nodejs" | "php" | "lua" | "luajit" | "bun" => {
+            value_of(arguments, &["-c", "-e", "-E", "-r", "--eval"])?
+        }
+        _ => return None,
+    };
+    let mut rest = code.text.as_str();
+    if rest.len() > MAX_CODE {
+        return None;
+    }
+    let mut out = String::new();
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let word = if before.is_alphanumeric() || matches!(before, '_' | '.' | '$') {
+            None
+        } else {
+            PRINTS.iter().find_map(|word| rest.strip_prefix(word)).filter(|after| !after.starts_with(char::is_alphanumeric))
+        };
+        if let Some(after) = word {
+            let (text, left) = literals(after.trim_start_matches([' ', '(', '\t']))?;
+            out.push_str(&text);
+            out.push('\n');
+            rest = left;
+            before = ' ';
+        } else {
+            before = c;
+            rest = rest.get(c.len_utf8()..)?;
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// String literals that are joined, and what stands behind them; nothing if more than literals is printed.
+fn literals(mut rest: &str) -> Option<(String, &str)> {
+    let mut out = String::new();
+    loop {
+        let mark = rest.chars().next().filter(|c| matches!(c, '\'' | '"' | '`'))?;
+        let inside = rest.get(1..)?;
+        let mut escaped = false;
+        let end = inside.char_indices().find_map(|(at, c)| {
+            let ends = c == mark && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends.then_some(at)
+        })?;
+        let text = inside.get(..end)?;
+        if mark != '\'' && (text.contains('$') || text.contains("#{")) || text.contains('%') {
+            return None;
+        }
+        out.push_str(&quote::escapes(text));
+        rest = inside.get(end + 1..)?.trim_start_matches([' ', '\t']);
+        match rest.chars().next() {
+            None | Some(')' | ';' | '\n' | '}') => return Some((out, rest)),
+            Some(joint @ ('+' | '.' | ',')) => {
+                rest = rest.get(1..)?.trim_start_matches([' ', '\t', '.']);
+                if joint == ',' {
+                    out.push(' ');
+                }
+            }
+            Some('\'' | '"') => {}
+            Some(_) => return None,
+        }
+    }
+}
