@@ -1,6 +1,8 @@
 //! A command in disguise is refused as it is in plain words: every case of every core command rule, under each of the
 //! disguises of `whole` and `word`, and under two and three of them at once.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
+
 mod judge;
 mod random;
 mod whole;

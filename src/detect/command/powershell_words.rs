@@ -64,7 +64,7 @@ impl Session<'_, '_> {
     }
 
     /// A variable: read, or assigned to.
-    pub(super) fn dollar(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
+    pub(super) fn dollar(&mut self, text: &str, at: usize, frames: &mut [Frame]) -> usize {
         let bytes = text.as_bytes();
         let (name, end) = if bytes.get(at + 1) == Some(&b'{') {
             let end = quote::find(bytes, at, b'}');

@@ -138,7 +138,7 @@ impl Seen {
     fn add(&mut self, path: String, climbs: bool) {
         let form = normal(&path, None).unwrap_or(path);
         let lower = form.to_lowercase();
-        if self.forms.contains(&lower) && !(climbs && !self.climbs) {
+        if self.forms.contains(&lower) && (self.climbs || !climbs) {
             return;
         }
         // Letters of either case are the same file on many systems.

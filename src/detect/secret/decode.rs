@@ -45,6 +45,7 @@ impl Class {
     }
 }
 
+#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;

@@ -234,7 +234,7 @@ impl<'s> Search<'s> {
         }
         let seen = self.place.seen.filter(|_| self.place.direction == Direction::Outbound);
         if let (Some(rule), Some(seen)) = (secrets.elsewhere, seen) {
-            seen.from_elsewhere(text, |span| tell(self, rule, span, ""));
+            seen.tell_elsewhere(text, |span| tell(self, rule, span, ""));
         }
         if mirrored && depth < DEPTH && reading != "reversed" && self.afford(text.len() * 2).is_some() {
             let (text, origin) = (mirror::reversed(text), origin(0..text.len()));

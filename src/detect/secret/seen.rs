@@ -89,7 +89,7 @@ impl<'s> Seen<'s> {
     }
 
     /// Tells each place where a value stands that another server sent, and this one did not.
-    pub(super) fn from_elsewhere(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
+    pub(super) fn tell_elsewhere(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
         let mut last = None;
         self.prints.find(text.as_bytes(), |span, _| {
             if last.as_ref() != Some(&span) && !text.get(span.clone()).is_some_and(|value| self.came_from_here(value)) {

@@ -31,8 +31,10 @@ impl Spec {
     }
 }
 
+type Set = fn(&mut Spec);
+
 /// Words of `find.secret.is`.
-const WAYS: [(&str, fn(&mut Spec)); 5] = [
+const WAYS: [(&str, Set); 5] = [
     ("named", |spec| spec.named = true),
     ("own", |spec| spec.own = true),
     ("elsewhere", |spec| spec.elsewhere = true),

@@ -167,7 +167,7 @@ fn split<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
         let ends = token.is_mark(";") || token.kind == Kind::Client;
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
         let follows_client = before.is_some_and(|before| before.kind == Kind::Client);
-        if (ends || follows_client || (at > start && begins(tokens, start, at))) && at > start {
+        if at > start && (ends || follows_client || begins(tokens, start, at)) {
             parts.push(tokens.get(start..at).unwrap_or_default());
             start = at;
         }

@@ -119,7 +119,7 @@ fn ordinary_urls_lead_outside() {
         "https://nip.io.example.com/",
         "${BASE_URL}/api",
     ] {
-        assert!(inside(text) == false, "{text}: {:?}", seen(text));
+        assert!(!inside(text), "{text}: {:?}", seen(text));
     }
 }
 

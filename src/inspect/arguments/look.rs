@@ -76,7 +76,7 @@ pub(super) fn is_command(text: &str) -> bool {
     let lower = head.to_ascii_lowercase();
     let words = || lower.split_ascii_whitespace();
     // `A=b sudo rm`: what is set first.
-    let Some(first) = words().find(|word| !(word.contains('=') && !word.starts_with(['-', '/', '='])) && *word != "sudo") else {
+    let Some(first) = words().find(|word| (word.starts_with(['-', '/', '=']) || !word.contains('=')) && *word != "sudo") else {
         return lower.contains("sudo");
     };
     // A sentence begins with a capital, a program does not.

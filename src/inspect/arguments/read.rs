@@ -87,7 +87,7 @@ impl Frame<'_> {
             Head::Query => self.query(text),
             Head::Path => path(text),
             Head::Url => ReadAs::Url,
-            Head::PathOrUrl if look::is_address(text) && !(self.scope.tool.files && !look::is_url(text)) => ReadAs::Url,
+            Head::PathOrUrl if look::is_address(text) && (look::is_url(text) || !self.scope.tool.files) => ReadAs::Url,
             Head::PathOrUrl if self.scope.tool.files && text.contains(['/', '\\', '.', '~']) => path(text),
             Head::PathOrUrl => self.by_look(text),
             Head::Loose => self.loose(text),
