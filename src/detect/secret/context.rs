@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::check::{is_password, is_uuid};
+use super::decode::Class;
 use super::name::{Says, says};
 use super::random::{Made, is_standin, surprise};
 
@@ -32,9 +33,13 @@ pub(super) struct Given {
     pub(super) link: Link,
 }
 
-/// The name around `at`.
-pub(super) fn name_around(text: &str, at: Range<usize>) -> Option<Range<usize>> {
+/// The name around the word of `length` bytes that ends at `last`. What the search passed over is no part of a name.
+pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
+    let at = (last + 1).checked_sub(length)?..last + 1;
+    if bytes.get(at.clone())?.iter().any(|byte| Class::of(*byte).is_joint()) {
+        return None;
+    }
     let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || byte >= 0x80;
     let before = bytes.get(at.start.saturating_sub(NAME_BYTES)..at.start)?;
     let start = at.start - before.iter().rev().take_while(|byte| in_name(**byte)).count();
@@ -217,7 +222,7 @@ mod tests {
         let at = ["pass", "key", "token", "secret", "auth", "PASS", "TOKEN", "KEY", "SECRET", "Auth", "Token"]
             .iter()
             .find_map(|root| text.find(root).map(|at| at..at + root.len()))?;
-        let given = given(text, name_around(text, at)?)?;
+        let given = given(text, name_around(text, at.end - 1, at.len())?)?;
         let value = text.get(given.value).unwrap();
         is_secret(text.get(given.name).unwrap(), value, given.link).then(|| value.to_owned())
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::check::belongs_together;
 use super::context::{Given, Link, given, is_secret, name_around};
-use super::decode::{self, Class};
+use super::decode;
 use super::escape;
 use super::mirror::{self, MIRRORED};
 use super::name::{ROOTS, is_of_something_else};
@@ -160,7 +160,7 @@ impl<'s> Search<'s> {
     ) {
         let secrets = self.secrets;
         let (mut escapes, mut mirrored, mut opened_to, mut named_to) = (false, false, 0, 0);
-        let mut known: Option<(Range<usize>, Option<Given>)> = None;
+        let mut known: Option<(Option<Range<usize>>, Option<Given>)> = None;
         let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
             search.tell(rule, locate(origin(span)), reading, secret);
         };
@@ -185,7 +185,7 @@ impl<'s> Search<'s> {
             }
             Met::Run { .. } => {}
             Met::Literal { last, length, meanings } => {
-                let mut told_to = named_to;
+                let (mut told_to, mut named) = (named_to, false);
                 for meaning in meanings {
                     match *meaning {
                         Meaning::Shape(index) => {
@@ -201,20 +201,15 @@ impl<'s> Search<'s> {
                         Meaning::Mirrored => mirrored = true,
                         Meaning::Name | Meaning::Near(_) if last < named_to => {}
                         Meaning::Name | Meaning::Near(_) => {
-                            let Some(at) = (last + 1).checked_sub(length).map(|start| start..last + 1) else { continue };
-                            // What the automaton passed over is no part of a name.
-                            if text
-                                .as_bytes()
-                                .get(at.clone())
-                                .is_none_or(|name| name.iter().any(|byte| Class::of(*byte).is_joint()))
-                            {
-                                continue;
-                            }
                             // Many words stand in one name, and many shapes go by one word.
-                            let Some(name) = name_around(text, at) else { continue };
-                            if known.as_ref().is_none_or(|(known, _)| *known != name) {
-                                let given = self.afford(LOOK_BYTES).and_then(|()| given(text, name.clone()));
-                                known = Some((name, given));
+                            if !named {
+                                named = true;
+                                let name = name_around(text, last, length);
+                                if known.as_ref().is_none_or(|(known, _)| *known != name) {
+                                    let given = |name| self.afford(LOOK_BYTES / 2).and_then(|()| given(text, name));
+                                    let value = name.clone().and_then(given);
+                                    known = Some((name, value));
+                                }
                             }
                             let Some((_, Some(given))) = &known else { continue };
                             let near = if let Meaning::Near(index) = meaning { Some(*index) } else { None };
@@ -391,3 +386,6 @@ impl<'s> Search<'s> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,7 +50,10 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
 /// enough of it to be quoted-printable (RFC 2045, 6.7).
 pub(super) fn unescape(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let quoted = memchr::memchr_iter(b'=', bytes).filter(|at| is_escape(bytes, *at)).take(QUOTED).count() == QUOTED;
+    let signs = memchr::memchr_iter(b'=', bytes).filter(|at| !matches!(bytes.get(at + 1), Some(b'\r' | b'\n')));
+    let (all, escapes) = signs.fold((0, 0), |(all, escapes), at| (all + 1, escapes + usize::from(is_escape(bytes, at))));
+    // Numbers that names are given look like escapes too.
+    let quoted = escapes >= QUOTED && escapes * 5 >= all * 4;
     let (mut out, mut from, mut at) = (String::new(), 0, 0);
     while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| Class::of(*byte).is_escape())) {
         at += found;

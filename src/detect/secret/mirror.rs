@@ -3,13 +3,14 @@
 
 /// What tells that a text is written backwards: words of names and beginnings of values, reversed. Lower case, without what
 /// may stand between pieces, and none that ordinary texts hold.
-pub(super) const MIRRORED: [&str; 31] = [
+pub(super) const MIRRORED: [&str; 32] = [
     "//:",
     "drowssap",
     "dwssap",
     "esarhpssap",
     "ssap_",
     "dwp_",
+    "_dwp",
     "terces",
     "nekot",
     "yek_ipa",

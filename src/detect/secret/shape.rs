@@ -17,7 +17,7 @@ const LONGEST_LITERAL_BYTES: usize = 16;
 /// Most literals of one shape.
 const LITERALS: usize = 64;
 /// Most literals that are made to learn what follows on them.
-const FOLLOWERS: usize = 4096;
+const FOLLOWERS: usize = 512;
 /// Longest run of joints that is passed over to see what follows, in bytes.
 const JOINTS_BYTES: usize = 24;
 /// Largest compiled form, in bytes, and the most memory that its states may fill.
@@ -73,7 +73,7 @@ impl Shape {
         }
         let literals = if near.is_empty() { literals(&hir).unwrap_or_default() } else { Vec::new() };
         let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
-        let next = Box::new(next(&hir, &literals));
+        let next = Box::new(if literals.is_empty() { [true; 256] } else { next(&hir, &literals) });
         Ok(Self { name: name.into(), source: source.into(), check, near, literals, longest, next, regex: Arc::default() })
     }
 
@@ -129,9 +129,10 @@ impl Shape {
 
     /// Whether the whole of a value has this shape.
     pub(super) fn is(&self, value: &str) -> bool {
-        self.search(value, 0..value.len()).is_some_and(|hit| {
-            hit.span.end == value.len() && check::holds(self.check, value, value.get(hit.secret).unwrap_or(value))
-        })
+        value.len() <= self.longest
+            && self.search(value, 0..value.len()).is_some_and(|hit| {
+                hit.span.end == value.len() && check::holds(self.check, value, value.get(hit.secret).unwrap_or(value))
+            })
     }
 
     fn search(&self, text: &str, range: Range<usize>) -> Option<Hit> {
