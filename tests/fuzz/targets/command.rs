@@ -18,9 +18,8 @@ const MOST: Duration = Duration::from_secs(1);
 /// Bytes that all texts taken out of a script may have together.
 const TEXT_BYTES: usize = 8 << 20;
 
-static POLICY: LazyLock<Policy> = LazyLock::new(|| {
-    Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules")
-});
+static POLICY: LazyLock<Policy> =
+    LazyLock::new(|| Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules"));
 
 fuzz_target!(|input: &str| {
     let began = Instant::now();

@@ -34,7 +34,9 @@ fuzz_target!(|input: &str| {
     let began = Instant::now();
     let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);
     let message = Message::parse(result.into(), &limits).expect("a message");
-    if let Verdict::Rewrite(edits) = policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()).verdict {
+    if let Verdict::Rewrite(edits) =
+        policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()).verdict
+    {
         let spliced = splice(message.bytes(), edits).expect("edits fit together");
         Message::parse(spliced, &limits).expect("what is rewritten is a message");
     }

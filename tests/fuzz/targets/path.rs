@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
+use lychgate::config::PolicyConfig;
 use lychgate::detect::path::{Links, Roots};
 use lychgate::detect::{Ground, Place, ReadAs};
 use lychgate::message::Direction;
-use lychgate::config::PolicyConfig;
 use lychgate::rules::{Library, RuleSet};
 use lychgate::text::Text;
 
@@ -17,12 +17,20 @@ const MOST: Duration = Duration::from_secs(2);
 static RULES: LazyLock<RuleSet> =
     LazyLock::new(|| Library::builtin().set(Direction::Outbound, &PolicyConfig::default()).expect("the shipped rules"));
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
-    let links = Links::Given([("/work/app/link".to_owned(), "../link".to_owned()), ("/work/link".to_owned(), "/work/app/link".to_owned())].into());
+    let links = Links::Given(
+        [("/work/app/link".to_owned(), "../link".to_owned()), ("/work/link".to_owned(), "/work/app/link".to_owned())].into(),
+    );
     Ground { roots: Roots::new(["/work/app".to_owned()], links), ..Ground::default() }
 });
 
 fn outside(text: &str) -> bool {
-    let place = Place { direction: Direction::Outbound, read_as: ReadAs::Path, tool: Some("read_file"), ground: Some(&GROUND), ..Place::default() };
+    let place = Place {
+        direction: Direction::Outbound,
+        read_as: ReadAs::Path,
+        tool: Some("read_file"),
+        ground: Some(&GROUND),
+        ..Place::default()
+    };
     let mut found = Vec::new();
     RULES.scan(&Text::new(text), &place, &mut found);
     found.iter().any(|hit| RULES.rules()[hit.rule].id.as_str() == "path-outside-roots")

@@ -27,7 +27,11 @@ fuzz_target!(|input: &str| {
     let began = Instant::now();
     refused(input);
     let user: String = input.chars().filter(|c| c.is_ascii_alphanumeric()).take(64).collect();
-    for text in [format!("http://{user}@127.0.0.1/"), format!("http://{user}.example\\@169.254.169.254/{user}"), format!("http://10.0.0.1/{user}")] {
+    for text in [
+        format!("http://{user}@127.0.0.1/"),
+        format!("http://{user}.example\\@169.254.169.254/{user}"),
+        format!("http://10.0.0.1/{user}"),
+    ] {
         assert!(refused(&text), "{text}");
     }
     assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
