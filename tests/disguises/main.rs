@@ -2,6 +2,7 @@
 //! disguises of `whole` and `word`, and under two and three of them at once.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
+#![allow(clippy::print_stdout, reason = "what was missed is worth reading when a test fails")]
 
 mod judge;
 mod random;
