@@ -15,15 +15,15 @@ use crate::text::Text;
 use super::set::Compiled;
 use super::{Case, Find, Rule, RuleId, RuleSet};
 
-/// Where the calls of cases may reach: paths in `/work/app`, where `/work/app/link` leads to `/etc`; any host but
+/// Where the calls of cases may reach: paths in `/repo/app`, where `/repo/app/link` leads to `/etc`; any host but
 /// `denied.example`. The operator guards the value `an-own-secret-of-a-case`.
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
-    let links = Links::Given([("/work/app/link".to_owned(), "/etc".to_owned())].into());
+    let links = Links::Given([("/repo/app/link".to_owned(), "/etc".to_owned())].into());
     let deny = HostPattern::read("denied.example").into_iter().collect();
     let hosts = Hosts::new(Vec::new(), HostList { deny, ..HostList::default() });
     let mut own = Own::default();
     own.guard("an-own-secret-of-a-case");
-    Ground { roots: Roots::new(["/work/app".to_owned()], links), hosts, own }
+    Ground { roots: Roots::new(["/repo/app".to_owned()], links), hosts, own }
 });
 
 /// What other servers have sent in cases, and what the server at hand has: `a-secret-from-elsewhere`, `DB_PASSWORD` with the

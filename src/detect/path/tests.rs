@@ -11,7 +11,7 @@ fn pick(seed: &mut u64, below: usize) -> usize {
 }
 
 fn ground(links: Links) -> Ground {
-    Ground { roots: Roots::new(["/work/app".to_owned(), "C:\\Work".to_owned()], links), ..Ground::default() }
+    Ground { roots: Roots::new(["/repo/app".to_owned(), "C:\\Work".to_owned()], links), ..Ground::default() }
 }
 
 fn seen(text: &str, ground: &Ground) -> Seen {
@@ -62,9 +62,9 @@ fn honest_paths_stay_inside() {
         "./",
         "src",
         "src/main.rs",
-        "/work/app",
-        "/work/app/",
-        "/work/app//x",
+        "/repo/app",
+        "/repo/app/",
+        "/repo/app//x",
         "a/../b",
         "a b/c (1).txt",
         ".env.example",
@@ -79,7 +79,7 @@ fn honest_paths_stay_inside() {
         "C:\\Work\\x.txt",
         "c:/work/sub/y",
         "C:\\WORK\\z",
-        "file:///work/app/x",
+        "file:///repo/app/x",
         "$lib/server/db.ts",
         "routes/$id.tsx",
         "~$x.docx",
@@ -108,8 +108,8 @@ fn starts_that_lead_away_are_outside() {
         "/",
         "/etc",
         "/work",
-        "/work/app2",
-        "/work/app-evil/x",
+        "/repo/app2",
+        "/repo/app-evil/x",
         "/Work/app/x",
         "~",
         "~/x",
@@ -127,21 +127,21 @@ fn starts_that_lead_away_are_outside() {
         "\\\\?\\D:\\x",
         "//etc/passwd",
         "file:///etc/passwd",
-        "file://host/work/app/x",
+        "file://host/repo/app/x",
         "file:/etc/passwd",
         "FILE:///etc/passwd",
         "file:///%2e%2e/etc",
         "file:%2f%2f%2fetc",
         "jar:file:///etc/x.jar!/y",
         "php://filter/resource=/etc/passwd",
-        "/proc/self/root/work/app/x",
+        "/proc/self/root/repo/app/x",
         "/proc/self/cwd/x",
         "/dev/fd/3",
         " /etc/passwd",
         "\"/etc/passwd\"",
         "src/x\n/etc/passwd",
-        "/work/app/..",
-        "/work/app/../app2/x",
+        "/repo/app/..",
+        "/repo/app/../app2/x",
         "s3://bucket/../../x",
         "%2fetc%2fpasswd",
         "／etc／passwd",
@@ -155,18 +155,18 @@ fn starts_that_lead_away_are_outside() {
 #[test]
 fn links_are_followed_where_they_are_known() {
     let known =
-        [("/work/app/out", "/etc"), ("/work/app/in", "src"), ("/work/app/near", "../app/src"), ("/work/app/far", "../../x")];
+        [("/repo/app/out", "/etc"), ("/repo/app/in", "src"), ("/repo/app/near", "../app/src"), ("/repo/app/far", "../../x")];
     let ground = ground(Links::Given(known.map(|(link, target)| (link.to_owned(), target.to_owned())).into()));
     for (path, outside) in [
         ("out", true),
         ("out/passwd", true),
-        ("out/../work/app/x", false),
+        ("out/../repo/app/x", false),
         ("out/../x", true),
         ("in/x", false),
         ("in/../x", false),
         ("near/x", false),
         ("far", true),
-        ("/work/app/out/hosts", true),
+        ("/repo/app/out/hosts", true),
         ("./in/../out", true),
     ] {
         assert_eq!(seen(path, &ground).outside, outside, "{path}");
@@ -207,7 +207,7 @@ fn nothing_is_outside_without_roots_but_climbing_is_seen() {
 
 #[test]
 fn any_text_is_judged_without_a_panic() {
-    let ground = ground(Links::Given([("/work/app/a".to_owned(), "a".to_owned())].into()));
+    let ground = ground(Links::Given([("/repo/app/a".to_owned(), "a".to_owned())].into()));
     let parts = [
         "..", "/", "\\", "%2e", "%", "%c0", "%af", "a", "~", "$", "{", ",", "}", "\0", "\n", "．", "é", ":", "file:", "//", ";",
         "…", "%u", "0x2", "&#46;", " ",

@@ -7,7 +7,7 @@ pub fn ordinary() -> Vec<(&'static str, String)> {
         ("plain", "ls -la src".into()),
         ("test run", "cargo test --lib -- --nocapture 2>&1 | tail -n 40".into()),
         ("pipeline", "grep -rn 'fn main' src | sort | uniq -c | sort -rn | head -20".into()),
-        ("commit", "cd /work/app && git add -A && git commit -m 'Say what rm -rf / would do' && git push origin main".into()),
+        ("commit", "cd /repo/app && git add -A && git commit -m 'Say what rm -rf / would do' && git push origin main".into()),
         ("script", script.into()),
         ("long script", script.repeat(40)),
         ("encoded", "echo cm0gLXJmIC90bXAveA== | base64 -d | sh".into()),

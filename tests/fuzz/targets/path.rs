@@ -18,9 +18,9 @@ static RULES: LazyLock<RuleSet> =
     LazyLock::new(|| Library::builtin().set(Direction::Outbound, &PolicyConfig::default()).expect("the shipped rules"));
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let links = Links::Given(
-        [("/work/app/link".to_owned(), "../link".to_owned()), ("/work/link".to_owned(), "/work/app/link".to_owned())].into(),
+        [("/repo/app/link".to_owned(), "../link".to_owned()), ("/work/link".to_owned(), "/repo/app/link".to_owned())].into(),
     );
-    Ground { roots: Roots::new(["/work/app".to_owned()], links), ..Ground::default() }
+    Ground { roots: Roots::new(["/repo/app".to_owned()], links), ..Ground::default() }
 });
 
 fn outside(text: &str) -> bool {
