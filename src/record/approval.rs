@@ -18,9 +18,9 @@ pub struct Approval<'a> {
     pub tool: &'a str,
     /// The rules that ask.
     pub rules: &'a [RuleId],
-    /// One of [`OUTCOMES`].
+    /// One of `OUTCOMES`.
     pub outcome: &'static str,
-    /// By which way it was answered, one of [`WAYS`].
+    /// By which way it was answered, one of `WAYS`.
     pub way: &'static str,
     /// What a yes is for.
     pub scope: Option<&'static str>,

@@ -72,7 +72,7 @@ impl fmt::Debug for Prints {
 }
 
 impl Prints {
-    /// Remembers a value of at least [`VALUE_BYTES`] as `owner`'s. One that is shorter, or that begins as too many others
+    /// Remembers a value of at least `VALUE_BYTES` as `owner`'s. One that is shorter, or that begins as too many others
     /// do, is left out: `false`.
     pub fn add(&mut self, value: &[u8], owner: usize) -> bool {
         let value = value.get(..LONGEST_BYTES).unwrap_or(value);

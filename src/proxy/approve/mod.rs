@@ -1,5 +1,5 @@
 //! Calls that wait for a person's yes: what is asked, who is asked, and what was answered. Asking does not send: what
-//! becomes of the call is for whoever holds its [`Ticket`].
+//! becomes of the call is for whoever holds its ticket.
 
 mod desk;
 mod digest;
