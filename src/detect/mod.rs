@@ -166,6 +166,8 @@ pub struct Place<'a> {
     pub script: Option<&'a command::Script<'a>>,
     /// Where the call may reach; `None` where nothing is known of it.
     pub ground: Option<&'a Ground>,
+    /// What names of hosts resolve to; `None` where nobody looks them up.
+    pub lookup: Option<&'a url::Lookup<'a>>,
     /// Which secrets came from where, as far as the session knows.
     pub seen: Option<&'a secret::Seen<'a>>,
 }
@@ -184,6 +186,7 @@ impl Default for Place<'_> {
             hidden: false,
             script: None,
             ground: None,
+            lookup: None,
             seen: None,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::detect::command::Script;
 use crate::detect::secret::Seen;
+use crate::detect::url::Lookup;
 use crate::detect::{Place, ReadAs, Surface};
 use crate::message::{Direction, Envelope, Message, Path, Role, Step, pointer};
 use crate::protocol::AuditId;
@@ -20,6 +21,7 @@ pub(super) struct Outbound<'a> {
     pub(super) audit: AuditId,
     pub(super) known: &'a Known<'a>,
     pub(super) seen: Option<&'a Seen<'a>>,
+    pub(super) lookup: Option<&'a Lookup<'a>>,
 }
 
 impl Outbound<'_> {
@@ -41,6 +43,7 @@ impl Outbound<'_> {
             method,
             tool: tool.as_deref(),
             ground: Some(&self.policy.ground),
+            lookup: self.lookup,
             seen: self.seen,
             ..Place::default()
         };

@@ -1,11 +1,13 @@
 //! What one upstream's traffic is judged by.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::config::{PolicyConfig, SchemaConfig, Scope, ToolLimits};
 use crate::detect::secret::Seen;
+use crate::detect::url::{Answers, Lookup, Wanted};
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
@@ -51,6 +53,8 @@ pub struct Policy {
     /// What the operator makes of the tools.
     overlays: Arc<Overlays>,
     schema: SchemaConfig,
+    /// Time to look up the names of hosts that a call would reach; `None` if they are not looked up.
+    resolve: Option<Duration>,
 }
 
 /// What is known beyond the message at hand. Judging without it is judging with less.
@@ -60,6 +64,8 @@ pub struct Known<'k> {
     pub tools: Option<&'k Tools>,
     /// What earlier messages of the session left behind.
     pub memory: Option<&'k Memory>,
+    /// What names of hosts resolve to, once they were looked up.
+    pub answers: Option<&'k Answers>,
 }
 
 /// What judging a text that is no message gives.
@@ -109,6 +115,7 @@ impl Policy {
             through_agent: config.through_agent,
             overlays: Arc::new(overlays),
             schema: config.schema,
+            resolve: config.places.resolve,
         })
     }
 
@@ -116,6 +123,12 @@ impl Policy {
     pub fn tool_limits(&self, tool: &str) -> Option<(&str, &ToolLimits)> {
         let mut fitting = self.tools.iter().filter(|(glob, limits)| *limits != ToolLimits::default() && glob_fits(glob, tool));
         fitting.next().map(|(glob, limits)| (&**glob, limits))
+    }
+
+    /// The time to look up the names that an inspection has left open, if there are any and it matters what they are.
+    pub fn to_resolve(&self, inspection: &Inspection) -> Option<Duration> {
+        let open = !inspection.wanted.names.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
+        self.resolve.filter(|_| open)
     }
 
     /// The same rules under another mode.
@@ -153,7 +166,9 @@ impl Policy {
             coverage: Coverage::default(),
             cut_bytes: 0,
             learnt: Learnt::default(),
+            wanted: Wanted::default(),
         };
+        let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers));
         let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
         for (item, envelope) in message.envelopes().iter().enumerate() {
@@ -164,7 +179,8 @@ impl Policy {
                         .inspect(&mut inspection, &mut edits);
                 }
                 Direction::Outbound => {
-                    Outbound { policy: self, message, envelope, item, audit, known, seen: seen.as_ref() }.inspect(&mut inspection)
+                    let (seen, lookup) = (seen.as_ref(), lookup.as_ref());
+                    Outbound { policy: self, message, envelope, item, audit, known, seen, lookup }.inspect(&mut inspection);
                 }
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
@@ -176,6 +192,7 @@ impl Policy {
                 refusals.extend(contract.check(message, envelope, item, &mut inspection));
             }
         }
+        inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
         inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
         inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         inspection.verdict = match (refusals.is_empty(), questions.is_empty(), edits.is_empty()) {

@@ -1,6 +1,7 @@
 //! What becomes of a message.
 
 use crate::config::Scope;
+use crate::detect::url::Wanted;
 use crate::message::Edit;
 use crate::rules::{RuleId, Severity};
 
@@ -122,6 +123,9 @@ pub struct Inspection {
     pub cut_bytes: usize,
     /// What is worth remembering of it, if it goes on.
     pub learnt: Learnt,
+    /// Names of hosts that should be looked up, and the message judged again with the answers: see
+    /// [`Policy::to_resolve`](super::Policy::to_resolve).
+    pub wanted: Wanted,
 }
 
 impl Question {

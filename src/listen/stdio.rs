@@ -175,6 +175,8 @@ impl Threads {
         let (judge, to, back) = (pipe.clone(), server.clone(), agent.clone());
         let runtime = Handle::current();
         thread("from-agent", move || {
+            // What the judge has looked up is looked up there.
+            let _entered = runtime.enter();
             let carried = from_agent(from, &judge, &to, &back, &runtime);
             told_end("the agent's side", carried);
             to.close();

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::memories::Memories;
+use super::resolve::Resolver;
+use crate::detect::url::Answers;
 use crate::inspect::{Inspection, Known, LIMIT, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, ReadLimits, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
@@ -82,14 +84,26 @@ pub(super) fn as_shown(
 }
 
 impl Case<'_> {
-    /// Judges and tells of it.
+    /// Judges and tells of it. Names that have to be looked up hold up the thread.
     ///
     /// # Errors
     /// As [`Self::tell`].
-    pub(super) fn judge(&self, recorder: &Recorder) -> Result<Judged, CallError> {
-        let (audit, started) = (AuditId::make(), Instant::now());
-        let inspection = self.policy.inspect(self.direction, self.message, self.context, audit, &self.known);
-        self.tell(recorder, audit, inspection, started.elapsed())
+    pub(super) fn judge(&self, recorder: &Recorder, resolver: &Resolver) -> Result<Judged, CallError> {
+        let audit = AuditId::make();
+        let (mut inspection, mut took) = self.inspect(audit, None);
+        if let Some(more) = resolver.more_for_blocking(self.policy, &mut inspection) {
+            limits_hit(recorder, &more.hit)?;
+            let (with_answers, again) = self.inspect(audit, Some(&more.answers));
+            (inspection, took) = (with_answers, took + again);
+        }
+        self.tell(recorder, audit, inspection, took)
+    }
+
+    /// Judges, with what names resolve to if that is known. Says how long it took.
+    pub(super) fn inspect(&self, audit: AuditId, answers: Option<&Answers>) -> (Inspection, Duration) {
+        let (started, known) = (Instant::now(), Known { answers, ..self.known });
+        let inspection = self.policy.inspect(self.direction, self.message, self.context, audit, &known);
+        (inspection, started.elapsed())
     }
 
     /// Tells of what judging gave.
@@ -198,6 +212,14 @@ impl Judged {
         let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit})");
         answer::Reason { text, rule: rule.to_string(), audit }
     }
+}
+
+/// Tells of limits that were hit while a message was judged.
+///
+/// # Errors
+/// What must be told and cannot be is not passed on.
+pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<(), CallError> {
+    names.iter().try_for_each(|name| recorder.tell(Event::Limit { name }).map_err(CallError::Audit))
 }
 
 /// A person is asked about one call at a time: whatever else would need a yes does not go on.

@@ -10,6 +10,7 @@ mod mirrors;
 mod outbound;
 pub mod pipe;
 mod repeats;
+mod resolve;
 mod sessions;
 mod slots;
 
@@ -25,8 +26,10 @@ use http::StatusCode;
 use tokio::sync::Semaphore;
 
 use crate::config::{ApprovalConfig, Limits};
+use crate::detect::url::Answers;
+use crate::inspect::memory::Memory;
 use crate::inspect::tools::Tools;
-use crate::inspect::{Known, Policy};
+use crate::inspect::{Inspection, Known, Policy};
 use crate::message::{Direction, Message};
 use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Reply, UpstreamName, answer, header, headers};
 use crate::record::{Event, Recorder};
@@ -35,9 +38,10 @@ use approve::{Approvals, Desk, Matter, asks};
 use asking::Next;
 use budgets::Budgets;
 use inbound::Waiting;
-use judge::{Case, Judged};
+use judge::{Case, Judged, limits_hit};
 use memories::Memories;
 use mirrors::Mirrors;
+use resolve::Resolver;
 use sessions::Sessions;
 use slots::{Permit, Slots};
 
@@ -66,6 +70,7 @@ pub struct Gate {
     slots: Slots,
     budgets: Budgets,
     approvals: Arc<Approvals>,
+    resolver: Resolver,
     long: Arc<Semaphore>,
     recorder: Arc<Recorder>,
     limits: Limits,
@@ -76,6 +81,20 @@ struct Behind {
     upstream: Upstream,
     mirrors: Mirrors,
     tools: Arc<Tools>,
+}
+
+/// What a message is judged by, for whichever thread does it.
+#[derive(Clone)]
+struct By {
+    policy: Arc<Policy>,
+    tools: Option<Arc<Tools>>,
+    memory: Memory,
+}
+
+impl By {
+    fn known<'k>(&'k self, answers: Option<&'k Answers>) -> Known<'k> {
+        Known { tools: self.tools.as_deref(), memory: Some(&self.memory), answers }
+    }
 }
 
 impl Gate {
@@ -102,6 +121,7 @@ impl Gate {
             sessions: Sessions::new(limits.sessions, limits.session_idle),
             memories: Memories::new(limits.sessions, limits.session_idle),
             approvals: Arc::new(Approvals::new(approval, &limits, recorder.clone(), false)?),
+            resolver: Resolver::default(),
             long: Arc::new(Semaphore::new(workers)),
             recorder,
             limits,
@@ -242,22 +262,37 @@ impl Gate {
         let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
         let tools = self.upstreams.get(&context.upstream).map(|behind| behind.tools.clone());
         let memory = self.memories.of(context);
-        let known = Known { tools: tools.as_deref(), memory: Some(&memory) };
-        let memories = &self.memories;
-        let case = Case { policy: &policy, direction, message, context, waited, known, memories };
-        if message.bytes().len() <= LONG_BYTES {
-            return case.judge(&self.recorder);
+        let (audit, by) = (AuditId::make(), By { policy, tools, memory });
+        let known = by.known(None);
+        let case = Case { policy: &by.policy, direction, message, context, waited, known, memories: &self.memories };
+        let (mut inspection, mut took) = self.inspect(&case, &by, audit, None).await?;
+        if let Some(more) = self.resolver.more_for(&by.policy, &mut inspection).await {
+            limits_hit(&self.recorder, &more.hit)?;
+            let (with_answers, again) = self.inspect(&case, &by, audit, Some(more.answers)).await?;
+            (inspection, took) = (with_answers, took + again);
         }
-        let (policy, message, context, tools, memory) =
-            (policy.clone(), message.clone(), context.clone(), tools.clone(), memory.clone());
+        case.tell(&self.recorder, audit, inspection, took)
+    }
+
+    /// Judges a message, and says how long it took. A long one is judged where it holds up nobody.
+    async fn inspect(
+        &self,
+        case: &Case<'_>,
+        by: &By,
+        audit: AuditId,
+        answers: Option<Answers>,
+    ) -> Result<(Inspection, Duration), CallError> {
+        if case.message.bytes().len() <= LONG_BYTES {
+            return Ok(case.inspect(audit, answers.as_ref()));
+        }
+        let (direction, message, context, by) = (case.direction, case.message.clone(), case.context.clone(), by.clone());
         let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
-        let (audit, started) = (AuditId::make(), Instant::now());
+        let started = Instant::now();
         let judged = tokio::task::spawn_blocking(move || {
-            policy.inspect(direction, &message, &context, audit, &Known { tools: tools.as_deref(), memory: Some(&memory) })
-        })
-        .await;
-        let inspection = judged.map_err(|_| CallError::BadReply("judging it failed"))?;
-        case.tell(&self.recorder, audit, inspection, started.elapsed())
+            by.policy.inspect(direction, &message, &context, audit, &by.known(answers.as_ref()))
+        });
+        let inspection = judged.await.map_err(|_| CallError::BadReply("judging it failed"))?;
+        Ok((inspection, started.elapsed()))
     }
 
     /// Tells of a call that failed, and of the limit if one was hit.

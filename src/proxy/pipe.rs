@@ -13,6 +13,7 @@ use super::approve::{self, Approvals, Matter};
 use super::budgets::{Budgets, Held};
 use super::judge::{Carried, Case, Judged, Onward, Outcome, as_shown};
 use super::memories::Memories;
+use super::resolve::Resolver;
 use crate::config::Config;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Known, Mode, Policy};
@@ -38,6 +39,7 @@ pub struct Pipe {
     budgets: Budgets,
     tools: Tools,
     memories: Memories,
+    pub(super) resolver: Resolver,
     pub(super) approvals: Arc<Approvals>,
     /// Whether the agent's client puts forms to its user.
     pub(super) elicits: AtomicBool,
@@ -75,8 +77,8 @@ impl Pipe {
         let approvals = Arc::new(Approvals::new(&config.approval, &config.limits, recorder.clone(), true)?);
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
         let memories = Memories::new(1, config.limits.session_idle);
-        let budgets = Budgets::new(&config.limits);
-        Ok(Self { policy, recorder, limits, upstream, open, budgets, tools, memories, approvals, elicits })
+        let (budgets, resolver) = (Budgets::new(&config.limits), Resolver::default());
+        Ok(Self { policy, recorder, limits, upstream, open, budgets, tools, memories, resolver, approvals, elicits })
     }
 
     /// Longest line that is read, in bytes: `message_bytes`.
@@ -89,7 +91,8 @@ impl Pipe {
         &self.recorder
     }
 
-    /// A line from the agent, with the line feed that ends it.
+    /// A line from the agent, with the line feed that ends it. Where names are looked up, that holds up the thread, which
+    /// must be one of a runtime for it.
     pub fn from_agent(&self, line: &Bytes) -> Passage {
         let Some((message, line)) = self.read(line, Direction::Outbound) else {
             return Passage { on: Some(line.clone()), ..Passage::default() };
@@ -256,9 +259,9 @@ impl Pipe {
         waited: Option<Duration>,
     ) -> Result<Judged, CallError> {
         let memory = self.memories.of(context);
-        let known = Known { tools: Some(&self.tools), memory: Some(&memory) };
+        let known = Known { tools: Some(&self.tools), memory: Some(&memory), answers: None };
         let memories = &self.memories;
-        Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(&self.recorder)
+        Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(&self.recorder, &self.resolver)
     }
 
     fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {

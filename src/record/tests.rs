@@ -80,6 +80,7 @@ fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
         coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] },
         cut_bytes: 0,
         learnt: crate::inspect::memory::Learnt::default(),
+        wanted: crate::detect::url::Wanted::default(),
     }
 }
 

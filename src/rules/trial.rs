@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use crate::detect::command::Script;
 use crate::detect::path::{Links, Roots};
 use crate::detect::secret::{Own, Prints, Seen, remember};
-use crate::detect::url::{HostList, HostPattern, Hosts};
+use crate::detect::url::{Answers, HostList, HostPattern, Hosts, Lookup};
 use crate::detect::{Ground, Place, ReadAs, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
@@ -24,6 +24,15 @@ static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let mut own = Own::default();
     own.guard("an-own-secret-of-a-case");
     Ground { roots: Roots::new(["/repo/app".to_owned()], links), hosts, own }
+});
+
+/// What names resolve to in cases: `example.com` and `www.example.com` to an address of the Internet, `inside.example.com` and
+/// `metadata.example.com` to what they say. No other can be looked up.
+static NAMES: LazyLock<Answers> = LazyLock::new(|| {
+    let public = [93, 184, 216, 34];
+    let names = [("example.com", public), ("www.example.com", public), ("inside.example.com", [10, 0, 0, 5])];
+    let metadata = [("metadata.example.com", [169, 254, 169, 254])];
+    names.into_iter().chain(metadata).map(|(name, address)| (name.to_owned(), vec![address.into()])).collect()
 });
 
 /// What other servers have sent in cases, and what the server at hand has: `a-secret-from-elsewhere`, `DB_PASSWORD` with the
@@ -145,7 +154,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         (name(&only.tools, usual_tool), name(&only.arguments, "command"), name(&only.methods, "tools/call"));
     let outbound = rule.direction == Direction::Outbound;
     let usual = if outbound { Surface::Arguments } else { Surface::Content };
-    let seen = Seen::new(&SENT, 0);
+    let (seen, lookup) = (Seen::new(&SENT, 0), Lookup::new(Some(&NAMES)));
     let caught_as = |read_as: ReadAs| {
         let script = Script::new(&case.text, read_as);
         let place = Place {
@@ -159,6 +168,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
             script: Some(&script),
             hidden: only.hidden.unwrap_or(false),
             ground: Some(&GROUND),
+            lookup: Some(&lookup),
             seen: Some(&seen),
             ..Place::default()
         };

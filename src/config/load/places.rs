@@ -1,15 +1,26 @@
 //! `roots` and `urls` of policies and upstreams.
 
+use std::time::Duration;
+
 use crate::config::PlacesConfig;
 use crate::detect::url::{HostList, HostPattern};
 use crate::document::{Located, Table};
 
 use super::values::Reader;
 
+/// Time to look up names, unless the file says otherwise (`resolve_ms`).
+const RESOLVE: Duration = Duration::from_millis(500);
+
 /// Reads `roots` and `urls` of a policy.
 pub(super) fn places(table: &Table<'_>, reader: &Reader<'_>) -> PlacesConfig {
-    let urls = table.table("urls").map(|urls| hosts(&urls)).unwrap_or_default();
-    PlacesConfig { roots: roots(table, reader).unwrap_or_default(), urls }
+    let mut made = PlacesConfig { roots: roots(table, reader).unwrap_or_default(), ..PlacesConfig::default() };
+    if let Some(urls) = table.table("urls") {
+        let wanted = urls.boolean("resolve").unwrap_or(false);
+        let within = urls.integer("resolve_ms", 10..=10_000).map_or(RESOLVE, Duration::from_millis);
+        made.resolve = wanted.then_some(within);
+        made.urls = hosts(&urls);
+    }
+    made
 }
 
 /// Reads `roots`, if there.

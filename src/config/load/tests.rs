@@ -237,3 +237,15 @@ fn the_sample_explains_every_key_that_is_read() {
         assert!(told.is_match(SAMPLE), "`{key}` is not in deploy/lychgate.toml");
     }
 }
+
+#[test]
+fn names_are_looked_up_where_the_policy_says_so() {
+    let resolve = |urls: &str| {
+        load_text(&format!("{UPSTREAM}[policy.default]\nurls = {urls}\n")).unwrap().policies["default"].places.resolve
+    };
+    assert_eq!(resolve("{ allow = [\"a.example\"] }"), None);
+    assert_eq!(resolve("{ resolve = false, resolve_ms = 50 }"), None);
+    assert_eq!(resolve("{ resolve = true }"), Some(Duration::from_millis(500)));
+    assert_eq!(resolve("{ resolve = true, resolve_ms = 50 }"), Some(Duration::from_millis(50)));
+    assert!(load_text(&format!("{UPSTREAM}[policy.default]\nurls = {{ resolve_ms = 1 }}\n")).is_err());
+}

@@ -34,6 +34,20 @@ impl Reach {
     ];
 }
 
+impl Reach {
+    /// The reading by which a name is found that resolves to such an address.
+    pub(super) fn resolved(self) -> &'static str {
+        match self {
+            Self::Reserved => "resolved-reserved",
+            Self::InternalName | Self::WildcardDns => "resolved",
+            Self::Private => "resolved-private",
+            Self::Loopback => "resolved-loopback",
+            Self::LinkLocal => "resolved-link-local",
+            Self::Metadata => "resolved-metadata",
+        }
+    }
+}
+
 /// Addresses of metadata services beside those of the local link: Azure, Alibaba, Oracle, Amazon and Google by IPv6.
 const METADATA: [&str; 5] = ["168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"];
 

@@ -6,6 +6,7 @@ use super::address::{self, Reach, Spelt};
 use super::carried;
 use super::fold;
 use super::hosts::{HostPattern, Hosts, Said};
+use super::lookup::{Known, can_be_asked};
 use super::names;
 use super::parse::{By, Parsed, Target, parse};
 use crate::detect::{Place, path};
@@ -53,6 +54,8 @@ pub(super) struct Reached {
     pub(super) reach: Reach,
     /// Spelt so that a plain check would not see it.
     pub(super) odd: bool,
+    /// By a name that was looked up.
+    pub(super) resolved: bool,
 }
 
 /// What there is to say of one URL.
@@ -64,6 +67,8 @@ pub(super) struct Seen {
     pub(super) carries: usize,
     /// The policy denies one of its hosts.
     pub(super) denied: bool,
+    /// A name of a host was looked up in vain.
+    pub(super) unresolved: bool,
     /// A host that looks like another.
     pub(super) homograph: bool,
     hosts: Vec<(String, Option<u16>)>,
@@ -109,7 +114,7 @@ impl Seen {
 
     fn new(stands: Where) -> Self {
         let (reached, schemes, hosts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { reached, schemes, carries: 0, denied: false, homograph: false, hosts, stands }
+        Self { reached, schemes, carries: 0, denied: false, unresolved: false, homograph: false, hosts, stands }
     }
 
     pub(super) fn stands(&self, inside: Where) -> bool {
@@ -133,7 +138,7 @@ impl Seen {
     fn look(&mut self, text: &str, place: &Place<'_>, depth: usize, least: By, returns: bool) {
         let Some(parsed) = parse(text) else { return };
         if parsed.cut {
-            self.reached.push(Reached { reach: Reach::Metadata, odd: true });
+            self.reached.push(Reached { reach: Reach::Metadata, odd: true, resolved: false });
         }
         for target in parsed.targets.iter().filter(|target| target.by >= least) {
             self.target(target, &parsed, place, depth, returns);
@@ -194,7 +199,38 @@ impl Seen {
                 continue;
             }
             let odd = odd || target.odd || target.by == By::Trick || reach == Reach::WildcardDns;
-            self.reached.push(Reached { reach, odd });
+            self.reached.push(Reached { reach, odd, resolved: false });
+        }
+        if name && target.by != By::Trick {
+            let stands_for_host = depth == 0 && looked_up && (sure || self.stands == Where::Argument);
+            self.resolve(target, place, returns, stands_for_host);
+        }
+    }
+
+    /// Follows a name to its addresses, where somebody looks names up. What is read as a host by its place alone may be
+    /// something else: only one that `stands_for_host` is missed if there is no such name.
+    fn resolve(&mut self, target: &Target, place: &Place<'_>, returns: bool, stands_for_host: bool) {
+        let Some(lookup) = place.lookup else { return };
+        if !can_be_asked(&target.host) || names::reach(&target.host).is_some_and(|reach| reach >= Reach::Loopback) {
+            return;
+        }
+        let addresses = match lookup.of(&target.host) {
+            Known::Nothing => return,
+            Known::Unresolved => {
+                self.unresolved |= stands_for_host;
+                return;
+            }
+            Known::At(addresses) => addresses,
+        };
+        for address in addresses {
+            let said = place.ground.map(|ground| ground.hosts.say(place.tool, &address.to_string(), target.port));
+            match (said, address::reach(*address)) {
+                (Some(Said::Allowed), _) => {}
+                (Some(Said::Denied), _) => self.denied = true,
+                (_, Some(Reach::Loopback)) if returns => {}
+                (_, Some(reach)) => self.reached.push(Reached { reach, odd: false, resolved: true }),
+                (_, None) => {}
+            }
         }
     }
 

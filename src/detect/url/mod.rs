@@ -1,13 +1,14 @@
 //! Rules of the kind `url`: where a call's URLs lead, whoever reads them.
 //!
 //! `parse` finds every host that some client would connect to, `address` and `names` say where it leads, `hosts` holds
-//! what the policy allows and denies, `carried` looks at what a query takes along.
+//! what the policy allows and denies, `lookup` what names resolve to, `carried` looks at what a query takes along.
 
 mod address;
 mod carried;
 mod fold;
 mod hosts;
 mod judge;
+mod lookup;
 mod names;
 mod parse;
 mod spec;
@@ -15,6 +16,7 @@ mod spec;
 mod tests;
 
 pub use hosts::{HostList, HostPattern, Hosts, Said};
+pub use lookup::{Answers, Lookup, NAMES, Wanted};
 pub use spec::Spec;
 
 pub(crate) use fold::like;
@@ -65,8 +67,11 @@ impl Detector for Urls {
 impl Urls {
     fn judge(&self, seen: &Seen, found: &mut Vec<Match>) {
         for (rule, spec) in &self.rules {
-            if spec.matches(seen) && !found.iter().any(|hit| hit.rule == *rule) {
-                found.push(Match { rule: *rule, span: None, reading: seen.reading() });
+            if found.iter().any(|hit| hit.rule == *rule) {
+                continue;
+            }
+            if let Some(reading) = spec.matches(seen) {
+                found.push(Match { rule: *rule, span: None, reading });
             }
         }
     }

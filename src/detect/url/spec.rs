@@ -16,6 +16,7 @@ pub struct Spec {
     host: Vec<HostPattern>,
     carries: Option<usize>,
     denied: bool,
+    unresolved: bool,
     homograph: bool,
     inside: Option<Where>,
 }
@@ -31,6 +32,7 @@ impl Spec {
         let mut made = Self {
             disguised: table.boolean("disguised").unwrap_or(false),
             denied: table.boolean("denied").unwrap_or(false),
+            unresolved: table.boolean("unresolved").unwrap_or(false),
             homograph: table.boolean("homograph").unwrap_or(false),
             carries: table.integer("carries", 16..=65_536).and_then(|bytes| usize::try_from(bytes).ok()),
             inside: table.choice("in", &Where::WORDS),
@@ -55,11 +57,12 @@ impl Spec {
             || !made.host.is_empty()
             || made.carries.is_some()
             || made.denied
+            || made.unresolved
             || made.homograph;
         if fits && !says {
             table.fault(
                 "`find.url` looks for nothing",
-                Some("say one of `reaches`, `scheme`, `host`, `carries`, `denied`, `homograph`"),
+                Some("say one of `reaches`, `scheme`, `host`, `carries`, `denied`, `unresolved`, `homograph`"),
             );
         }
         (fits && says).then_some(made)
@@ -70,18 +73,21 @@ impl Spec {
         if self.inside == Some(Where::Command) { ReadAs::Shell } else { ReadAs::Url }
     }
 
-    /// Whether it finds what it looks for.
-    pub(super) fn matches(&self, seen: &Seen) -> bool {
+    /// Whether it finds what it looks for, and by which reading.
+    pub(super) fn matches(&self, seen: &Seen) -> Option<&'static str> {
         if self.inside.is_some_and(|inside| !seen.stands(inside)) {
-            return false;
+            return None;
         }
-        let reaches = self.reaches.is_empty()
-            || seen.reached.iter().any(|reached| self.reaches.contains(&reached.reach) && (reached.odd || !self.disguised));
-        reaches
+        let mut there =
+            seen.reached.iter().filter(|reached| self.reaches.contains(&reached.reach) && (reached.odd || !self.disguised));
+        let reached = there.next();
+        let fits = (self.reaches.is_empty() || reached.is_some())
             && (self.scheme.is_empty() || seen.schemes.iter().any(|scheme| self.scheme.contains(scheme)))
             && (self.host.is_empty() || seen.names(&self.host))
             && self.carries.is_none_or(|bytes| seen.carries >= bytes)
             && (!self.denied || seen.denied)
-            && (!self.homograph || seen.homograph)
+            && (!self.unresolved || seen.unresolved)
+            && (!self.homograph || seen.homograph);
+        fits.then(|| reached.filter(|reached| reached.resolved).map_or(seen.reading(), |reached| reached.reach.resolved()))
     }
 }

