@@ -19,6 +19,8 @@ pub struct ToolConfig {
     pub urls: HostList,
     /// Which of its calls a person is asked about (`ask`).
     pub ask: Option<AskTool>,
+    /// Whether of SQL only queries may pass in its arguments (`sql_read_only`).
+    pub sql_read_only: Option<bool>,
     /// How many of its calls, how fast, how large.
     pub limits: ToolLimits,
 }

@@ -64,6 +64,7 @@ impl Outbound<'_> {
         let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };
         let definition = self.known.tools.and_then(|tools| tools.of(tool));
         let placed = place_arguments(tool, arguments, &self.policy.pins, definition.as_deref());
+        let read_only = self.policy.read_only.of_call(tool, &placed);
         for unit in &placed.units {
             if !unit.joined {
                 coverage.strings += 1;
@@ -83,7 +84,7 @@ impl Outbound<'_> {
                 argument: Some(&unit.argument),
                 role: unit.role,
                 read_as: unit.read_as,
-                read_only: self.policy.read_only.covers(tool, &unit.argument),
+                read_only: read_only.covers(unit),
                 script: script.as_ref(),
                 ..base
             };

@@ -1,13 +1,31 @@
 //! Arguments in which a policy lets queries pass and nothing else: `sql_read_only`.
 
 use crate::config::PolicyConfig;
+use crate::detect::ReadAs;
 use crate::document::Fault;
+use crate::message::Role;
 use crate::rules::{Find, RuleSet};
 use crate::text::glob_fits;
 
-/// Whose arguments they are and what they are called, globs both.
+use super::arguments::{Unit, Units};
+
+/// Which arguments they are.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ReadOnly(Vec<(String, String)>);
+pub(super) struct ReadOnly {
+    /// Whose arguments they are and what they are called, globs both.
+    arguments: Vec<(String, String)>,
+    /// Tools all of whose SQL is meant, or not, the nearest glob first.
+    tools: Vec<(String, bool)>,
+}
+
+/// The same for one call.
+pub(super) struct OfCall<'r> {
+    arguments: &'r [(String, String)],
+    tool: &'r str,
+    whole_tool: bool,
+    /// Nothing in the call is known to be SQL: then all that may be is.
+    all: bool,
+}
 
 impl ReadOnly {
     /// Those of a policy.
@@ -16,8 +34,10 @@ impl ReadOnly {
     /// Arguments are named, and no rule in force would keep them to queries.
     pub(super) fn new(name: &str, config: &PolicyConfig, rules: &RuleSet) -> Result<Self, Vec<Fault>> {
         let keeps = |find: &Find| matches!(find, Find::Sql(sql) if sql.keeps_to_reading());
-        if !config.sql_read_only.is_empty() && !rules.rules().iter().any(|rule| keeps(&rule.find)) {
-            let message = format!("`policy.{name}` names arguments in `sql_read_only`, and no rule keeps them to queries");
+        let tools: Vec<_> = config.tools.iter().filter_map(|(glob, tool)| Some((glob.clone(), tool.sql_read_only?))).collect();
+        let wanted = !config.sql_read_only.is_empty() || tools.iter().any(|(_, only)| *only);
+        if wanted && !rules.rules().iter().any(|rule| keeps(&rule.find)) {
+            let message = format!("`policy.{name}` says `sql_read_only`, and no rule keeps anything to queries");
             let hint = "leave the built-in rule `sql-read-only` switched on, or take the key away";
             return Err(vec![Fault::of_file("policy", message, Some(hint))]);
         }
@@ -26,11 +46,80 @@ impl ReadOnly {
             let at = |(at, _)| Some((written.get(..at)?.to_owned(), written.get(at + 1..)?.to_owned()));
             written.match_indices('.').filter_map(at).collect::<Vec<_>>()
         };
-        Ok(Self(config.sql_read_only.iter().flat_map(split).collect()))
+        Ok(Self { arguments: config.sql_read_only.iter().flat_map(split).collect(), tools })
     }
 
+    /// What is said of one call.
+    pub(super) fn of_call<'r>(&'r self, tool: &'r str, units: &Units<'_>) -> OfCall<'r> {
+        let whole_tool = self.tools.iter().find(|(glob, _)| glob_fits(glob, tool)).is_some_and(|(_, only)| *only);
+        let all = whole_tool && !units.units.iter().any(|unit| unit.read_as == ReadAs::Sql);
+        OfCall { arguments: &self.arguments, tool, whole_tool, all }
+    }
+}
+
+impl OfCall<'_> {
     /// Whether only queries may pass in this argument.
-    pub(super) fn covers(&self, tool: &str, argument: &str) -> bool {
-        self.0.iter().any(|(tools, arguments)| glob_fits(tools, tool) && glob_fits(arguments, argument))
+    pub(super) fn covers(&self, unit: &Unit<'_>) -> bool {
+        let listed = |(tool, argument): &(String, String)| glob_fits(tool, self.tool) && glob_fits(argument, &unit.argument);
+        // A name or a number is no statement.
+        let words = || unit.text.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ';'));
+        let may_be_sql = match unit.read_as {
+            ReadAs::Sql => true,
+            ReadAs::Path | ReadAs::Url => false,
+            _ => self.all && unit.role == Role::Value && words(),
+        };
+        self.whole_tool && may_be_sql || self.arguments.iter().any(listed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ToolConfig;
+    use crate::inspect::{Known, Policy, Verdict};
+    use crate::message::{Direction, Message, ReadLimits};
+    use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+    use crate::rules::Library;
+
+    fn config(tools: &[(&str, bool)]) -> PolicyConfig {
+        let of_tool = |only| ToolConfig { sql_read_only: Some(only), ..ToolConfig::default() };
+        let tools = tools.iter().map(|(glob, only)| ((*glob).to_owned(), of_tool(*only))).collect();
+        PolicyConfig { tools, ..PolicyConfig::default() }
+    }
+
+    #[test]
+    fn tools_of_which_only_queries_are_wanted_take_nothing_else() {
+        let policy = Policy::new("p", &config(&[("db_admin", false), ("db_*", true)]), &Library::load(true, &[]).unwrap());
+        let policy = policy.unwrap();
+        let passes = |tool: &str, arguments: &str| {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+            );
+            let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
+            let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+            let context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() };
+            let known = Known::default();
+            let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known).verdict;
+            !matches!(verdict, Verdict::Block(_))
+        };
+        for (tool, arguments, fine) in [
+            ("db_query", r#"{"sql":"SELECT a FROM t WHERE b = 1"}"#, true),
+            ("db_query", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, false),
+            ("db_query", r#"{"sql":"SELECT 1","database":"main","reason":"to see how many there are"}"#, true),
+            ("db_query", r#"{"q":"insert into t values (1)"}"#, false),
+            ("db_query", r#"{"q":"select 1; drop table t"}"#, false),
+            ("db_tables", r#"{"database":"main","limit":10}"#, true),
+            ("db_admin", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+            ("other", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+        ] {
+            assert_eq!(passes(tool, arguments), fine, "{tool} {arguments}");
+        }
+    }
+
+    #[test]
+    fn somebody_must_keep_them_to_it() {
+        let mut config = config(&[("db_*", true)]);
+        config.builtin = false;
+        assert!(Policy::new("p", &config, &Library::load(false, &[]).unwrap()).is_err());
     }
 }

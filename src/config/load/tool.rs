@@ -40,6 +40,7 @@ fn tool(table: &Table<'_>) -> ToolConfig {
         ask: table.choice("ask", &AskTool::WORDS),
         urls: table.table("urls").map(|urls| hosts(&urls)).unwrap_or_default(),
         arguments: BTreeMap::new(),
+        sql_read_only: table.boolean("sql_read_only"),
         limits: calls::of_tool(table),
     };
     if let Some(all) = table.table("arguments") {

@@ -1,0 +1,52 @@
+//! Any text as SQL: judged in bounded time, and what is dropped stays dropped whatever a statement before it holds.
+#![no_main]
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use libfuzzer_sys::fuzz_target;
+use lychgate::config::PolicyConfig;
+use lychgate::detect::{Place, ReadAs};
+use lychgate::message::Direction;
+use lychgate::rules::{Library, RuleSet};
+use lychgate::text::Text;
+
+const MOST: Duration = Duration::from_secs(2);
+
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
+    let packs = [("databases".to_owned(), true)].into();
+    let config = PolicyConfig { packs, ..PolicyConfig::default() };
+    Library::builtin().set(Direction::Outbound, &config).expect("the shipped rules")
+});
+
+fn found(text: &str, read_only: bool) -> bool {
+    let place = Place {
+        direction: Direction::Outbound,
+        read_as: ReadAs::Sql,
+        read_only,
+        tool: Some("query"),
+        argument: Some("sql"),
+        ..Place::default()
+    };
+    let mut found = Vec::new();
+    RULES.scan(&Text::new(text), &place, &mut found);
+    !found.is_empty()
+}
+
+fuzz_target!(|input: &str| {
+    let began = Instant::now();
+    found(input, false);
+    found(input, true);
+    let name: String = input.chars().filter(|c| c.is_ascii_alphanumeric()).take(64).collect();
+    for text in [
+        format!("select '{name}'; drop table users"),
+        format!("select 1 /* {name} */; drop table t{name}"),
+        format!("drop\n/*{name}*/ table -- {name}\n users"),
+    ] {
+        assert!(found(&text, false), "{text}");
+        assert!(found(&text, true), "{text}");
+    }
+    // What is no query does not pass for one by what stands around it.
+    assert!(found(&format!("delete from t where a = '{name}'"), true), "{name}");
+    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+});
