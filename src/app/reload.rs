@@ -151,7 +151,7 @@ fn rules(policies: &Policies) -> usize {
 async fn stamps(config: Arc<Config>, source: Option<PathBuf>) -> Vec<Stamp> {
     let look = tokio::task::spawn_blocking(move || {
         let mut open: Vec<PathBuf> =
-            config.policies.values().flat_map(|policy| policy.rules.iter().cloned()).chain(source).collect();
+            config.policies.values().flat_map(|policy| &policy.rules).chain(&config.files).cloned().chain(source).collect();
         let mut out = Vec::new();
         while let Some(path) = open.pop() {
             let Ok(meta) = std::fs::metadata(&path) else { continue };

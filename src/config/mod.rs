@@ -42,6 +42,8 @@ pub struct Config {
     pub approval: ApprovalConfig,
     /// Bounds on everything.
     pub limits: Limits,
+    /// Files that secrets were read from, besides the config file: a change of one is a change of the config.
+    pub files: Vec<PathBuf>,
 }
 
 /// The side that faces agents.

@@ -1,7 +1,5 @@
 //! The operator's own secrets: fingerprints of values that must never leave.
 
-use std::path::PathBuf;
-
 use crate::detect::secret::Own;
 
 /// `[[policy.NAME.secret]]`: what a policy guards. The values were wiped when the file had been read.
@@ -9,6 +7,4 @@ use crate::detect::secret::Own;
 pub struct OwnConfig {
     /// Fingerprints of the values and of their encodings.
     pub guarded: Own,
-    /// Files that values came from: a change of one is a reason to read them all anew.
-    pub files: Vec<PathBuf>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::harness::{INBOUND, OUTBOUND, Setup, TestGate, call, json, log, raw, string, token_sha256, until, write_whole};
+use super::harness::{Agent, INBOUND, OUTBOUND, Setup, TestGate, call, json, log, raw, string, token_sha256, until, write_whole};
 use super::servers::{Server, Tap, json_reply, streamed};
 
 const CANNON: &str = r#"
@@ -141,4 +141,47 @@ async fn an_edited_config_takes_force_too() {
     gate.running.reload();
     until("the refusal", || reloads(&gate, "refused") == 1.0).await;
     bob.post("up", &[], call("1", "x")).await.expect(200).await;
+}
+
+#[tokio::test]
+async fn a_rotated_secret_takes_force_by_itself() {
+    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#) }).await;
+    let setup = Setup::new();
+    let (file, secret, token) =
+        (setup.folder.path().join("lychgate.toml"), setup.folder.path().join("secret"), setup.folder.path().join("token"));
+    write_whole(&secret, "blue-Kettle7-and-more\n");
+    write_whole(&token, "the-first-token-of-ann\n");
+    let text = format!(
+        "[[agent]]\nname = \"ann\"\ntoken = {{ file = \"token\" }}\n[listen]\naddress = \"127.0.0.1:0\"\n\
+         [[policy.default.secret]]\nname = \"one\"\nfile = \"secret\"\n[upstream.up]\nhttp = {{ url = \"{}\" }}\n",
+        server.url()
+    );
+    write_whole(&file, &text);
+    let loaded = lychgate::config::load(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let running = lychgate::app::start(loaded, Some(file.clone())).await.unwrap();
+    let gate = TestGate { running, folder: setup.folder };
+    let refused = async |token: &str, text: &str| {
+        let answer = Agent::new(gate.running.address, Some(token.to_owned()))
+            .post("up", &[], call("1", text))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
+        raw(&json(&answer), &["result", "isError"]).as_deref() == Some("true")
+    };
+    assert!(refused("the-first-token-of-ann", "blue-Kettle7-and-more").await);
+    assert!(!refused("the-first-token-of-ann", "green-Kettle8-and-less").await);
+    write_whole(&secret, "green-Kettle8-and-less\n");
+    until("the reload", || reloads(&gate, "applied") == 1.0).await;
+    assert!(refused("the-first-token-of-ann", "green-Kettle8-and-less").await);
+    assert!(!refused("the-first-token-of-ann", "blue-Kettle7-and-more").await);
+    write_whole(&token, "the-second-token-of-ann\n");
+    until("the second reload", || reloads(&gate, "applied") == 2.0).await;
+    assert!(!refused("the-second-token-of-ann", "x").await);
+    Agent::new(gate.running.address, Some("the-first-token-of-ann".to_owned()))
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(401)
+        .await;
 }

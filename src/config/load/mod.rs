@@ -149,6 +149,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
         admin,
         approval,
         limits,
+        files: reader.files(),
     }
 }
 

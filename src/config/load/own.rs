@@ -43,7 +43,6 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
                 let path = reader.path(&file.value);
                 let value = reader.read(&path, VALUE_BYTES);
                 let from = format!("`{}`", path.display());
-                made.files.push(path);
                 (file.place, from, value)
             }
             (None, None, Some(program)) => {

@@ -1,5 +1,6 @@
 //! Single values: names, paths, and secrets that stand somewhere else.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,13 +17,15 @@ pub(super) struct Reader<'w> {
     folder: PathBuf,
     home: Option<PathBuf>,
     world: &'w dyn Surroundings,
+    /// Files that values were read from.
+    read: RefCell<Vec<PathBuf>>,
 }
 
 impl<'w> Reader<'w> {
     /// A reader for the config file at `path`.
     pub(super) fn new(path: &Path, world: &'w dyn Surroundings) -> Self {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self { folder, home: world.variable("HOME").map(PathBuf::from), world }
+        Self { folder, home: world.variable("HOME").map(PathBuf::from), world, read: RefCell::default() }
     }
 
     /// A path as meant: `~` is the home folder, and what is relative starts at the config file's folder.
@@ -43,7 +46,13 @@ impl<'w> Reader<'w> {
 
     /// A file's text, up to a number of bytes.
     pub(super) fn read(&self, path: &Path, most: u64) -> io::Result<String> {
+        self.read.borrow_mut().push(path.to_path_buf());
         self.world.read(path, most)
+    }
+
+    /// Every file that a value was read from.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        self.read.borrow().clone()
     }
 
     /// What a program prints within this time.
@@ -105,7 +114,7 @@ impl<'w> Reader<'w> {
             },
             (None, Some(name)) => {
                 let path = self.path(&name.value);
-                match self.world.read(&path, SECRET_BYTES) {
+                match self.read(&path, SECRET_BYTES) {
                     Ok(value) => checked(&place, &name, value.trim_end_matches(['\r', '\n']).to_owned()),
                     Err(error) => {
                         place.fault_at(&name.place, format!("`{}` cannot be read: {error}", path.display()), None);
