@@ -13,7 +13,12 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub(crate) fn new() -> Self {
-        let policy = Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules");
+        Self::by(&PolicyConfig::default())
+    }
+
+    /// With the shipped rules, under another policy.
+    pub(crate) fn by(config: &PolicyConfig) -> Self {
+        let policy = Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let context = Context { agent, upstream, era: Era::Modern, session: None, asked: [].into() };
         Self { policy, context }
@@ -21,9 +26,18 @@ impl Judge {
 
     /// Whether a call that gives `script` to a shell is refused.
     pub(crate) fn refuses(&self, script: &str) -> bool {
+        self.refuses_call("run_command", "command", script)
+    }
+
+    /// Whether a call that sends `text` to somebody is refused.
+    pub(crate) fn refuses_text(&self, text: &str) -> bool {
+        self.refuses_call("send_message", "text", text)
+    }
+
+    fn refuses_call(&self, tool: &str, argument: &str, value: &str) -> bool {
         let call = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{}}}}}}}"#,
-            quote(script)
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"{argument}":{}}}}}}}"#,
+            quote(value)
         );
         let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
         let inspection = self.policy.inspect(Direction::Outbound, &message, &self.context, AuditId::make(), &Known::default());

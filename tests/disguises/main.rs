@@ -1,11 +1,12 @@
 //! A command in disguise is refused as it is in plain words: every case of every core command rule, under each of the
-//! disguises of `whole` and `word`, and under two and three of them at once.
+//! disguises of `whole` and `word`, and under two and three of them at once. A secret in disguise, too: `secret`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
 #![allow(clippy::print_stdout, reason = "what was missed is worth reading when a test fails")]
 
 mod judge;
 mod random;
+mod secret;
 mod whole;
 mod word;
 
@@ -38,6 +39,13 @@ impl Tally {
         self.tried += 1;
         if !judge.refuses(script) {
             self.missed.entry(name).or_default().push(script.to_owned());
+        }
+    }
+
+    fn add_text(&mut self, judge: &Judge, name: String, text: &str) {
+        self.tried += 1;
+        if !judge.refuses_text(text) {
+            self.missed.entry(name).or_default().push(text.to_owned());
         }
     }
 

@@ -115,6 +115,14 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
                 if opened.text.len() == decoded {
                     opened.end = end.max(reached);
                 }
+                // What follows behind a blank or an `&` may be words that only look like more of it.
+                if reached > end && opened.inflated == 0 {
+                    let (alone, _) = base64(text.get(..end)?, start + from);
+                    if let Some(alone) = readable(alone, end, "base64", 0) {
+                        opened.text.insert(0, '\n');
+                        opened.text.insert_str(0, &alone.text);
+                    }
+                }
                 return Some(opened);
             }
         }
