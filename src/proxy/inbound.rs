@@ -65,7 +65,7 @@ impl Gate {
                 let behind = self.upstreams.get(&waiting.context.upstream).ok_or(CallError::NotOffered)?;
                 behind.mirrors.learn(told, &waiting.context);
                 let policy = self.policies.load().get(&waiting.context.upstream).cloned().ok_or(CallError::NotOffered)?;
-                let shown = as_shown(&policy, told, &waiting.context, &self.limits.read)?;
+                let shown = as_shown(&policy, told, &waiting.context, &self.limits.read, &self.recorder)?;
                 let message = shown.as_ref().unwrap_or(told);
                 let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting.started.elapsed())).await?;
                 self.sessions.answered(&waiting.context, message);

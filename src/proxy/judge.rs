@@ -69,18 +69,22 @@ pub(super) struct Refused {
     pub(super) to_server: Vec<String>,
 }
 
-/// A list of tools as agents are to see it; `None` if that is as it came.
+/// A list of tools as agents are to see it; `None` if that is as it came. That it is another is told.
 ///
 /// # Errors
-/// It would be longer than a message may be.
+/// It would be longer than a message may be, or it cannot be told.
 pub(super) fn as_shown(
     policy: &Policy,
     message: &Message,
     context: &Context,
     limits: &ReadLimits,
+    recorder: &Recorder,
 ) -> Result<Option<Message>, CallError> {
-    let shown = policy.shown(message, context).map(|bytes| Message::parse(bytes, limits));
-    shown.transpose().map_err(CallError::NotMcp)
+    let Some(bytes) = policy.shown(message, context) else { return Ok(None) };
+    let (told_bytes, shown_bytes) = (message.bytes().len(), bytes.len());
+    let shown = Message::parse(bytes, limits).map_err(CallError::NotMcp)?;
+    recorder.tell(Event::Overlaid { context, policy: &policy.name, told_bytes, shown_bytes }).map_err(CallError::Audit)?;
+    Ok(Some(shown))
 }
 
 impl Case<'_> {

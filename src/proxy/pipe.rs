@@ -183,7 +183,7 @@ impl Pipe {
             }
         };
         let (context, waited) = self.answers(&told);
-        let shown = match as_shown(&self.policy, &told, &context, &self.limits) {
+        let shown = match as_shown(&self.policy, &told, &context, &self.limits, &self.recorder) {
             Ok(shown) => shown,
             Err(error) => {
                 self.tell_failed(&context, &error);

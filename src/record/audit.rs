@@ -189,6 +189,16 @@ impl Audit {
         finish(line)
     }
 
+    /// The line of a list of tools that agents do not see as the server told it.
+    pub(super) fn overlaid(&self, of: &Context, policy: &str, told_bytes: usize, shown_bytes: usize) -> String {
+        let mut line = start("overlaid");
+        context(&mut line, of);
+        line.text("policy", policy);
+        line.json("bytes", told_bytes);
+        line.json("shown_bytes", shown_bytes);
+        finish(line)
+    }
+
     /// An error with all its causes. Parts of it may be a peer's words.
     pub(super) fn chain(&self, error: &dyn std::error::Error) -> String {
         let mut told = error.to_string();

@@ -104,6 +104,17 @@ pub enum Event<'a> {
         /// Names this line where the call was not even judged any more.
         audit: Option<AuditId>,
     },
+    /// Agents get a list of tools that is not as the server told it: the operator's words are in it, or tools are hidden.
+    Overlaid {
+        /// Whose list it is, and who asked for it.
+        context: &'a Context,
+        /// The policy that says so.
+        policy: &'a str,
+        /// Length of the list as it came, in bytes.
+        told_bytes: usize,
+        /// The same as agents see it.
+        shown_bytes: usize,
+    },
     /// New rules are in force.
     Reloaded {
         /// How many.
@@ -251,6 +262,10 @@ impl Recorder {
                 }
                 tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "refused again");
                 self.line(|| self.audit.refused_again(audit, context, tool, rule, times))
+            }
+            Event::Overlaid { context, policy, told_bytes, shown_bytes } => {
+                tracing::debug!(upstream = %context.upstream, policy, "a list of tools was overlaid");
+                self.line(|| self.audit.overlaid(context, policy, told_bytes, shown_bytes))
             }
             Event::Reloaded { rules, weakened } => {
                 self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });

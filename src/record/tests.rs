@@ -175,6 +175,8 @@ fn lines_of_every_event() {
         let audit = Some(AuditId(uuid::Uuid::nil()));
         let again = Event::RefusedAgain { context: &plain, tool: "shell", rule: "delete-root", times: 6, audit };
         told.recorder.tell(again).unwrap();
+        let list = Event::Overlaid { context: &plain, policy: "default", told_bytes: 900, shown_bytes: 700 };
+        told.recorder.tell(list).unwrap();
         told.recorder.tell(Event::Reloaded { rules: 60, weakened: &["`delete-root` is off".to_owned()] }).unwrap();
         let fault = Fault::of_file("rules/a.toml", "cannot be read", None);
         told.recorder.tell(Event::ReloadRefused { faults: &[fault] }).unwrap();
@@ -192,7 +194,7 @@ fn lines_of_every_event() {
         }
         let wanted = std::fs::read_to_string(golden).unwrap_or_default();
         assert_eq!(lines, wanted.lines().collect::<Vec<_>>(), "required: {required}");
-        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 12"#), "{}", told.recorder.metrics_text());
+        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 13"#), "{}", told.recorder.metrics_text());
 
         for line in [
             r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 2"#,

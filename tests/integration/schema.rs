@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::harness::{META, Setup, TestGate, json, message, raw, result_text};
+use super::harness::{META, Setup, TestGate, json, message, raw, result_text, string};
 use super::servers::{Peer, Server, Wire, json_reply, says, script};
 use lychgate::config::{ArgumentConfig, PathFormat, SchemaConfig, ToolConfig};
 
@@ -120,6 +120,8 @@ async fn an_overlay_is_what_agents_read_and_what_calls_are_held_to() {
         for part in [r#""maximum":5"#, r#""description":"Scales a little.""#, r#""required":["path","n"]"#, r#""x" : 1e2"#] {
             assert!(listed.contains(part), "{wire:?}: no {part} in {listed}");
         }
+        let told = gate.audit().iter().filter(|line| string(line, &["event"]).as_deref() == Some("overlaid")).count();
+        assert_eq!(told, 1, "{wire:?}");
         assert!(!listed.contains("drop_all") && listed.contains("never-fetched"), "{wire:?}: {listed}");
         // The server's own schema counts beside it.
         let refused = text(&post(call(4, "scale", r#"{"n":1.5,"path":"/a"}"#)).await);
