@@ -14,6 +14,7 @@ mod strip;
 mod style;
 mod unicode;
 
+pub mod quick;
 pub mod unseen;
 
 pub use glob::glob_fits;

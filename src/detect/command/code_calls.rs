@@ -203,13 +203,13 @@ impl Reader<'_> {
                 && !words.iter().any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
                 && !script.contains(" -c");
         let out = if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
-            if windows_names::looks_like(&script, |_| false) {
+            if windows_names::looks_like(&script) {
                 self.windows(&script);
             }
             self.inner_script(&script, &Value::nothing())
         } else {
             let joined = words.join(" ");
-            if windows_names::looks_like(&joined, |_| false) {
+            if windows_names::looks_like(&joined) {
                 self.windows(&joined);
             }
             let fields: Vec<Field> =

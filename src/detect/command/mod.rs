@@ -36,7 +36,6 @@ mod powershell_terms;
 mod powershell_words;
 mod printed;
 mod programs;
-mod quick;
 mod quote;
 mod raw;
 mod reader;
@@ -64,12 +63,13 @@ use std::cell::OnceCell;
 pub use self::script::{How, Script, Touched, Written};
 pub use self::spec::Spec;
 
-use self::quick::{QuickMap, QuickSet};
 use self::raw::Raw;
 use self::script::Reading;
+use self::spec::Kinds;
 use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
 use crate::text::Text;
+use crate::text::quick::{QuickMap, QuickSet};
 
 /// The kind `command`.
 #[derive(Debug)]
@@ -91,9 +91,11 @@ impl Kind for Command {
 #[derive(Debug, Default)]
 struct Commands {
     clauses: Vec<(usize, spec::Clause)>,
+    /// What each clause needs of a command to be worth a look.
+    needs: Vec<Kinds>,
     by_program: QuickMap<String, Vec<usize>>,
-    /// Clauses whose programs are named by a glob.
-    by_glob: Vec<(String, usize)>,
+    /// Clauses whose programs are named by a glob; how much of it is no glob.
+    by_glob: Vec<(String, usize, usize)>,
     /// Clauses that name no program.
     any_program: Vec<usize>,
     raw: Raw,
@@ -115,12 +117,13 @@ impl Commands {
                 }
                 for name in clause.program.iter().filter(|_| !clause.is_raw_only()) {
                     let name = name.strip_prefix("windows:").unwrap_or(name);
-                    if name.contains('*') {
-                        made.by_glob.push((name.to_owned(), at));
+                    if let Some(star) = name.find('*') {
+                        made.by_glob.push((name.to_owned(), star, at));
                     } else {
                         made.by_program.entry(name.to_owned()).or_default().push(at);
                     }
                 }
+                made.needs.push(clause.needs());
                 made.clauses.push((*rule, clause.clone()));
             }
         }
@@ -141,13 +144,14 @@ impl Commands {
         for facts in &read.facts {
             let line = OnceCell::new();
             let has = facts.has();
-            let globbed = self.by_glob.iter().filter(|(glob, _)| glob::matches(glob, &facts.program)).map(|(_, at)| at);
+            let starts = |glob: &str, star: usize| facts.program.as_bytes().get(..star) == glob.as_bytes().get(..star);
+            let globbed =
+                self.by_glob.iter().filter(|(glob, star, _)| starts(glob, *star) && glob::matches(glob, &facts.program));
             let named = self.by_program.get(&facts.program).into_iter().flatten();
-            for (rule, clause) in named.chain(globbed).chain(&self.any_program).filter_map(|at| self.clauses.get(*at)) {
-                if has.covers(clause.needs())
-                    && !found.iter().any(|m| m.rule == *rule)
-                    && clause.matches(facts, || line.get_or_init(|| facts.line()))
-                {
+            let looks = named.chain(globbed.map(|(.., at)| at)).chain(&self.any_program);
+            let worth = looks.filter(|at| self.needs.get(**at).is_some_and(|needs| has.covers(*needs)));
+            for (rule, clause) in worth.filter_map(|at| self.clauses.get(*at)) {
+                if !found.iter().any(|m| m.rule == *rule) && clause.matches(facts, || line.get_or_init(|| facts.line())) {
                     found.push(Match { rule: *rule, span: None, reading: "shell" });
                 }
             }

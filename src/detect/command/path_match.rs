@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::glob;
 use super::path_classes::CLASSES;
-use super::quick::QuickMap;
+use crate::text::quick::QuickMap;
 
 /// Classes of paths, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,8 +157,9 @@ type Patterns = Vec<(Vec<Part>, Classes)>;
 
 #[derive(Default)]
 struct Table {
-    /// By their first component.
+    /// By their first component, and those whose second is no glob either by both: homes have many.
     named: QuickMap<&'static str, Patterns>,
+    pairs: QuickMap<&'static str, Patterns>,
     /// Those whose first component is a glob.
     globs: Patterns,
 }
@@ -174,12 +175,30 @@ impl Table {
                 }
                 let text = tail.unwrap_or(pattern.trim_start_matches('/'));
                 let first = text.split('/').next().unwrap_or(text);
-                let list = if first.contains(['*', '?']) { &mut table.globs } else { table.named.entry(first).or_default() };
+                let list = match pair(text).filter(|pair| !pair.contains(['*', '?'])) {
+                    Some(pair) => table.pairs.entry(pair).or_default(),
+                    None if first.contains(['*', '?']) => &mut table.globs,
+                    None => table.named.entry(first).or_default(),
+                };
                 list.push((parts(text), Classes(1 << at)));
             }
         }
         table
     }
+
+    /// Patterns that may fit a path, save those whose first component is a glob.
+    fn of(&self, path: &str) -> impl Iterator<Item = &(Vec<Part>, Classes)> {
+        let first = path.split('/').next().unwrap_or(path);
+        let pairs = pair(path).and_then(|pair| self.pairs.get(pair));
+        self.named.get(first).into_iter().chain(pairs).flatten()
+    }
+}
+
+/// The first two components of a path that has two.
+fn pair(path: &str) -> Option<&str> {
+    let (first, rest) = path.split_once('/')?;
+    let second = rest.find('/').unwrap_or(rest.len());
+    path.get(..first.len() + 1 + second)
 }
 
 /// Patterns that start at the root or a home.
@@ -217,8 +236,7 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
     let absolute = path.starts_with(['/', '~']) || path.get(1..2) == Some(":");
     let path = path.trim_start_matches('/');
     if absolute {
-        let first = path.split('/').next().unwrap_or(path);
-        for (pattern, class) in ROOTED.named.get(first).into_iter().flatten().chain(&ROOTED.globs) {
+        for (pattern, class) in ROOTED.of(path).chain(&ROOTED.globs) {
             if !found.meets(*class) && fits(pattern, path) {
                 found = found.join(*class);
             }
@@ -227,7 +245,7 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
     let depth = 1 + path.bytes().filter(|b| *b == b'/').count();
     for (start, end) in ends(path).enumerate() {
         let first = end.split('/').next().unwrap_or(end);
-        for (tail, class) in ANYWHERE.named.get(first).into_iter().flatten() {
+        for (tail, class) in ANYWHERE.of(end) {
             if fits(tail, end) {
                 found = found.join(*class);
             }

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
+use std::sync::LazyLock;
 
 use super::facts::Facts;
-use super::quick::QuickSet;
 use super::reader::Reader;
 use super::traits::Traits;
 use super::{clean, paths, sql_clients, windows};
 use crate::detect::ReadAs;
+use crate::text::quick::QuickSet;
 
 /// Longest text that is read, in bytes. Longer ones are unreadable.
 const MAX_TEXT: usize = 128 * 1024;
@@ -17,80 +18,18 @@ const MAX_TEXT: usize = 128 * 1024;
 const MAX_WINDOWS_TEXT: usize = 48 * 1024;
 
 /// Programs whose first operand says what to look for or do, and the others where.
-const FILTERS: [&str; 14] =
-    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "gsed", "awk", "gawk", "mawk", "perl", "jq"];
+static FILTERS: LazyLock<QuickSet<&str>> =
+    LazyLock::new(|| "grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk perl jq".split_ascii_whitespace().collect());
 
 /// Programs whose operands are files and folders, whatever they do to them.
-const FILE_WORKERS: [&str; 68] = [
-    "rm",
-    "rmdir",
-    "unlink",
-    "shred",
-    "srm",
-    "wipe",
-    "mv",
-    "cp",
-    "ln",
-    "link",
-    "install",
-    "touch",
-    "mkdir",
-    "mkfifo",
-    "mknod",
-    "truncate",
-    "fallocate",
-    "chmod",
-    "chown",
-    "chgrp",
-    "chattr",
-    "setfacl",
-    "setcap",
-    "ls",
-    "dir",
-    "tree",
-    "du",
-    "stat",
-    "find",
-    "fd",
-    "cd",
-    "pushd",
-    "tar",
-    "bsdtar",
-    "zip",
-    "unzip",
-    "7z",
-    "rsync",
-    "scp",
-    "cat",
-    "tac",
-    "head",
-    "tail",
-    "less",
-    "more",
-    "bat",
-    "nl",
-    "wc",
-    "xxd",
-    "od",
-    "hexdump",
-    "strings",
-    "sort",
-    "uniq",
-    "diff",
-    "cmp",
-    "file",
-    "md5sum",
-    "sha256sum",
-    "base64",
-    "source",
-    "vim",
-    "vi",
-    "nano",
-    "emacs",
-    "code",
-    "open",
-    "tee",
-];
+static FILE_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
+    "rm rmdir unlink shred srm wipe mv cp ln link install touch mkdir mkfifo mknod truncate fallocate chmod chown \
+    chgrp chattr setfacl setcap ls dir tree du stat find fd cd pushd tar bsdtar zip unzip 7z rsync scp cat tac \
+    head tail less more bat nl wc xxd od hexdump strings sort uniq diff cmp file md5sum sha256sum base64 source \
+    vim vi nano emacs code open tee"
+        .split_ascii_whitespace()
+        .collect()
+});
 
 /// What earlier calls of a session wrote to files, for a script that runs one of them.
 pub trait Written {
@@ -167,8 +106,8 @@ impl<'t> Script<'t> {
     pub fn paths(&self) -> impl Iterator<Item = Touched<'_>> {
         self.all_facts().flat_map(|facts| {
             let program = facts.program.as_str();
-            let filters = FILTERS.contains(&program);
-            let works = filters || FILE_WORKERS.contains(&program) || facts.windows;
+            let filters = FILTERS.contains(program);
+            let works = filters || FILE_WORKERS.contains(program) || facts.windows;
             // What a filter is told to look for often looks like a path, and so do escapes.
             let first = facts.operands().next().filter(|_| filters);
             let escapes = facts.arguments().iter().filter(|field| !facts.windows && is_escape(&field.text));
@@ -237,14 +176,19 @@ impl<'t> Script<'t> {
 
     /// Whether PowerShell or cmd.exe may be meant to run it: by its marks, or by a program that is among `known`.
     pub(super) fn may_be_windows(&self, known: &QuickSet<String>) -> bool {
-        matches!(self.read_as, ReadAs::Shell)
-            && self.raw.len() <= MAX_TEXT
-            && clean::readings(self.raw).any(|text| windows::looks_like(&text, |word| known.contains(word)))
+        self.is_windows() || self.any_reading(|text| windows::names(text, |word| known.contains(word)))
+    }
+
+    fn is_windows(&self) -> bool {
+        *self.is_windows.get_or_init(|| self.any_reading(windows::looks_like))
+    }
+
+    fn any_reading(&self, is: impl Fn(&str) -> bool) -> bool {
+        matches!(self.read_as, ReadAs::Shell) && self.raw.len() <= MAX_TEXT && clean::readings(self.raw).any(|text| is(&text))
     }
 
     fn all(&self) -> impl Iterator<Item = &Reading> {
-        let is_windows = *self.is_windows.get_or_init(|| self.may_be_windows(&QuickSet::default()));
-        let windows = if is_windows { self.windows_readings() } else { &[] };
+        let windows = if self.is_windows() { self.windows_readings() } else { &[] };
         self.readings().iter().chain(windows)
     }
 

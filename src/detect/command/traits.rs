@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::quick::QuickMap;
 use super::value::Field;
+use crate::text::quick::QuickMap;
 
 /// What is known of a program, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::powershell::Session;
 use super::reader::Reader;
 use super::simulate;
 use super::value::{Field, Taint, Value};
-pub(super) use super::windows_names::{looks_like, variable};
+pub(super) use super::windows_names::{looks_like, names, variable};
 use super::wrappers::value_of;
 use crate::detect::Language;
 

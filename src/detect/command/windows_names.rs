@@ -1,5 +1,11 @@
 //! Names of PowerShell and cmd.exe: aliases, variables, and the marks by which a text is known to be theirs.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use crate::text::quick::QuickMap;
+
 /// Short names of cmdlets.
 const ALIASES: [(&str, &str); 92] = [
     ("%", "foreach-object"),
@@ -139,8 +145,16 @@ pub(super) fn variable(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Marks that a POSIX command line hardly holds.
-const SIGNS: [&str; 36] = [
+/// Marks that a POSIX command line hardly holds, in any case.
+static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    #[allow(clippy::expect_used, reason = "the words are those below")]
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(SIGN_WORDS)
+        .expect("few short words")
+});
+const SIGN_WORDS: [&str; 36] = [
     ":\\",
     ".exe",
     "$env:",
@@ -152,7 +166,7 @@ const SIGNS: [&str; 36] = [
     "%comspec%",
     "iex",
     ".\\",
-    "::",
+    "]::",
     " /c ",
     " /s",
     " /q",
@@ -223,10 +237,31 @@ const SHARED: [&str; 40] = [
     "ssh",
 ];
 
-/// Whether a text may be meant for PowerShell or cmd.exe: by its marks, or by a program that `known` knows.
-pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
+/// Whether a text may be meant for PowerShell or cmd.exe: by its marks, or by a word that is theirs alone.
+pub(super) fn looks_like(text: &str) -> bool {
+    let mut after_net = false;
+    let mut any_shared = false;
+    let theirs = words(text, |name, length| {
+        let kinds = WORDS.get(name).copied().unwrap_or(0);
+        any_shared |= kinds & SHARED_WORD != 0;
+        let pair = after_net && NET.contains(&name);
+        after_net = name == "net";
+        let alias = length >= 2 && kinds & ALIAS != 0 && kinds & SHARED_WORD == 0;
+        pair || kinds & OWN_WORD != 0 || alias || is_verb(name)
+    });
+    // `shutdown /s` is Windows', `shutdown -h now` is not; the same with other names that both know.
+    theirs || any_shared && text.contains('/') && has_flag(text) || SIGNS.is_match(text)
+}
+
+/// Whether a word of a text is one that `known` knows and POSIX does not.
+pub(super) fn names(text: &str, known: impl Fn(&str) -> bool) -> bool {
+    words(text, |name, length| length >= 2 && known(name) && WORDS.get(name).is_none_or(|kinds| kinds & SHARED_WORD == 0))
+}
+
+/// Whether one of the words of a text, in lower case and without what cmd.exe and PowerShell pass over, is what `is` says;
+/// it is told their lengths too.
+fn words(text: &str, mut is: impl FnMut(&str, usize) -> bool) -> bool {
     let mut lower = [0u8; 32];
-    let mut before = "";
     let words = text.as_bytes().split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'^' | b'`')));
     for word in words {
         let mut length = 0;
@@ -237,25 +272,33 @@ pub(super) fn looks_like(text: &str, known: impl Fn(&str) -> bool) -> bool {
             }
             length += 1;
         }
-        let Some(name) = lower.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else { continue };
-        let pair = matches!(before, "net" | "net1") && NET.contains(&name);
-        if pair || is_verb(name) || OWN.contains(&name) {
-            return true;
-        }
-        before = if name == "net" { "net" } else { "" };
-        if length >= 2 && !SHARED.contains(&name) && (known(name) || cmdlet_of(name).is_some()) {
+        if lower.get(..length).and_then(|name| std::str::from_utf8(name).ok()).is_some_and(|name| is(name, length)) {
             return true;
         }
     }
-    // `shutdown /s` is Windows', `shutdown -h now` is not; the same with other names that both know.
-    let is_flag = |word: &str| {
+    false
+}
+
+/// Whether a word of a text is a flag as cmd.exe's programs have them.
+fn has_flag(text: &str) -> bool {
+    text.split([' ', '&', '|', '\n']).any(|word| {
         word.strip_prefix('/').is_some_and(|rest| {
             (1..=3).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b':' | b'/'))
         })
-    };
-    let words = || text.split([' ', '&', '|', '\n']);
-    (words().any(is_flag) && words().any(|word| SHARED.contains(&word.to_ascii_lowercase().as_str()))) || has_sign(text)
+    })
 }
+
+/// What is known of a word.
+static WORDS: LazyLock<QuickMap<&'static str, u8>> = LazyLock::new(|| {
+    let mut words = QuickMap::default();
+    let all = OWN.iter().map(|word| (*word, OWN_WORD));
+    let all = all.chain(SHARED.iter().map(|word| (*word, SHARED_WORD))).chain(aliases().map(|word| (word, ALIAS)));
+    all.for_each(|(word, kind)| *words.entry(word).or_default() |= kind);
+    words
+});
+const OWN_WORD: u8 = 1;
+const SHARED_WORD: u8 = 2;
+const ALIAS: u8 = 4;
 
 /// Programs that only Windows has.
 const OWN: [&str; 20] = [
@@ -320,11 +363,3 @@ fn is_verb(name: &str) -> bool {
 
 /// What `net` of Windows is told.
 const NET: [&str; 8] = ["accounts", "group", "localgroup", "share", "start", "stop", "use", "user"];
-
-fn has_sign(text: &str) -> bool {
-    if !text.bytes().any(|b| matches!(b, b'\\' | b'$' | b'%' | b'-' | b':' | b'^' | b'/' | b'.' | b'[' | b'(')) {
-        return false;
-    }
-    let lower = text.to_ascii_lowercase();
-    SIGNS.iter().any(|sign| lower.contains(sign))
-}

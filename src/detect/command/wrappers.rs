@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::quick::{QuickMap, QuickSet};
 use super::value::Field;
+use crate::text::quick::{QuickMap, QuickSet};
 
 /// A program that runs what follows its own options.
 struct Wrapper {

@@ -10,6 +10,8 @@ pub(super) struct Glob {
     below: bool,
     rooted: bool,
     parts: Vec<String>,
+    /// The longest of the parts that is no glob: a path that does not hold it does not fit.
+    tells: String,
 }
 
 impl Glob {
@@ -23,13 +25,27 @@ impl Glob {
         let middle = middle.strip_suffix("/**").unwrap_or(middle);
         let parts: Vec<String> = middle.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let fits = (anywhere || rooted || lower.starts_with('~')) && !parts.is_empty() && !parts.iter().any(|part| part == "**");
-        fits.then_some(Self { anywhere, below, rooted, parts })
+        let plain = parts.iter().filter(|part| !part.contains(['*', '?']));
+        let tells = plain.max_by_key(|part| part.len()).cloned().unwrap_or_default();
+        fits.then_some(Self { anywhere, below, rooted, parts, tells })
     }
 
-    /// Whether a path of these components fits; `rooted` if it starts with `/`.
-    pub(super) fn fits(&self, path: &[&str], rooted: bool) -> bool {
+    /// Whether a path fits, as it is written.
+    pub(super) fn fits(&self, path: &str) -> bool {
+        let ends = self.below || path.ends_with(&*self.tells);
+        if !self.anywhere && path.starts_with('/') != self.rooted
+            || !ends && self.parts.len() == 1
+            || !path.contains(&*self.tells)
+        {
+            return false;
+        }
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        self.fits_parts(&parts)
+    }
+
+    fn fits_parts(&self, path: &[&str]) -> bool {
         let last = path.len().saturating_sub(self.parts.len());
-        if path.len() < self.parts.len() || !self.anywhere && rooted != self.rooted {
+        if path.len() < self.parts.len() {
             return false;
         }
         let starts = if !self.anywhere {
@@ -71,8 +87,7 @@ mod tests {
             ("/run/**", "/run", true),
             ("**/login?data", "~/a/login data", true),
         ] {
-            let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-            assert_eq!(Glob::read(glob).unwrap().fits(&parts, path.starts_with('/')), fits, "{glob} {path}");
+            assert_eq!(Glob::read(glob).unwrap().fits(path), fits, "{glob} {path}");
         }
         for bad in ["", "x", "/", "/a/**/b", "**/"] {
             assert_eq!(Glob::read(bad), None, "{bad}");

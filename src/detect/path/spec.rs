@@ -91,12 +91,7 @@ impl Spec {
 
     /// Whether it finds what it looks for.
     pub(super) fn matches(&self, seen: &Seen) -> bool {
-        let names = |globs: &[Glob]| {
-            seen.forms.iter().any(|form| {
-                let parts: Vec<&str> = form.split('/').filter(|part| !part.is_empty()).collect();
-                globs.iter().any(|glob| glob.fits(&parts, form.starts_with('/')))
-            })
-        };
+        let names = |globs: &[Glob]| seen.forms.iter().any(|form| globs.iter().any(|glob| glob.fits(form)));
         self.inside.is_none_or(|inside| inside == seen.stands)
             && self.how.is_none_or(|how| how.is(seen.how))
             && (!self.outside || seen.outside)

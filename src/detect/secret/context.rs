@@ -150,13 +150,20 @@ fn is_scheme(word: &str) -> bool {
 
 /// Whether a value that has such a name is a secret.
 pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
-    let Some(says) = says(name) else { return false };
-    let made = Made::of(value);
-    if value.len() < 8 || is_standin(value) || is_reference(value, &made) {
+    if value.len() < 8 {
         return false;
     }
-    let bits: f32 = value.split(['-', '.', '_', '/', ':', '+', '=']).map(|part| surprise(part).max(0.0)).sum();
+    // The cheap questions first: most values are words.
+    let made = Made::of(value);
     let mixed = made.lower + made.upper > 0 && made.digits > 0;
+    let bits: f32 = value.split(['-', '.', '_', '/', ':', '+', '=']).map(|part| surprise(part).max(0.0)).sum();
+    if !mixed && bits < 9.0 {
+        return false;
+    }
+    let Some(says) = says(name) else { return false };
+    if is_standin(value) || is_reference(value, &made) {
+        return false;
+    }
     let long_hex = made.random_hex() && value.len() >= if says == Says::Perhaps { usize::MAX } else { 16 };
     match (says, link) {
         (Says::Password, Link::Sign | Link::Next) => {
@@ -173,7 +180,7 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
 
 /// Whether a value says where a secret is, or is plainly something else: a path, a call, a member, an address, a UUID.
 fn is_reference(value: &str, made: &Made) -> bool {
-    let starts = [
+    const STARTS: [&str; 24] = [
         "$",
         "%",
         "@",
@@ -199,7 +206,7 @@ fn is_reference(value: &str, made: &Made) -> bool {
         "sha384-",
         "projects/",
     ];
-    starts.iter().any(|start| value.starts_with(start))
+    STARTS.iter().any(|start| value.starts_with(start))
         || value.contains("://")
         || value.contains(['(', '*', '?']) && value.len() < 24 && made.digits == 0
         || made.digits + made.other == value.len()

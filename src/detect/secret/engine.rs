@@ -1,7 +1,8 @@
 //! All secret rules of a set, looked for at once, in a text and in what it holds in other dress.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
+use super::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, WEIGHED};
 use super::check::belongs_together;
 use super::context::{Given, Link, given, is_secret, name_around};
 use super::decode;
@@ -19,13 +20,6 @@ use crate::text::Text;
 const DEPTH: usize = 3;
 /// Most bytes that are unpacked of what is compressed in one text.
 const UNPACKED_BYTES: usize = 1 << 20;
-/// Bytes that may be looked at closely: so many for any text, and so many for each byte of it.
-const BUDGET_BYTES: usize = 512 << 10;
-const BUDGET_PER_BYTE: usize = 16;
-/// What one closer look costs at the least, in bytes.
-const LOOK_BYTES: usize = 64;
-/// What it costs to try a shape where most fail at the first character, in bytes.
-const TRY_BYTES: usize = 4;
 /// Places in a run of characters at which a shape without literals is tried, besides its beginning.
 const TRIES: usize = 4;
 /// Most spans told of one text; beyond, the text as a whole is meant.
@@ -119,7 +113,7 @@ struct Search<'s> {
     place: &'s Place<'s>,
     found: &'s mut Vec<Match>,
     before: usize,
-    budget: usize,
+    budget: Budget,
     room: usize,
     /// Where pieces begin, in a text that is put together of the strings of a call.
     seams: Vec<usize>,
@@ -136,7 +130,7 @@ struct View {
 
 impl<'s> Search<'s> {
     fn new(secrets: &'s Secrets, place: &'s Place<'s>, length: usize, found: &'s mut Vec<Match>) -> Self {
-        let budget = length.saturating_mul(BUDGET_PER_BYTE).saturating_add(BUDGET_BYTES);
+        let budget = Budget::of(length);
         Self { secrets, place, before: found.len(), found, budget, room: UNPACKED_BYTES, seams: Vec::new() }
     }
 
@@ -144,7 +138,7 @@ impl<'s> Search<'s> {
     fn through(&mut self, text: &str, reading: &'static str, locate: impl Fn(Range<usize>) -> Option<Range<usize>>) {
         let mut open = Vec::new();
         self.look(text, reading, 0, &|span| span, &locate, &mut open);
-        while let Some(View { text, origin, reading, depth }) = open.pop() {
+        while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
             self.look(&text, reading, depth, &|_| origin.clone(), &locate, &mut open);
         }
     }
@@ -164,65 +158,70 @@ impl<'s> Search<'s> {
         let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
             search.tell(rule, locate(origin(span)), reading, secret);
         };
-        secrets.sieve.pass(text, |met| match met {
-            Met::Escape => escapes = true,
-            Met::Run { start, end } if depth < DEPTH && start >= opened_to => {
-                mirrored |= mirror::ends_first(text, start);
-                if let Some((rule, span, secret)) = self.loose(text, start..end) {
-                    tell(self, rule, span, &secret);
+        secrets.sieve.pass(text, |met| {
+            match met {
+                Met::Escape => escapes = true,
+                Met::Run { start, end } if depth < DEPTH && start >= opened_to => {
+                    mirrored |= mirror::ends_first(text, start);
+                    if let Some((rule, span, secret)) = self.loose(text, start..end) {
+                        tell(self, rule, span, &secret);
+                    }
+                    let Some(opened) = self.afford(end - start).and_then(|()| decode::open(text, start, end, self.room)) else {
+                        return ControlFlow::Continue(());
+                    };
+                    if self.afford(opened.text.len() * 2).is_none() {
+                        return ControlFlow::Break(());
+                    }
+                    self.room = self.room.saturating_sub(opened.inflated);
+                    opened_to = opened.end;
+                    if let (true, Some(rule)) = (opened.cut, secrets.unread) {
+                        tell(self, rule, start..end, "");
+                    }
+                    let origin = origin(start..opened.end);
+                    open.push(View { text: opened.text, origin, reading: opened.reading, depth: depth + 1 });
                 }
-                let Some(opened) = self.afford(end - start).and_then(|()| decode::open(text, start, end, self.room)) else {
-                    return;
-                };
-                self.budget = self.budget.saturating_sub(opened.text.len() * 2);
-                self.room = self.room.saturating_sub(opened.inflated);
-                opened_to = opened.end;
-                if let (true, Some(rule)) = (opened.cut, secrets.unread) {
-                    tell(self, rule, start..end, "");
-                }
-                let origin = origin(start..opened.end);
-                open.push(View { text: opened.text, origin, reading: opened.reading, depth: depth + 1 });
-            }
-            Met::Run { .. } => {}
-            Met::Literal { last, length, meanings } => {
-                let (mut told_to, mut named) = (named_to, false);
-                for meaning in meanings {
-                    match *meaning {
-                        Meaning::Shape(index) => {
-                            if let Some((rule, span, secret)) = self.forwards(text, index, last, length) {
-                                tell(self, rule, span, &secret);
-                            }
-                        }
-                        Meaning::Backwards(index) => {
-                            if let Some((rule, span, secret)) = self.backwards(text, index, last, length) {
-                                tell(self, rule, span, &secret);
-                            }
-                        }
-                        Meaning::Mirrored => mirrored = true,
-                        Meaning::Name | Meaning::Near(_) if last < named_to => {}
-                        Meaning::Name | Meaning::Near(_) => {
-                            // Many words stand in one name, and many shapes go by one word.
-                            if !named {
-                                named = true;
-                                let name = name_around(text, last, length);
-                                if known.as_ref().is_none_or(|(known, _)| *known != name) {
-                                    let given = |name| self.afford(LOOK_BYTES / 2).and_then(|()| given(text, name));
-                                    let value = name.clone().and_then(given);
-                                    known = Some((name, value));
+                Met::Run { .. } => {}
+                Met::Literal { last, length, meanings } => {
+                    let (mut told_to, mut named) = (named_to, false);
+                    for meaning in meanings {
+                        match *meaning {
+                            Meaning::Shape(index) => {
+                                if let Some((rule, span, secret)) = self.forwards(text, index, last, length) {
+                                    tell(self, rule, span, &secret);
                                 }
                             }
-                            let Some((_, Some(given))) = &known else { continue };
-                            let near = if let Meaning::Near(index) = meaning { Some(*index) } else { None };
-                            if let Some(rule) = self.weigh(text, given, near) {
-                                told_to = given.value.end;
-                                let secret = text.get(given.value.clone()).unwrap_or_default();
-                                tell(self, rule, given.value.clone(), secret);
+                            Meaning::Backwards(index) => {
+                                if let Some((rule, span, secret)) = self.backwards(text, index, last, length) {
+                                    tell(self, rule, span, &secret);
+                                }
+                            }
+                            Meaning::Mirrored => mirrored = true,
+                            Meaning::Name | Meaning::Near(_) if last < named_to => {}
+                            Meaning::Name | Meaning::Near(_) => {
+                                // Many words stand in one name, and many shapes go by one word.
+                                if !named {
+                                    named = true;
+                                    let name = name_around(text, last, length);
+                                    if known.as_ref().is_none_or(|(known, _)| *known != name) {
+                                        let given = |name| self.afford(LOOK_BYTES).and_then(|()| given(text, name));
+                                        let value = name.clone().and_then(given);
+                                        known = Some((name, value));
+                                    }
+                                }
+                                let Some((_, Some(given))) = &known else { continue };
+                                let near = if let Meaning::Near(index) = meaning { Some(*index) } else { None };
+                                if let Some(rule) = self.weigh(text, given, near) {
+                                    told_to = given.value.end;
+                                    let secret = text.get(given.value.clone()).unwrap_or_default();
+                                    tell(self, rule, given.value.clone(), secret);
+                                }
                             }
                         }
                     }
+                    named_to = told_to;
                 }
-                named_to = told_to;
             }
+            if self.budget.is_spent() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if let (Some(rule), Some(ground)) = (secrets.own, self.place.ground) {
             ground.own.find(text, |span| tell(self, rule, span, ""));
@@ -243,14 +242,11 @@ impl<'s> Search<'s> {
 
     /// Pays for a closer look. Where that can no longer be paid, what was not looked at counts as found.
     fn afford(&mut self, bytes: usize) -> Option<()> {
-        let left = self.budget.checked_sub(bytes.max(LOOK_BYTES));
-        self.budget = left.unwrap_or(0);
-        if left.is_none()
-            && let Some(rule) = self.secrets.unread
-        {
+        let paid = self.budget.take(bytes.max(LOOK_BYTES));
+        if let (None, Some(rule)) = (paid, self.secrets.unread) {
             self.tell(rule, None, "unread", "");
         }
-        left.map(|_| ())
+        paid
     }
 
     /// A match of a shape whose literal ends at `last`: as it stands, or put together of pieces.
@@ -263,14 +259,13 @@ impl<'s> Search<'s> {
         if !shape.goes_on(text, last + 1) {
             return None;
         }
-        self.afford(LOOK_BYTES)?;
+        self.afford(shape.cost(text, start) * WEIGHED)?;
         if contiguous && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at)) {
-            self.budget = self.budget.saturating_sub(hit.span.len());
             return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
         }
         let most = if shape.long() { REACH } else { JOINED_BYTES.min(shape.longest.saturating_add(1)) };
         let joined = pieces::squeeze(text.get(start..)?, most)?;
-        self.afford(joined.text.len())?;
+        self.afford(joined.text.len() * MOVED)?;
         let hit = shape.at(&joined.text, 0, length, &|at| joined.begins(at))?;
         let secret = joined.text.get(hit.secret)?;
         let whole = shape.long() || belongs_together(secret.get(length.min(secret.len())..)?);
@@ -281,6 +276,7 @@ impl<'s> Search<'s> {
     fn loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
         let part = text.get(run.clone()).filter(|part| part.len() <= JOINED_BYTES)?;
         let part = part.get(..LOOK_BYTES).unwrap_or(part);
+        self.afford(LOOK_BYTES)?;
         if !belongs_together(part) {
             return None;
         }
@@ -314,15 +310,16 @@ impl<'s> Search<'s> {
         let part = text.get(from..=last)?;
         // Only what is no blank belongs to a key of one line.
         let part = if shape.long() { part } else { part.rsplit(|c: char| c.is_ascii_whitespace()).next()? };
-        self.afford(part.len())?;
+        self.afford(part.len() * MOVED)?;
         let reversed: String = part.chars().rev().collect();
         let hit = shape.at(&reversed, 0, length, &|_| false)?;
         Some((*rule, (last + 1).checked_sub(hit.span.end)?..last + 1, reversed.get(hit.secret)?.to_owned()))
     }
 
     /// The rule by which a value with a name is a secret.
-    fn weigh(&self, text: &str, given: &Given, near: Option<usize>) -> Option<usize> {
+    fn weigh(&mut self, text: &str, given: &Given, near: Option<usize>) -> Option<usize> {
         let (name, value) = (text.get(given.name.clone())?, text.get(given.value.clone())?);
+        self.afford(value.len() * WEIGHED)?;
         if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index)) {
             let between = text.get(given.name.end..given.value.start).unwrap_or_default().to_ascii_lowercase();
             let meant =

@@ -5,6 +5,7 @@
 //! knows the literals that shapes begin with, forwards and backwards, and the words that names of secrets hold. What is
 //! encoded is opened and looked at in turn.
 
+mod budget;
 mod check;
 mod context;
 mod decode;

@@ -76,10 +76,13 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
         if joint == 0 {
             // A sign that joins nothing belongs to what it stands in.
             match bytes.get(at) {
-                Some(b'+') => joined.text.push('+'),
+                Some(b'+') => {
+                    let signs = bytes.get(at..)?.iter().take(JOINT_BYTES).take_while(|byte| **byte == b'+').count();
+                    joined.text.push_str(text.get(at..at + signs)?);
+                    at += signs;
+                }
                 _ => break,
             }
-            at += 1;
             continue;
         }
         at += joint;

@@ -1,5 +1,9 @@
 //! Whether a run of characters was drawn at random, or is a word, a name, or a stand-in for a secret.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
 /// For each letter, the letters that hardly ever follow it in words and names: 61 % of all pairs, and 4 % of those in use
 /// (counted in source code and documentation).
 const RARE: [u32; 26] = [
@@ -8,8 +12,17 @@ const RARE: [u32; 26] = [
     0x3f1_4688, 0x3ff_feee, 0x3f9_9e6e, 0x3f7_7fef, 0x3f3_5fff, 0x3ff_ffef,
 ];
 
-/// What stands in a value that is there to be replaced. Lower case, and long enough not to come up by chance.
-const STANDINS: [&str; 46] = [
+/// What stands in a value that is there to be replaced, in any case.
+static STANDINS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    #[allow(clippy::expect_used, reason = "the words are those below")]
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(STANDIN_WORDS)
+        .expect("few short words")
+});
+/// Lower case, and long enough not to come up by chance.
+const STANDIN_WORDS: [&str; 46] = [
     "example",
     "xxxx",
     "****",
@@ -199,13 +212,19 @@ pub(super) fn is_standin(value: &str) -> bool {
         }
         last = byte;
     }
-    let folded = value.to_ascii_lowercase();
-    STANDINS.iter().any(|word| folded.contains(word)) || few(&folded)
+    STANDINS.is_match(value) || few(value)
 }
 
-/// Whether a value of some length uses suspiciously few characters.
+/// Whether a value of some length uses suspiciously few characters, case left aside.
 fn few(value: &str) -> bool {
-    value.len() >= 16 && Made::of(value).different < 6
+    if value.len() < 16 {
+        return false;
+    }
+    let mut seen = [false; 256];
+    let different = value
+        .bytes()
+        .filter(|byte| seen.get_mut(usize::from(byte.to_ascii_lowercase())).is_some_and(|seen| !std::mem::replace(seen, true)));
+    different.take(6).count() < 6
 }
 
 /// Whether a password is one of those that everyone knows, or that only stand for one.

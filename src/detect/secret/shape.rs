@@ -108,6 +108,13 @@ impl Shape {
         written || joints == JOINTS_BYTES || fits(rest.first()) || fits(rest.get(joints))
     }
 
+    /// What it costs to try it at `start`, in bytes: it may look so far without finding anything.
+    pub(super) fn cost(&self, text: &str, start: usize) -> usize {
+        let most = self.longest.min(REACH);
+        let rest = text.as_bytes().get(start..).unwrap_or_default();
+        if self.long() { most } else { rest.iter().take(most).take_while(|byte| !byte.is_ascii_whitespace()).count() }
+    }
+
     fn regex(&self) -> Option<&meta::Regex> {
         self.regex.get_or_init(|| compile(&self.source).ok()).as_ref()
     }
@@ -142,6 +149,8 @@ impl Shape {
             let span = regex.search(&input)?.range();
             return Some(Hit { secret: span.clone(), span });
         }
+        // Most do not match: what was captured is asked for afterwards.
+        regex.search_half(&input)?;
         let mut captures: Captures = regex.create_captures();
         regex.search_captures(&input, &mut captures);
         let span = captures.get_match()?.range();

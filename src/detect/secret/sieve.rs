@@ -1,9 +1,10 @@
 //! One pass over a text that tells where a closer look is worth it.
 
 use aho_corasick::automaton::Automaton;
-use aho_corasick::nfa::contiguous::NFA;
-use aho_corasick::{Anchored, MatchKind};
+use aho_corasick::dfa::DFA;
+use aho_corasick::{Anchored, MatchKind, StartKind};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use super::decode::{self, Class};
 use super::escape::is_escape;
@@ -25,7 +26,7 @@ pub(super) enum Meaning {
 
 /// Literals and what each stands for.
 pub(super) struct Sieve {
-    automaton: NFA,
+    automaton: DFA,
     meanings: Vec<(usize, Vec<Meaning>)>,
 }
 
@@ -57,7 +58,8 @@ impl Sieve {
         }
         let (words, meanings): (Vec<String>, Vec<_>) =
             words.into_iter().map(|(word, meanings)| (word.clone(), (word.len(), meanings))).unzip();
-        let automaton = NFA::builder()
+        let automaton = DFA::builder()
+            .start_kind(StartKind::Unanchored)
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
             .prefilter(false)
@@ -66,20 +68,25 @@ impl Sieve {
         Ok(Self { automaton, meanings })
     }
 
-    /// Tells what stands in `text`, in its order.
-    pub(super) fn pass<'s>(&'s self, text: &str, mut tell: impl FnMut(Met<'s>)) {
-        let Ok(start) = self.automaton.start_state(Anchored::No) else { return };
+    /// Tells what stands in `text`, in its order, for as long as `tell` says to go on.
+    pub(super) fn pass<'s>(&'s self, text: &str, mut tell: impl FnMut(Met<'s>) -> ControlFlow<()>) {
+        // Whoever hears of it knows that it was the last.
+        let _: ControlFlow<()> = self.try_pass(text, &mut tell);
+    }
+
+    fn try_pass<'s>(&'s self, text: &str, tell: &mut impl FnMut(Met<'s>) -> ControlFlow<()>) -> ControlFlow<()> {
+        let Ok(start) = self.automaton.start_state(Anchored::No) else { return ControlFlow::Continue(()) };
         let (mut state, mut run) = (start, 0);
         let bytes = text.as_bytes();
         for (at, byte) in bytes.iter().enumerate() {
             let class = Class::of(*byte);
             if !class.is_code() {
                 if at - run >= decode::RUN {
-                    tell(Met::Run { start: run, end: at });
+                    tell(Met::Run { start: run, end: at })?;
                 }
                 run = at + 1;
                 if class.is_escape() && is_escape(bytes, at) {
-                    tell(Met::Escape);
+                    tell(Met::Escape)?;
                 }
             }
             if class.is_joint() {
@@ -90,13 +97,14 @@ impl Sieve {
                 for index in 0..self.automaton.match_len(state) {
                     let pattern = self.automaton.match_pattern(state, index).as_usize();
                     if let Some((length, meanings)) = self.meanings.get(pattern) {
-                        tell(Met::Literal { last: at, length: *length, meanings });
+                        tell(Met::Literal { last: at, length: *length, meanings })?;
                     }
                 }
             }
         }
         if bytes.len() - run >= decode::RUN {
-            tell(Met::Run { start: run, end: bytes.len() });
+            tell(Met::Run { start: run, end: bytes.len() })?;
         }
+        ControlFlow::Continue(())
     }
 }

@@ -1,9 +1,9 @@
 //! What the name of an argument says of who reads it.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::words::words;
+use super::words::Words;
+use crate::text::quick::QuickMap;
 
 /// What the main word of an argument's name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ const NO_CODE: &str = "country error status zip post postal currency language pr
     area product color colour qr bar region airport iata sms discount invite tracking response return reason state dial access \
     confirmation promotional security tax hs icd";
 
-static HEADS: LazyLock<HashMap<&str, Head>> = LazyLock::new(|| {
+static HEADS: LazyLock<QuickMap<&str, Head>> = LazyLock::new(|| {
     let tables = [
         (SHELL, Head::Shell),
         (ARGUMENTS, Head::Arguments),
@@ -91,7 +91,7 @@ static HEADS: LazyLock<HashMap<&str, Head>> = LazyLock::new(|| {
         (PATH_OR_URL, Head::PathOrUrl),
         (OTHERS, Head::Unknown),
     ];
-    let mut heads = HashMap::new();
+    let mut heads = QuickMap::default();
     for (words, head) in tables {
         for word in words.split_ascii_whitespace() {
             heads.entry(word).or_insert(head);
@@ -112,8 +112,8 @@ fn of(word: &str) -> Head {
 /// What a name says: its last word as a rule, the one before where the last only says that there is something in it
 /// (`script_content`), the one before `to` where it says what for (`command_to_run`).
 pub(super) fn head(name: &str) -> Head {
-    let words = words(name);
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words = Words::of(name);
+    let mut words = words.list();
     if let Some(at) = words.iter().position(|word| matches!(*word, "to" | "for" | "of" | "in" | "with"))
         && at > 0
     {
@@ -140,184 +140,149 @@ pub(super) fn head(name: &str) -> Head {
 }
 
 /// A name in lower case without `_`, `-` and spaces.
-fn plain(name: &str) -> String {
-    name.chars().take(64).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+fn plain(name: &str) -> Plain {
+    let mut plain = Plain { letters: [0; 64], length: 0 };
+    let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+    for (place, letter) in plain.letters.iter_mut().zip(letters) {
+        *place = letter.to_ascii_lowercase();
+        plain.length += 1;
+    }
+    plain
+}
+
+/// Kept on the stack: every name of an argument is asked about several times.
+struct Plain {
+    letters: [u8; 64],
+    length: usize,
+}
+
+impl Plain {
+    fn as_str(&self) -> &str {
+        self.letters.get(..self.length).and_then(|letters| std::str::from_utf8(letters).ok()).unwrap_or_default()
+    }
 }
 
 /// Says that there are several: commands rather than one command's words.
 pub(super) fn is_plural(name: &str) -> bool {
     let plain = plain(name);
+    let plain = plain.as_str();
     plain.ends_with('s') && !plain.ends_with("args") && !plain.ends_with("ss")
 }
 
 pub(super) fn is_argument_list(name: &str) -> bool {
-    matches!(
-        plain(name).as_str(),
-        "args"
-            | "argv"
-            | "arguments"
-            | "commandargs"
-            | "cmdargs"
-            | "parameters"
-            | "params"
-            | "arglist"
-            | "argumentlist"
-            | "flags"
-            | "commandarguments"
-            | "programarguments"
-            | "scriptargs"
-            | "extraargs"
-            | "options"
-            | "opts"
-    )
+    roles(name) & ARGUMENT_LIST != 0
 }
 
 pub(super) fn is_program(name: &str) -> bool {
-    matches!(
-        plain(name).as_str(),
-        "command"
-            | "cmd"
-            | "program"
-            | "executable"
-            | "exe"
-            | "binary"
-            | "bin"
-            | "file"
-            | "process"
-            | "executablepath"
-            | "commandname"
-            | "app"
-            | "shell"
-            | "interpreter"
-            | "entrypoint"
-            | "subcommand"
-            | "exec"
-            | "path"
-            | "filename"
-            | "commandline"
-            | "script"
-            | "runtime"
-    )
+    roles(name) & PROGRAM != 0
 }
 
 /// Says that what is in it is kept as it is, whatever its parts are called.
 pub(super) fn is_record(name: &str) -> bool {
-    let kept = "fields row rows record records properties entities observations document documents content contents body blocks messages \
-        message metadata meta text values value attributes labels annotations";
-    let plain = plain(name);
-    kept.split_ascii_whitespace().any(|word| word == plain)
+    roles(name) & RECORD != 0
 }
 
 /// Is handed over to be acted on rather than kept.
 pub(super) fn is_order(name: &str) -> bool {
-    matches!(
-        plain(name).as_str(),
-        "input"
-            | "inputs"
-            | "payload"
-            | "data"
-            | "request"
-            | "q"
-            | "action"
-            | "operation"
-            | "stdin"
-            | "keys"
-            | "exp"
-            | "invocation"
-            | "procedure"
-            | "sequence"
-            | "instruction"
-            | "instructions"
-            | "job"
-            | "jobs"
-            | "args"
-            | "params"
-    )
+    roles(name) & ORDER != 0
 }
 
 /// Names a folder in which a command runs.
 pub(super) fn is_folder(name: &str) -> bool {
-    matches!(
-        plain(name).as_str(),
-        "cwd"
-            | "workdir"
-            | "workingdirectory"
-            | "workingdir"
-            | "directory"
-            | "dir"
-            | "wd"
-            | "basedir"
-            | "chdir"
-            | "rundir"
-            | "currentdirectory"
-            | "folder"
-            | "projectpath"
-            | "workspace"
-            | "projectdir"
-            | "workspacepath"
-            | "repopath"
-            | "root"
-    )
+    roles(name) & FOLDER != 0
 }
 
 /// Holds variables that are set for a command.
 pub(super) fn is_environment(name: &str) -> bool {
-    matches!(plain(name).as_str(), "env" | "environment" | "envvars" | "environmentvariables" | "variables" | "envs")
+    roles(name) & ENVIRONMENT != 0
 }
 
 /// Names what a program reads from its standard input.
 pub(super) fn is_stdin(name: &str) -> bool {
-    matches!(plain(name).as_str(), "stdin" | "input" | "stdininput" | "standardinput" | "stdindata")
+    roles(name) & STDIN != 0
 }
 
 /// Names the language of the code beside it.
 pub(super) fn is_language(name: &str) -> bool {
-    matches!(
-        plain(name).as_str(),
-        "language"
-            | "lang"
-            | "interpreter"
-            | "runtime"
-            | "shell"
-            | "kernel"
-            | "engine"
-            | "shelltype"
-            | "kernelname"
-            | "codelanguage"
-            | "programminglanguage"
-            | "scripttype"
-            | "executor"
-            | "type"
-            | "environment"
-    )
+    roles(name) & LANGUAGE != 0
 }
 
 /// Names a tool, next to that tool's own arguments.
 pub(super) fn is_tool(name: &str) -> bool {
-    matches!(
-        plain(name).as_str(),
-        "name" | "tool" | "toolname" | "recipientname" | "function" | "functionname" | "action" | "method" | "operation"
-    )
+    roles(name) & TOOL != 0
 }
 
 /// Holds the arguments of a call within a call.
 pub(super) fn is_call(name: &str) -> bool {
-    matches!(
-        plain(name).as_str(),
-        "arguments"
-            | "args"
-            | "parameters"
-            | "params"
-            | "input"
-            | "toolinput"
-            | "actioninput"
-            | "kwargs"
-            | "toolargs"
-            | "toolarguments"
-            | "toolparameters"
-            | "payload"
-    )
+    roles(name) & CALL != 0
 }
+
+/// What names are for, as a set of the constants below.
+fn roles(name: &str) -> u16 {
+    ROLES.get(plain(name).as_str()).copied().unwrap_or(0)
+}
+
+static ROLES: LazyLock<QuickMap<&str, u16>> = LazyLock::new(|| {
+    let mut roles = QuickMap::default();
+    for (role, names) in ROLE_NAMES {
+        for name in names.split_ascii_whitespace() {
+            *roles.entry(name).or_default() |= role;
+        }
+    }
+    roles
+});
+
+const ARGUMENT_LIST: u16 = 1 << 0;
+const PROGRAM: u16 = 1 << 1;
+const RECORD: u16 = 1 << 2;
+const ORDER: u16 = 1 << 3;
+const FOLDER: u16 = 1 << 4;
+const ENVIRONMENT: u16 = 1 << 5;
+const STDIN: u16 = 1 << 6;
+const LANGUAGE: u16 = 1 << 7;
+const TOOL: u16 = 1 << 8;
+const CALL: u16 = 1 << 9;
+
+const ROLE_NAMES: [(u16, &str); 10] = [
+    (
+        ARGUMENT_LIST,
+        "args argv arguments commandargs cmdargs parameters params arglist argumentlist flags commandarguments \
+         programarguments scriptargs extraargs options opts",
+    ),
+    (
+        PROGRAM,
+        "command cmd program executable exe binary bin file process executablepath commandname app shell interpreter \
+         entrypoint subcommand exec path filename commandline script runtime",
+    ),
+    (
+        RECORD,
+        "fields row rows record records properties entities observations document documents content contents body \
+         blocks messages message metadata meta text values value attributes labels annotations",
+    ),
+    (
+        ORDER,
+        "input inputs payload data request q action operation stdin keys exp invocation procedure sequence \
+         instruction instructions job jobs args params",
+    ),
+    (
+        FOLDER,
+        "cwd workdir workingdirectory workingdir directory dir wd basedir chdir rundir currentdirectory folder \
+         projectpath workspace projectdir workspacepath repopath root",
+    ),
+    (ENVIRONMENT, "env environment envvars environmentvariables variables envs"),
+    (STDIN, "stdin input stdininput standardinput stdindata"),
+    (
+        LANGUAGE,
+        "language lang interpreter runtime shell kernel engine shelltype kernelname codelanguage programminglanguage \
+         scripttype executor type environment",
+    ),
+    (TOOL, "name tool toolname recipientname function functionname action method operation"),
+    (
+        CALL,
+        "arguments args parameters params input toolinput actioninput kwargs toolargs toolarguments toolparameters \
+         payload",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

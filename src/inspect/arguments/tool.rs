@@ -3,7 +3,7 @@
 use crate::detect::ReadAs;
 
 use super::look;
-use super::words::{Table, words};
+use super::words::{Table, Words};
 
 /// What a tool does with what it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,10 +144,8 @@ impl Tool {
     pub(super) fn new(name: &str, described: bool) -> Self {
         // What stands in front names a server: it counts where the rest says nothing.
         let (server, own) = split(name);
-        let all = words(own);
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let before = words(server);
-        let before: Vec<&str> = before.iter().map(String::as_str).collect();
+        let (own_words, server_words) = (Words::of(own), Words::of(server));
+        let (all, before) = (own_words.list(), server_words.list());
         let mut runs = runs(&all);
         if matches!(runs, Runs::Unknown | Runs::Some) && any(&SHELLS, &before) {
             runs = Runs::All;

@@ -1,9 +1,9 @@
 //! The words of a name: `mcp__desk__runShellCommand` is `mcp desk run shell command`.
 
-use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use super::names;
+use crate::text::quick::QuickSet;
 
 /// Longest name that is read, in bytes.
 const NAME_BYTES: usize = 128;
@@ -13,7 +13,7 @@ const WORDS: usize = 16;
 /// Words, written with spaces between them and made a set of when first asked for.
 pub(super) struct Table {
     words: &'static str,
-    set: OnceLock<HashSet<&'static str>>,
+    set: OnceLock<QuickSet<&'static str>>,
 }
 
 impl Table {
@@ -26,28 +26,41 @@ impl Table {
     }
 }
 
-/// The words of a name in lower case, split at signs and capitals, and where two known words are run together.
-pub(super) fn words(name: &str) -> Vec<String> {
-    let mut out: Vec<String> = vec![String::new()];
-    let letters: Vec<char> = name.chars().take(NAME_BYTES).collect();
-    for (at, c) in letters.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|at| letters.get(at));
-        let after = letters.get(at + 1);
-        // `runCommand`, `SSHExec`.
-        let begins = c.is_ascii_uppercase()
-            && (before.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-                || (before.is_some_and(char::is_ascii_uppercase) && after.is_some_and(char::is_ascii_lowercase)));
-        if begins || !c.is_ascii_alphanumeric() {
-            out.push(String::new());
+/// A name in lower case, with a space wherever a word ends.
+pub(super) struct Words(String);
+
+impl Words {
+    /// Splits a name at signs and capitals.
+    pub(super) fn of(name: &str) -> Self {
+        let mut words = String::with_capacity(name.len().min(NAME_BYTES) + 8);
+        let mut letters = name.chars().take(NAME_BYTES).peekable();
+        let mut before = ' ';
+        while let Some(c) = letters.next() {
+            // `runCommand`, `SSHExec`.
+            let begins = c.is_ascii_uppercase()
+                && (before.is_ascii_lowercase()
+                    || before.is_ascii_digit()
+                    || before.is_ascii_uppercase() && letters.peek().is_some_and(char::is_ascii_lowercase));
+            if begins || !c.is_ascii_alphanumeric() {
+                words.push(' ');
+            }
+            if c.is_ascii_alphanumeric() {
+                words.push(c.to_ascii_lowercase());
+            }
+            before = c;
         }
-        if c.is_ascii_alphanumeric()
-            && let Some(last) = out.last_mut()
-        {
-            last.push(c.to_ascii_lowercase());
-        }
+        Self(words)
     }
-    let words = out.iter().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit())).filter(|word| !word.is_empty());
-    words.take(WORDS).flat_map(parts).map(str::to_owned).collect()
+
+    /// Its words, without the numbers they end with; where known words are run together, each of them.
+    pub(super) fn list(&self) -> Vec<&str> {
+        let mut list = Vec::with_capacity(8);
+        let words = self.0.split(' ').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+        for word in words.filter(|word| !word.is_empty()).take(WORDS) {
+            parts(word, &mut list);
+        }
+        list
+    }
 }
 
 /// Each way to make two of a word.
@@ -56,22 +69,18 @@ fn two(word: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The known words that a word is made of, or the word.
-fn parts(word: &str) -> Vec<&str> {
-    if word.len() < 5 || word.len() > 24 || names::is_known(word) {
-        return vec![word];
-    }
-    for (first, rest) in two(word) {
-        if !names::is_known(first) {
-            continue;
-        }
-        if names::is_known(rest) {
-            return vec![first, rest];
-        }
-        if let Some((second, third)) = two(rest).find(|(a, b)| names::is_known(a) && names::is_known(b)) {
-            return vec![first, second, third];
+fn parts<'w>(word: &'w str, list: &mut Vec<&'w str>) {
+    if word.len() >= 5 && word.len() <= 24 && !names::is_known(word) {
+        for (first, rest) in two(word).filter(|(first, _)| names::is_known(first)) {
+            if names::is_known(rest) {
+                return list.extend([first, rest]);
+            }
+            if let Some((second, third)) = two(rest).find(|(a, b)| names::is_known(a) && names::is_known(b)) {
+                return list.extend([first, second, third]);
+            }
         }
     }
-    vec![word]
+    list.push(word);
 }
 
 #[cfg(test)]
@@ -94,8 +103,8 @@ mod tests {
             ("", ""),
             ("日本", ""),
         ] {
-            assert_eq!(words(name).join(" "), want, "{name}");
+            assert_eq!(Words::of(name).list().join(" "), want, "{name}");
         }
-        assert_eq!(words(&"a_".repeat(1000)).len(), WORDS);
+        assert_eq!(Words::of(&"a_".repeat(1000)).list().len(), WORDS);
     }
 }
