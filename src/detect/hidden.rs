@@ -2,8 +2,11 @@
 
 use super::{Detector, Kind, Match, Place};
 use crate::document::{Table, suggest};
-use crate::text::Text;
 use crate::text::unseen::{Unseen, unseen};
+use crate::text::{Text, Way};
+
+/// Words spelt oddly, from which on it is a message and no heading.
+const ODD_WORDS: usize = 6;
 
 /// The kind `hidden`.
 #[derive(Debug)]
@@ -53,8 +56,16 @@ struct Ways {
 
 impl Detector for Ways {
     fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
-        // Whatever is unseen, the plain reading changes.
-        if std::ptr::eq(text.plain(), text.raw()) {
+        for reading in text.readings() {
+            let what = match reading.way {
+                Way::Disguise => Unseen::Disguise,
+                Way::Odd if reading.words >= ODD_WORDS => Unseen::Odd,
+                Way::Odd | Way::Usual => continue,
+            };
+            let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
+            found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(reading.span.clone()), reading: reading.path }));
+        }
+        if text.raw().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
             return;
         }
         for (what, span) in unseen(text.raw()) {

@@ -6,6 +6,7 @@ pub mod markup;
 pub mod path;
 pub mod pattern;
 pub mod secret;
+pub mod signal;
 pub mod sql;
 pub mod url;
 
@@ -170,6 +171,8 @@ pub struct Place<'a> {
     pub lookup: Option<&'a url::Lookup<'a>>,
     /// Which secrets came from where, as far as the session knows.
     pub seen: Option<&'a secret::Seen<'a>>,
+    /// A rule's own case is tried: signals are told that add up to nothing, too.
+    pub trial: bool,
 }
 
 impl Default for Place<'_> {
@@ -188,6 +191,7 @@ impl Default for Place<'_> {
             ground: None,
             lookup: None,
             seen: None,
+            trial: false,
         }
     }
 }

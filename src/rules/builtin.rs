@@ -40,6 +40,9 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/injection.toml", include_str!("../../rules/inbound/injection.toml")),
     ("rules/inbound/orders.toml", include_str!("../../rules/inbound/orders.toml")),
     ("rules/inbound/definitions.toml", include_str!("../../rules/inbound/definitions.toml")),
+    ("rules/inbound/signals/steering.toml", include_str!("../../rules/inbound/signals/steering.toml")),
+    ("rules/inbound/signals/orders.toml", include_str!("../../rules/inbound/signals/orders.toml")),
+    ("rules/inbound/signals/sums.toml", include_str!("../../rules/inbound/signals/sums.toml")),
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 

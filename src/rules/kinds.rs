@@ -1,6 +1,6 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
-use crate::detect::{Detector, Kind, command, hidden, markup, path, pattern, secret, sql, url};
+use crate::detect::{Detector, Kind, command, hidden, markup, path, pattern, secret, signal, sql, url};
 use crate::document::{Table, suggest};
 
 use super::Rule;
@@ -62,6 +62,7 @@ kinds! {
     Path, "path", path::Path;
     Pattern, "pattern", pattern::Pattern;
     Secret, "secret", secret::Secret;
+    Signal, "signal", signal::Signal;
     Sql, "sql", sql::Sql;
     Url, "url", url::Url;
 }

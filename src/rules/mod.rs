@@ -72,6 +72,7 @@ impl Rule {
             Find::Pattern(pattern) => pattern.compile()?,
             Find::Command(command) => command.compile()?,
             Find::Secret(secret) => secret.compile()?,
+            Find::Signal(signal) => signal.compile()?,
             Find::Hidden(_) | Find::Markup(_) | Find::Path(_) | Find::Url(_) => {}
             Find::Sql(sql) => sql.compile()?,
         }

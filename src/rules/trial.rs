@@ -170,6 +170,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
             ground: Some(&GROUND),
             lookup: Some(&lookup),
             seen: Some(&seen),
+            trial: true,
             ..Place::default()
         };
         let mut found = Vec::new();

@@ -9,6 +9,7 @@ mod escape;
 mod glob;
 mod html;
 mod layout;
+mod readings;
 mod sniff;
 mod strip;
 mod style;
@@ -19,6 +20,7 @@ pub mod unseen;
 
 pub use glob::glob_fits;
 pub use html::Page;
+pub use readings::{Reading, Way};
 
 /// A string under judgement.
 pub struct Text<'m> {
@@ -27,12 +29,13 @@ pub struct Text<'m> {
     plain: OnceCell<Option<unicode::Plain>>,
     bare: OnceCell<Option<String>>,
     page: OnceCell<Option<Box<Page>>>,
+    readings: OnceCell<Vec<Reading>>,
 }
 
 impl<'m> Text<'m> {
     /// Wraps a string as the message has it.
     pub fn new(raw: impl Into<Cow<'m, str>>) -> Self {
-        Self { raw: raw.into(), plain: OnceCell::new(), bare: OnceCell::new(), page: OnceCell::new() }
+        Self { raw: raw.into(), plain: OnceCell::new(), bare: OnceCell::new(), page: OnceCell::new(), readings: OnceCell::new() }
     }
 
     /// As the message has it, unescaped.
@@ -62,6 +65,18 @@ impl<'m> Text<'m> {
     /// What a person would see of it and what not, where it is HTML or holds some. `None` for all other text.
     pub fn page(&self) -> Option<&Page> {
         self.page.get_or_init(|| Page::of(&self.raw).map(Box::new)).as_deref()
+    }
+
+    /// What else a model could read in it: letters in other letters, escapes, encodings, ciphers. Spans are of
+    /// [`Text::raw`].
+    pub fn readings(&self) -> &[Reading] {
+        self.readings.get_or_init(|| {
+            let mut made = readings::read(self.plain());
+            for reading in &mut made {
+                reading.span = self.locate(reading.span.clone());
+            }
+            made
+        })
     }
 
     fn made(&self) -> Option<&unicode::Plain> {

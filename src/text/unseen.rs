@@ -22,11 +22,19 @@ pub enum Unseen {
     Overwrite,
     /// Prose inside a string meant for the terminal itself (title, link target).
     TerminalString,
+    /// Words in letters that are signs of something else: mathematical, circled, full-width.
+    Styled,
+    /// Private-use characters, which mean nothing that anyone has agreed on.
+    Private,
+    /// Prose in a disguise that nobody uses for anything else: see [`super::Way::Disguise`].
+    Disguise,
+    /// Prose spelt as people do not write: see [`super::Way::Odd`].
+    Odd,
 }
 
 impl Unseen {
     /// Words of rule files.
-    pub const WORDS: [(&'static str, Self); 7] = [
+    pub const WORDS: [(&'static str, Self); 11] = [
         ("tags", Self::Tags),
         ("zero-width", Self::ZeroWidth),
         ("variation", Self::Variation),
@@ -34,6 +42,10 @@ impl Unseen {
         ("conceal", Self::Conceal),
         ("overwrite", Self::Overwrite),
         ("terminal-string", Self::TerminalString),
+        ("styled", Self::Styled),
+        ("private", Self::Private),
+        ("disguise", Self::Disguise),
+        ("odd", Self::Odd),
     ];
 }
 
@@ -48,6 +60,9 @@ const VARIATION_AFTER_LETTERS: usize = 6;
 const CONCEALED_LETTERS: usize = 8;
 /// Erased characters that were not the ones written in their place (man pages strike over the same).
 const OVERWRITTEN: usize = 8;
+/// Words of styled letters in a row, and letters in them, that are no symbols and no East Asian abbreviations.
+const STYLED_WORDS: usize = 3;
+const STYLED_LETTERS: usize = 14;
 /// Spaces in a terminal string from which on it is prose.
 const PROSE_SPACES: usize = 4;
 
@@ -108,6 +123,16 @@ struct Search {
     after_letters: Count,
     overwritten: Count,
     conceal: Conceal,
+    styled: Styled,
+}
+
+/// Words in styled letters, one after the other.
+#[derive(Default)]
+struct Styled {
+    start: usize,
+    words: usize,
+    letters: usize,
+    in_word: usize,
 }
 
 /// How often something was met, and between which places.
@@ -149,6 +174,10 @@ impl Search {
     }
 
     fn plain(&mut self, at: usize, c: char) -> usize {
+        self.style(at, c);
+        if matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10fffd}') {
+            self.note(Unseen::Private, at..at + c.len_utf8());
+        }
         if self.conceal.hides() && c.is_alphanumeric() {
             if self.conceal.letters == 0 {
                 self.conceal.start = at;
@@ -156,6 +185,25 @@ impl Search {
             self.conceal.letters += 1;
         }
         c.len_utf8()
+    }
+
+    fn style(&mut self, at: usize, c: char) {
+        let run = &mut self.styled;
+        if styled(c) {
+            if run.letters == 0 {
+                run.start = at;
+            }
+            (run.letters, run.in_word) = (run.letters + 1, run.in_word + 1);
+            run.words += usize::from(run.in_word == 3);
+            let (start, enough) = (run.start, run.words >= STYLED_WORDS && run.letters >= STYLED_LETTERS);
+            if enough {
+                self.note(Unseen::Styled, start..at + c.len_utf8());
+            }
+        } else if c.is_ascii_alphabetic() || c == '\n' || (c.is_alphabetic() && !c.is_ascii()) {
+            *run = Styled::default();
+        } else {
+            run.in_word = 0;
+        }
     }
 
     /// A run of invisible characters; `before` is the character in front of it.
@@ -242,6 +290,15 @@ impl Search {
         }
         self.found
     }
+}
+
+/// Letters that compatibility forms make of plain ones, and that are not meant for words.
+fn styled(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7cb}' | '\u{249c}'..='\u{24e9}'
+            | '\u{1f110}'..='\u{1f149}' | '\u{1d2c}'..='\u{1d6a}' | '\u{2b0}'..='\u{2b8}' | '\u{1d43}'..='\u{1dbf}'
+    )
 }
 
 /// Applies the parameters of a select-graphic-rendition sequence (ECMA-48, 8.3.117; colours as xterm has them).

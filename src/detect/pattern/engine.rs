@@ -13,24 +13,32 @@ use regex_automata::Input as RegexInput;
 
 use super::lazy::Lazy;
 use super::{Detector, Match, Place, Spec, literals};
+use crate::message::Direction;
 use crate::text::Text;
 
 /// How far a regex looks on each side of a keyword, in bytes, if its longest match is not shorter. A match that runs on to
 /// the end of that window is followed further.
 pub const REACH_BYTES: usize = 512;
-/// Most spans told of one rule in one text; beyond, the text as a whole is meant.
-const SPANS: usize = 64;
 /// So much of a window is searched at once.
 const PIECE_BYTES: usize = 4 << 10;
-/// Bytes that regexes may look at: so many for any text, and so many for each byte of it.
+/// Bytes that regexes may look at for any text, whatever its size.
 const BUDGET_BYTES: usize = 16 << 10;
-const BUDGET_PER_BYTE: usize = 4;
 /// What starting one search costs, in bytes looked at.
 const SEARCH_BYTES: usize = 128;
 
+/// How much a search may cost and tell.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::detect) struct Bounds {
+    /// Most spans told of one rule in one text; beyond, the text as a whole is meant.
+    pub(in crate::detect) spans: usize,
+    /// Bytes that regexes may look at for each byte of a text.
+    pub(in crate::detect) budget_per_byte: usize,
+}
+
 /// All pattern rules of a set.
 #[derive(Debug)]
-pub(super) struct Patterns {
+pub(in crate::detect) struct Patterns {
+    bounds: Bounds,
     rules: Vec<Searched>,
     keywords: AhoCorasick,
     /// What each keyword of the automaton stands for.
@@ -80,7 +88,7 @@ struct Hit {
 
 impl Patterns {
     /// Prepares the rules. Their regexes are compiled when they are first needed.
-    pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
+    pub(in crate::detect) fn new(rules: &[(usize, &Spec)], bounds: Bounds) -> Result<Self, Vec<(usize, String)>> {
         let (mut searched, mut branches) = (Vec::new(), Vec::new());
         let (mut keywords, mut literals) = (Words::default(), Words::default());
         for (rule, spec) in rules {
@@ -113,10 +121,11 @@ impl Patterns {
             Keyword { blind: rules.filter(|(_, rule)| rule.blind).map(|(owner, _)| owner).collect(), reach, owners }
         };
         let meanings = owners.into_iter().map(keyword).collect();
-        Ok(Self { rules: searched, keywords, meanings, branches, literals, literal_groups })
+        Ok(Self { bounds, rules: searched, keywords, meanings, branches, literals, literal_groups })
     }
 
-    fn search(&self, text: &str, mut tell: impl FnMut(usize, Option<Range<usize>>)) {
+    /// Tells every match, and `None` where a rule could not be followed to the end.
+    pub(in crate::detect) fn search(&self, text: &str, mut tell: impl FnMut(usize, Option<Range<usize>>)) {
         let hits: Vec<Hit> = self
             .keywords
             .find_overlapping_iter(text)
@@ -126,9 +135,9 @@ impl Patterns {
             return;
         }
         let worth = self.worth_a_look(text, &hits);
-        let mut budget = text.len().saturating_mul(BUDGET_PER_BYTE).saturating_add(BUDGET_BYTES);
+        let mut budget = text.len().saturating_mul(self.bounds.budget_per_byte).saturating_add(BUDGET_BYTES);
         for (rule, windows) in self.rules.iter().zip(worth) {
-            rule.look(text, windows, &mut budget, |span| tell(rule.rule, span));
+            rule.look(text, windows, self.bounds.spans, &mut budget, |span| tell(rule.rule, span));
         }
     }
 
@@ -207,13 +216,13 @@ const NONE: usize = usize::MAX;
 
 impl Searched {
     /// Runs the rule's regexes in its windows.
-    fn look(&self, text: &str, windows: Windows, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
+    fn look(&self, text: &str, windows: Windows, most: usize, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
         let mut spans = 0;
         for Range { start: mut at, end } in windows.0 {
             // Searched in pieces, so that no search looks much further than the match it finds.
             let mut stop = end.min(at.saturating_add(PIECE_BYTES));
             while at < stop {
-                let Some(regex) = self.regex.get().filter(|_| *budget > 0 && spans < SPANS) else { return tell(None) };
+                let Some(regex) = self.regex.get().filter(|_| *budget > 0 && spans < most) else { return tell(None) };
                 let hit = regex.search(&RegexInput::new(text).range(at..stop));
                 let looked = hit.map_or(stop, |hit| hit.end()) - at;
                 *budget = budget.saturating_sub(looked.saturating_add(SEARCH_BYTES));
@@ -240,9 +249,19 @@ impl Searched {
 }
 
 impl Detector for Patterns {
-    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let (plain, raw) = (text.plain(), text.raw());
         self.search(plain, |rule, span| found.push(Match { rule, span: span.map(|span| text.locate(span)), reading: "plain" }));
+        if place.direction == Direction::Inbound {
+            for reading in text.readings() {
+                let mut told = HashSet::new();
+                self.search(&reading.text, |rule, _| {
+                    if told.insert(rule) {
+                        found.push(Match { rule, span: Some(reading.span.clone()), reading: reading.path });
+                    }
+                });
+            }
+        }
         if std::ptr::eq(plain, raw) {
             return;
         }

@@ -6,6 +6,7 @@ mod literals;
 mod regex;
 
 pub use engine::REACH_BYTES;
+pub(super) use engine::{Bounds, Patterns};
 pub use regex::{REGEX_BYTES, Regex};
 
 use super::{Detector, Kind, Match, Place};
@@ -32,7 +33,7 @@ pub struct Spec {
 
 impl Spec {
     /// Reads the regexes; tells what is wrong with which.
-    fn new(keywords: Vec<String>, any: Vec<String>) -> Result<Self, Vec<(usize, String)>> {
+    pub(super) fn new(keywords: Vec<String>, any: Vec<String>) -> Result<Self, Vec<(usize, String)>> {
         let (mut branches, mut wrong) = (Vec::new(), Vec::new());
         for (at, source) in any.iter().enumerate() {
             match regex::parse_for_literals(source) {
@@ -110,7 +111,7 @@ impl Kind for Pattern {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(engine::Patterns::new(rules)?))
+        Ok(Box::new(Patterns::new(rules, Bounds { spans: 64, budget_per_byte: 4 })?))
     }
 }
 

@@ -1,0 +1,117 @@
+//! Looks for all signals at once, in every reading of a text, and adds them up.
+
+use super::window::{Event, Window, windows};
+use super::{Spec, Sum};
+use crate::detect::pattern::{Bounds, Patterns};
+use crate::detect::{Detector, Match, Place};
+use crate::message::{Direction, Role};
+use crate::text::{Text, Way};
+
+/// Signals are common words: more of them are looked at than of patterns.
+const BOUNDS: Bounds = Bounds { spans: usize::MAX, budget_per_byte: 16 };
+
+/// All signal rules of a set.
+#[derive(Debug)]
+pub(super) struct Signals {
+    phrases: Patterns,
+    /// For each phrase: the rule, the number of its intent, its weight.
+    weights: Vec<(usize, usize, i32)>,
+    sums: Vec<(usize, Sum)>,
+}
+
+impl Signals {
+    pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
+        let (mut patterns, mut weights, mut sums, mut intents) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (rule, spec) in rules {
+            match spec {
+                Spec::Sum(sum) => sums.push((*rule, *sum)),
+                Spec::Phrase(phrase) => {
+                    let known = intents.iter().position(|intent| *intent == &phrase.intent);
+                    let intent = known.unwrap_or(intents.len());
+                    if known.is_none() {
+                        intents.push(&phrase.intent);
+                    }
+                    patterns.push((weights.len(), &phrase.pattern));
+                    weights.push((*rule, intent, phrase.weight));
+                }
+            }
+        }
+        let rule = |wrong: Vec<(usize, String)>| {
+            wrong.into_iter().map(|(at, message)| (weights.get(at).map_or(0, |(rule, ..)| *rule), message)).collect::<Vec<_>>()
+        };
+        let phrases = Patterns::new(&patterns, BOUNDS).map_err(rule)?;
+        Ok(Self { phrases, weights, sums })
+    }
+
+    /// The windows of a text that come to something.
+    fn windows(&self, text: &str) -> (Vec<Event>, Vec<Window>) {
+        let mut events = Vec::new();
+        self.phrases.search(text, |phrase, span| {
+            if let Some((_, intent, weight)) = self.weights.get(phrase) {
+                // What could not be followed to its end counts everywhere.
+                let everywhere = span.is_none();
+                events.push(Event { span: span.unwrap_or(0..text.len()), phrase, intent: *intent, weight: *weight, everywhere });
+            }
+        });
+        let windows = windows(text, &mut events);
+        (events, windows)
+    }
+}
+
+impl Detector for Signals {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        if place.direction == Direction::Outbound || place.role == Role::Key && text.raw().len() < 40 {
+            return;
+        }
+        let mut told = Vec::new();
+        let plain = text.plain();
+        self.judge(plain, place, None, &mut told);
+        for told in &mut told {
+            told.span = told.span.take().map(|span| text.locate(span));
+        }
+        found.append(&mut told);
+        for reading in text.readings() {
+            self.judge(&reading.text, place, Some(reading.way), &mut told);
+            // Within a reading places are not those of the text.
+            told.dedup_by_key(|told| told.rule);
+            found.extend(told.drain(..).map(|told| Match { span: Some(reading.span.clone()), reading: reading.path, ..told }));
+        }
+    }
+}
+
+impl Signals {
+    fn judge(&self, text: &str, place: &Place<'_>, way: Option<Way>, told: &mut Vec<Match>) {
+        let (events, windows) = self.windows(text);
+        let found = |rule: usize, span| Match { rule, span: Some(span), reading: "plain" };
+        if place.trial {
+            told.extend(events.iter().filter_map(|event| {
+                let (rule, ..) = self.weights.get(event.phrase)?;
+                Some(found(*rule, event.span.clone()))
+            }));
+        }
+        for window in windows {
+            let mut fired = false;
+            for (rule, sum) in &self.sums {
+                let extra = match way {
+                    None => 0,
+                    Some(Way::Usual) => sum.encoded,
+                    Some(Way::Odd) => sum.odd,
+                    Some(Way::Disguise) => sum.disguise,
+                } + if place.hidden { sum.hidden } else { 0 };
+                if window.points + extra >= sum.points {
+                    fired = true;
+                    told.push(found(*rule, window.span.clone()));
+                }
+            }
+            if fired && !place.trial {
+                // What added up, so that a person knows why.
+                let parts =
+                    events.iter().filter(|event| event.span.start < window.span.end && event.span.end > window.span.start);
+                told.extend(parts.filter(|event| event.weight > 0).filter_map(|event| {
+                    let (rule, ..) = self.weights.get(event.phrase)?;
+                    Some(found(*rule, event.span.clone()))
+                }));
+            }
+        }
+    }
+}

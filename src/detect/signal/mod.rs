@@ -1,0 +1,136 @@
+//! Rules of the kind `signal`: phrases that alone prove nothing, and what they come to together.
+
+mod engine;
+mod window;
+
+use std::fmt;
+
+use super::pattern::{self, needles};
+use super::{Detector, Kind};
+use crate::document::{Located, Table};
+
+/// The kind `signal`.
+#[derive(Debug)]
+pub struct Signal;
+
+/// What a rule of this kind looks for.
+pub enum Spec {
+    /// A phrase, and how much it weighs.
+    Phrase(Phrase),
+    /// Signals that stand close together and come to so much.
+    Sum(Sum),
+}
+
+/// A signal.
+pub struct Phrase {
+    /// What a writer of it is after; of one intent, the weightiest signal counts.
+    pub intent: String,
+    /// Points; less than nothing for what tells of mention rather than use.
+    pub weight: i32,
+    pattern: pattern::Spec,
+}
+
+/// What a rule that sums up asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Sum {
+    /// Points in one window.
+    pub points: i32,
+    /// Points for text in letters that nobody uses but to hide it.
+    pub disguise: i32,
+    /// Points for text spelt as people do not write, or in a cipher.
+    pub odd: i32,
+    /// Points for text in an encoding of every day.
+    pub encoded: i32,
+    /// Points for text that markup hides from a person.
+    pub hidden: i32,
+}
+
+/// Most points that a rule may give or ask for.
+const POINTS: u64 = 1000;
+
+impl Spec {
+    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    ///
+    /// # Errors
+    /// Which bound they break.
+    pub fn compile(&self) -> Result<(), String> {
+        match self {
+            Self::Phrase(phrase) => phrase.pattern.compile(),
+            Self::Sum(_) => Ok(()),
+        }
+    }
+}
+
+/// What decides what is found, and nothing else: it is part of a set's digest.
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Phrase(Phrase { intent, weight, pattern }) => write!(f, "{intent} {weight} {pattern:?}"),
+            Self::Sum(sum) => write!(f, "{sum:?}"),
+        }
+    }
+}
+
+impl Kind for Signal {
+    type Spec = Spec;
+
+    fn read(table: &Table<'_>) -> Option<Spec> {
+        let spec = if table.has("sum") { sum(table).map(Spec::Sum) } else { phrase(table).map(Spec::Phrase) };
+        table.finish();
+        spec
+    }
+
+    fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(engine::Signals::new(rules)?))
+    }
+}
+
+fn points(table: &Table<'_>, key: &str) -> Option<i32> {
+    table.integer(key, 0..=POINTS).and_then(|points| i32::try_from(points).ok())
+}
+
+fn sum(table: &Table<'_>) -> Option<Sum> {
+    let extra = |key: &str| if table.has(key) { points(table, key) } else { Some(0) };
+    let (disguise, odd, encoded, hidden) = (extra("disguise"), extra("odd"), extra("encoded"), extra("hidden"));
+    Some(Sum { points: points(table, "sum")?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden? })
+}
+
+fn phrase(table: &Table<'_>) -> Option<Phrase> {
+    let intent = table.required("intent", "what a writer of it is after: `override`, `secrecy`, …; or `sum`, to add signals up");
+    let against = table.has("against");
+    let key = if against { "against" } else { "weight" };
+    if !table.has(key) {
+        table.missing("weight", "points that it adds; or `against`, points that it takes off");
+    }
+    let weight = points(table, key).map(|points| if against { -points } else { points });
+    let any = table.strings("any");
+    if any.is_empty() {
+        table.missing("any", "a list of regular expressions, best written in '''…'''");
+    }
+    let mut keywords: Vec<String> = table.strings("keywords").into_iter().map(|word| word.value).collect();
+    let mut good = !any.is_empty();
+    for source in any.iter().filter(|_| keywords.is_empty()).collect::<Vec<&Located<String>>>() {
+        // Regexes run only near words that stand in every match; most say themselves which these are.
+        let found = needles(&source.value).map(|found| found.into_iter().filter_map(|word| String::from_utf8(word).ok()));
+        match found {
+            Some(found) => keywords.extend(found),
+            None if pattern::Regex::new(&source.value).is_ok() => {
+                let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
+                table.fault_at(&source.place, "no letters stand in every match of this regex", Some(hint));
+                good = false;
+            }
+            None => {}
+        }
+    }
+    keywords.sort();
+    keywords.dedup();
+    let made = pattern::Spec::new(keywords, any.iter().map(|source| source.value.clone()).collect());
+    for (at, message) in made.as_ref().err().into_iter().flatten() {
+        let place = any.get(*at).map_or_else(|| table.place(), |source| source.place.clone());
+        table.fault_at(&place, message.as_str(), None);
+    }
+    Some(Phrase { intent: intent?.value, weight: weight?, pattern: made.ok().filter(|_| good)? })
+}
+
+#[cfg(test)]
+mod tests;

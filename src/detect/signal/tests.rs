@@ -1,0 +1,46 @@
+use super::window::{Event, windows};
+use crate::detect::Place;
+use crate::message::Direction;
+use crate::rules::Library;
+use crate::text::Text;
+
+fn event(start: usize, intent: usize, weight: i32) -> Event {
+    Event { span: start..start + 10, phrase: intent, intent, weight, everywhere: false }
+}
+
+#[test]
+fn signals_of_one_intent_count_once_and_pairs_more() {
+    let text = "x".repeat(2000);
+    let points = |mut events: Vec<Event>| windows(&text, &mut events).iter().map(|window| window.points).collect::<Vec<_>>();
+    assert_eq!(points(vec![event(0, 0, 30), event(20, 0, 40)]), [40]);
+    assert_eq!(points(vec![event(0, 0, 30), event(20, 1, 40)]), [76]);
+    assert_eq!(points(vec![event(0, 0, 30), event(900, 1, 40)]), [30, 40]);
+    assert_eq!(points(vec![event(100, 0, 30), event(20, 1, -20)]), [10]);
+    assert_eq!(points(vec![event(1500, 0, 30), event(20, 1, -20)]), [30]);
+}
+
+#[test]
+fn mention_takes_off_only_so_much() {
+    let text = "x".repeat(2000);
+    let mut events: Vec<Event> = (1..9).map(|n| event(n * 10, n, -50)).collect();
+    events.push(event(100, 0, 200));
+    assert_eq!(windows(&text, &mut events).first().unwrap().points, 130);
+}
+
+#[test]
+fn floods_cost_linear_time() {
+    let library = Library::load(true, &[]).unwrap();
+    let set = library.set(Direction::Inbound, &crate::config::PolicyConfig::default()).unwrap();
+    for piece in ["you must ", "ignore previous instructions ", "do not tell the user ", "Ignor", "must send the password to "] {
+        let time = |n: usize| {
+            let text = piece.repeat(n);
+            let start = std::time::Instant::now();
+            let mut found = Vec::new();
+            set.scan(&Text::new(text.as_str()), &Place::default(), &mut found);
+            start.elapsed().as_secs_f64()
+        };
+        time(100);
+        let (small, large) = (time(500), time(4_000));
+        assert!(large < small.max(0.01) * 24.0, "{piece:?} {small} {large}");
+    }
+}

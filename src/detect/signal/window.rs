@@ -1,0 +1,92 @@
+//! Signals that stand close together, added up.
+
+use std::ops::Range;
+
+/// A window is about so long, and ends with a sentence.
+const WINDOW_BYTES: usize = 320;
+/// Letters beyond ASCII take two bytes or three.
+const WINDOW_BYTES_WIDE: usize = 480;
+/// What tells of mention counts from so far around a window.
+const AROUND_BYTES: usize = 200;
+/// Each further intent in a window adds so much: together they say more than each by itself.
+const PAIR: i32 = 6;
+/// The most that talk of attacks and examples around it can take off.
+const MENTION: i32 = -70;
+/// Quotation marks around what is talked of.
+const QUOTED: i32 = -15;
+/// Most signals looked at in one window.
+const EVENTS: usize = 48;
+/// Most windows told of one text.
+const WINDOWS: usize = 64;
+
+/// A signal that was found.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub(super) span: Range<usize>,
+    pub(super) phrase: usize,
+    pub(super) intent: usize,
+    pub(super) weight: i32,
+    pub(super) everywhere: bool,
+}
+
+/// A part of a text, and what its signals come to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) span: Range<usize>,
+    pub(super) points: i32,
+}
+
+/// Windows that start with a signal each, those that come to most of those that overlap. Sorts the events.
+pub(super) fn windows(text: &str, events: &mut [Event]) -> Vec<Window> {
+    events.sort_by_key(|event| (event.span.start, event.span.end));
+    let wide = if text.is_ascii() { WINDOW_BYTES } else { WINDOW_BYTES_WIDE };
+    let (signals, mentions): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.weight > 0);
+    let everywhere: Vec<&Event> = signals.iter().copied().filter(|event| event.everywhere).collect();
+    let mut found: Vec<Window> = Vec::new();
+    let mut nearest = 0;
+    for (at, first) in signals.iter().enumerate() {
+        let start = first.span.start;
+        let limit = start + wide;
+        let mut best: Vec<(usize, i32)> = everywhere.iter().map(|event| (event.intent, event.weight)).collect();
+        let mut end = start;
+        let mut quoted = false;
+        for event in signals.iter().skip(at).take(EVENTS).take_while(|event| event.span.start < limit) {
+            end = end.max(event.span.end.min(limit.max(first.span.end)));
+            quoted |= is_quoted(text, event.span.start);
+            match best.iter_mut().find(|(intent, _)| *intent == event.intent) {
+                Some((_, weight)) => *weight = (*weight).max(event.weight),
+                None => best.push((event.intent, event.weight)),
+            }
+        }
+        while mentions.get(nearest).is_some_and(|mention| mention.span.end + AROUND_BYTES < start) {
+            nearest += 1;
+        }
+        let near = mentions.iter().skip(nearest).take(EVENTS).take_while(|mention| mention.span.start < end + AROUND_BYTES);
+        let mut off = near.map(|mention| mention.weight).fold(0, i32::saturating_add);
+        if off < 0 && quoted {
+            off += QUOTED;
+        }
+        let pairs = i32::try_from(best.len().saturating_sub(1)).unwrap_or(0);
+        let points = best.iter().map(|(_, weight)| weight).sum::<i32>() + PAIR * pairs + off.max(MENTION);
+        let window = Window { span: start..end, points };
+        let room = found.len() < WINDOWS;
+        match found.last_mut() {
+            Some(last) if window.span.start < last.span.end => {
+                let better = if window.points > last.points { window } else { continue };
+                *last = better;
+            }
+            // So many windows are an attack or a book about them: what is left counts as one.
+            Some(last) if !room => {
+                last.points = last.points.max(window.points);
+                last.span.end = window.span.end;
+            }
+            _ => found.push(window),
+        }
+    }
+    found
+}
+
+fn is_quoted(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default().chars().next_back();
+    matches!(before, Some('"' | '`' | '\u{201c}' | '\u{ab}' | '\u{2018}' | '\u{300c}' | '*'))
+}

@@ -1,0 +1,229 @@
+//! Text packed into letters that mean nothing to a person: base64, base32, hex, ascii85, Morse.
+
+use std::ops::Range;
+
+use base64::Engine;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::{Found, Way, vocabulary};
+
+/// Shorter runs hold too little to steer anyone.
+const PACKED_BYTES: usize = 20;
+/// A longer run is decoded to here.
+const DECODED_BYTES: usize = 16 << 10;
+/// Signs of Morse in a row that are no ruler of dots and dashes.
+const MORSE_BYTES: usize = 40;
+/// Words in decoded Morse.
+const MORSE_WORDS: usize = 2;
+
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+static BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+static BASE64_URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    for span in runs(text.as_bytes(), PACKED_BYTES, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')) {
+        let Some(run) = text.get(span.clone()) else { continue };
+        let kept = run.get(..DECODED_BYTES).unwrap_or(run);
+        for (name, bytes) in [("base64", base64(kept)), ("hex", hex(kept)), ("base32", base32(kept))] {
+            if let Some(text) = bytes.and_then(prose) {
+                found.push(Found { name, way: Way::Usual, span: span.clone(), text, words: 0 });
+            }
+        }
+    }
+    spaced_hex(text, found);
+    for span in runs(text.as_bytes(), MORSE_BYTES, |b| matches!(b, b'.' | b'-' | b'/' | b' ' | b'_')) {
+        if let Some(text) = text.get(span.clone()).and_then(morse) {
+            let words = vocabulary::words_in(&text);
+            found.push(Found { name: "morse", way: Way::Odd, span, text, words });
+        }
+    }
+    if let Some((span, inner)) = between(text, "<~", "~>")
+        && let Some(text) = ascii85(inner).and_then(prose)
+    {
+        found.push(Found { name: "ascii85", way: Way::Usual, span, text, words: 0 });
+    }
+}
+
+/// Runs of at least `least` bytes of one kind. Looks at one byte in `least` where there are none.
+pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
+    let mut runs = Vec::new();
+    let (mut at, mut done) = (least - 1, 0);
+    while let Some(b) = bytes.get(at) {
+        if !of_kind(*b) {
+            at += least;
+            continue;
+        }
+        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_kind(**b)).count();
+        let after = bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_kind(**b)).count();
+        done = at + after;
+        if before + after >= least {
+            runs.push(at - before..done);
+        }
+        at = done + least;
+    }
+    runs
+}
+
+/// Bytes as text, if people could read it.
+fn prose(bytes: Vec<u8>) -> Option<String> {
+    let text = String::from_utf8(bytes).or_else(|error| {
+        // The end may be cut within a character.
+        let valid = error.utf8_error().valid_up_to();
+        let mut bytes = error.into_bytes();
+        if bytes.len() - valid > 3 {
+            return Err(());
+        }
+        bytes.truncate(valid);
+        String::from_utf8(bytes).map_err(|_| ())
+    });
+    let text = text.ok()?;
+    let odd = text.chars().filter(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r' | '\u{1b}')).count();
+    (odd == 0 && text.len() >= 8).then_some(text)
+}
+
+fn base64(run: &str) -> Option<Vec<u8>> {
+    let mixed = run.bytes().any(|b| b.is_ascii_lowercase()) && run.bytes().any(|b| b.is_ascii_uppercase());
+    if !mixed {
+        return None;
+    }
+    // A run cut off at its end, or glued to a word before it by a slash, still says most of what it holds.
+    let whole = run.get(..run.len() - usize::from(run.len() % 4 == 1)).unwrap_or(run);
+    if whole.contains(['-', '_']) { BASE64_URL.decode(whole).ok() } else { BASE64.decode(whole).ok() }
+}
+
+fn hex(run: &str) -> Option<Vec<u8>> {
+    let digits = run.strip_prefix("0x").unwrap_or(run).as_bytes();
+    digits.chunks_exact(2).map(pair).collect()
+}
+
+fn pair(pair: &[u8]) -> Option<u8> {
+    let digit = |b: Option<&u8>| char::from(*b?).to_digit(16);
+    u8::try_from(digit(pair.first())? * 16 + digit(pair.get(1))?).ok()
+}
+
+/// Hex whose bytes stand apart: `49 67 6e`, `49:67:6e`, `0x49, 0x67`.
+fn spaced_hex(text: &str, found: &mut Vec<Found>) {
+    let bytes = text.as_bytes();
+    let step = PACKED_BYTES;
+    let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
+    for span in runs(bytes, step * 2, of_kind) {
+        let Some(run) = text.get(span.clone()) else { continue };
+        let pieces: Vec<&str> = run.split([' ', ':', ',', '-']).filter(|piece| !piece.is_empty()).collect();
+        let read = |piece: &&str| {
+            let digits = piece.strip_prefix("0x").unwrap_or(piece);
+            (digits.len() == 2).then(|| pair(digits.as_bytes())).flatten()
+        };
+        let decoded: Vec<u8> = pieces.iter().filter_map(read).collect();
+        if decoded.len() + 2 >= pieces.len()
+            && decoded.len() >= PACKED_BYTES / 2
+            && let Some(text) = prose(decoded)
+        {
+            found.push(Found { name: "hex", way: Way::Usual, span, text, words: 0 });
+        }
+    }
+}
+
+/// RFC 4648, section 6.
+fn base32(run: &str) -> Option<Vec<u8>> {
+    let (mut bits, mut count, mut out) = (0u32, 0, Vec::with_capacity(run.len() * 5 / 8));
+    for b in run.bytes() {
+        let value = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'2'..=b'7' => b - b'2' + 26,
+            _ => return None,
+        };
+        bits = bits << 5 | u32::from(value);
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            out.push(u8::try_from(bits >> count & 0xFF).unwrap_or(0));
+        }
+    }
+    Some(out)
+}
+
+fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(Range<usize>, &'t str)> {
+    let start = text.find(open)?;
+    let inner = text.get(start + open.len()..)?;
+    let end = inner.find(close)?;
+    Some((start..start + open.len() + end + close.len(), inner.get(..end)?))
+}
+
+/// Ascii85 as Adobe frames it.
+fn ascii85(inner: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut group: Vec<u32> = Vec::with_capacity(5);
+    for b in inner.bytes().filter(|b| !b.is_ascii_whitespace()).take(DECODED_BYTES) {
+        match b {
+            b'z' if group.is_empty() => out.extend_from_slice(&[0; 4]),
+            b'!'..=b'u' => group.push(u32::from(b - b'!')),
+            _ => return None,
+        }
+        if group.len() == 5 {
+            out.extend_from_slice(&quad(&group));
+            group.clear();
+        }
+    }
+    if group.len() > 1 {
+        let kept = group.len() - 1;
+        group.resize(5, 84);
+        out.extend(quad(&group).into_iter().take(kept));
+    }
+    Some(out)
+}
+
+fn quad(group: &[u32]) -> [u8; 4] {
+    group.iter().fold(0u32, |sum, digit| sum.wrapping_mul(85).wrapping_add(*digit)).to_be_bytes()
+}
+
+/// International Morse (ITU-R M.1677); letters apart by one blank, words by `/` or several.
+fn morse(run: &str) -> Option<String> {
+    const CODE: [(&str, char); 36] = [
+        (".-", 'a'),
+        ("-...", 'b'),
+        ("-.-.", 'c'),
+        ("-..", 'd'),
+        (".", 'e'),
+        ("..-.", 'f'),
+        ("--.", 'g'),
+        ("....", 'h'),
+        ("..", 'i'),
+        (".---", 'j'),
+        ("-.-", 'k'),
+        (".-..", 'l'),
+        ("--", 'm'),
+        ("-.", 'n'),
+        ("---", 'o'),
+        (".--.", 'p'),
+        ("--.-", 'q'),
+        (".-.", 'r'),
+        ("...", 's'),
+        ("-", 't'),
+        ("..-", 'u'),
+        ("...-", 'v'),
+        (".--", 'w'),
+        ("-..-", 'x'),
+        ("-.--", 'y'),
+        ("--..", 'z'),
+        ("-----", '0'),
+        (".----", '1'),
+        ("..---", '2'),
+        ("...--", '3'),
+        ("....-", '4'),
+        (".....", '5'),
+        ("-....", '6'),
+        ("--...", '7'),
+        ("---..", '8'),
+        ("----.", '9'),
+    ];
+    let run = run.get(..DECODED_BYTES).unwrap_or(run).replace('_', "-");
+    let mut out = String::new();
+    for word in run.split('/').flat_map(|part| part.split("  ")) {
+        let letters = word.split(' ').filter(|sign| !sign.is_empty());
+        out.extend(letters.filter_map(|sign| CODE.iter().find(|(code, _)| *code == sign).map(|(_, letter)| *letter)));
+        out.push(' ');
+    }
+    (vocabulary::words_in(&out) >= MORSE_WORDS).then_some(out)
+}

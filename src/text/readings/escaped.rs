@@ -1,0 +1,125 @@
+//! Letters written as numbers: `%41`, `&#65;`, `\u0041`, `\x41`, `\101`, `=41`.
+
+use std::ops::Range;
+
+use super::{Found, Way, regions, vocabulary};
+
+/// So many letters that need no escape, written as one, are no accident.
+const LETTERS: usize = 8;
+/// Words in them, from which on it is prose.
+const WORDS: usize = 3;
+/// Escapes from which on a text is worth decoding.
+const ESCAPES: usize = 3;
+
+/// An escape at the start of a text: its length and what it stands for.
+type Read = fn(&[u8]) -> Option<(usize, u32)>;
+
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    let ways: [(u8, &'static str, Read, bool); 4] = [
+        (b'%', "percent", percent, true),
+        (b'&', "html", entity, true),
+        (b'\\', "backslash", backslash, false),
+        (b'=', "quoted-printable", quoted, true),
+    ];
+    for (mark, name, read, flags) in ways {
+        let bytes = text.as_bytes();
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for at in memchr::memchr_iter(mark, bytes) {
+            if let Some((length, _)) = bytes.get(at..).and_then(read) {
+                places.push(at..at + length);
+            }
+        }
+        if places.len() < ESCAPES {
+            continue;
+        }
+        for span in regions::around(text, places) {
+            let Some(region) = text.get(span.clone()) else { continue };
+            let (decoded, letters) = decode(region, mark, read);
+            let words = vocabulary::words_in(&letters);
+            let disguise = flags && words >= WORDS && letters.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS;
+            found.push(Found { name, way: if disguise { Way::Disguise } else { Way::Usual }, span, text: decoded, words });
+        }
+    }
+}
+
+/// The text without its escapes, and the plain letters that were written as one, with what stood between them as blanks.
+fn decode(text: &str, mark: u8, read: Read) -> (String, String) {
+    let bytes = text.as_bytes();
+    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let (mut at, mut letters) = (0, String::new());
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let plain = memchr::memchr(mark, rest).unwrap_or(rest.len());
+        out.extend_from_slice(rest.get(..plain).unwrap_or_default());
+        at += plain;
+        if plain > 0 {
+            letters.push(' ');
+        }
+        let Some(rest) = rest.get(plain..).filter(|rest| !rest.is_empty()) else { break };
+        match read(rest) {
+            Some((length, code)) => {
+                letters.push(u8::try_from(code).ok().filter(u8::is_ascii_alphabetic).map_or(' ', char::from));
+                // Bytes of UTF-8 come one by one from `%` and `=`, characters from the others.
+                match u8::try_from(code) {
+                    Ok(byte) if matches!(mark, b'%' | b'=') || byte.is_ascii() => out.push(byte),
+                    _ => {
+                        let c = char::from_u32(code).unwrap_or('\u{fffd}');
+                        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                    }
+                }
+                at += length;
+            }
+            None => {
+                out.push(mark);
+                at += 1;
+            }
+        }
+    }
+    (String::from_utf8_lossy(&out).into_owned(), letters)
+}
+
+fn hex(bytes: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    text.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(text, 16).ok())?
+}
+
+fn percent(text: &[u8]) -> Option<(usize, u32)> {
+    Some((3, hex(text.get(1..3)?)?))
+}
+
+fn quoted(text: &[u8]) -> Option<(usize, u32)> {
+    if text.get(1) == Some(&b'\n') {
+        return Some((2, u32::from(b' ')));
+    }
+    Some((3, hex(text.get(1..3)?)?))
+}
+
+fn entity(text: &[u8]) -> Option<(usize, u32)> {
+    let body = text.strip_prefix(b"&#")?;
+    let (radix, body, skipped) = match body.first()? {
+        b'x' | b'X' => (16, body.get(1..)?, 3),
+        _ => (10, body, 2),
+    };
+    let digits = body.iter().take(7).take_while(|b| char::from(**b).is_digit(radix)).count();
+    let code = u32::from_str_radix(std::str::from_utf8(body.get(..digits)?).ok()?, radix).ok()?;
+    let closed = usize::from(body.get(digits) == Some(&b';'));
+    Some((skipped + digits + closed, code))
+}
+
+fn backslash(text: &[u8]) -> Option<(usize, u32)> {
+    // Escaped once more, as in a JSON text within a string.
+    let slashes = text.iter().take(4).take_while(|b| **b == b'\\').count();
+    let body = text.get(slashes..)?;
+    let (length, code) = match body {
+        [b'u', b'{', rest @ ..] => {
+            let end = rest.iter().take(7).position(|b| *b == b'}')?;
+            (end + 3, hex(rest.get(..end)?)?)
+        }
+        [b'u', rest @ ..] => (5, hex(rest.get(..4)?)?),
+        [b'x', rest @ ..] => (3, hex(rest.get(..2)?)?),
+        [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+            (3, u32::from(a - b'0') * 64 + u32::from(b - b'0') * 8 + u32::from(c - b'0'))
+        }
+        _ => return None,
+    };
+    Some((slashes + length, code))
+}

@@ -1,0 +1,168 @@
+//! Letters that look like others (UTS #39), and letters under accents.
+
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::{Found, Way, regions, vocabulary};
+
+/// Words with borrowed letters in them, from which on a text is worth folding.
+const MIXED_WORDS: usize = 2;
+/// Common words among those, from which on nobody wrote so by accident.
+const DISGUISED_WORDS: usize = 3;
+/// Letters with accents from which on a text is read without.
+const ACCENTS: usize = 4;
+/// Common words among those that only English has, and English has no accents.
+const ACCENTED_WORDS: usize = 6;
+/// Marks that stand on marks: no script that is written in Latin letters stacks so many.
+const STACKED: usize = 6;
+
+/// Each letter, then what looks like it: from Cyrillic, Greek, Armenian, Cherokee, small capitals, turned letters.
+const ALIKE: [&str; 34] = [
+    "aаαɑ⍺ᴀɐꭺ",
+    "bЬʙᏏᖯƅ",
+    "cсϲᴄⅽⲥɔ",
+    "dԁᏧᴅⅾɖ",
+    "eеєҽᴇ℮ǝɘ",
+    "fϝғꜰɟƒ",
+    "gɡցɢɓƃ",
+    "hһհᏂʜɥ",
+    "iіıɩιɪᎥӏⅰ",
+    "jјϳᴊɾ",
+    "kкκᴋʞ",
+    "lⅼӀʟוןꞁ",
+    "mмᴍⅿɯ",
+    "nոռɴпη",
+    "oоοσօᴏⲟ౦",
+    "pрρᴘⲣ",
+    "qԛգզǫ",
+    "rгʀᴦⲅɹ",
+    "sѕꜱʂ",
+    "tтτᴛʇ",
+    "uսυᴜʋц",
+    "vѵνᴠⅴʌ",
+    "wԝѡաᴡʍ",
+    "xхχⅹᕁ",
+    "yуγүʏỿʎ",
+    "zᴢʐ",
+    "AАΑᎪ",
+    "BВΒᏴ",
+    "CСϹᏟ",
+    "EЕΕᎬ",
+    "HНΗᎻ",
+    "MМΜᎷ",
+    "OОΟ",
+    "TТΤᎢ",
+];
+const ALIKE_UPPER: [&str; 12] = ["KКΚᏦ", "NΝ", "PРΡᏢ", "XХΧ", "YҮΥ", "ZΖᏃ", "IІΙ", "JЈᎫ", "SЅᏚ", "DᎠ", "GᏀԌ", "VѴᏙ"];
+
+/// What a letter looks like, if it is borrowed.
+fn alike(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return None;
+    }
+    match u32::from(c) {
+        // Regional indicators, and letters in filled circles and squares.
+        n @ 0x1F1E6..=0x1F1FF => return char::from_u32(n - 0x1F1E6 + 0x61),
+        n @ 0x1F150..=0x1F169 => return char::from_u32(n - 0x1F150 + 0x61),
+        n @ 0x1F170..=0x1F189 => return char::from_u32(n - 0x1F170 + 0x61),
+        _ => {}
+    }
+    let row = ALIKE.iter().chain(&ALIKE_UPPER).find(|row| row.chars().skip(1).any(|other| other == c));
+    row.and_then(|row| row.chars().next())
+}
+
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    if text.is_ascii() {
+        return;
+    }
+    let (mut mixed, mut accented, mut stacked) = (Vec::new(), Vec::new(), Vec::new());
+    let mut word = Word::default();
+    let mut mark_before = false;
+    for (at, c) in text.char_indices().chain(std::iter::once((text.len(), ' '))) {
+        if c.is_ascii_alphabetic() {
+            word.ascii += 1;
+        } else if c.is_alphabetic() || matches!(u32::from(c), 0x1F150..=0x1F1FF) {
+            match c {
+                '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => accented.push(at..at + c.len_utf8()),
+                c if alike(c).is_some() => {
+                    word.borrowed += 1;
+                    word.capitals += usize::from(small_capital(c));
+                }
+                _ => word.foreign += 1,
+            }
+        } else if is_combining_mark(c) {
+            if mark_before {
+                stacked.push(at..at + c.len_utf8());
+            }
+            accented.push(at..at + c.len_utf8());
+            mark_before = true;
+            continue;
+        } else {
+            if word.mixed() {
+                mixed.push(word.start..at);
+            }
+            word = Word { start: at + c.len_utf8(), ..Word::default() };
+        }
+        mark_before = false;
+    }
+    if mixed.len() >= MIXED_WORDS {
+        for span in regions::around(text, mixed.iter().cloned()) {
+            let Some(region) = text.get(span.clone()) else { continue };
+            let here = mixed.iter().filter(|word| word.start >= span.start && word.end <= span.end);
+            let known =
+                here.filter_map(|word| text.get(word.clone())).filter(|word| vocabulary::words_in(&folded(word)) > 0).count();
+            let way = if known >= DISGUISED_WORDS { Way::Disguise } else { Way::Usual };
+            found.push(Found { name: "look-alikes", way, span, text: folded(region), words: known });
+        }
+    }
+    if accented.len() >= ACCENTS {
+        for span in regions::around(text, accented) {
+            let Some(region) = text.get(span.clone()) else { continue };
+            let bare = bare(region);
+            let words = region.split(|c: char| !c.is_alphabetic() && !is_combining_mark(c)).filter(|word| !word.is_ascii());
+            let (mut english, mut other) = (0, 0);
+            for word in words {
+                let known = if vocabulary::words_in(&self::bare(word)) > 0 { &mut english } else { &mut other };
+                *known += 1;
+            }
+            let heaps = stacked.iter().filter(|mark| mark.start >= span.start && mark.end <= span.end).count() >= STACKED;
+            let way = match english {
+                3.. if heaps => Way::Disguise,
+                ACCENTED_WORDS.. if other < english => Way::Odd,
+                _ => Way::Usual,
+            };
+            found.push(Found { name: "accents", way, span, text: bare, words: english });
+        }
+    }
+}
+
+/// Letters of one word.
+#[derive(Default)]
+struct Word {
+    start: usize,
+    ascii: usize,
+    borrowed: usize,
+    /// Of the borrowed: small capitals, turned and circled letters, which make whole words.
+    capitals: usize,
+    foreign: usize,
+}
+
+impl Word {
+    fn mixed(&self) -> bool {
+        self.foreign == 0 && self.borrowed > 0 && (self.ascii > 0 || self.capitals >= 3) && self.ascii + self.borrowed >= 2
+    }
+}
+
+fn small_capital(c: char) -> bool {
+    matches!(u32::from(c), 0x250..=0x2AF | 0x1D00..=0x1D2B | 0x1DD | 0xA730 | 0xA731 | 0x1F150..=0x1F1FF)
+}
+
+fn folded(text: &str) -> String {
+    text.chars().map(|c| alike(c).unwrap_or(c)).collect()
+}
+
+/// Without marks, in whichever form they are written.
+fn bare(text: &str) -> String {
+    text.nfd().filter(|c| !is_combining_mark(*c)).collect()
+}

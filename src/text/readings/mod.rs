@@ -1,0 +1,124 @@
+//! Further readings of a string: what a model could read in letters that are written otherwise.
+//!
+//! Each is made of the lines that call for it, only where a cheap look says that it pays, and within bounds: what is
+//! decoded is read again for what it may hide in turn, to [`DEPTH`] levels.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use super::html::Page;
+use super::unicode::Plain;
+
+mod cipher;
+mod encoded;
+mod escaped;
+mod fold;
+mod regions;
+mod spelled;
+mod vocabulary;
+
+/// A part of a string, read in another way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// What it says.
+    pub text: String,
+    /// Where in the outer text it stands, whole characters.
+    pub span: Range<usize>,
+    /// By which ways it was reached: `base64`, `base64 → percent`.
+    pub path: &'static str,
+    /// How much being written so says by itself.
+    pub way: Way,
+    /// Common words in it that were written so.
+    pub words: usize,
+}
+
+/// How honest a way of writing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Programs write so every day: base64, hex, `%20`, `\u0041`, accents.
+    Usual,
+    /// People do not write prose so: leet, spaced-out or joined letters, ciphers, Morse.
+    Odd,
+    /// Nobody writes prose so but to get it past a filter: letters of several scripts within words, mathematical letters,
+    /// `%41%42`, `&#65;`.
+    Disguise,
+}
+
+/// How often what was decoded is decoded again.
+const DEPTH: usize = 3;
+/// Most readings of one string.
+const READINGS: usize = 64;
+/// Text that all readings of a string may come to: so many bytes, and so many for each byte of it.
+const OUTPUT_BYTES: usize = 8 << 10;
+const OUTPUT_PER_BYTE: usize = 3;
+
+/// Reads `text`, which is a plain reading already.
+pub(super) fn read(text: &str) -> Vec<Reading> {
+    let mut left = text.len().saturating_mul(OUTPUT_PER_BYTE).saturating_add(OUTPUT_BYTES);
+    let mut all: Vec<Reading> = Vec::new();
+    let mut from = 0;
+    add(text, None, &mut all, &mut left);
+    for _ in 1..DEPTH {
+        let fresh: Vec<Reading> = all.get(from..).unwrap_or_default().to_vec();
+        from = all.len();
+        for reading in fresh {
+            add(&reading.text, Some(&reading), &mut all, &mut left);
+        }
+    }
+    all
+}
+
+fn add(text: &str, within: Option<&Reading>, all: &mut Vec<Reading>, left: &mut usize) {
+    let mut found: Vec<Found> = Vec::new();
+    escaped::find(text, &mut found);
+    encoded::find(text, &mut found);
+    fold::find(text, &mut found);
+    spelled::find(text, &mut found);
+    cipher::find(text, &mut found);
+    for found in found {
+        if all.len() >= READINGS || found.text.len() > *left {
+            return;
+        }
+        *left -= found.text.len();
+        let (span, path, way) = match within {
+            None => (found.span, found.name, found.way),
+            Some(outer) => (outer.span.clone(), interned(&format!("{} → {}", outer.path, found.name)), found.way.max(outer.way)),
+        };
+        let text = Plain::of(&found.text).map_or(found.text, |plain| plain.text);
+        if all.iter().any(|known| known.text == text) {
+            continue;
+        }
+        if let Some(page) = Page::of(&text) {
+            let path = interned(&format!("{path} → html"));
+            for text in [page.visible, page.hidden] {
+                all.push(Reading { text, span: span.clone(), path, way, words: found.words });
+            }
+        }
+        all.push(Reading { text, span, path, way, words: found.words });
+    }
+}
+
+/// A part of a text as one way of writing gives it.
+struct Found {
+    name: &'static str,
+    way: Way,
+    span: Range<usize>,
+    text: String,
+    words: usize,
+}
+
+/// Paths are few: combinations of some fifteen names, at most [`DEPTH`] of them.
+fn interned(path: &str) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(there) = known.get(path) {
+        return there;
+    }
+    let kept: &'static str = Box::leak(path.to_owned().into_boxed_str());
+    known.insert(kept);
+    kept
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Words spelt out: letters apart, words joined, digits for letters.
+
+use std::ops::Range;
+
+use super::{Found, Way, regions, vocabulary};
+
+/// Single letters in a row from which on they may be words spelt out.
+const SINGLE: usize = 10;
+/// Words in what comes of them.
+const SPELT_WORDS: usize = 2;
+/// Words with digits for letters, from which on a text is worth reading so.
+const LEET_WORDS: usize = 3;
+/// Tokens of letters and digits mixed, from which on they may be words cut up anew.
+const CUT_UP: usize = 6;
+/// Letters in one token, from which on it may be words joined.
+const JOINED: usize = 24;
+/// Words in it.
+const JOINED_WORDS: usize = 5;
+/// A longer stretch is not split into words.
+const SPLIT_BYTES: usize = 2 << 10;
+
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    spaced(text, found);
+    leet(text, found);
+    joined(text, found);
+}
+
+/// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
+fn spaced(text: &str, found: &mut Vec<Found>) {
+    let bytes = text.as_bytes();
+    let (mut at, mut done) = (0, 0);
+    while let Some(window) = bytes.get(at..at + 8) {
+        if !alternates(window) {
+            at += 6;
+            continue;
+        }
+        let span = stretch(bytes, at, done);
+        done = span.end;
+        at = done.max(at + 6);
+        let Some(run) = text.get(span.clone()) else { continue };
+        if let Some((text, letters)) = together(run)
+            && letters >= SINGLE
+        {
+            let text = if text.contains(' ') { text } else { vocabulary::split(&text.to_ascii_lowercase()).0 };
+            let plain = unleet(&text);
+            let words = vocabulary::words_in(&plain).max(vocabulary::words_in(&text));
+            if words >= SPELT_WORDS {
+                found.push(Found { name: "spaced", way: Way::Odd, span, text, words });
+            }
+        }
+    }
+}
+
+/// Whether every other byte of eight is a sign that parts letters, and the same one.
+fn alternates(window: &[u8]) -> bool {
+    let parts = |b: u8| matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+');
+    let every = |from: usize, of: &dyn Fn(u8) -> bool| window.iter().skip(from).step_by(2).take(3).all(|b| of(*b));
+    let letter = |b: u8| b.is_ascii_graphic();
+    let alnum = |b: u8| b.is_ascii_alphanumeric();
+    (0..3).any(|from| {
+        let Some(sign) = window.get(from + 1).copied().filter(|b| parts(*b)) else { return false };
+        every(from, &letter)
+            && window.iter().skip(from).step_by(2).take(3).filter(|b| alnum(**b)).count() >= 2
+            && window.iter().skip(from + 1).step_by(2).take(2).all(|b| *b == sign)
+    })
+}
+
+/// The stretch of letters that stand alone around `at`, not before `from`.
+fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
+    let parts = |b: u8| matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+');
+    let single = |at: usize| {
+        let apart = |b: Option<&u8>| b.is_none_or(|b| parts(*b) || *b == b'\n');
+        bytes.get(at).is_some_and(|b| {
+            parts(*b)
+                || (b.is_ascii_graphic() && apart(at.checked_sub(1).and_then(|at| bytes.get(at))) && apart(bytes.get(at + 1)))
+        })
+    };
+    let start = (from..=at).rev().take_while(|at| single(*at)).last().unwrap_or(at);
+    let end = (at..bytes.len()).take_while(|at| single(*at)).last().map_or(at, |last| last + 1);
+    start..end.max(start)
+}
+
+/// Letters put together, and how many there are; wider gaps part words.
+fn together(run: &str) -> Option<(String, usize)> {
+    let bytes = run.as_bytes();
+    let parts = |b: &u8| matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+');
+    // The sign between letters is the one that is met most.
+    let sign = [b' ', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+']
+        .into_iter()
+        .max_by_key(|sign| bytes.iter().filter(|b| *b == sign).count())?;
+    let (mut out, mut gap, mut letters) = (String::new(), 0, 0);
+    for b in bytes {
+        if *b == sign {
+            gap += 1;
+            continue;
+        }
+        if gap > 1 && !out.is_empty() {
+            out.push(' ');
+        }
+        gap = 0;
+        letters += usize::from(!parts(b));
+        out.push(char::from(*b));
+    }
+    Some((out, letters))
+}
+
+/// `1gn0r3 4ll pr3v10u5`, also where the words are cut up anew: `1gn0 r34l lpr3 v10u`.
+fn leet(text: &str, found: &mut Vec<Found>) {
+    let (mut words, mut cut): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
+    for span in tokens(text) {
+        let Some(token) = text.get(span.clone()) else { continue };
+        if !mixes(token) {
+            continue;
+        }
+        if reads_as(token).is_some() {
+            words.push(span.clone());
+        }
+        cut.push(span);
+    }
+    if words.len() >= LEET_WORDS {
+        for span in regions::around(text, words.iter().cloned()) {
+            let here = words.iter().filter(|word| word.start >= span.start && word.end <= span.end).count();
+            let Some(region) = text.get(span.clone()).filter(|_| here >= LEET_WORDS) else { continue };
+            found.push(Found { name: "leet", way: Way::Odd, span, text: unleet(region), words: here });
+        }
+    }
+    if cut.len() >= CUT_UP {
+        for span in regions::around(text, cut.iter().cloned()) {
+            let here = cut.iter().filter(|word| word.start >= span.start && word.end <= span.end).count();
+            let Some(region) = text.get(span.clone()).filter(|region| here >= CUT_UP && region.len() <= SPLIT_BYTES) else {
+                continue;
+            };
+            for line in region.split('\n').filter(|line| cut_up(line)) {
+                let letters: String = line
+                    .chars()
+                    .filter(char::is_ascii_alphanumeric)
+                    .map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase())
+                    .collect();
+                let (text, covered) = vocabulary::split(&letters);
+                let words = vocabulary::words_in(&text);
+                if covered * 2 >= letters.len() && words >= JOINED_WORDS {
+                    found.push(Found { name: "leet", way: Way::Odd, span: span.clone(), text, words });
+                }
+            }
+        }
+    }
+}
+
+/// Whether most of what a line holds is letters and digits mixed.
+fn cut_up(line: &str) -> bool {
+    let mixed = tokens(line).filter(|span| line.get(span.clone()).is_some_and(mixes)).count();
+    mixed >= CUT_UP && mixed * 2 >= line.split_whitespace().count()
+}
+
+/// Tokens that hold a digit or a sign that can stand for a letter.
+fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let of_token = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'@' | b'$' | b'!' | b'|');
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let digit = at + bytes.get(at..)?.iter().position(|b| b.is_ascii_digit() || matches!(b, b'@' | b'$'))?;
+        let before = bytes.get(at..digit).unwrap_or_default().iter().rev().take_while(|b| of_token(**b)).count();
+        let after = bytes.get(digit..).unwrap_or_default().iter().take_while(|b| of_token(**b)).count();
+        at = digit + after;
+        Some(digit - before..at)
+    })
+}
+
+/// Longest token that is read as a word.
+const TOKEN_BYTES: usize = 16;
+
+fn mixes(token: &str) -> bool {
+    let token = bare(token);
+    // A `$` in front names a variable, and an `@` a person.
+    let inner = token.trim_start_matches(['$', '@']);
+    token.len() <= TOKEN_BYTES && inner.bytes().any(|b| b.is_ascii_alphabetic()) && inner.chars().any(|c| as_letter(c).is_some())
+}
+
+/// Without marks that end sentences and part columns.
+fn bare(token: &str) -> &str {
+    token.trim_matches(['!', '|'])
+}
+
+fn as_letter(c: char) -> Option<char> {
+    Some(match c {
+        '0' => 'o',
+        '1' | '!' | '|' => '1',
+        '3' => 'e',
+        '4' | '@' => 'a',
+        '5' | '$' => 's',
+        '6' | '9' => 'g',
+        '7' => 't',
+        '8' => 'b',
+        _ => return None,
+    })
+}
+
+/// The word that a token with digits for letters reads as.
+fn reads_as(token: &str) -> Option<String> {
+    let letters: String = bare(token).chars().map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase()).collect();
+    vocabulary::reads_as(&letters).filter(|word| word.len() >= 3)
+}
+
+fn unleet(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for span in tokens(text) {
+        out.push_str(text.get(at..span.start).unwrap_or_default());
+        let token = text.get(span.clone()).unwrap_or_default();
+        match reads_as(token) {
+            Some(word) => out.push_str(&word),
+            None if mixes(token) => out.extend(token.chars().map(|c| match as_letter(c) {
+                Some('1') => 'i',
+                Some(letter) => letter,
+                None => c,
+            })),
+            None => out.push_str(token),
+        }
+        at = span.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`.
+fn joined(text: &str, found: &mut Vec<Found>) {
+    for span in super::encoded::runs(text.as_bytes(), JOINED, |b| b.is_ascii_alphanumeric()) {
+        let Some(run) = text.get(span.clone()).filter(|run| run.len() <= SPLIT_BYTES) else { continue };
+        let letters = run.bytes().filter(u8::is_ascii_alphabetic).count();
+        if letters * 10 < run.len() * 7 {
+            continue;
+        }
+        let capitals = run.bytes().filter(u8::is_ascii_uppercase).count();
+        let (text, covered) = vocabulary::split(&run.to_ascii_lowercase());
+        let words = vocabulary::words_in(&text);
+        if covered * 10 >= run.len() * 6 && words >= JOINED_WORDS {
+            // Names in programs are joined so, too: with capitals.
+            let way = if capitals > 1 { Way::Usual } else { Way::Odd };
+            found.push(Found { name: "joined", way, span, text, words });
+        }
+    }
+}
