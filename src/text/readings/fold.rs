@@ -1,6 +1,5 @@
 //! Letters that look like others (UTS #39), and letters under accents.
 
-
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
