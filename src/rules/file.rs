@@ -76,6 +76,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let find = Find::read(table);
     let only = Only::read(table);
     let unless = regexes(table, "unless");
+    let spares_quotes = table.boolean("spares_quotes").unwrap_or(false);
     let catches = cases(table, "catches", "texts that the rule must catch: they are tried at every load");
     let spares = cases(table, "spares", "texts close by that it must leave alone: they are tried at every load");
     let references = table.strings("references").into_iter().map(|reference| reference.value).collect();
@@ -91,6 +92,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         find: Arc::new(find?),
         only: only?,
         unless: unless?,
+        spares_quotes,
         catches,
         spares,
         references,

@@ -40,6 +40,8 @@ pub struct Rule {
     pub only: Only,
     /// A match is spared if one of these matches around it.
     pub unless: Vec<Regex>,
+    /// What a text about attacks quotes is left alone.
+    pub spares_quotes: bool,
     /// Texts that it must catch.
     pub catches: Vec<Case>,
     /// Texts that it must spare.

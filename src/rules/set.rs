@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::detect::{Detector, Match, Place};
 use crate::document::Fault;
 use crate::message::Direction;
-use crate::text::Text;
+use crate::text::{Text, quoted_in_talk};
 
 use super::{Rule, kinds};
 
@@ -110,7 +110,9 @@ impl RuleSet {
         found.retain(|hit| {
             index += 1;
             index <= before
-                || self.0.rules.get(hit.rule).is_none_or(|rule| rule.only.admits(place) && !spared(rule, text, hit.span.as_ref()))
+                || self.0.rules.get(hit.rule).is_none_or(|rule| {
+                    rule.only.admits(place) && !spared(rule, text, hit.span.as_ref()) && !mentioned(rule, text, place, hit)
+                })
         });
     }
 
@@ -119,8 +121,8 @@ impl RuleSet {
         let mut hash = Sha256::new();
         hash.update(direction.name());
         for rule in rules {
-            let Rule { id, severity, action, find, only, unless, .. } = rule.as_ref();
-            hash.update(format!("{:?}", (id, severity, action, find, only, unless)));
+            let Rule { id, severity, action, find, only, unless, spares_quotes, .. } = rule.as_ref();
+            hash.update(format!("{:?}", (id, severity, action, find, only, unless, spares_quotes)));
         }
         hash.finalize().iter().fold(String::new(), |mut hex, byte| {
             // Writing to a `String` cannot fail.
@@ -131,6 +133,12 @@ impl RuleSet {
 }
 
 /// Whether what stands around a match excuses it.
+/// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so. What is hidden or encoded is not.
+fn mentioned(rule: &Rule, text: &Text<'_>, place: &Place<'_>, hit: &Match) -> bool {
+    let open = !place.hidden && matches!(hit.reading, "plain" | "raw");
+    rule.spares_quotes && open && hit.span.as_ref().is_some_and(|span| quoted_in_talk(text.raw(), span))
+}
+
 fn spared(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
     if rule.unless.is_empty() {
         return false;
@@ -168,6 +176,9 @@ pub fn weakened(old: &RuleSet, new: &RuleSet) -> Vec<String> {
         }
         if now.unless.iter().any(|spare| rule.unless.iter().all(|before| before.source() != spare.source())) {
             told.push(format!("rule `{id}` spares more: its `unless` has grown"));
+        }
+        if now.spares_quotes && !rule.spares_quotes {
+            told.push(format!("rule `{id}` spares more: what texts about attacks quote"));
         }
     }
     told

@@ -13,6 +13,7 @@ mod readings;
 mod sniff;
 mod strip;
 mod style;
+mod talk;
 mod unicode;
 
 pub mod quick;
@@ -21,6 +22,7 @@ pub mod unseen;
 pub use glob::glob_fits;
 pub use html::Page;
 pub use readings::{Reading, Way};
+pub use talk::quoted_in_talk;
 
 /// A string under judgement.
 pub struct Text<'m> {
