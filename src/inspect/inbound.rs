@@ -13,6 +13,7 @@ use crate::protocol::{AuditId, Context, opaque::is_opaque};
 use crate::text::Text;
 
 use super::caps::Budget;
+use super::joined::Joined;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::{Inspection, Policy, Uninspected, surface};
@@ -42,6 +43,7 @@ impl Inbound<'_> {
         // The containers that hold the value at hand, and the name of the tool or the like that is described there.
         let mut holders: Vec<Value<'_>> = Vec::new();
         let mut described: Option<Cow<'_, str>> = None;
+        let mut joined = Joined::default();
         let mut judge = Judge {
             rules: &self.policy.inbound,
             audit: self.audit,
@@ -85,13 +87,16 @@ impl Inbound<'_> {
             let mut length = string.len();
             let site = Site { at: &at, opaque: &|| is_opaque(path, role) };
             let text = Text::new(string);
+            let inner = value.span().start + 1..value.span().end.saturating_sub(1);
+            if counted(surface, path, role) == Some(Surface::Content) {
+                joined.add(text.raw(), inner.clone());
+            }
             if self.seen.is_some() {
                 self.policy.outbound.learn(&text, &place);
             }
             if let Outcome::Replace(with) = judge.string(&text, &place, &site) {
                 length = with.len();
-                let span = value.span();
-                edits.push(Edit { span: span.start + 1..span.end.saturating_sub(1), with });
+                edits.push(Edit { span: inner, with });
             }
             match counted(surface, path, role) {
                 Some(Surface::Structured) => structured_bytes += length,
@@ -99,6 +104,9 @@ impl Inbound<'_> {
                 None => {}
             }
         });
+        let place = Place { surface: Surface::Content, method, tool: asked_tool, seen: self.seen, ..Place::default() };
+        let site = Site { at: &|| "/result/content".to_owned(), opaque: &|| false };
+        joined.judge(&mut judge, &place, &site, edits);
         if self.envelope.kind == MessageKind::Result && surface::is_tool_result(asked) {
             let cap = self.policy.caps.of(asked_tool);
             for (counts, total) in [(Surface::Content, content_bytes), (Surface::Structured, structured_bytes)] {

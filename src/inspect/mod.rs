@@ -6,6 +6,7 @@ mod confirm;
 mod finding;
 mod ground;
 mod inbound;
+mod joined;
 pub mod memory;
 mod outbound;
 mod pins;

@@ -7,12 +7,13 @@ use bytes::Bytes;
 
 use crate::detect::secret::fingerprint;
 use crate::detect::{Match, Place};
-use crate::message::{Direction, Edit, Json, ReadLimits, splice};
+use crate::message::{Direction, Edit, Json, ReadLimits, Role, Step, splice};
 use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::Text;
 use crate::text::unseen::seen;
 
+use super::joined::Joined;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
 use super::{Evidence, Finding};
 
@@ -67,6 +68,28 @@ impl<'p> Judge<'p, '_> {
             self.note(&hits, &parts.concat(), place, site, (site.opaque)());
         }
         self.matches = matches;
+    }
+
+    /// Judges several texts that follow each other, put together in `text`; what lies `inside` one of them is not told again.
+    /// Findings are noted. Gives what of it must go, and the line that says so.
+    pub(super) fn across(
+        &mut self,
+        text: &str,
+        inside: &dyn Fn(&Range<usize>) -> bool,
+        place: &Place<'_>,
+        site: &Site<'_>,
+    ) -> Option<(Range<usize>, String)> {
+        let mut matches = Vec::new();
+        self.rules.scan(&Text::new(text), place, &mut matches);
+        matches.retain(|found| !self.of_markup(found.rule) && found.span.as_ref().is_some_and(|span| !inside(span)));
+        let hits: Vec<Hit> = matches.into_iter().map(|found| self.hit(found, false)).collect();
+        let acting: Vec<&Hit> =
+            hits.iter().filter(|hit| matches!(self.action(hit), Action::Quarantine | Action::Redact)).collect();
+        let span = acting.iter().filter_map(|hit| hit.span.clone()).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+        let mut withheld = Withheld { passages: 1, ..Withheld::default() };
+        withheld.rules.extend(acting.iter().filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
+        self.note(&hits, text, place, site, false);
+        Some((span?, withheld.notice(place.surface, self.audit)))
     }
 
     fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
@@ -161,12 +184,19 @@ impl<'p> Judge<'p, '_> {
         let mut edits = Vec::new();
         // Within a text every string may change, keys too: nobody resolves them.
         let site = Site { at: site.at, opaque: &|| false };
-        json.root().strings(|_, found| {
+        let mut joined = Joined::default();
+        json.root().strings(|path, found| {
             let place = Place { role: found.role, ..*place };
-            if let Outcome::Replace(with) = self.judge(&Text::new(found.value), &place, &site, false) {
+            let text = Text::new(found.value);
+            let outcome = self.judge(&text, &place, &site, false);
+            if found.role == Role::Value && matches!(path.last(), Some(Step::Key(key)) if key == "text") {
+                joined.add(text.raw(), found.span.clone());
+            }
+            if let Outcome::Replace(with) = outcome {
                 edits.push(Edit { span: found.span, with });
             }
         });
+        joined.judge(self, place, &site, &mut edits);
         let spliced = splice(json.bytes(), edits)?;
         let left = std::str::from_utf8(&spliced).ok()?;
         if self.acts_on(&Text::new(left), place) {
