@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use super::path_match::{self, Classes};
 use super::paths;
 use super::spec::Kinds;
+use super::standing::Standing;
 use super::traits::Traits;
 use super::value::{Field, Taint};
 
@@ -14,6 +15,8 @@ use super::value::{Field, Taint};
 pub(super) struct Seen {
     /// Normalised.
     pub(super) path: String,
+    /// The home folder that `~` in it stands for, if it was spelt out.
+    pub(super) home: Option<Box<str>>,
     pub(super) classes: Classes,
 }
 
@@ -54,6 +57,9 @@ pub(super) struct Facts {
     pub(super) writes: Vec<Seen>,
     /// Files that it starts, or whose content it runs.
     pub(super) runs: Vec<Seen>,
+    /// Files and folders of this machine that it gives to a container.
+    pub(super) mounts: Vec<Seen>,
+    pub(super) standing: Standing,
     /// Names and values that it is given, or that it sets.
     pub(super) environment: Vec<(String, String)>,
     pub(super) stdin: Taint,
@@ -134,6 +140,30 @@ impl Facts {
             line.push_str(&seen.path);
         }
         line
+    }
+
+    /// Notes what `-v` and `--mount` give to a container.
+    pub(super) fn note_mounts(&mut self, folder: Option<&str>) {
+        let fields = self.fields.clone();
+        let mut before = "";
+        for field in fields.get(self.from + 1..).unwrap_or_default() {
+            let value_of = std::mem::replace(&mut before, field.text.as_str());
+            let volume = match value_of {
+                "-v" | "--volume" => Some(field.text.as_str()),
+                _ => ["--volume=", "-v=", "-v"].iter().find_map(|flag| field.text.strip_prefix(flag)),
+            };
+            let source = match volume {
+                Some(text) => text.split(':').next(),
+                None => ["source=", "src="].iter().find_map(|key| {
+                    let (_, rest) = field.text.split_once(key)?;
+                    rest.split(',').next()
+                }),
+            };
+            // A name is a volume's.
+            if let Some(source) = source.filter(|source| source.starts_with(['/', '.', '~', '$'])) {
+                self.mounts.extend(see(source, folder));
+            }
+        }
     }
 
     /// Notes a file that it reads by redirection.
@@ -304,7 +334,8 @@ pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
         known.clone_into(&mut path);
     }
     let classes = path_match::classes(&path);
-    Some(Seen { path, classes })
+    let home = if path.starts_with('~') { paths::home_of(text, folder) } else { None };
+    Some(Seen { path, home, classes })
 }
 
 #[derive(Clone, Copy, PartialEq)]

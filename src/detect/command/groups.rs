@@ -71,8 +71,13 @@ impl Reader<'_> {
         for (flow, target) in &redirects {
             fed = self.redirected_input(*flow, target, fed);
         }
+        let before = (self.folder.clone(), self.standing.clone());
         let out = self.list(tokens.get(body..end).unwrap_or_default(), &fed);
         self.come_up();
+        if matches!(tokens.get(start), Some(Token::Open)) {
+            // A shell of its own.
+            (self.folder, self.standing) = before;
+        }
         let around = Around { input: out, redirects, piped, ..Around::default() };
         (self.bare(around), next)
     }

@@ -3,6 +3,7 @@
 use super::facts::{self, Facts};
 use super::found;
 use super::reader::{Around, Reader};
+use super::standing::is_this_machine;
 use super::value::{Field, Value};
 use super::wrappers::value_of;
 
@@ -279,12 +280,16 @@ impl Reader<'_> {
                 at += 1;
             }
         }
+        let outside = self.standing.elsewhere;
+        let far = arguments.get(..at).unwrap_or_default().iter().filter(|f| !f.text.starts_with('-'));
+        self.standing.elsewhere |= host && !far.into_iter().any(|f| is_this_machine(&f.text));
         if at < arguments.len() {
             self.joined_script(arguments.iter().skip(at), input);
         } else if host {
             // No command: the far shell reads what comes in.
             self.known_script(input);
         }
+        self.standing.elsewhere = outside;
     }
 
     fn proxy_command(&mut self, text: &str) {

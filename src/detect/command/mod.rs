@@ -45,10 +45,12 @@ mod script_tests;
 mod simulate;
 mod spec;
 mod sql_clients;
+mod standing;
 mod term;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod touched;
 mod traits;
 mod unwrap;
 mod value;
@@ -60,8 +62,9 @@ mod wrappers;
 
 use std::cell::OnceCell;
 
-pub use self::script::{How, Script, Touched, Written};
+pub use self::script::{Script, Written};
 pub use self::spec::Spec;
+pub use self::touched::{How, Touched};
 
 use self::raw::Raw;
 use self::script::Reading;

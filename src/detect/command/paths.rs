@@ -77,6 +77,27 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
     Some(joined_path)
 }
 
+/// The home folder in a path that is spelt out, of which [`normal`] made `~`.
+pub(super) fn home_of(text: &str, folder: Option<&str>) -> Option<Box<str>> {
+    let text = text.strip_prefix("file://").unwrap_or(text);
+    let whole = if text.starts_with(['/', '\\']) { text } else { folder.filter(|folder| folder.starts_with('/'))? };
+    let mut parts: Vec<&str> = Vec::with_capacity(8);
+    for part in whole.split(['/', '\\']) {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    let length = match parts.as_slice() {
+        ["root", ..] => 1,
+        ["home" | "Users", ..] | ["var", "root", ..] => 2,
+        ["private", "var", "root", ..] => 3,
+        _ => return None,
+    };
+    Some(joined("", parts.get(..length)?).into())
+}
+
 fn home(rest: &[&str]) -> String {
     joined("~", rest)
 }

@@ -9,6 +9,7 @@ use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
 use super::lex::{self, Flow, ITEM, Token, Word};
 use super::script::{Reading, Written};
+use super::standing::Standing;
 use super::value::{Field, Taint, UNKNOWN, Value};
 use super::words::{assignment, keyword};
 
@@ -40,6 +41,7 @@ pub(super) struct Reader<'w> {
     inside: Vec<String>,
     /// The folder that a `cd` named.
     pub(super) folder: Option<String>,
+    pub(super) standing: Standing,
     spent: bool,
     depth: usize,
     bytes: usize,
@@ -169,9 +171,9 @@ impl<'w> Reader<'w> {
         {
             return self.script(&format!("cat {file}"), input);
         }
-        let folder = self.folder.clone();
+        let before = (self.folder.clone(), self.standing.clone());
         let out = self.script(text, input);
-        self.folder = folder;
+        (self.folder, self.standing) = before;
         out
     }
 
@@ -359,7 +361,7 @@ impl<'w> Reader<'w> {
         if around.redirects.is_empty() && around.environment.is_empty() {
             return around.input;
         }
-        let mut facts = Facts { stdin: around.input.taint, ..Facts::default() };
+        let mut facts = Facts { stdin: around.input.taint, standing: self.standing.clone(), ..Facts::default() };
         let out = around.input.clone();
         self.finish(&mut facts, around, &out);
         self.facts.push(facts);

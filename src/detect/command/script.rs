@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
-use std::sync::LazyLock;
 
 use super::facts::Facts;
 use super::reader::Reader;
+use super::touched::{self, Touched};
 use super::traits::Traits;
-use super::{clean, paths, sql_clients, windows};
+use super::{clean, sql_clients, windows};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
 
@@ -16,20 +16,6 @@ use crate::text::quick::QuickSet;
 const MAX_TEXT: usize = 128 * 1024;
 /// Longest text that is read as PowerShell and cmd.exe would, in bytes.
 const MAX_WINDOWS_TEXT: usize = 48 * 1024;
-
-/// Programs whose first operand says what to look for or do, and the others where.
-static FILTERS: LazyLock<QuickSet<&str>> =
-    LazyLock::new(|| "grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk perl jq".split_ascii_whitespace().collect());
-
-/// Programs whose operands are files and folders, whatever they do to them.
-static FILE_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
-    "rm rmdir unlink shred srm wipe mv cp ln link install touch mkdir mkfifo mknod truncate fallocate chmod chown \
-    chgrp chattr setfacl setcap ls dir tree du stat find fd cd pushd tar bsdtar zip unzip 7z rsync scp cat tac \
-    head tail less more bat nl wc xxd od hexdump strings sort uniq diff cmp file md5sum sha256sum base64 source \
-    vim vi nano emacs code open tee"
-        .split_ascii_whitespace()
-        .collect()
-});
 
 /// What earlier calls of a session wrote to files, for a script that runs one of them.
 pub trait Written {
@@ -61,28 +47,6 @@ pub(super) struct Reading {
     pub(super) texts: Vec<String>,
 }
 
-/// What a script does with a path that it names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// Its content is read.
-    Read,
-    /// It is made, changed, or overwritten.
-    Write,
-    /// It is started, or its content is.
-    Run,
-    /// It is named: listed, deleted, moved, or what is done with it is not known.
-    Named,
-}
-
-/// A path that a script names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touched<'s> {
-    /// Normalised: a home as `~`, no `//`, `.` or inner `..`; relative to no folder unless the script went to one.
-    pub path: &'s str,
-    /// What is done with it.
-    pub how: How,
-}
-
 impl<'t> Script<'t> {
     /// Nothing is read yet.
     pub fn new(raw: &'t str, read_as: ReadAs) -> Self {
@@ -101,26 +65,10 @@ impl<'t> Script<'t> {
         self.raw
     }
 
-    /// Every path that a command of it reads, writes, runs, or as a program that works on files names, in order; one that
-    /// is both read and written comes twice.
+    /// Every path of this machine that a command of it reads, writes, runs, or as a program that works on files names, in
+    /// order; one that is both read and written comes twice.
     pub fn paths(&self) -> impl Iterator<Item = Touched<'_>> {
-        self.all_facts().flat_map(|facts| {
-            let program = facts.program.as_str();
-            let filters = FILTERS.contains(program);
-            let works = filters || FILE_WORKERS.contains(program) || facts.windows;
-            // What a filter is told to look for often looks like a path, and so do escapes.
-            let first = facts.operands().next().filter(|_| filters);
-            let escapes = facts.arguments().iter().filter(|field| !facts.windows && is_escape(&field.text));
-            let no_paths: Vec<String> =
-                first.into_iter().chain(escapes).filter_map(|field| paths::normal(&field.text, None)).collect();
-            let named =
-                facts.paths.iter().filter(move |seen| works && !facts.reads.contains(seen) && !facts.writes.contains(seen));
-            let named = named.map(|seen| Touched { path: &seen.path, how: How::Named });
-            let reads = facts.reads.iter().map(|seen| Touched { path: &seen.path, how: How::Read });
-            let writes = facts.writes.iter().map(|seen| Touched { path: &seen.path, how: How::Write });
-            let runs = facts.runs.iter().map(|seen| Touched { path: &seen.path, how: How::Run });
-            named.chain(reads).chain(writes).chain(runs).filter(move |touched| no_paths.iter().all(|other| other != touched.path))
-        })
+        self.all_facts().flat_map(touched::paths)
     }
 
     /// Every URL among the words of its commands, and every host that a program is told to connect to, as written.
@@ -202,11 +150,6 @@ impl fmt::Debug for Script<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Script({} bytes, {:?})", self.raw.len(), self.read_as)
     }
-}
-
-/// `\n` and `\.`, not `\\host\share`.
-fn is_escape(text: &str) -> bool {
-    text.starts_with('\\') && !text.starts_with("\\\\")
 }
 
 /// The URL or the host in a word.

@@ -28,7 +28,15 @@ const SPELT: [&str; 26] = [
 
 impl Reader<'_> {
     /// Reads a simple command, `fields` being what its words expanded to. Gives what it writes.
-    pub(super) fn command(&mut self, fields: Rc<[Field]>, mut around: Around) -> Value {
+    pub(super) fn command(&mut self, fields: Rc<[Field]>, around: Around) -> Value {
+        let elsewhere = self.standing.elsewhere;
+        let out = self.layers(fields, around);
+        self.standing.elsewhere = elsewhere;
+        out
+    }
+
+    /// Reads a simple command, wrapper by wrapper.
+    fn layers(&mut self, fields: Rc<[Field]>, mut around: Around) -> Value {
         let mut from = 0;
         for _ in 0..MAX_LAYERS {
             if !self.spend_command() {
@@ -62,6 +70,10 @@ impl Reader<'_> {
                 Some(own) => Facts::wrapper(&program, &fields, from, own, folder),
                 None => Facts::command(&program, &fields, from, folder, around.input.taint),
             };
+            facts.standing = self.standing.clone();
+            if wrappers::is_container(&program) {
+                facts.note_mounts(folder);
+            }
             if sql_clients::is_client(&program) {
                 facts.input = around.input.as_text().map(str::to_owned);
             }
@@ -96,6 +108,7 @@ impl Reader<'_> {
                 facts.environment.extend(given.iter().cloned());
                 around.environment.extend(given);
                 self.facts.push(facts);
+                self.standing.elsewhere |= wrappers::is_container(&program);
                 if fed.is_empty()
                     && program == "xargs"
                     && stdin.taint != Taint::NONE
@@ -235,7 +248,13 @@ impl Reader<'_> {
         match program {
             "cd" | "pushd" | "chdir" => {
                 let target = operands().next().map_or("~", |f| f.text.as_str());
-                self.folder = paths::normal(target, self.folder.as_deref()).filter(|path| path.starts_with(['/', '~']));
+                let named = paths::normal(target, self.folder.as_deref()).filter(|path| path.starts_with(['/', '~']));
+                self.standing.go(target, named.is_some());
+                let home = paths::home_of(target, self.folder.as_deref());
+                self.folder = match (named, home) {
+                    (Some(path), Some(home)) => Some(path.replacen('~', &home, 1)),
+                    (named, _) => named,
+                };
             }
             "export" | "declare" | "typeset" | "local" | "readonly" | "setenv" | "set" => {
                 for field in operands() {

@@ -151,6 +151,14 @@ static BY_NAME: LazyLock<QuickMap<&str, &Wrapper>> = LazyLock::new(|| WRAPPERS.i
 static WITH_VERBS: LazyLock<QuickSet<&str>> =
     LazyLock::new(|| VERBS.iter().flat_map(|(programs, ..)| programs.iter().copied()).collect());
 
+/// Whether what it runs sees another file system than this machine's.
+pub(super) fn is_container(program: &str) -> bool {
+    matches!(
+        program,
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "k3s" | "lxc" | "incus" | "adb" | "crictl"
+    )
+}
+
 /// How many of `arguments` stand before the command that `program` runs; `None` if it runs none.
 pub(super) fn inner(program: &str, arguments: &[Field]) -> Option<usize> {
     if let Some(wrapper) = BY_NAME.get(program) {

@@ -67,6 +67,20 @@ pub(super) fn is_ordinary(path: &str, how: How) -> bool {
     among(&WRITTEN) || matches!(how, How::Read | How::Run) && among(&READ) || how == How::Named && among(&READ)
 }
 
+/// Whether a path starts where the command stands, at what a command prints, or at a variable that nothing in the command
+/// sets: whoever runs the tool has chosen what it holds. Variables that hold a person's folders are no such thing.
+pub(super) fn is_below(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix('$') else { return !path.starts_with(['/', '~', '\\', '`', '%']) };
+    if rest.starts_with('(') {
+        return true;
+    }
+    let name = rest.strip_prefix('{').unwrap_or(rest);
+    let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
+    let (name, behind) = name.split_at_checked(end).unwrap_or_default();
+    let plain = !rest.starts_with('{') || behind.starts_with(['}', '%', '#', '^', ',', '/']);
+    plain && !name.is_empty() && !["OLDPWD", "HISTFILE", "GNUPGHOME"].contains(&name) && !name.starts_with("XDG_")
+}
+
 /// Classes of places that nobody climbs to from a project.
 pub(super) fn climbed_to() -> Classes {
     static CLIMBED: LazyLock<Classes> = LazyLock::new(|| {

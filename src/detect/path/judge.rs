@@ -5,8 +5,8 @@ use super::roots::Roots;
 use super::start::{Start, start};
 use super::walk::{absolute, parts, walk};
 use super::{Links, commands};
-use crate::detect::command::How;
 use crate::detect::command::paths::{Classes, classes, normal};
+use crate::detect::command::{How, Touched};
 use crate::detect::{Ground, Place};
 
 /// Longest path that is read, in bytes: eight times what kernels take.
@@ -66,11 +66,29 @@ impl Seen {
     }
 
     /// A path that a command touches.
-    pub(super) fn command(path: &str, how: How, place: &Place<'_>) -> Self {
+    pub(super) fn command(touched: &Touched<'_>, place: &Place<'_>) -> Self {
+        let Touched { path, home, below, how } = *touched;
         let mut seen = Self::new(how, Where::Command);
         let none = Ground::default();
         let roots = &place.ground.unwrap_or(&none).roots;
-        seen.outside = roots.is_set() && !commands::is_ordinary(path, how) && Self::leaves(&start(path), roots, false);
+        if !roots.is_set() || commands::is_ordinary(path, how) {
+            return seen;
+        }
+        let joined;
+        let found = match (start(path), home) {
+            (Start::Home(rest), Some(home)) => {
+                joined = format!("{home}{rest}");
+                Start::Root(&joined)
+            }
+            // What nothing sets is a folder that whoever runs the tool chose.
+            (Start::Here(_) | Start::Unknown(_), _) if commands::is_below(path) => {
+                joined = below.map_or_else(|| path.to_owned(), |below| format!("{below}/{path}"));
+                Start::Here(&joined)
+            }
+            (Start::Scratch(rest), _) if walk(&[], rest, false, &Links::Unknown).climbed == 0 => return seen,
+            (found, _) => found,
+        };
+        seen.outside = Self::leaves(&found, roots, false);
         seen
     }
 
@@ -101,7 +119,8 @@ impl Seen {
         match start {
             Start::Root(path) => from(&[], path),
             Start::Drive(letter, path) => !roots.hold(&[format!("{letter}:")], path, true),
-            Start::Home(path) => roots.home().is_none_or(|home| from(home, path)),
+            // Without a home that is known, a root may still be named by `~`.
+            Start::Home(path) => roots.home().map_or_else(|| from(&["~".to_owned()], path), |home| from(home, path)),
             Start::Scratch(path) => from(&["tmp".to_owned()], path),
             Start::Here(path) => roots.bases().any(|base| from(base, path)),
             Start::Unknown(_) => true,

@@ -58,7 +58,7 @@ impl Detector for Paths {
             // Without roots nothing that a command touches is outside; keys and the like are for rules of commands.
             ReadAs::Shell | ReadAs::Code(_) if place.ground.is_some_and(|ground| ground.roots.is_set()) => {
                 for touched in place.script.into_iter().flat_map(|script| script.paths()) {
-                    self.judge(&Seen::command(touched.path, touched.how, place), "command-path", found);
+                    self.judge(&Seen::command(&touched, place), "command-path", found);
                 }
             }
             _ => {}

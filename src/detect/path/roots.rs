@@ -54,7 +54,16 @@ impl Roots {
 
     /// Knows the home folder of whoever opens the paths: what `~` stands for.
     pub fn with_home(self, home: Option<String>) -> Self {
-        Self { home: home.map(|home| components(&home)), ..self }
+        let Some(home) = home.map(|home| components(&home)) else { return self };
+        let at_home = |root: Root| match root.named.split_first() {
+            Some((first, rest)) if first == "~" => {
+                let named = [home.as_slice(), rest].concat();
+                Root { real: walk(&[], &named.join("/"), false, &self.links).at, named }
+            }
+            _ => root,
+        };
+        let roots = self.roots.into_iter().map(at_home).collect();
+        Self { roots, home: Some(home), base: self.base, links: self.links }
     }
 
     /// Knows the folder that relative paths start at. Without it they start at each root.

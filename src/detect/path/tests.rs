@@ -191,6 +191,20 @@ fn home_and_the_folder_of_a_child_are_known_where_told() {
 }
 
 #[test]
+fn a_root_may_be_named_by_the_home_folder() {
+    let roots = || Roots::new(["~/work".to_owned()], Links::Unknown);
+    for roots in [roots(), roots().with_home(Some("/home/ada".into()))] {
+        let ground = Ground { roots, ..Ground::default() };
+        for text in ["~/work/todo.md", "$HOME/work/a/../b", "todo.md"] {
+            assert!(!seen(text, &ground).outside, "{text}");
+        }
+        for text in ["~/workshop/x", "~/work/../x", "~bob/work/x", "~/x", "/work/x"] {
+            assert!(seen(text, &ground).outside, "{text}");
+        }
+    }
+}
+
+#[test]
 fn nothing_is_outside_without_roots_but_climbing_is_seen() {
     let ground = Ground::default();
     for (path, climbs) in [

@@ -1,0 +1,217 @@
+//! Which paths of this machine a command touches, and how.
+
+use super::facts::{Facts, Seen};
+use super::paths;
+use super::value::Field;
+
+/// Programs whose first operand says what to look for or do, and the others where.
+const FILTERS: [&str; 14] =
+    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "gsed", "awk", "gawk", "mawk", "perl", "jq"];
+
+/// Programs whose operands are files and folders, whatever they do to them.
+const FILE_WORKERS: [&str; 68] = [
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "srm",
+    "wipe",
+    "mv",
+    "cp",
+    "ln",
+    "link",
+    "install",
+    "touch",
+    "mkdir",
+    "mkfifo",
+    "mknod",
+    "truncate",
+    "fallocate",
+    "chmod",
+    "chown",
+    "chgrp",
+    "chattr",
+    "setfacl",
+    "setcap",
+    "ls",
+    "dir",
+    "tree",
+    "du",
+    "stat",
+    "find",
+    "fd",
+    "cd",
+    "pushd",
+    "tar",
+    "bsdtar",
+    "zip",
+    "unzip",
+    "7z",
+    "rsync",
+    "scp",
+    "cat",
+    "tac",
+    "head",
+    "tail",
+    "less",
+    "more",
+    "bat",
+    "nl",
+    "wc",
+    "xxd",
+    "od",
+    "hexdump",
+    "strings",
+    "sort",
+    "uniq",
+    "diff",
+    "cmp",
+    "file",
+    "md5sum",
+    "sha256sum",
+    "base64",
+    "source",
+    "vim",
+    "vi",
+    "nano",
+    "emacs",
+    "code",
+    "open",
+    "tee",
+];
+
+/// Programs of Windows whose operands are files and folders.
+const WINDOWS_WORKERS: [&str; 48] = [
+    "get-content",
+    "set-content",
+    "add-content",
+    "clear-content",
+    "out-file",
+    "get-item",
+    "set-item",
+    "new-item",
+    "remove-item",
+    "copy-item",
+    "move-item",
+    "rename-item",
+    "get-childitem",
+    "test-path",
+    "resolve-path",
+    "set-location",
+    "push-location",
+    "select-string",
+    "import-csv",
+    "export-csv",
+    "compress-archive",
+    "expand-archive",
+    "type",
+    "copy",
+    "move",
+    "del",
+    "erase",
+    "ren",
+    "rename",
+    "xcopy",
+    "robocopy",
+    "dir",
+    "md",
+    "mkdir",
+    "rd",
+    "rmdir",
+    "cd",
+    "chdir",
+    "pushd",
+    "more",
+    "findstr",
+    "fc",
+    "attrib",
+    "icacls",
+    "takeown",
+    "notepad",
+    "mklink",
+    "replace",
+];
+
+/// What a script does with a path that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Its content is read.
+    Read,
+    /// It is made, changed, or overwritten.
+    Write,
+    /// It is started, or its content is.
+    Run,
+    /// It is named: listed, deleted, moved, or what is done with it is not known.
+    Named,
+}
+
+/// A path that a script names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched<'s> {
+    /// Normalised: a home as `~`, no `//`, `.` or inner `..`; relative to no folder unless the script went to one that it
+    /// named in full.
+    pub path: &'s str,
+    /// The home folder that `~` stands for, if the script spelt it out.
+    pub home: Option<&'s str>,
+    /// Where a relative path starts, if the script went there from where it began.
+    pub below: Option<&'s str>,
+    /// What is done with it.
+    pub how: How,
+}
+
+/// Every path that a command touches.
+pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
+    let program = facts.program.as_str();
+    let filters = FILTERS.contains(&program) && !facts.windows;
+    let works = if facts.windows { WINDOWS_WORKERS.contains(&program) } else { filters || FILE_WORKERS.contains(&program) };
+    // What a filter is told to look for often looks like a path, and so do escapes and options.
+    let first = facts.operands().next().filter(|_| filters);
+    let others = facts.arguments().iter().filter(move |field| is_no_path(field, facts));
+    let mut no_paths: Vec<String> =
+        first.into_iter().chain(others).filter_map(|field| paths::normal(&field.text, None)).collect();
+    // `/` is mostly what parts fields, unless files are what the program is about.
+    if !(works && !filters && facts.operands().any(|field| field.text.bytes().all(|b| matches!(b, b'/' | b'.' | b'*')))) {
+        no_paths.push("/".to_owned());
+    }
+    let is_drive = |seen: &Seen| facts.windows && seen.path.get(1..2) == Some(":");
+    let named = facts
+        .paths
+        .iter()
+        .filter(move |seen| (works || is_drive(seen)) && !facts.reads.contains(seen) && !facts.writes.contains(seen));
+    let in_place = matches!(program, "sed" | "gsed" | "perl" | "ruby");
+    let told = named
+        .chain(&facts.mounts)
+        .map(|seen| (seen, How::Named))
+        .chain(facts.reads.iter().map(|seen| (seen, How::Read)))
+        .chain(facts.writes.iter().map(|seen| (seen, How::Write)))
+        .chain(facts.runs.iter().map(|seen| (seen, How::Run)));
+    told.filter(move |(seen, how)| {
+        !facts.standing.elsewhere && (*how == How::Write && !in_place || no_paths.iter().all(|other| *other != seen.path))
+    })
+    .map(|(seen, how)| Touched {
+        path: &seen.path,
+        home: seen.home.as_deref(),
+        below: facts.standing.below.as_deref(),
+        how,
+    })
+}
+
+/// `\n`, `\\033[1m`, `/s` and their like.
+fn is_no_path(field: &Field, facts: &Facts) -> bool {
+    let text = field.text.as_str();
+    if let Some(rest) = text.strip_prefix('\\') {
+        return !is_share(rest) && !(facts.windows && !rest.starts_with('\\'));
+    }
+    let Some(option) = text.strip_prefix('/').filter(|_| facts.windows || facts.program == "dir") else { return false };
+    let name = option.split(':').next().unwrap_or(option);
+    name.len() <= if facts.windows { 12 } else { 1 } && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'?')
+}
+
+/// Whether `\` before it makes it `\\host\share`.
+fn is_share(rest: &str) -> bool {
+    rest.strip_prefix('\\').and_then(|rest| rest.split_once('\\')).is_some_and(|(host, share)| {
+        let named =
+            host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'$' | b'?' | b'@' | b':'));
+        named && !host.is_empty() && share.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '$')
+    })
+}
