@@ -153,7 +153,8 @@ impl Facts {
                 _ => ["--volume=", "-v=", "-v"].iter().find_map(|flag| field.text.strip_prefix(flag)),
             };
             let source = match volume {
-                Some(text) => text.split(':').next(),
+                // A folder alone is the container's.
+                Some(text) => text.split_once(':').map(|(source, _)| source),
                 None => ["source=", "src="].iter().find_map(|key| {
                     let (_, rest) = field.text.split_once(key)?;
                     rest.split(',').next()
@@ -199,6 +200,9 @@ impl Facts {
         let mut before = "";
         for (at, field) in arguments.iter().enumerate().take(own) {
             let value_of = std::mem::replace(&mut before, field.text.as_str());
+            if self.traits.has(Traits::SENDS_FILES.and(Traits::SENDS_STREAM)) && authenticates(&self.program, value_of) {
+                continue;
+            }
             for (part, role) in candidates(&field.text).into_iter().flatten() {
                 let writes = match role {
                     Part::Of => true,
@@ -236,7 +240,9 @@ impl Facts {
     fn note_sending(&mut self) {
         let program = self.program.as_str();
         if self.traits.has(Traits::SENDS_STREAM) {
-            let posts = program != "curl"
+            // `openssl` works on files, but for its client.
+            let posts = program == "openssl" && self.arguments().first().is_some_and(|f| f.text == "s_client")
+                || !matches!(program, "curl" | "openssl")
                 || self
                     .arguments()
                     .iter()
@@ -279,6 +285,16 @@ impl Facts {
             }
         }
         self.sends = self.sends.without(Taint::SOCKET);
+    }
+}
+
+/// Whether the value of an option is a key that a program shows who it is with, and never sends.
+fn authenticates(program: &str, option: &str) -> bool {
+    match program {
+        "ssh" | "scp" | "sftp" => option == "-i",
+        "curl" => matches!(option, "--key" | "--cert" | "-E" | "--cacert" | "--capath"),
+        "wget" => matches!(option, "--private-key" | "--certificate" | "--ca-certificate"),
+        _ => false,
     }
 }
 

@@ -199,6 +199,14 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
 /// `\n`, `\\033[1m`, `/s` and their like.
 fn is_no_path(field: &Field, facts: &Facts) -> bool {
     let text = field.text.as_str();
+    // `~3` is a number to most, and a regex to a filter.
+    let digits = text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let regex = FILTERS.contains(&facts.program.as_str())
+        && text.starts_with('/')
+        && text.contains(|c: char| matches!(c, '^' | '$' | '[' | '(' | '{' | '|' | '\\' | '+' | ' '));
+    if digits || regex {
+        return true;
+    }
     if let Some(rest) = text.strip_prefix('\\') {
         return !is_share(rest) && !(facts.windows && !rest.starts_with('\\'));
     }
