@@ -1,5 +1,6 @@
 //! PowerShell and cmd.exe: which of them a text is for, and what their programs do.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::cmd_exe::Prompt;
@@ -12,6 +13,12 @@ use super::value::{Field, Taint, Value};
 pub(super) use super::windows_names::{looks_like, names, variable};
 use super::wrappers::value_of;
 use crate::detect::Language;
+
+/// A word of a line of cmd.exe.
+fn in_quotes(word: &Field) -> Cow<'_, str> {
+    let quote = word.quoted && word.text.contains(' ') && !word.text.contains('"');
+    if quote { Cow::Owned(format!("\"{}\"", word.text)) } else { Cow::Borrowed(&word.text) }
+}
 
 /// A program's name without its folder and ending, in lower case.
 pub(super) fn base_name(name: &str) -> String {
@@ -219,7 +226,13 @@ impl Reader<'_> {
                 let at = lower.iter().position(|a| ["/c", "/k", "/r"].iter().any(|flag| a.starts_with(flag)));
                 if let Some((at, word)) = at.and_then(|at| Some((at, arguments.get(at)?))) {
                     let joined = word.text.get(2..).unwrap_or_default();
-                    self.prompt(&format!("{joined} {}", rest(at + 1)));
+                    let given = arguments.get(at + 1..).unwrap_or_default();
+                    // A line in quotes is the line; in a line of words, words in quotes stay what they are.
+                    let line = match given {
+                        [one] if joined.is_empty() => one.text.clone(),
+                        _ => given.iter().map(in_quotes).collect::<Vec<_>>().join(" "),
+                    };
+                    self.prompt(&format!("{joined} {line}"));
                 }
             }
             "start-process" | "invoke-item" | "conhost" | "pcalua" | "runas" | "psexec" | "psexec64" | "paexec" | "winrs"

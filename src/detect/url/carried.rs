@@ -64,7 +64,7 @@ fn opaque(value: &str) -> bool {
     let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
     let (digits, upper, lower) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
     let hex = value.bytes().all(|b| b.is_ascii_hexdigit());
-    let words = value.split(['-', '_', '/']).map(str::len).max().unwrap_or(0) < 20;
+    let words = value.split(['-', '_']).map(str::len).max().unwrap_or(0) < 20;
     !words && (hex && digits * 8 > value.len() || digits > 0 && upper * 8 > value.len() && lower * 8 > value.len())
 }
 
