@@ -43,7 +43,7 @@ pub(super) const CLASSES: [(&str, &str); 20] = [
          /etc/openvpn/** /etc/wireguard/** /etc/NetworkManager/system-connections/** **/.ssh **/.ssh/id_* \
          **/.ssh/*_key **/.ssh/*.pem **/.ssh/identity **/.ssh/* **/id_rsa **/id_dsa **/id_ecdsa **/id_ed25519 \
          **/.gnupg **/.gnupg/** **/.aws **/.aws/credentials **/.aws/config **/.aws/sso/** **/.aws/cli/cache/** \
-         **/.azure **/.azure/** **/.config/gcloud **/.config/gcloud/** **/.kube **/.kube/config \
+         **/.azure **/.azure/** **/.config/gcloud **/.config/gcloud/** **/.kube **/.kube/config **/.kube/kubeconfig* ~/.kube/*$ \
          **/.docker/config.json **/.netrc **/_netrc **/.npmrc ~/.pypirc **/.pypirc **/.git-credentials \
          **/.config/git/credentials **/.config/gh/hosts.yml **/.config/hub **/.config/glab-cli/** **/.vault-token \
          **/.terraform.d/credentials.tfrc.json **/.terraformrc **/.pgpass **/.my.cnf **/.mylogin.cnf **/.s3cfg \
