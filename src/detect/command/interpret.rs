@@ -46,7 +46,8 @@ impl Reader<'_> {
         } else {
             value_of(arguments, inline)
         };
-        if let Some(code) = code {
+        let attached = if code.is_none() && !awk && runs == Runs::Code { attached(arguments) } else { None };
+        if let Some(code) = code.or(attached.as_ref()) {
             facts.executes |= code.taint;
             let (text, taint) = (code.text.clone(), code.taint);
             match runs {
@@ -109,6 +110,15 @@ impl Reader<'_> {
             self.rare_code(text);
         }
     }
+}
+
+/// Code that is joined on to its flag: `-e'system("x")'`.
+fn attached(arguments: &[Field]) -> Option<Field> {
+    const FLAGS: [&str; 9] = ["-lne", "-lpe", "-ne", "-pe", "-le", "-e", "-E", "-c", "-r"];
+    arguments.iter().take(8).find_map(|field| {
+        let code = FLAGS.iter().find_map(|flag| field.text.strip_prefix(flag))?;
+        code.contains(['(', '"', '\'', ';', '`']).then(|| Field { taint: field.taint, ..Field::plain(code) })
+    })
 }
 
 fn wrappers_awk(arguments: &[Field]) -> Option<&Field> {

@@ -172,7 +172,9 @@ pub(super) fn is_address(text: &str) -> bool {
     let host_port = || {
         let host = text.split('/').next().unwrap_or(text);
         let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+        // `../x` starts with no host.
         let name_fits = !name.is_empty()
+            && !name.starts_with('.')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'[' | b']' | b':' | b'%'));
         name_fits
             && port.bytes().all(|b| b.is_ascii_digit())
