@@ -132,7 +132,8 @@ static PEOPLE: Table = Table::new("message email mail issue comment note slack n
 static PLAINLY: Table = Table::new("run execute eval evaluate execution runner sandbox repl interpreter");
 static QUERIES: Table = Table::new("query queries sql statement");
 static ASKS: Table = Table::new("query queries sql search graphql");
-static FILES: Table = Table::new("file files directory directories dir folder path fs filesystem rename move copy symlink hardlink unlink");
+static FILES: Table =
+    Table::new("file files directory directories dir folder path fs filesystem rename move copy symlink hardlink unlink");
 static EVALUATES: Table = Table::new("evaluate eval execute exec script javascript js run console function code");
 
 fn any(table: &Table, words: &[&str]) -> bool {
