@@ -81,6 +81,15 @@ pub(super) fn is_below(path: &str) -> bool {
     plain && !name.is_empty() && !["OLDPWD", "HISTFILE", "GNUPGHOME"].contains(&name) && !name.starts_with("XDG_")
 }
 
+/// Classes of files that a project has none of the same name of.
+pub(super) fn named_nowhere_else() -> Classes {
+    static NAMED: LazyLock<Classes> = LazyLock::new(|| {
+        let names = ["accounts", "credential", "authorized-keys", "history"];
+        names.into_iter().filter_map(Classes::named).fold(Classes::NONE, Classes::join)
+    });
+    *NAMED
+}
+
 /// Classes of places that nobody climbs to from a project.
 pub(super) fn climbed_to() -> Classes {
     static CLIMBED: LazyLock<Classes> = LazyLock::new(|| {

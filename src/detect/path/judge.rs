@@ -11,6 +11,8 @@ use crate::detect::{Ground, Place};
 
 /// Longest path that is read, in bytes: eight times what kernels take.
 const PATH_BYTES: usize = 32 << 10;
+/// So many folders up are no way within a project.
+const FAR: usize = 3;
 /// Lines of one argument that are paths each.
 const LINES: usize = 256;
 
@@ -148,13 +150,20 @@ impl Seen {
         let walked = walk(&[], path, windows, &Links::Unknown);
         let joined = walked.at.join("/");
         self.add(format!("{before}{joined}"), walked.ups > 0);
-        if walked.climbed > 0 {
-            // From deep enough it is the root that it climbs to.
-            self.add(format!("/{joined}"), true);
+        // From deep enough it is the root that it climbs to; one or two up are mostly the project's own `lib` and `bin`.
+        match walked.climbed {
+            0 => {}
+            1..FAR => self.add_if(format!("/{joined}"), true, Some(commands::named_nowhere_else())),
+            _ => self.add(format!("/{joined}"), true),
         }
     }
 
     fn add(&mut self, path: String, climbs: bool) {
+        self.add_if(path, climbs, None);
+    }
+
+    /// Adds a form if it is of one of these classes.
+    fn add_if(&mut self, path: String, climbs: bool, only: Option<Classes>) {
         let form = normal(&path, None).unwrap_or(path);
         let lower = form.to_lowercase();
         if self.forms.contains(&lower) && (self.climbs || !climbs) {
@@ -162,6 +171,9 @@ impl Seen {
         }
         // Letters of either case are the same file on many systems.
         let found = if lower == form { classes(&form) } else { classes(&form).join(classes(&lower)) };
+        if only.is_some_and(|only| !found.meets(only)) {
+            return;
+        }
         self.classes = self.classes.join(found);
         self.climbs |= climbs && found.meets(commands::climbed_to()) && form.starts_with(['/', '~']);
         if !self.forms.contains(&lower) {
