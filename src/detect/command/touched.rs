@@ -203,12 +203,12 @@ fn is_no_path(field: &Field, facts: &Facts) -> bool {
     let digits = text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let regex = FILTERS.contains(&facts.program.as_str())
         && text.starts_with('/')
-        && text.contains(|c: char| matches!(c, '^' | '$' | '[' | '(' | '{' | '|' | '\\' | '+' | ' '));
+        && text.contains(['^', '$', '[', '(', '{', '|', '\\', '+', ' ']);
     if digits || regex {
         return true;
     }
     if let Some(rest) = text.strip_prefix('\\') {
-        return !is_share(rest) && !(facts.windows && !rest.starts_with('\\'));
+        return !is_share(rest) && (!facts.windows || rest.starts_with('\\'));
     }
     let Some(option) = text.strip_prefix('/').filter(|_| facts.windows || facts.program == "dir") else { return false };
     let name = option.split(':').next().unwrap_or(option);
