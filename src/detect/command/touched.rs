@@ -1,136 +1,35 @@
 //! Which paths of this machine a command touches, and how.
 
+use std::sync::LazyLock;
+
 use super::facts::{Facts, Seen};
 use super::paths;
 use super::value::Field;
+use crate::text::quick::QuickSet;
 
 /// Programs whose first operand says what to look for or do, and the others where.
-const FILTERS: [&str; 14] =
-    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "gsed", "awk", "gawk", "mawk", "perl", "jq"];
+static FILTERS: LazyLock<QuickSet<&str>> =
+    LazyLock::new(|| "grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk perl jq".split_ascii_whitespace().collect());
 
 /// Programs whose operands are files and folders, whatever they do to them.
-const FILE_WORKERS: [&str; 68] = [
-    "rm",
-    "rmdir",
-    "unlink",
-    "shred",
-    "srm",
-    "wipe",
-    "mv",
-    "cp",
-    "ln",
-    "link",
-    "install",
-    "touch",
-    "mkdir",
-    "mkfifo",
-    "mknod",
-    "truncate",
-    "fallocate",
-    "chmod",
-    "chown",
-    "chgrp",
-    "chattr",
-    "setfacl",
-    "setcap",
-    "ls",
-    "dir",
-    "tree",
-    "du",
-    "stat",
-    "find",
-    "fd",
-    "cd",
-    "pushd",
-    "tar",
-    "bsdtar",
-    "zip",
-    "unzip",
-    "7z",
-    "rsync",
-    "scp",
-    "cat",
-    "tac",
-    "head",
-    "tail",
-    "less",
-    "more",
-    "bat",
-    "nl",
-    "wc",
-    "xxd",
-    "od",
-    "hexdump",
-    "strings",
-    "sort",
-    "uniq",
-    "diff",
-    "cmp",
-    "file",
-    "md5sum",
-    "sha256sum",
-    "base64",
-    "source",
-    "vim",
-    "vi",
-    "nano",
-    "emacs",
-    "code",
-    "open",
-    "tee",
-];
+static FILE_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
+    "rm rmdir unlink shred srm wipe mv cp ln link install touch mkdir mkfifo mknod truncate fallocate chmod chown \
+    chgrp chattr setfacl setcap ls dir tree du stat find fd cd pushd tar bsdtar zip unzip 7z rsync scp cat tac \
+    head tail less more bat nl wc xxd od hexdump strings sort uniq diff cmp file md5sum sha256sum base64 source \
+    vim vi nano emacs code open tee"
+        .split_ascii_whitespace()
+        .collect()
+});
 
 /// Programs of Windows whose operands are files and folders.
-const WINDOWS_WORKERS: [&str; 48] = [
-    "get-content",
-    "set-content",
-    "add-content",
-    "clear-content",
-    "out-file",
-    "get-item",
-    "set-item",
-    "new-item",
-    "remove-item",
-    "copy-item",
-    "move-item",
-    "rename-item",
-    "get-childitem",
-    "test-path",
-    "resolve-path",
-    "set-location",
-    "push-location",
-    "select-string",
-    "import-csv",
-    "export-csv",
-    "compress-archive",
-    "expand-archive",
-    "type",
-    "copy",
-    "move",
-    "del",
-    "erase",
-    "ren",
-    "rename",
-    "xcopy",
-    "robocopy",
-    "dir",
-    "md",
-    "mkdir",
-    "rd",
-    "rmdir",
-    "cd",
-    "chdir",
-    "pushd",
-    "more",
-    "findstr",
-    "fc",
-    "attrib",
-    "icacls",
-    "takeown",
-    "notepad",
-    "mklink",
-    "replace",
-];
+static WINDOWS_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
+    "get-content set-content add-content clear-content out-file get-item set-item new-item remove-item copy-item \
+    move-item rename-item get-childitem test-path resolve-path set-location push-location select-string import- \
+    csv export-csv compress-archive expand-archive type copy move del erase ren rename xcopy robocopy dir md \
+    mkdir rd rmdir cd chdir pushd more findstr fc attrib icacls takeown notepad mklink replace"
+        .split_ascii_whitespace()
+        .collect()
+});
 
 /// What a script does with a path that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,8 +61,8 @@ pub struct Touched<'s> {
 /// Every path that a command touches.
 pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
     let program = facts.program.as_str();
-    let filters = FILTERS.contains(&program) && !facts.windows;
-    let works = if facts.windows { WINDOWS_WORKERS.contains(&program) } else { filters || FILE_WORKERS.contains(&program) };
+    let filters = FILTERS.contains(program) && !facts.windows;
+    let works = if facts.windows { WINDOWS_WORKERS.contains(program) } else { filters || FILE_WORKERS.contains(program) };
     // What a filter is told to look for often looks like a path, and so do escapes and options.
     let first = facts.operands().next().filter(|_| filters);
     let others = facts.arguments().iter().filter(move |field| is_no_path(field, facts));
@@ -201,7 +100,7 @@ fn is_no_path(field: &Field, facts: &Facts) -> bool {
     let text = field.text.as_str();
     // `~3` is a number to most, and a regex to a filter.
     let digits = text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    let regex = FILTERS.contains(&facts.program.as_str())
+    let regex = FILTERS.contains(facts.program.as_str())
         && text.starts_with('/')
         && text.contains(['^', '$', '[', '(', '{', '|', '\\', '+', ' ']);
     if digits || regex {
