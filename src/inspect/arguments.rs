@@ -11,6 +11,7 @@ mod names;
 mod read;
 mod tool;
 mod words;
+mod written;
 
 use std::borrow::Cow;
 use std::rc::Rc;

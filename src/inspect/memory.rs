@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use super::files::{Files, Wrote};
 use crate::detect::secret::{self, Prints};
 
 /// Shortest and longest end of an argument that is kept, in bytes: what may be one piece of a secret.
@@ -22,6 +23,8 @@ pub struct Memory {
     pub from: usize,
     /// Ends of the arguments of recent calls, oldest first.
     pub pieces: Arc<[Piece]>,
+    /// Files that its calls have written.
+    pub files: Arc<Files>,
 }
 
 /// The end of an argument that may be one piece of a secret. Wiped when dropped, and never shown.
@@ -45,6 +48,8 @@ pub struct Learnt {
     pub secrets: secret::Learnt,
     /// Ends of arguments that go out.
     pub pieces: Vec<Piece>,
+    /// Files that it writes.
+    pub files: Vec<Wrote>,
 }
 
 impl Memory {
@@ -79,7 +84,7 @@ impl Learnt {
 
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && self.pieces.is_empty()
+        self.secrets.is_empty() && self.pieces.is_empty() && self.files.is_empty()
     }
 }
 

@@ -3,6 +3,7 @@
 mod arguments;
 mod caps;
 mod confirm;
+pub mod files;
 mod finding;
 mod ground;
 mod inbound;

@@ -9,6 +9,7 @@ use crate::protocol::AuditId;
 use crate::text::Text;
 
 use super::arguments::place_arguments;
+use super::files;
 use super::string::{Judge, Site};
 use super::{Inspection, Known, Policy, Uninspected, surface};
 
@@ -78,7 +79,7 @@ impl Outbound<'_> {
                 let at = prefix.clone() + &placed.pointer(unit);
                 coverage.uninspected.push(Uninspected { at, reason: "links", bytes: unit.text.len() });
             }
-            let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_)).then(|| Script::new(&unit.text, unit.read_as));
+            let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_)).then(|| self.script(&unit.text, unit.read_as));
             let place = Place {
                 surface: Surface::Arguments,
                 argument: Some(&unit.argument),
@@ -93,18 +94,34 @@ impl Outbound<'_> {
                 &place,
                 &Site { at: &|| prefix.clone() + &placed.pointer(unit), opaque: &|| true },
             );
+            if let Some(script) = script.as_ref().filter(|_| self.known.memory.is_some()) {
+                files::of_script(script, &mut inspection.learnt.files);
+            }
         }
         let parts = || placed.units.iter().filter(|unit| unit.role == Role::Value && !unit.joined);
         let pieces: Vec<&str> = parts().map(|unit| &*unit.text).collect();
         let place = Place { surface: Surface::Arguments, ..base };
         judge.pieces(&pieces, &place, &Site { at: &|| format!("{prefix}/params/arguments"), opaque: &|| true });
         let Some(memory) = self.known.memory else { return };
+        files::of_arguments(tool, &placed, &mut inspection.learnt.files);
         for unit in parts() {
             for pieces in memory.joined(tool, &unit.argument, &unit.text) {
                 let at = || prefix.clone() + &placed.pointer(unit);
                 judge.pieces(&pieces, &place, &Site { at: &at, opaque: &|| true });
             }
             inspection.learnt.keep(tool, &unit.argument, &unit.text);
+        }
+    }
+
+    /// A string that something runs, after what earlier calls have written.
+    fn script<'t>(&self, text: &'t str, read_as: ReadAs) -> Script<'t>
+    where
+        Self: 't,
+    {
+        let script = Script::new(text, read_as);
+        match self.known.memory.map(|memory| &*memory.files).filter(|files| !files.is_empty()) {
+            Some(files) => script.after(files),
+            None => script,
         }
     }
 }

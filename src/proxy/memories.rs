@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::detect::secret::{Prints, UPSTREAMS, remember};
+use crate::inspect::files::{Files, Wrote};
 use crate::inspect::memory::{Learnt, Memory, Piece};
 use crate::message::Direction;
 use crate::protocol::{AgentName, Context, SessionId, UpstreamName};
@@ -14,6 +15,8 @@ const SECRETS: usize = 512;
 /// Most pieces kept of a session, and how long one is.
 const PIECES: usize = 32;
 const PIECE_AGE: Duration = Duration::from_secs(600);
+/// What a session wrote to files is forgotten when it has written none for so long.
+const FILES_AGE: Duration = Duration::from_secs(3600);
 /// Most sessions of one agent.
 const SESSIONS: usize = 64;
 
@@ -35,9 +38,13 @@ struct Kept {
     sessions: HashMap<(usize, Option<SessionId>), Recent>,
 }
 
-/// The pieces of a session, oldest first.
+/// What a session has sent lately.
 struct Recent {
     used: Instant,
+    /// When a file was written last, and all that were.
+    wrote: Instant,
+    files: Arc<Files>,
+    /// Oldest first.
     pieces: VecDeque<(Instant, Piece)>,
 }
 
@@ -56,7 +63,8 @@ impl Memories {
         let recent = kept.sessions.get(&(from, context.session.clone()));
         let fresh = |(since, piece): &(Instant, Piece)| (since.elapsed() < PIECE_AGE).then(|| piece.clone());
         let pieces = recent.into_iter().flat_map(|recent| &recent.pieces).filter_map(fresh).collect();
-        Memory { prints: kept.prints.clone(), from, pieces }
+        let files = recent.filter(|recent| recent.wrote.elapsed() < FILES_AGE).map(|recent| recent.files.clone());
+        Memory { prints: kept.prints.clone(), from, pieces, files: files.unwrap_or_default() }
     }
 
     /// Adds what a judged message leaves behind.
@@ -77,7 +85,7 @@ impl Memories {
         let from = kept.number(&context.upstream);
         match direction {
             Direction::Inbound => learnt.secrets.values().for_each(|value| kept.remember(value, from)),
-            Direction::Outbound => kept.keep((from, context.session.clone()), learnt.pieces),
+            Direction::Outbound => kept.keep((from, context.session.clone()), learnt.pieces, learnt.files),
         }
     }
 }
@@ -115,17 +123,26 @@ impl Kept {
         }
     }
 
-    fn keep(&mut self, session: (usize, Option<SessionId>), pieces: Vec<Piece>) {
+    fn keep(&mut self, session: (usize, Option<SessionId>), pieces: Vec<Piece>, files: Vec<Wrote>) {
         if !self.sessions.contains_key(&session) && self.sessions.len() >= SESSIONS {
             let oldest = self.sessions.iter().min_by_key(|(_, recent)| recent.used).map(|(session, _)| session.clone());
             oldest.map(|session| self.sessions.remove(&session));
         }
         let now = Instant::now();
-        let recent = self.sessions.entry(session).or_insert_with(|| Recent { used: now, pieces: VecDeque::new() });
+        let new = || Recent { used: now, wrote: now, files: Arc::default(), pieces: VecDeque::new() };
+        let recent = self.sessions.entry(session).or_insert_with(new);
         recent.used = now;
         recent.pieces.retain(|(since, _)| since.elapsed() < PIECE_AGE);
         recent.pieces.extend(pieces.into_iter().map(|piece| (now, piece)));
         let extra = recent.pieces.len().saturating_sub(PIECES);
         recent.pieces.drain(..extra);
+        if recent.wrote.elapsed() >= FILES_AGE {
+            recent.files = Arc::default();
+        }
+        if !files.is_empty() {
+            recent.wrote = now;
+            let kept = Arc::make_mut(&mut recent.files);
+            files.into_iter().for_each(|file| kept.add(file));
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! Limits on calls of tools: how many, how fast, how large.
 
+use std::sync::{Arc, Mutex};
+
 use lychgate::config::{PolicyConfig, ToolConfig, ToolLimits};
 
 use super::harness::{Setup, call, json, string};
-use super::servers::{Server, json_reply};
+use super::servers::{Server, json_reply, streamed};
+use super::wrap::{KEEPS, Wrapped};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
@@ -75,4 +78,52 @@ async fn a_batch_has_so_many_messages_and_no_more() {
     assert!(string(&json(&answer), &["error", "message"]).unwrap().contains("batch_items"), "{answer}");
     assert_eq!(gate.limit_hits("batch_items"), 1.0);
     assert!(server.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_has_so_many_calls_at_once_and_no_more() {
+    let (tap, reply) = streamed();
+    let held = Arc::new(Mutex::new(Some(reply)));
+    let server = Server::start(move |_| {
+        let first = held.lock().unwrap().take();
+        async move { first.unwrap_or_else(|| json_reply(OK)) }
+    })
+    .await;
+    let limits = ToolLimits { concurrent: Some(1), ..ToolLimits::default() };
+    let gate = Setup::new().http("up", server.url()).with(of_tool(limits)).start().await;
+    let open = gate.agent().post("up", &[], named("slow")).await.expect(200).await;
+    let text = told(&gate.agent().post("up", &[], named("slow")).await.expect(200).await.text().await);
+    assert!(text.contains("concurrent_calls"), "{text}");
+    assert_eq!(gate.limit_hits("concurrent_calls"), 1.0);
+    // Other tools have places of their own, and the place is free again when the answer is whole.
+    gate.agent().post("up", &[], named("other")).await.expect(200).await;
+    tap.say(format!("data: {OK}\n\n")).await;
+    drop(tap);
+    open.text().await;
+    let again = gate.agent().post("up", &[], named("slow")).await.expect(200).await.text().await;
+    assert!(!again.contains("isError"), "{again}");
+    assert_eq!(server.rest().await.len(), 3);
+}
+
+#[test]
+fn wrapped_servers_have_the_same_budgets() {
+    let more = "calls_per_session = 3\nargument_bytes = 100\n[policy.few.tool.slow]\ncalls_per_minute = 1\n";
+    let mut wrapped = Wrapped::start_with(&["--policy", "few"], KEEPS, more);
+    let long = named("t").replace("{}", &format!(r#"{{"a":"{}"}}"#, "x".repeat(100)));
+    let pass = |wrapped: &mut Wrapped, body: &str| wrapped.say(&(body.to_owned() + "\n"));
+    let refused = |wrapped: &mut Wrapped, body: &str, limit: &str| {
+        pass(wrapped, body);
+        let answer = wrapped.hear_json();
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains(limit), "{answer}");
+    };
+    refused(&mut wrapped, &long, "argument_bytes");
+    pass(&mut wrapped, &named("slow"));
+    refused(&mut wrapped, &named("slow"), "calls_per_minute");
+    // What was refused counts for nothing.
+    pass(&mut wrapped, &named("other"));
+    pass(&mut wrapped, &named("other"));
+    refused(&mut wrapped, &named("other"), "calls_per_session");
+    assert!(wrapped.end().success());
+    assert_eq!(wrapped.read("got"), ["slow", "other", "other"].map(|tool| named(tool) + "\n").concat());
 }

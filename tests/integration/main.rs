@@ -10,6 +10,7 @@
 //! | `demo`, `wrap`, `wrap_ask` | both verbs as whole programs; what waits for a yes among lines |
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
+//! | `files` | what a call writes to a file is judged when a later call of the session runs it |
 //! | `limits` | each limit answers clearly and is counted |
 //! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
@@ -39,6 +40,7 @@ mod child;
 mod demo;
 mod drain;
 mod eras;
+mod files;
 mod harness;
 mod limits;
 mod listener;

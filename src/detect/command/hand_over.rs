@@ -16,7 +16,7 @@ impl Reader<'_> {
                     facts.executes |= file.taint;
                     facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
                     let streamed = matches!(file.text.as_str(), "/dev/stdin" | "/dev/fd/0");
-                    let value = if streamed { Some(around.input.clone()) } else { self.file(&file.text) };
+                    let value = if streamed { Some(around.input.clone()) } else { self.file_to_run(&file.text) };
                     if let Some(value) = value {
                         facts.executes |= value.taint;
                         self.known_script(&value);

@@ -78,7 +78,7 @@ impl Reader<'_> {
             Some(file) => {
                 facts.executes |= file.taint;
                 facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
-                if let Some(value) = self.file(&file.text) {
+                if let Some(value) = self.file_to_run(&file.text) {
                     facts.executes |= value.taint;
                     self.run_text(runs, &program, &value);
                 }

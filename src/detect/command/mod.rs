@@ -59,12 +59,14 @@ mod windows;
 mod windows_names;
 mod words;
 mod wrappers;
+mod written;
 
 use std::cell::OnceCell;
 
-pub use self::script::{Script, Written};
+pub use self::script::Script;
 pub use self::spec::Spec;
 pub use self::touched::{How, Touched};
+pub use self::written::{Content, Written};
 
 use self::raw::Raw;
 use self::script::Reading;

@@ -8,10 +8,11 @@ use super::clean;
 use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
 use super::lex::{self, Flow, ITEM, Token, Word};
-use super::script::{Reading, Written};
+use super::script::Reading;
 use super::standing::Standing;
 use super::value::{Field, Taint, UNKNOWN, Value};
 use super::words::{assignment, keyword};
+use super::written::{Content, Written};
 
 /// Scripts within scripts, groups within groups: deeper than this nobody writes by hand.
 const MAX_DEPTH: usize = 20;
@@ -31,10 +32,10 @@ pub(super) struct Reader<'w> {
     pub(super) scripts: Vec<String>,
     pub(super) texts: Vec<String>,
     /// What earlier calls wrote to files.
-    written: Option<&'w dyn Written>,
+    pub(super) written: Option<&'w dyn Written>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
-    files: HashMap<String, Value>,
+    pub(super) files: HashMap<String, Value>,
     functions: HashMap<String, Rc<[Token]>>,
     aliases: HashMap<String, String>,
     /// Functions whose bodies are being read.
@@ -69,14 +70,21 @@ impl Around {
 impl<'w> Reader<'w> {
     /// Reads a whole argument, after what earlier calls wrote to files.
     pub(super) fn read(text: &str, written: Option<&'w dyn Written>) -> Self {
-        let mut reader = Self { written, ..Self::default() };
+        let mut reader = Self::after(written);
         reader.script(text, &Value::nothing());
         reader
     }
 
+    /// Nothing is read yet.
+    pub(super) fn after(written: Option<&'w dyn Written>) -> Self {
+        Self { written, ..Self::default() }
+    }
+
     /// What was found.
     pub(super) fn reading(self) -> Reading {
-        Reading { facts: self.facts, scripts: self.scripts, texts: self.texts }
+        let kept = self.files.iter().filter(|(name, _)| !name.starts_with("/dev/"));
+        let files = kept.map(|(name, value)| (name.clone(), Content::of_value(value))).collect();
+        Reading { facts: self.facts, scripts: self.scripts, texts: self.texts, files }
     }
 
     /// What is left of an argument that is too long to read.
@@ -206,25 +214,6 @@ impl<'w> Reader<'w> {
 
     pub(super) fn alias_of(&self, name: &str) -> Option<String> {
         self.aliases.get(name).cloned()
-    }
-
-    /// Keeps what a process substitution or a write made, under a name; gives the name.
-    pub(super) fn keep_stream(&mut self, value: Value) -> String {
-        let name = format!("/dev/fd/{}", 63 + self.files.len());
-        self.keep_file(&name, value);
-        name
-    }
-
-    pub(super) fn keep_file(&mut self, name: &str, value: Value) {
-        if self.files.len() < 256 {
-            self.files.insert(name.trim_start_matches("./").to_owned(), value);
-        }
-    }
-
-    /// What a file holds, if an earlier command or call wrote it.
-    pub(super) fn file(&self, name: &str) -> Option<Value> {
-        let kept = self.files.get(name.trim_start_matches("./")).cloned();
-        kept.or_else(|| Some(Value::text(self.written?.content(name)?)))
     }
 
     /// Reads a function's body once, and keeps it for its calls.

@@ -8,6 +8,7 @@ use super::facts::Facts;
 use super::reader::Reader;
 use super::touched::{self, Touched};
 use super::traits::Traits;
+use super::written::{Content, Written};
 use super::{clean, sql_clients, windows};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
@@ -16,12 +17,6 @@ use crate::text::quick::QuickSet;
 const MAX_TEXT: usize = 128 * 1024;
 /// Longest text that is read as PowerShell and cmd.exe would, in bytes.
 const MAX_WINDOWS_TEXT: usize = 48 * 1024;
-
-/// What earlier calls of a session wrote to files, for a script that runs one of them.
-pub trait Written {
-    /// What was written to the file at `path`, which is as the script has it.
-    fn content(&self, path: &str) -> Option<&str>;
-}
 
 /// Programs some of whose operands are hosts.
 const CONNECTING: Traits = Traits::FETCHES.and(Traits::SENDS_STREAM).and(Traits::SENDS_FILES).and(Traits::CONNECTS);
@@ -45,6 +40,8 @@ pub(super) struct Reading {
     pub(super) scripts: Vec<String>,
     /// Every text that was decoded or put together and is no script.
     pub(super) texts: Vec<String>,
+    /// Every file that was written, and what is known of its content.
+    pub(super) files: Vec<(String, Content)>,
 }
 
 impl<'t> Script<'t> {
@@ -90,6 +87,11 @@ impl<'t> Script<'t> {
         self.all().flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts)).map(String::as_str)
     }
 
+    /// Every file that it writes, and what is known of its content.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &Content)> {
+        self.all().flat_map(|reading| &reading.files).map(|(path, content)| (path.as_str(), content))
+    }
+
     /// Every text of SQL that a command of it hands to a database.
     pub fn sql(&self) -> impl Iterator<Item = String> {
         self.all_facts().flat_map(sql_clients::sql)
@@ -105,7 +107,7 @@ impl<'t> Script<'t> {
                 return vec![Reader::unread().reading()];
             }
             let read = |text: Cow<'_, str>| match self.read_as {
-                ReadAs::Code(language) => Reader::read_code(language, &text).reading(),
+                ReadAs::Code(language) => Reader::read_code(language, &text, self.written).reading(),
                 _ => Reader::read(&text, self.written).reading(),
             };
             clean::readings(self.raw).map(read).collect()
@@ -118,7 +120,7 @@ impl<'t> Script<'t> {
             if self.raw.len() > MAX_WINDOWS_TEXT {
                 return vec![Reader::unread().reading()];
             }
-            clean::readings(self.raw).map(|text| Reader::read_windows(&text).reading()).collect()
+            clean::readings(self.raw).map(|text| Reader::read_windows(&text, self.written).reading()).collect()
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{How, Script, Written};
+use super::{Content, How, Script, Written};
 use crate::detect::ReadAs;
 
 fn script(text: &str) -> Script<'_> {
@@ -41,17 +41,17 @@ fn text_is_not_read() {
     assert_eq!((script.paths().count(), script.texts().count()), (0, 0));
 }
 
-struct Files(HashMap<&'static str, &'static str>);
+struct Files(HashMap<&'static str, Content>);
 
 impl Written for Files {
-    fn content(&self, path: &str) -> Option<&str> {
-        self.0.get(path).copied()
+    fn content(&self, path: &str) -> Option<&Content> {
+        self.0.get(path)
     }
 }
 
 #[test]
 fn what_an_earlier_call_wrote_is_run() {
-    let files = Files([("x.sh", "shred /dev/sda")].into());
+    let files = Files([("x.sh", Content::of("shred /dev/sda"))].into());
     for text in ["bash x.sh", "sh < x.sh", ". x.sh", "cat x.sh | sh"] {
         let script = script(text).after(&files);
         assert!(script.paths().any(|touched| touched.path == "/dev/sda"), "{text}");

@@ -82,7 +82,7 @@ impl Reader<'_> {
                 facts.runs.extend(facts::see(&first.text, folder));
             }
             if first.text.contains('/')
-                && let Some(file) = self.file(&first.text)
+                && let Some(file) = self.file_to_run(&first.text)
             {
                 facts.executes |= file.taint;
                 if let Some(text) = file.as_text() {

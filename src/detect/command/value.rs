@@ -21,6 +21,8 @@ impl Taint {
     pub(super) const PERSONAL: Self = Self(16);
     /// A live connection to another host.
     pub(super) const SOCKET: Self = Self(32);
+    /// Too long to be read.
+    pub(super) const UNREAD: Self = Self(64);
 
     /// Words of rule files.
     pub(super) const WORDS: [(&'static str, Self); 6] = [

@@ -12,6 +12,7 @@ use super::simulate;
 use super::value::{Field, Taint, Value};
 pub(super) use super::windows_names::{looks_like, names, variable};
 use super::wrappers::value_of;
+use super::written::Written;
 use crate::detect::Language;
 
 /// A word of a line of cmd.exe.
@@ -39,17 +40,17 @@ fn is_slash_flag(text: &str) -> bool {
     text.strip_prefix('/').is_some_and(|rest| (1..=20).contains(&rest.len()) && !rest.contains(['/', '\\', '.']))
 }
 
-impl Reader<'_> {
+impl<'w> Reader<'w> {
     /// Reads a whole argument as PowerShell and cmd.exe would.
-    pub(super) fn read_windows(text: &str) -> Self {
-        let mut reader = Self::default();
+    pub(super) fn read_windows(text: &str, written: Option<&'w dyn Written>) -> Self {
+        let mut reader = Self::after(written);
         reader.windows(text);
         reader
     }
 
     /// Reads code of a language that the tool names.
-    pub(super) fn read_code(language: Language, text: &str) -> Self {
-        let mut reader = Self::default();
+    pub(super) fn read_code(language: Language, text: &str, written: Option<&'w dyn Written>) -> Self {
+        let mut reader = Self::after(written);
         match language {
             Language::PowerShell => reader.windows(text),
             language => reader.code(language.program(), text, Taint::NONE),
@@ -90,6 +91,14 @@ impl Reader<'_> {
 
     pub(super) fn keep_windows_file(&mut self, name: &str, value: Value) {
         self.keep_file(&file_key(name), value);
+    }
+
+    /// Reads a file that is run, if an earlier command or call wrote it.
+    fn run_windows_file(&mut self, name: &str, facts: &mut Facts) {
+        if let Some(value) = self.file_to_run(&file_key(name)) {
+            facts.executes |= value.taint;
+            value.as_text().into_iter().for_each(|text| self.windows(text));
+        }
     }
 
     /// One program with its words, as its facts; gives the taint of what it writes.
@@ -182,9 +191,7 @@ impl Reader<'_> {
         // What was fetched before, and is now run.
         let run = std::iter::once(name).chain(arguments.iter().map(|a| a.text.as_str()).filter(|_| starts_files(name)));
         for file in run.take(16).collect::<Vec<_>>() {
-            if let Some(value) = self.file(&file_key(file)) {
-                facts.executes |= value.taint;
-            }
+            self.run_windows_file(file, &mut facts);
         }
         if matches!(name, "add-type" | "import-module") {
             facts.executes |= arguments.iter().fold(Taint::NONE, |taint, field| taint | field.taint);
@@ -302,8 +309,8 @@ impl Reader<'_> {
                 self.powershell(&rest(at + 1), Taint::NONE);
             }
         } else if let Some(at) = flag("file", 1).filter(|at| dashed(*at)) {
-            if let Some(value) = arguments.get(at + 1).and_then(|file| self.file(&file_key(&file.text))) {
-                facts.executes |= value.taint;
+            if let Some(file) = arguments.get(at + 1) {
+                self.run_windows_file(&file.text, facts);
             }
         } else {
             const VALUED: [&str; 6] =

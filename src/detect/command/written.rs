@@ -1,0 +1,103 @@
+//! Files that one script writes and another runs.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+use super::reader::Reader;
+use super::value::{Taint, Value};
+
+/// Longest content that is kept, in bytes: more could not be read as one script either. A longer file counts as unreadable
+/// when it is run.
+const CONTENT_BYTES: usize = 128 << 10;
+
+/// What earlier calls of a session wrote to files, for a script that runs one of them.
+pub trait Written {
+    /// What was written to the file at `path`, which is as the script has it.
+    fn content(&self, path: &str) -> Option<&Content>;
+}
+
+/// What a file holds, as far as it can be told, and where it came from. Wiped when dropped; `Debug` does not show it.
+#[derive(Clone, Default)]
+pub struct Content {
+    text: Option<Zeroizing<String>>,
+    taint: Taint,
+}
+
+impl Content {
+    /// A text that somebody writes.
+    pub fn of(text: &str) -> Self {
+        if text.len() > CONTENT_BYTES {
+            return Self { text: None, taint: Taint::UNREAD };
+        }
+        Self { text: Some(Zeroizing::new(text.to_owned())), taint: Taint::NONE }
+    }
+
+    /// The same with more behind it.
+    #[must_use]
+    pub fn then(&self, more: &Self) -> Self {
+        let taint = self.taint | more.taint;
+        match (&self.text, &more.text) {
+            (Some(text), Some(more)) => {
+                let both = Self::of(&Zeroizing::new([text.as_str(), more.as_str()].join("\n")));
+                Self { taint: both.taint | taint, ..both }
+            }
+            _ => Self { text: None, taint },
+        }
+    }
+
+    /// Whether nothing at all is known of it.
+    pub fn is_unknown(&self) -> bool {
+        self.text.is_none() && self.taint == Taint::NONE
+    }
+
+    /// How many bytes of it are kept.
+    pub fn kept_bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, |text| text.len())
+    }
+
+    pub(super) fn of_value(value: &Value) -> Self {
+        let text = value.as_text().map(Self::of).unwrap_or_default();
+        Self { taint: text.taint | value.taint, ..text }
+    }
+
+    pub(super) fn value(&self) -> Value {
+        self.text.as_ref().map_or(Value::unknown(Taint::NONE), |text| Value::text(text.as_str())).with(self.taint)
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Content({} bytes)", self.kept_bytes())
+    }
+}
+
+impl Reader<'_> {
+    /// Keeps what a process substitution or a write made, under a name; gives the name.
+    pub(super) fn keep_stream(&mut self, value: Value) -> String {
+        let name = format!("/dev/fd/{}", 63 + self.files.len());
+        self.keep_file(&name, value);
+        name
+    }
+
+    pub(super) fn keep_file(&mut self, name: &str, value: Value) {
+        if self.files.len() < 256 {
+            self.files.insert(name.trim_start_matches("./").to_owned(), value);
+        }
+    }
+
+    /// What a file holds, if an earlier command or call wrote it.
+    pub(super) fn file(&self, name: &str) -> Option<Value> {
+        let kept = self.files.get(name.trim_start_matches("./")).cloned();
+        kept.or_else(|| Some(self.written?.content(name)?.value()))
+    }
+
+    /// The same for a file that is run: one that is too long to be read may hold anything.
+    pub(super) fn file_to_run(&mut self, name: &str) -> Option<Value> {
+        let value = self.file(name);
+        if value.as_ref().is_some_and(|value| value.taint.meets(Taint::UNREAD)) {
+            self.give_up();
+        }
+        value
+    }
+}
