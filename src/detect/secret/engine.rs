@@ -287,8 +287,10 @@ impl<'s> Search<'s> {
         let parts = within.filter(|(_, byte)| !byte.is_ascii_alphanumeric()).map(|(at, _)| whole + at + 1);
         let starts = std::iter::once(whole).chain(parts.take(TRIES));
         for start in starts {
-            self.afford(TRY_BYTES * self.secrets.loose.len())?;
-            for (rule, shape) in self.secrets.loose.iter().filter_map(|index| self.secrets.shapes.get(*index)) {
+            let Some(byte) = text.as_bytes().get(start) else { continue };
+            let shapes = self.secrets.loose.iter().filter_map(|index| self.secrets.shapes.get(*index));
+            for (rule, shape) in shapes.filter(|(_, shape)| shape.begins_with(*byte)) {
+                self.afford(TRY_BYTES)?;
                 if let Some(hit) = shape.at(text, start, 0, &|_| false) {
                     return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
                 }

@@ -42,7 +42,7 @@ pub struct Shape {
     pub(super) literals: Vec<String>,
     /// Longest match, in bytes.
     pub(super) longest: usize,
-    /// The bytes of which one follows on a literal.
+    /// The bytes of which one follows on a literal, or for want of literals begins a match.
     next: Box<[bool; 256]>,
     regex: Arc<OnceLock<Option<meta::Regex>>>,
 }
@@ -73,7 +73,7 @@ impl Shape {
         }
         let literals = if near.is_empty() { literals(&hir).unwrap_or_default() } else { Vec::new() };
         let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
-        let next = Box::new(if literals.is_empty() { [true; 256] } else { next(&hir, &literals) });
+        let next = Box::new(if literals.is_empty() { first(&hir) } else { next(&hir, &literals) });
         Ok(Self { name: name.into(), source: source.into(), check, near, literals, longest, next, regex: Arc::default() })
     }
 
@@ -91,6 +91,11 @@ impl Shape {
     /// Whether nothing says where it may stand.
     pub(super) fn is_loose(&self) -> bool {
         self.literals.is_empty() && self.near.is_empty()
+    }
+
+    /// Whether a match of a shape without literals may begin with `byte`.
+    pub(super) fn begins_with(&self, byte: u8) -> bool {
+        self.next.get(usize::from(byte)).copied().unwrap_or(true)
     }
 
     /// Whether it runs over several lines.
@@ -199,6 +204,22 @@ fn literals(hir: &Hir) -> Option<Vec<String>> {
     (!out.is_empty()).then_some(out)
 }
 
+/// The bytes that a match may begin with; all of them where that cannot be said.
+fn first(hir: &Hir) -> [bool; 256] {
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Prefix).limit_class(256).limit_total(FOLLOWERS).limit_literal_len(1);
+    let mut seq = extractor.extract(hir);
+    seq.keep_first_bytes(1);
+    let mut first = [false; 256];
+    for literal in seq.literals().unwrap_or_default() {
+        let Some(begins) = literal.as_bytes().first().and_then(|byte| first.get_mut(usize::from(*byte))) else {
+            return [true; 256];
+        };
+        *begins = true;
+    }
+    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { first }
+}
+
 /// The bytes that may follow on one of the literals; all of them where that cannot be said.
 fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
     let mut extractor = Extractor::new();
@@ -237,6 +258,17 @@ mod tests {
         for bad in ["a*", "x(y"] {
             assert!(Shape::new("x", bad, Check::Any, Vec::new()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_a_match_begins_with_is_known() {
+        let begins = |source: &str| {
+            let shape = shape(source, Check::Any);
+            (0..=255).filter(|byte| shape.begins_with(*byte)).count()
+        };
+        assert_eq!((begins("SK[0-9a-f]{32}"), begins("[0-9]{8}:A"), begins("(?:a|[x-z])[0-9]{20}")), (1, 10, 4));
+        assert_eq!(begins("(?s-u:.)[0-9]{20}"), 256);
+        assert!(shape("[^ ]{3}[0-9]{20}", Check::Any).begins_with(b'q'));
     }
 
     #[test]
