@@ -9,6 +9,7 @@ pub mod secret;
 pub mod signal;
 pub mod sql;
 pub mod url;
+pub mod work;
 
 mod ground;
 

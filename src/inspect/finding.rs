@@ -3,9 +3,6 @@
 use crate::detect::Surface;
 use crate::rules::{Action, RuleId, Severity};
 
-/// The reading of what could not be judged within bounds.
-pub const LIMIT: &str = "limit";
-
 /// A rule that matched a string of a message.
 #[derive(Clone, Debug)]
 pub struct Finding {

@@ -20,7 +20,7 @@ pub mod tools;
 mod verdict;
 
 pub use confirm::{EVERY_USE, FIRST_USE, FIRST_WRITE};
-pub use finding::{Evidence, Finding, LIMIT};
+pub use finding::{Evidence, Finding};
 pub use policy::{Known, Policy, TextInspection, TextVerdict};
 pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::detect::secret::fingerprint;
-use crate::detect::{Match, Place};
+use crate::detect::{Match, Place, work};
 use crate::message::{Direction, Edit, Json, ReadLimits, Role, Step, splice};
 use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
@@ -226,6 +226,9 @@ impl<'p> Judge<'p, '_> {
             if self.findings.len() >= FINDINGS && !first_block {
                 continue;
             }
+            // That a limit was hit is told even where the rule matched before.
+            let unread = matches!(&*rule.find, Find::Secret(spec) if spec.unread).then_some(work::SECRET);
+            let mut same = hits.iter().filter(|other| other.rule == hit.rule).map(|other| other.reading);
             let matched = hit.span.clone().and_then(|span| base.get(span)).unwrap_or(base);
             self.findings.push(Finding {
                 rule: rule.id.clone(),
@@ -235,7 +238,7 @@ impl<'p> Judge<'p, '_> {
                 surface: place.surface,
                 at: (site.at)(),
                 item: self.item,
-                reading: hit.reading,
+                reading: same.find(|reading| work::ALL.contains(reading)).or(unread).unwrap_or(hit.reading),
                 evidence: if matches!(*rule.find, Find::Secret(_)) {
                     Evidence::of_secret(matched)
                 } else {

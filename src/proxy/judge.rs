@@ -7,7 +7,8 @@ use bytes::Bytes;
 use super::memories::Memories;
 use super::resolve::Resolver;
 use crate::detect::url::Answers;
-use crate::inspect::{Inspection, Known, LIMIT, Mode, Policy, Question, Refusal, Verdict};
+use crate::detect::work;
+use crate::inspect::{Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, ReadLimits, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
@@ -125,9 +126,8 @@ impl Case<'_> {
         let (mode, rules) = (policy.mode, policy.rules_digest(direction));
         let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
         recorder.tell(event).map_err(CallError::Audit)?;
-        if inspection.findings.iter().any(|finding| finding.reading == LIMIT) {
-            recorder.tell(Event::Limit { name: "schema_work" }).map_err(CallError::Audit)?;
-        }
+        let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
+        limits_hit(recorder, &work::ALL.into_iter().filter(hit).collect::<Vec<_>>())?;
         // What an agent sends is no piece of anything unless it goes on.
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
         if direction == Direction::Inbound || goes_on {
@@ -236,3 +236,7 @@ fn unasked(question: &Question, message: &Message) -> Refusal {
     };
     Refusal { item, rule: question.rule().clone(), title, why: format!("{why} {next}") }
 }
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

@@ -56,7 +56,7 @@ metrics! {
     TURNED_AWAY = Kind::Counter, "lychgate_turned_away_total" ["reason"]
         "Requests turned away before they were a call: wrong host, origin or path, unknown token, failed TLS handshake.";
     LIMITS_HIT = Kind::Counter, "lychgate_limits_hit_total" ["limit"]
-        "How often a limit of the config was hit, by its name there.";
+        "How often a limit was hit, by its name in the config; or `resolve_names` for names of hosts in one call, and `command_work`, `sql_work`, `secret_work`, `pattern_work`, `path_work`, `url_work`, `schema_work` where a text would have taken too long to judge, which has it refused.";
     RELOADS = Kind::Counter, "lychgate_reloads_total" ["outcome"]
         "Reloads: `applied`, `weakened` (applied, and something protects less than before) or `refused` (the old rules stay).";
     RULES = Kind::Gauge, "lychgate_rules" ["direction"]

@@ -68,10 +68,11 @@ pub use self::spec::Spec;
 pub use self::touched::{How, Touched};
 pub use self::written::{Content, Written};
 
+use self::facts::Behaviour;
 use self::raw::Raw;
 use self::script::Reading;
 use self::spec::Kinds;
-use super::{Detector, Kind, Match, Place, ReadAs};
+use super::{Detector, Kind, Match, Place, ReadAs, work};
 use crate::document::Table;
 use crate::text::Text;
 use crate::text::quick::{QuickMap, QuickSet};
@@ -157,7 +158,8 @@ impl Commands {
             let worth = looks.filter(|at| self.needs.get(**at).is_some_and(|needs| has.covers(*needs)));
             for (rule, clause) in worth.filter_map(|at| self.clauses.get(*at)) {
                 if !found.iter().any(|m| m.rule == *rule) && clause.matches(facts, || line.get_or_init(|| facts.line())) {
-                    found.push(Match { rule: *rule, span: None, reading: "shell" });
+                    let reading = if facts.behaviour == Some(Behaviour::Unreadable) { work::COMMAND } else { "shell" };
+                    found.push(Match { rule: *rule, span: None, reading });
                 }
             }
         }

@@ -44,6 +44,8 @@ pub(super) struct Seen {
     pub(super) forms: Vec<String>,
     pub(super) how: How,
     pub(super) stands: Where,
+    /// It was too much to read.
+    pub(super) too_much: bool,
 }
 
 impl Seen {
@@ -54,6 +56,7 @@ impl Seen {
         if text.len() > PATH_BYTES || text.matches('\n').count() > LINES {
             seen.outside = true;
             seen.disguised = true;
+            seen.too_much = true;
             return seen;
         }
         let none = Ground::default();
@@ -96,7 +99,7 @@ impl Seen {
 
     fn new(how: How, stands: Where) -> Self {
         let classes = Classes::NONE;
-        Self { outside: false, climbs: false, disguised: false, classes, forms: Vec::new(), how, stands }
+        Self { outside: false, climbs: false, disguised: false, classes, forms: Vec::new(), how, stands, too_much: false }
     }
 
     fn look(&mut self, text: &str, roots: &Roots) {

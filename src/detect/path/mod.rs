@@ -19,7 +19,7 @@ pub use spec::Spec;
 
 pub(in crate::detect) use judge::is_inside;
 
-use super::{Detector, Kind, Match, Place, ReadAs};
+use super::{Detector, Kind, Match, Place, ReadAs, work};
 use crate::document::Table;
 use crate::text::Text;
 use judge::Seen;
@@ -70,6 +70,7 @@ impl Paths {
     fn judge(&self, seen: &Seen, reading: &'static str, found: &mut Vec<Match>) {
         for (rule, spec) in &self.rules {
             if spec.matches(seen) && !found.iter().any(|hit| hit.rule == *rule) {
+                let reading = if seen.too_much { work::PATH } else { reading };
                 found.push(Match { rule: *rule, span: None, reading });
             }
         }

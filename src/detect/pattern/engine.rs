@@ -13,6 +13,7 @@ use regex_automata::Input as RegexInput;
 
 use super::lazy::Lazy;
 use super::{Detector, Match, Place, Spec, literals};
+use crate::detect::work;
 use crate::message::Direction;
 use crate::text::Text;
 
@@ -251,13 +252,18 @@ impl Searched {
 impl Detector for Patterns {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let (plain, raw) = (text.plain(), text.raw());
-        self.search(plain, |rule, span| found.push(Match { rule, span: span.map(|span| text.locate(span)), reading: "plain" }));
+        // Without a place, it was too much to look at.
+        let reading = |span: &Option<Range<usize>>, usual| if span.is_some() { usual } else { work::PATTERN };
+        self.search(plain, |rule, span| {
+            let reading = reading(&span, "plain");
+            found.push(Match { rule, span: span.map(|span| text.locate(span)), reading });
+        });
         if place.direction == Direction::Inbound {
-            for reading in text.readings() {
+            for other in text.readings() {
                 let mut told = HashSet::new();
-                self.search(&reading.text, |rule, _| {
+                self.search(&other.text, |rule, _| {
                     if told.insert(rule) {
-                        found.push(Match { rule, span: Some(reading.span.clone()), reading: reading.path });
+                        found.push(Match { rule, span: Some(other.span.clone()), reading: other.path });
                     }
                 });
             }
@@ -268,13 +274,14 @@ impl Detector for Patterns {
         let mut known: HashSet<(usize, Option<Range<usize>>)> = found.iter().map(|hit| (hit.rule, hit.span.clone())).collect();
         self.search(raw, |rule, span| {
             if known.insert((rule, span.clone())) {
-                found.push(Match { rule, span, reading: "raw" });
+                let reading = reading(&span, "raw");
+                found.push(Match { rule, span, reading });
             }
         });
         if let Some(bare) = text.bare() {
-            self.search(bare, |rule, _| {
+            self.search(bare, |rule, span| {
                 if known.insert((rule, None)) {
-                    found.push(Match { rule, span: None, reading: "bare" });
+                    found.push(Match { rule, span: None, reading: reading(&span, "bare") });
                 }
             });
         }

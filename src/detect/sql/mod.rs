@@ -16,7 +16,7 @@ pub use self::spec::Spec;
 
 use self::spec::{Behaviour, Clause};
 use self::statement::Facts;
-use super::{Detector, Kind, Match, Place, ReadAs};
+use super::{Detector, Kind, Match, Place, ReadAs, work};
 use crate::document::Table;
 use crate::text::Text;
 
@@ -49,7 +49,8 @@ impl Statements {
         let facts = statement::read(text);
         for (rule, clause) in &self.clauses {
             if !found.iter().any(|hit| hit.rule == *rule) && answers(clause, &facts) {
-                found.push(Match { rule: *rule, span: None, reading });
+                let too_much = clause.does == Some(Behaviour::Unreadable) && facts.too_much;
+                found.push(Match { rule: *rule, span: None, reading: if too_much { work::SQL } else { reading } });
             }
         }
     }

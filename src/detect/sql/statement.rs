@@ -80,6 +80,8 @@ pub(super) struct Facts {
     pub(super) statements: Vec<Statement>,
     /// It could not be read to its end in any way.
     pub(super) unreadable: bool,
+    /// It was too much to read.
+    pub(super) too_much: bool,
 }
 
 /// One statement.
@@ -104,7 +106,8 @@ pub(super) fn read(text: &str) -> Facts {
     let mut facts = Facts::default();
     let mut budget = TOKENS;
     if text.len() > TEXT_BYTES || !read_into(text, &mut facts.statements, &mut budget, 0) {
-        facts.unreadable = text.len() > TEXT_BYTES || budget == 0 || looks_like_sql(text);
+        facts.too_much = text.len() > TEXT_BYTES || budget == 0;
+        facts.unreadable = facts.too_much || looks_like_sql(text);
         if text.len() <= TEXT_BYTES {
             // What databases cannot read they refuse; if one can after all, its words are still seen.
             let loose: String = text.chars().map(|c| if matches!(c, '\'' | '"' | '`' | '\\') { ' ' } else { c }).collect();

@@ -9,7 +9,7 @@ use super::hosts::{HostPattern, Hosts, Said};
 use super::lookup::{Known, can_be_asked};
 use super::names;
 use super::parse::{By, Parsed, Target, parse};
-use crate::detect::{Place, path};
+use crate::detect::{Place, path, work};
 
 /// URLs inside URLs are followed so far.
 const DEPTH: usize = 2;
@@ -73,6 +73,8 @@ pub(super) struct Seen {
     pub(super) homograph: bool,
     hosts: Vec<(String, Option<u16>)>,
     stands: Where,
+    /// It was too much to read.
+    too_much: bool,
 }
 
 impl Seen {
@@ -114,7 +116,7 @@ impl Seen {
 
     fn new(stands: Where) -> Self {
         let (reached, schemes, hosts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { reached, schemes, carries: 0, denied: false, unresolved: false, homograph: false, hosts, stands }
+        Self { reached, schemes, carries: 0, denied: false, unresolved: false, homograph: false, hosts, stands, too_much: false }
     }
 
     pub(super) fn stands(&self, inside: Where) -> bool {
@@ -129,6 +131,7 @@ impl Seen {
     /// By which reading it was reached.
     pub(super) fn reading(&self) -> &'static str {
         match self.stands {
+            _ if self.too_much => work::URL,
             Where::Argument => "url",
             Where::Command => "command-url",
         }
@@ -138,6 +141,7 @@ impl Seen {
     fn look(&mut self, text: &str, place: &Place<'_>, depth: usize, least: By, returns: bool) {
         let Some(parsed) = parse(text) else { return };
         if parsed.cut {
+            self.too_much = true;
             self.reached.push(Reached { reach: Reach::Metadata, odd: true, resolved: false });
         }
         for target in parsed.targets.iter().filter(|target| target.by >= least) {

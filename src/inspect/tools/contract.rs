@@ -7,8 +7,8 @@ use super::overlay::{Overlays, merge};
 use super::schema::{Schema, Wrong};
 use super::{Tools, example};
 use crate::config::SchemaConfig;
-use crate::detect::Surface;
-use crate::inspect::{Evidence, Finding, Inspection, LIMIT, Refusal, Uninspected};
+use crate::detect::{Surface, work};
+use crate::inspect::{Evidence, Finding, Inspection, Refusal, Uninspected};
 use crate::message::{Envelope, Message, Value};
 use crate::rules::{Action, RuleId, Severity};
 
@@ -57,7 +57,7 @@ impl Contract<'_> {
             surface: Surface::Arguments,
             at: at(&breach.pointer),
             item,
-            reading: if breach.rule == TOO_COSTLY { LIMIT } else { "schema" },
+            reading: if breach.rule == TOO_COSTLY { work::SCHEMA } else { "schema" },
             evidence: Evidence::of(matched),
         });
         Some(Refusal { item, rule: RuleId::new(breach.rule), title: breach.title.to_owned(), why: breach.why })

@@ -3,7 +3,8 @@ use std::time::{Duration, Instant};
 use super::overlay::Overlays;
 use super::*;
 use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, SchemaConfig, ToolConfig};
-use crate::inspect::{Inspection, Known as Beyond, LIMIT, Mode, Policy, Verdict};
+use crate::detect::work;
+use crate::inspect::{Inspection, Known as Beyond, Mode, Policy, Verdict};
 use crate::message::{Direction, ReadLimits, quote};
 use crate::protocol::{AgentName, Asked, AuditId, Era, UpstreamName};
 use crate::rules::Library;
@@ -168,7 +169,7 @@ fn hostile_schemas_cost_no_more_than_their_bound() {
         let began = Instant::now();
         let inspection = call(&policy, &tools, "t", arguments);
         assert_eq!(refused(&inspection).0, "schema-too-costly", "{schema}");
-        assert_eq!(inspection.findings[0].reading, LIMIT);
+        assert_eq!(inspection.findings[0].reading, work::SCHEMA);
         assert!(began.elapsed() < Duration::from_secs(2), "{:?} for {schema}", began.elapsed());
     }
     // What refers to itself as trees do is no trouble.

@@ -1,0 +1,46 @@
+//! Limits inside of judging: what hits one is refused, and counted by the limit's name.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::config::{AuditConfig, PolicyConfig};
+use crate::detect::work;
+use crate::inspect::Policy;
+use crate::protocol::{AgentName, Era, UpstreamName};
+use crate::rules::Library;
+
+fn context() -> Context {
+    let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+    Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() }
+}
+
+#[test]
+fn what_is_too_much_to_look_at_is_refused_and_counted() {
+    let policy = Policy::new("default", &PolicyConfig::default(), &Library::load(true, &[]).unwrap()).unwrap();
+    let memories = Memories::new(1, Duration::from_secs(60));
+    let bomb = miniz_oxide::deflate::compress_to_vec_zlib(&vec![b'a'; 4 << 20], 6);
+    let bomb = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bomb);
+    for (limit, tool, argument, value) in [
+        (work::COMMAND, "run_command", "command", "echo a few words; ".repeat(6_000)),
+        (work::COMMAND, "run_command", "command", "$(".repeat(60) + "true" + &")".repeat(60)),
+        (work::SQL, "query", "sql", "select 1;".repeat(30_000)),
+        (work::SECRET, "send_message", "text", bomb),
+        (work::PATH, "", "", "a/".repeat(20_000)),
+        (work::URL, "fetch", "url", format!("https://example.com/{}", "a".repeat(70_000))),
+    ] {
+        let recorder = Arc::new(Recorder::new(&AuditConfig::default()).unwrap());
+        let (method, params) = match tool {
+            "" => ("resources/read", serde_json::json!({ "uri": value })),
+            tool => ("tools/call", serde_json::json!({ "name": tool, "arguments": { argument: value } })),
+        };
+        let body = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let message = Message::parse(body.to_string().into(), &ReadLimits::default()).unwrap();
+        let (direction, context) = (Direction::Outbound, context());
+        let (message, context, known) = (&message, &context, Known::default());
+        let case = Case { policy: &policy, direction, message, context, waited: None, known, memories: &memories };
+        let judged = case.judge(&recorder, &Resolver::default()).unwrap();
+        assert!(matches!(judged.outbound(message).unwrap(), Onward::Refused(_)), "{limit}: {:?}", judged.inspection.verdict);
+        let (metrics, line) = (recorder.metrics_text(), format!("lychgate_limits_hit_total{{limit=\"{limit}\"}} 1"));
+        assert!(metrics.contains(&line), "{limit}: {:?}", judged.inspection.findings);
+    }
+}
