@@ -43,6 +43,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/signals/steering.toml", include_str!("../../rules/inbound/signals/steering.toml")),
     ("rules/inbound/signals/orders.toml", include_str!("../../rules/inbound/signals/orders.toml")),
     ("rules/inbound/signals/clear.toml", include_str!("../../rules/inbound/signals/clear.toml")),
+    ("rules/inbound/signals/languages.toml", include_str!("../../rules/inbound/signals/languages.toml")),
     ("rules/inbound/signals/sums.toml", include_str!("../../rules/inbound/signals/sums.toml")),
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];

@@ -34,6 +34,8 @@ pub(in crate::detect) struct Bounds {
     pub(in crate::detect) spans: usize,
     /// Bytes that regexes may look at for each byte of a text.
     pub(in crate::detect) budget_per_byte: usize,
+    /// How far a regex looks on each side of a keyword, in bytes.
+    pub(in crate::detect) reach_bytes: usize,
 }
 
 /// All pattern rules of a set.
@@ -102,7 +104,7 @@ impl Patterns {
             }
             let mut about = Searched { rule: *rule, regex: spec.lazy.clone(), reach: 0, most: Some(0), blind: false };
             for branch in &spec.branches {
-                let reach = branch.longest.map_or(REACH_BYTES, |bytes| bytes.min(REACH_BYTES));
+                let reach = branch.longest.map_or(bounds.reach_bytes, |bytes| bytes.min(bounds.reach_bytes));
                 about.reach = about.reach.max(reach);
                 about.most = about.most.zip(branch.longest).map(|(most, longest)| most.max(longest));
                 about.blind |= branch.groups.is_empty();

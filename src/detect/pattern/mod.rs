@@ -111,7 +111,7 @@ impl Kind for Pattern {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Patterns::new(rules, Bounds { spans: 64, budget_per_byte: 4 })?))
+        Ok(Box::new(Patterns::new(rules, Bounds { spans: 64, budget_per_byte: 4, reach_bytes: REACH_BYTES })?))
     }
 }
 

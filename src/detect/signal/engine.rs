@@ -8,7 +8,7 @@ use crate::message::{Direction, Role};
 use crate::text::{Text, Way};
 
 /// Signals are common words: more of them are looked at than of patterns.
-const BOUNDS: Bounds = Bounds { spans: usize::MAX, budget_per_byte: 16 };
+const BOUNDS: Bounds = Bounds { spans: usize::MAX, budget_per_byte: 32, reach_bytes: 160 };
 
 /// All signal rules of a set.
 #[derive(Debug)]
