@@ -1,5 +1,7 @@
 //! Looks for all signals at once, in every reading of a text, and adds them up.
 
+use std::ops::Range;
+
 use super::window::{Event, Window, windows};
 use super::{Spec, Sum};
 use crate::detect::pattern::{Bounds, Patterns};
@@ -10,10 +12,16 @@ use crate::text::{Text, Way};
 /// Signals are common words: more of them are looked at than of patterns.
 const BOUNDS: Bounds = Bounds { spans: usize::MAX, budget_per_byte: 32, reach_bytes: 160 };
 
+/// Phrases worth so much are anchors: nothing adds up without one of them, so the others are looked for around them only.
+const ANCHOR: i32 = 32;
+/// How far around.
+const AROUND_BYTES: usize = 700;
+
 /// All signal rules of a set.
 #[derive(Debug)]
 pub(super) struct Signals {
-    phrases: Patterns,
+    anchors: Patterns,
+    others: Patterns,
     /// For each phrase: the rule, the number of its intent, its weight.
     weights: Vec<(usize, usize, i32)>,
     sums: Vec<(usize, Sum)>,
@@ -21,7 +29,8 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
-        let (mut patterns, mut weights, mut sums, mut intents) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut anchors, mut others) = (Vec::new(), Vec::new());
+        let (mut weights, mut sums, mut intents) = (Vec::new(), Vec::new(), Vec::new());
         for (rule, spec) in rules {
             match spec {
                 Spec::Sum(sum) => sums.push((*rule, *sum)),
@@ -31,6 +40,7 @@ impl Signals {
                     if known.is_none() {
                         intents.push(&phrase.intent);
                     }
+                    let patterns = if phrase.weight >= ANCHOR { &mut anchors } else { &mut others };
                     patterns.push((weights.len(), &phrase.pattern));
                     weights.push((*rule, intent, phrase.weight));
                 }
@@ -39,23 +49,54 @@ impl Signals {
         let rule = |wrong: Vec<(usize, String)>| {
             wrong.into_iter().map(|(at, message)| (weights.get(at).map_or(0, |(rule, ..)| *rule), message)).collect::<Vec<_>>()
         };
-        let phrases = Patterns::new(&patterns, BOUNDS).map_err(rule)?;
-        Ok(Self { phrases, weights, sums })
+        let anchors = Patterns::new(&anchors, BOUNDS).map_err(rule)?;
+        let others = Patterns::new(&others, BOUNDS).map_err(rule)?;
+        Ok(Self { anchors, others, weights, sums })
     }
 
-    /// The windows of a text that come to something.
-    fn windows(&self, text: &str) -> (Vec<Event>, Vec<Window>) {
+    /// The windows of a text that come to something; `all` phrases are looked for everywhere if so asked.
+    fn windows(&self, text: &str, all: bool) -> (Vec<Event>, Vec<Window>) {
         let mut events = Vec::new();
-        self.phrases.search(text, |phrase, span| {
-            if let Some((_, intent, weight)) = self.weights.get(phrase) {
-                // What could not be followed to its end counts everywhere.
-                let everywhere = span.is_none();
-                events.push(Event { span: span.unwrap_or(0..text.len()), phrase, intent: *intent, weight: *weight, everywhere });
-            }
-        });
+        self.find(&self.anchors, text, 0..text.len(), &mut events);
+        let regions = if all { vec![0..text.len()] } else { around(text, &events) };
+        for region in regions {
+            self.find(&self.others, text, region, &mut events);
+        }
         let windows = windows(text, &mut events);
         (events, windows)
     }
+
+    fn find(&self, patterns: &Patterns, text: &str, region: Range<usize>, events: &mut Vec<Event>) {
+        let Some(part) = text.get(region.clone()) else { return };
+        patterns.search(part, |phrase, span| {
+            if let Some((_, intent, weight)) = self.weights.get(phrase) {
+                // What could not be followed to its end counts everywhere.
+                let everywhere = span.is_none() && *weight > 0;
+                let span = span.map_or(region.clone(), |span| region.start + span.start..region.start + span.end);
+                events.push(Event { span, phrase, intent: *intent, weight: *weight, everywhere });
+            }
+        });
+    }
+}
+
+/// The parts of a text around signals, whole characters.
+fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
+    let mut spans: Vec<&Range<usize>> = events.iter().map(|event| &event.span).collect();
+    spans.sort_by_key(|span| span.start);
+    let mut regions: Vec<Range<usize>> = Vec::new();
+    for span in spans {
+        let start = floor(text, span.start.saturating_sub(AROUND_BYTES));
+        let end = floor(text, span.end.saturating_add(AROUND_BYTES));
+        match regions.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(end),
+            _ => regions.push(start..end),
+        }
+    }
+    regions
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 impl Detector for Signals {
@@ -81,7 +122,7 @@ impl Detector for Signals {
 
 impl Signals {
     fn judge(&self, text: &str, place: &Place<'_>, way: Option<Way>, told: &mut Vec<Match>) {
-        let (events, windows) = self.windows(text);
+        let (events, windows) = self.windows(text, place.trial);
         let found = |rule: usize, span| Match { rule, span: Some(span), reading: "plain" };
         if place.trial {
             told.extend(events.iter().filter_map(|event| {
