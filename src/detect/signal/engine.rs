@@ -58,9 +58,12 @@ impl Signals {
     fn windows(&self, text: &str, all: bool) -> (Vec<Event>, Vec<Window>) {
         let mut events = Vec::new();
         self.find(&self.anchors, text, 0..text.len(), &mut events);
-        let regions = if all { vec![0..text.len()] } else { around(text, &events) };
-        for region in regions {
-            self.find(&self.others, text, region, &mut events);
+        if all {
+            self.find(&self.others, text, 0..text.len(), &mut events);
+        } else {
+            for region in around(text, &events) {
+                self.find(&self.others, text, region, &mut events);
+            }
         }
         let windows = windows(text, &mut events);
         (events, windows)
