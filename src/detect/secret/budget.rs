@@ -10,8 +10,8 @@ const BUDGET_MOST_BYTES: usize = 12 << 20;
 pub(super) const LOOK_BYTES: usize = 64;
 /// How often a value is gone over to weigh it.
 pub(super) const WEIGHED: usize = 4;
-/// What it costs to put a byte of pieces together, or to turn it round, in bytes.
-pub(super) const MOVED: usize = 12;
+/// What it costs to turn a byte round, in bytes.
+pub(super) const MOVED: usize = 8;
 /// What it costs to try a shape where most fail at the first character, in bytes.
 pub(super) const TRY_BYTES: usize = 32;
 

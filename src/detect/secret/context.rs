@@ -69,6 +69,8 @@ fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
             None if at > end && bytes.get(spaced) == Some(&b',') => Link::Sign,
             beside => return beside,
         },
+        // What begins as an option is the next one.
+        [b'-', ..] if option && spaced > at => return None,
         _ if option && spaced > at => Link::Next,
         _ if spaced > at => return by_words(text, spaced),
         _ => return None,
@@ -122,7 +124,8 @@ fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
         let value = run(text, from)?;
         let word = text.get(value.clone())?;
         if word.bytes().any(|byte| byte.is_ascii_digit()) && word.len() >= 8 {
-            return Some((value, Link::Words));
+            // `docker secret ls -f id=…` names another thing.
+            return (!word.trim_end_matches('=').contains('=')).then_some((value, Link::Words));
         }
         if !word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'/')) {
             return None;
@@ -284,6 +287,9 @@ mod tests {
             "token: Option<String>",
             "const token = await getToken2(x)",
             "secretName: my-app-tls-2024",
+            "docker run -v \"$PWD:/pwd0/aXb1\" app",
+            "sudo cryptenroll --password --fido2-device=auto",
+            "docker secret ls -f id=6697bflskwj1998km1gnnjr38q5io6",
         ] {
             assert_eq!(found(text), None, "{text}");
         }

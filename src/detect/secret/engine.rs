@@ -1,6 +1,6 @@
 //! All secret rules of a set, looked for at once, in a text and in what it holds in other dress.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use super::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, WEIGHED};
 use super::check::belongs_together;
@@ -167,10 +167,10 @@ impl<'s> Search<'s> {
                         tell(self, rule, span, &secret);
                     }
                     let Some(opened) = self.afford(end - start).and_then(|()| decode::open(text, start, end, self.room)) else {
-                        return ControlFlow::Continue(());
+                        return true;
                     };
                     if self.afford(opened.text.len() * 2).is_none() {
-                        return ControlFlow::Break(());
+                        return false;
                     }
                     self.room = self.room.saturating_sub(opened.inflated);
                     opened_to = opened.end;
@@ -221,7 +221,7 @@ impl<'s> Search<'s> {
                     named_to = told_to;
                 }
             }
-            if self.budget.is_spent() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            !self.budget.is_spent()
         });
         if let (Some(rule), Some(ground)) = (secrets.own, self.place.ground) {
             ground.own.find(text, |span| tell(self, rule, span, ""));
@@ -259,13 +259,13 @@ impl<'s> Search<'s> {
         if !shape.goes_on(text, last + 1) {
             return None;
         }
-        self.afford(shape.cost(text, start) * WEIGHED)?;
+        self.afford(shape.cost(text, start))?;
         if contiguous && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at)) {
             return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
         }
         let most = if shape.long() { REACH } else { JOINED_BYTES.min(shape.longest.saturating_add(1)) };
         let joined = pieces::squeeze(text.get(start..)?, most)?;
-        self.afford(joined.text.len() * MOVED)?;
+        self.afford(joined.cost())?;
         let hit = shape.at(&joined.text, 0, length, &|at| joined.begins(at))?;
         let secret = joined.text.get(hit.secret)?;
         let whole = shape.long() || belongs_together(secret.get(length.min(secret.len())..)?);

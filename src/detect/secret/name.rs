@@ -209,6 +209,10 @@ pub(super) fn is_of_something_else(name: &str) -> bool {
 
 /// What a name says of its value; `None` if nothing.
 pub(super) fn says(name: &str) -> Option<Says> {
+    if matches!(name, "PWD" | "OLDPWD") {
+        // The folder that a shell is in.
+        return None;
+    }
     if FOREIGN.iter().any(|word| name.to_lowercase().contains(word)) {
         return Some(Says::Password);
     }

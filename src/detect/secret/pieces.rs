@@ -10,15 +10,24 @@ const PIECES: usize = 64;
 const TOGETHER_BYTES: usize = 16 << 10;
 /// Longest run of joints between two pieces, in bytes.
 const JOINT_BYTES: usize = 24;
+/// What a step from piece to piece costs, in bytes.
+const STEP_BYTES: usize = 12;
 
 /// Pieces put together.
 pub(super) struct Joined {
     pub(super) text: String,
     /// For each piece but the first: where it begins in the text, and where in the text that it was taken from.
     seams: Vec<(usize, usize)>,
+    /// Steps that it took to put them together.
+    steps: usize,
 }
 
 impl Joined {
+    /// What it cost to put them together, in bytes.
+    pub(super) fn cost(&self) -> usize {
+        self.text.len() * 2 + self.steps * STEP_BYTES
+    }
+
     /// Whether a seam lies within a range.
     pub(super) fn crosses(&self, span: &Range<usize>) -> bool {
         self.seams.iter().any(|(at, _)| span.start < *at && *at < span.end)
@@ -48,7 +57,7 @@ impl Joined {
 
 /// The values of a call's arguments, one after the other, where they can be pieces of something: short, without blanks.
 pub(super) fn join(parts: &[&str]) -> Option<Joined> {
-    let mut joined = Joined { text: String::new(), seams: Vec::new() };
+    let mut joined = Joined { text: String::new(), seams: Vec::new(), steps: 0 };
     let fits = |part: &&&str| !part.is_empty() && part.len() <= PIECE_BYTES && !part.trim().contains(char::is_whitespace);
     for part in parts.iter().filter(fits).take(PIECES) {
         if joined.text.len() + part.len() > TOGETHER_BYTES {
@@ -64,10 +73,11 @@ pub(super) fn join(parts: &[&str]) -> Option<Joined> {
 
 /// The beginning of a text without what joins its pieces. `None` if nothing does.
 pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
-    let mut joined = Joined { text: String::new(), seams: Vec::new() };
+    let mut joined = Joined { text: String::new(), seams: Vec::new(), steps: 0 };
     let bytes = text.as_bytes();
     let mut at = 0;
     while joined.text.len() < most {
+        joined.steps += 1;
         let piece =
             bytes.get(at..)?.iter().take(most).take_while(|byte| !Class::of(**byte).is_joint() && byte.is_ascii()).count();
         joined.text.push_str(text.get(at..at + piece)?);

@@ -7,6 +7,7 @@ use regex_automata::{Anchored, Input, meta, util::captures::Captures};
 use regex_syntax::hir::Hir;
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 
+use super::budget::WEIGHED;
 use super::check::{self, Check};
 use super::decode::Class;
 
@@ -117,7 +118,9 @@ impl Shape {
     pub(super) fn cost(&self, text: &str, start: usize) -> usize {
         let most = self.longest.min(REACH);
         let rest = text.as_bytes().get(start..).unwrap_or_default();
-        if self.long() { most } else { rest.iter().take(most).take_while(|byte| !byte.is_ascii_whitespace()).count() }
+        let line = || rest.iter().take(most).take_while(|byte| !byte.is_ascii_whitespace()).count();
+        // What runs over several lines is seldom more than begun.
+        if self.long() { most } else { line() * WEIGHED }
     }
 
     fn regex(&self) -> Option<&meta::Regex> {

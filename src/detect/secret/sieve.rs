@@ -4,7 +4,6 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind, StartKind};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use super::decode::{self, Class};
 use super::escape::is_escape;
@@ -69,24 +68,19 @@ impl Sieve {
     }
 
     /// Tells what stands in `text`, in its order, for as long as `tell` says to go on.
-    pub(super) fn pass<'s>(&'s self, text: &str, mut tell: impl FnMut(Met<'s>) -> ControlFlow<()>) {
-        // Whoever hears of it knows that it was the last.
-        let _: ControlFlow<()> = self.try_pass(text, &mut tell);
-    }
-
-    fn try_pass<'s>(&'s self, text: &str, tell: &mut impl FnMut(Met<'s>) -> ControlFlow<()>) -> ControlFlow<()> {
-        let Ok(start) = self.automaton.start_state(Anchored::No) else { return ControlFlow::Continue(()) };
+    pub(super) fn pass<'s>(&'s self, text: &str, mut tell: impl FnMut(Met<'s>) -> bool) {
+        let Ok(start) = self.automaton.start_state(Anchored::No) else { return };
         let (mut state, mut run) = (start, 0);
         let bytes = text.as_bytes();
         for (at, byte) in bytes.iter().enumerate() {
             let class = Class::of(*byte);
             if !class.is_code() {
-                if at - run >= decode::RUN {
-                    tell(Met::Run { start: run, end: at })?;
+                if at - run >= decode::RUN && !tell(Met::Run { start: run, end: at }) {
+                    return;
                 }
                 run = at + 1;
-                if class.is_escape() && is_escape(bytes, at) {
-                    tell(Met::Escape)?;
+                if class.is_escape() && is_escape(bytes, at) && !tell(Met::Escape) {
+                    return;
                 }
             }
             if class.is_joint() {
@@ -96,15 +90,16 @@ impl Sieve {
             if self.automaton.is_special(state) && self.automaton.is_match(state) {
                 for index in 0..self.automaton.match_len(state) {
                     let pattern = self.automaton.match_pattern(state, index).as_usize();
-                    if let Some((length, meanings)) = self.meanings.get(pattern) {
-                        tell(Met::Literal { last: at, length: *length, meanings })?;
+                    if let Some((length, meanings)) = self.meanings.get(pattern)
+                        && !tell(Met::Literal { last: at, length: *length, meanings })
+                    {
+                        return;
                     }
                 }
             }
         }
         if bytes.len() - run >= decode::RUN {
-            tell(Met::Run { start: run, end: bytes.len() })?;
+            tell(Met::Run { start: run, end: bytes.len() });
         }
-        ControlFlow::Continue(())
     }
 }
