@@ -25,8 +25,10 @@ fn what_is_too_much_to_look_at_is_refused_and_counted() {
         (work::COMMAND, "run_command", "command", "$(".repeat(60) + "true" + &")".repeat(60)),
         (work::SQL, "query", "sql", "select 1;".repeat(30_000)),
         (work::SECRET, "send_message", "text", bomb),
+        (work::SECRET, "send_message", "text", "secret_key=".repeat(10_000)),
         (work::PATH, "", "", "a/".repeat(20_000)),
         (work::URL, "fetch", "url", format!("https://example.com/{}", "a".repeat(70_000))),
+        (work::URL, "run_command", "command", (0..2_100).fold("curl".into(), |line, n| format!("{line} https://h{n}.example"))),
     ] {
         let recorder = Arc::new(Recorder::new(&AuditConfig::default()).unwrap());
         let (method, params) = match tool {

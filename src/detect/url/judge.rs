@@ -114,6 +114,18 @@ impl Seen {
         seen
     }
 
+    /// A command with more URLs than can be judged.
+    pub(super) fn too_many() -> Self {
+        let mut seen = Self::new(Where::Command);
+        seen.give_up();
+        seen
+    }
+
+    fn give_up(&mut self) {
+        self.too_much = true;
+        self.reached.push(Reached { reach: Reach::Metadata, odd: true, resolved: false });
+    }
+
     fn new(stands: Where) -> Self {
         let (reached, schemes, hosts) = (Vec::new(), Vec::new(), Vec::new());
         Self { reached, schemes, carries: 0, denied: false, unresolved: false, homograph: false, hosts, stands, too_much: false }
@@ -141,8 +153,7 @@ impl Seen {
     fn look(&mut self, text: &str, place: &Place<'_>, depth: usize, least: By, returns: bool) {
         let Some(parsed) = parse(text) else { return };
         if parsed.cut {
-            self.too_much = true;
-            self.reached.push(Reached { reach: Reach::Metadata, odd: true, resolved: false });
+            self.give_up();
         }
         for target in parsed.targets.iter().filter(|target| target.by >= least) {
             self.target(target, &parsed, place, depth, returns);

@@ -21,10 +21,15 @@ pub use spec::Spec;
 
 pub(crate) use fold::like;
 
+use std::collections::HashSet;
+
 use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
 use crate::text::Text;
 use judge::Seen;
+
+/// Most different URLs of one script that are judged; with more, it is too much to read.
+const URLS: usize = 2_000;
 
 /// The kind `url`.
 #[derive(Debug)]
@@ -55,8 +60,14 @@ impl Detector for Urls {
             // A tool that takes paths often takes addresses too.
             ReadAs::Path if text.raw().contains(':') => self.judge(&Seen::path(text.raw(), place), found),
             ReadAs::Shell | ReadAs::Code(_) => {
+                let mut known = HashSet::new();
                 for url in place.script.into_iter().flat_map(|script| script.urls()) {
-                    self.judge(&Seen::command(url, place), found);
+                    if known.len() == URLS {
+                        return self.judge(&Seen::too_many(), found);
+                    }
+                    if known.insert(url) {
+                        self.judge(&Seen::command(url, place), found);
+                    }
                 }
             }
             ReadAs::Path | ReadAs::Text | ReadAs::Sql => {}
