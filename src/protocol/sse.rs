@@ -139,10 +139,13 @@ pub fn with_data(raw: &[u8], data: Option<&[u8]>) -> Bytes {
             out.extend_from_slice(ending);
             continue;
         }
-        for part in left.take().into_iter().flat_map(|data| data.split(|b| *b == b'\n')) {
+        // The last line of a stream that was cut off has no end of its own.
+        let between = if ending.is_empty() { b"\n" } else { ending };
+        let mut parts = left.take().into_iter().flat_map(|data| data.split(|b| *b == b'\n')).peekable();
+        while let Some(part) = parts.next() {
             out.extend_from_slice(b"data: ");
             out.extend_from_slice(part);
-            out.extend_from_slice(ending);
+            out.extend_from_slice(if parts.peek().is_some() { between } else { ending });
         }
     }
     out.into()
@@ -191,6 +194,12 @@ mod tests {
         }
         raw.extend_from_slice(&decoder.rest());
         (out, raw)
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_data_of_several() {
+        let raw = with_data(b"id: 1\ndata: x", Some(b"a\n\nb"));
+        assert_eq!((&raw[..], data(&raw).as_deref()), (&b"id: 1\ndata: a\ndata: \ndata: b"[..], Some(&b"a\n\nb"[..])));
     }
 
     #[test]
