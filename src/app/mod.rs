@@ -41,6 +41,7 @@ pub struct Running {
 /// Everything that keeps it from starting, at once.
 pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, Vec<Fault>> {
     let mut faults = Vec::new();
+    let stamps = reload::stamps(&config, source.as_deref());
     let loaded = build::policies(&config).map_err(|more| faults.extend(more)).ok();
     let mut upstreams = Vec::new();
     for (name, upstream) in &config.upstreams {
@@ -79,7 +80,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
         others.push(tokio::spawn(listen::admin::serve(front.clone(), listener, counter)));
     }
     let (reload, asked) = watch::channel(0);
-    others.push(tokio::spawn(reload::watch(front, gate.clone(), config, source, asked)));
+    others.push(tokio::spawn(reload::watch(front, gate.clone(), (config, source), stamps, asked)));
     Ok(Running { address, admin: admin_address, gate, draining, reload, serving, others })
 }
 

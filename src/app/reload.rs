@@ -26,18 +26,18 @@ const LOOK: Duration = Duration::from_secs(1);
 const FILES: usize = 10_000;
 
 /// What tells one state of a file from another.
-type Stamp = (PathBuf, u64, i64, i64, u64);
+pub(super) type Stamp = (PathBuf, u64, i64, i64, u64);
 
-/// Looks for changes until it is aborted. `asked` ticks when somebody wants it done at once.
+/// Looks for changes until it is aborted. `in_force` are the files as they were before they were read; `asked` ticks when
+/// somebody wants it done at once.
 pub(super) async fn watch(
     front: Arc<Front>,
     gate: Arc<Gate>,
-    config: Config,
-    source: Option<PathBuf>,
+    (config, source): (Config, Option<PathBuf>),
+    mut in_force: Vec<Stamp>,
     mut asked: channel::Receiver<u64>,
 ) {
     let mut config = Arc::new(config);
-    let mut in_force = stamps(config.clone(), source.clone()).await;
     let mut before = in_force.clone();
     loop {
         let at_once = tokio::select! {
@@ -51,7 +51,7 @@ pub(super) async fn watch(
         if at_once && let Err(error) = gate.recorder().reopen() {
             tracing::error!(%error, "the audit file cannot be opened anew");
         }
-        let now = stamps(config.clone(), source.clone()).await;
+        let now = looked(&config, source.as_ref()).await;
         let held_still = now == before;
         before.clone_from(&now);
         if !at_once && (now == in_force || !held_still) {
@@ -70,8 +70,15 @@ pub(super) async fn watch(
                 gate.replace(policies);
                 front.replace_agents(new.agents.clone());
                 config = Arc::new(new);
-                in_force = stamps(config.clone(), source.clone()).await;
+                // Files may be others now. What changed while it was read counts as it was before: it is read again.
+                let known = std::mem::take(&mut in_force);
+                in_force = looked(&config, source.as_ref()).await;
                 before.clone_from(&in_force);
+                for stamp in &mut in_force {
+                    if let Some(known) = known.iter().find(|known| known.0 == stamp.0) {
+                        stamp.clone_from(known);
+                    }
+                }
                 gate.tell(Event::Reloaded { rules, weakened: &weaker });
             }
             Err(faults) => gate.tell(Event::ReloadRefused { faults: &faults }),
@@ -148,23 +155,27 @@ fn rules(policies: &Policies) -> usize {
     ids.len()
 }
 
-async fn stamps(config: Arc<Config>, source: Option<PathBuf>) -> Vec<Stamp> {
-    let look = tokio::task::spawn_blocking(move || {
-        let mut open: Vec<PathBuf> =
-            config.policies.values().flat_map(|policy| &policy.rules).chain(&config.files).cloned().chain(source).collect();
-        let mut out = Vec::new();
-        while let Some(path) = open.pop() {
-            let Ok(meta) = std::fs::metadata(&path) else { continue };
-            if meta.is_dir() {
-                let inside = std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
-                open.extend(inside.take(FILES.saturating_sub(open.len())));
-            } else if out.len() < FILES {
-                out.push((path, meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()));
-            }
+async fn looked(config: &Arc<Config>, source: Option<&PathBuf>) -> Vec<Stamp> {
+    let (config, source) = (config.clone(), source.cloned());
+    tokio::task::spawn_blocking(move || stamps(&config, source.as_deref())).await.unwrap_or_default()
+}
+
+/// The files that the rules, policies and secrets of a config come from, as they are now.
+pub(super) fn stamps(config: &Config, source: Option<&Path>) -> Vec<Stamp> {
+    let source = source.map(Path::to_owned);
+    let mut open: Vec<PathBuf> =
+        config.policies.values().flat_map(|policy| &policy.rules).chain(&config.files).cloned().chain(source).collect();
+    let mut out = Vec::new();
+    while let Some(path) = open.pop() {
+        let Ok(meta) = std::fs::metadata(&path) else { continue };
+        if meta.is_dir() {
+            let inside = std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
+            open.extend(inside.take(FILES.saturating_sub(open.len())));
+        } else if out.len() < FILES {
+            out.push((path, meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()));
         }
-        out.sort();
-        out.dedup();
-        out
-    });
-    look.await.unwrap_or_default()
+    }
+    out.sort();
+    out.dedup();
+    out
 }

@@ -29,6 +29,20 @@ spares = ["tell the user"]
 "#;
 
 /// A gate before a server that answers at once, and to what says `stream` on a stream.
+const OWN: &str = r#"
+format = 1
+direction = "outbound"
+[[rule]]
+id = "own"
+title = "A secret of ours"
+why = "It is ours. Leave it out."
+severity = "high"
+action = "block"
+find.secret = { is = "own" }
+catches = ["log in with an-own-secret-of-a-case, please"]
+spares = ["an own secret of a case"]
+"#;
+
 async fn gate() -> (TestGate, Server, Tap) {
     let (tap, reply) = streamed();
     let reply = Arc::new(Mutex::new(Some(reply)));
@@ -151,9 +165,12 @@ async fn a_rotated_secret_takes_force_by_itself() {
         (setup.folder.path().join("lychgate.toml"), setup.folder.path().join("secret"), setup.folder.path().join("token"));
     write_whole(&secret, "blue-Kettle7-and-more\n");
     write_whole(&token, "the-first-token-of-ann\n");
+    // One rule, so that a loaded machine reloads in time.
+    std::fs::create_dir_all(setup.folder.path().join("own/outbound")).unwrap();
+    write_whole(&setup.folder.path().join("own/outbound/own.toml"), OWN);
     let text = format!(
         "[[agent]]\nname = \"ann\"\ntoken = {{ file = \"token\" }}\n[listen]\naddress = \"127.0.0.1:0\"\n\
-         [[policy.default.secret]]\nname = \"one\"\nfile = \"secret\"\n[upstream.up]\nhttp = {{ url = \"{}\" }}\n",
+         [policy.default]\nrules = [\"own\"]\n[[policy.default.secret]]\nname = \"one\"\nfile = \"secret\"\n[upstream.up]\nhttp = {{ url = \"{}\" }}\n",
         server.url()
     );
     write_whole(&file, &text);
