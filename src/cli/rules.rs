@@ -130,8 +130,10 @@ fn does(action: Action) -> &'static str {
     match action {
         Action::Log => "it is recorded and passes",
         Action::Strip => "the text is replaced by its plain reading",
+        Action::Wrap => "the text passes between markers, under a warning",
         Action::Redact => "what matched is replaced by a mark",
         Action::Quarantine => "what matched is taken out, and a warning says so",
+        Action::Withhold => "the whole block is taken out, and a notice says so",
         Action::Ask => "the call waits until a person has said yes; if nobody does, it is refused",
         Action::Block => "the message does not pass, and whoever waits for it is told why",
     }

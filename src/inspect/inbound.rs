@@ -10,13 +10,17 @@ use crate::detect::secret::Seen;
 use crate::detect::{Place, Surface};
 use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer};
 use crate::protocol::{AuditId, Context, opaque::is_opaque};
+use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
+use super::blocks;
 use super::caps::Budget;
+use super::delivery::broken_digests;
 use super::joined::Joined;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
-use super::{Inspection, Policy, Uninspected, surface};
+use super::tools::Tools;
+use super::{Evidence, Finding, Inspection, Policy, Refusal, Uninspected, surface};
 
 /// One message of a body, on its way to an agent.
 pub(super) struct Inbound<'a> {
@@ -27,6 +31,8 @@ pub(super) struct Inbound<'a> {
     pub(super) context: &'a Context,
     pub(super) audit: AuditId,
     pub(super) seen: Option<&'a Seen<'a>>,
+    /// The server's tools, as far as they are known.
+    pub(super) tools: Option<&'a Tools>,
 }
 
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
@@ -34,7 +40,8 @@ const CUTTABLE_BYTES: usize = 200;
 
 impl Inbound<'_> {
     /// Judges every string of it; adds findings and coverage to `inspection`, and what changes to `edits`.
-    pub(super) fn inspect(&self, inspection: &mut Inspection, edits: &mut Vec<Edit>) {
+    /// Gives a refusal where no edit leaves the answer what its server promised.
+    pub(super) fn inspect(&self, inspection: &mut Inspection, edits: &mut Vec<Edit>) -> Option<Refusal> {
         let asked = self.message.id(self.envelope).filter(|_| self.envelope.is_answer()).and_then(|id| self.context.asked(id));
         let method = asked.map(|asked| &*asked.method).or(self.envelope.method());
         let asked_tool = asked.and_then(|asked| asked.tool.as_deref());
@@ -66,6 +73,7 @@ impl Inbound<'_> {
             let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
             let place = Place { surface, method, tool, role, seen: self.seen, ..Place::default() };
             let at = || self.pointer(path);
+            let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
             if role == Role::Value {
                 let holder = path.len().checked_sub(1).and_then(|at| holders.get(at));
                 match holder.map_or(Binary::No, |holder| binary(path, *holder, &string)) {
@@ -77,7 +85,10 @@ impl Inbound<'_> {
                     Binary::Text(text) => {
                         coverage.strings += 1;
                         coverage.bytes += text.len();
-                        judge.string(&Text::new(text), &place, &Site { at: &at, opaque: &|| true });
+                        let site = Site { at: &at, opaque: &|| true, in_block: block.is_some() };
+                        if let (Outcome::Withhold(notice), Some(block)) = (judge.string(&Text::new(text), &place, &site), block) {
+                            edits.push(blocks::without(block, path, &notice));
+                        }
                         return;
                     }
                 }
@@ -85,7 +96,7 @@ impl Inbound<'_> {
             coverage.strings += 1;
             coverage.bytes += string.len();
             let mut length = string.len();
-            let site = Site { at: &at, opaque: &|| is_opaque(path, role) };
+            let site = Site { at: &at, opaque: &|| is_opaque(path, role), in_block: block.is_some() };
             let text = Text::new(string);
             let inner = value.span().start + 1..value.span().end.saturating_sub(1);
             if counted(surface, path, role) == Some(Surface::Content) {
@@ -94,9 +105,16 @@ impl Inbound<'_> {
             if self.seen.is_some() {
                 self.policy.outbound.learn(&text, &place);
             }
-            if let Outcome::Replace(with) = judge.string(&text, &place, &site) {
-                length = with.len();
-                edits.push(Edit { span: inner, with });
+            match judge.string(&text, &place, &site) {
+                Outcome::Keep => {}
+                Outcome::Replace(with) => {
+                    length = with.len();
+                    edits.push(Edit::text(inner, with));
+                }
+                Outcome::Withhold(notice) => {
+                    length = notice.len();
+                    edits.push(block.map_or_else(|| Edit::text(inner, &*notice), |block| blocks::without(block, path, &notice)));
+                }
             }
             match counted(surface, path, role) {
                 Some(Surface::Structured) => structured_bytes += length,
@@ -105,21 +123,55 @@ impl Inbound<'_> {
             }
         });
         let place = Place { surface: Surface::Content, method, tool: asked_tool, seen: self.seen, ..Place::default() };
-        let site = Site { at: &|| "/result/content".to_owned(), opaque: &|| false };
-        joined.judge(&mut judge, &place, &site, edits);
+        let site = Site { at: &|| "/result/content".to_owned(), opaque: &|| false, in_block: false };
+        joined.judge(&mut judge, &place, &site, edits, self.message.bytes());
+        blocks::settle(edits, first_edit);
         if self.envelope.kind == MessageKind::Result && surface::is_tool_result(asked) {
             let cap = self.policy.caps.of(asked_tool);
             for (counts, total) in [(Surface::Content, content_bytes), (Surface::Structured, structured_bytes)] {
                 let budget = Budget::new(cap, total);
                 if !budget.fits() {
-                    inspection.cut_bytes += self.cut(counts, budget, edits, first_edit);
+                    inspection.delivery.cut_bytes += self.cut(counts, budget, edits, first_edit);
                 }
             }
         }
+        let changed = edits.get_mut(first_edit..).unwrap_or_default();
+        let broken = broken_digests(self.message, self.envelope, changed, |path| self.pointer(path));
+        inspection.delivery.broken_digests.extend(broken);
+        self.keep_promise(asked_tool, changed, inspection)
+    }
+
+    /// Sees to it that what is left of `structuredContent` fits its schema. Where it cannot, the answer is refused.
+    fn keep_promise(&self, tool: Option<&str>, edits: &mut [Edit], inspection: &mut Inspection) -> Option<Refusal> {
+        let structured = self.message.body(self.envelope)?.get("structuredContent")?;
+        let span = structured.span();
+        let mut inside: Vec<&mut Edit> = edits.iter_mut().filter(|edit| span.contains(&edit.span.start)).collect();
+        if inside.is_empty() {
+            return None;
+        }
+        let tools = self.tools.filter(|tools| !tools.is_stale())?;
+        tools.of(tool?)?.fit(structured, &mut inside).err()?;
+        let (rule, title) = (RuleId::new("output-schema"), "What is left of the answer does not fit the tool's output schema");
+        inspection.findings.push(Finding {
+            rule: rule.clone(),
+            title: title.to_owned(),
+            severity: Severity::Medium,
+            action: Action::Block,
+            surface: Surface::Structured,
+            at: self.pointer(&[Step::Key("result".into()), Step::Key("structuredContent".into())]),
+            item: self.item,
+            reading: "schema",
+            evidence: Evidence::of(structured.raw()),
+        });
+        let why = "A part of it was to be withheld or cut off, and the schema leaves no room for that. Go on without this \
+                   answer, ask for less of it, or ask the user to look at it.";
+        Some(Refusal { item: self.item, rule, title: title.to_owned(), why: why.to_owned() })
     }
 
     /// Cuts the texts of one surface to a budget; gives how many bytes went.
     fn cut(&self, counts: Surface, mut budget: Budget, edits: &mut Vec<Edit>, first_edit: usize) -> usize {
+        // In the order of the text, one after the other: see `blocks::settle`.
+        let gone: Vec<_> = edits.iter().skip(first_edit).filter(|edit| edit.is_json).map(|edit| edit.span.clone()).collect();
         let known = edits.iter().enumerate().skip(first_edit).map(|(index, edit)| (edit.span.start, index));
         let known: HashMap<usize, usize> = known.collect();
         let mut cut_bytes = 0;
@@ -130,6 +182,9 @@ impl Inbound<'_> {
             }
             let span = value.span();
             let span = span.start + 1..span.end.saturating_sub(1);
+            if gone.get(gone.partition_point(|block| block.end <= span.start)).is_some_and(|block| block.start <= span.start) {
+                return;
+            }
             let edit = known.get(&span.start).and_then(|index| edits.get_mut(*index));
             let text = edit.as_ref().map_or(&*string, |edit| &edit.with);
             if counts == Surface::Structured && text.len() < CUTTABLE_BYTES {
@@ -139,7 +194,7 @@ impl Inbound<'_> {
                 cut_bytes += gone;
                 match edit {
                     Some(edit) => edit.with = with,
-                    None => edits.push(Edit { span, with }),
+                    None => edits.push(Edit::text(span, with)),
                 }
             }
         });

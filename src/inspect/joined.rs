@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use crate::detect::Place;
-use crate::message::Edit;
+use crate::message::{Edit, Json, ReadLimits};
 use crate::text::cut;
 
 use super::rewrite::MARK;
-use super::string::{Judge, Site};
+use super::string::{Across, Judge, Site};
+use super::wrap::wrapped;
 
 /// Of each text, so much of its beginning and of its end.
 const SEAM_BYTES: usize = 800;
@@ -41,23 +44,46 @@ impl Joined {
     }
 
     /// Judges them as one. Adds to `edits` what takes the place of texts that only together say what no rule lets pass.
-    pub(super) fn judge(&self, judge: &mut Judge<'_, '_>, place: &Place<'_>, site: &Site<'_>, edits: &mut Vec<Edit>) {
+    /// `bytes` are those of the message.
+    pub(super) fn judge(
+        &self,
+        judge: &mut Judge<'_, '_>,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        edits: &mut Vec<Edit>,
+        bytes: &Bytes,
+    ) {
         if self.pieces.len() < 2 {
             return;
         }
         let inside =
             |span: &Range<usize>| self.pieces.iter().any(|(piece, _)| piece.start <= span.start && span.end <= piece.end);
-        let Some((span, notice)) = judge.across(&self.text, &inside, place, site) else { return };
+        let Some(Across { span, notice, wraps }) = judge.across(&self.text, &inside, place, site) else { return };
         let mut notice = Some(notice);
-        for (piece, at) in self.pieces.iter().filter(|(piece, _)| piece.start < span.end && span.start < piece.end) {
-            if piece.is_empty() {
+        for (piece, at) in &self.pieces {
+            if piece.is_empty() || piece.start >= span.end || span.start >= piece.end {
                 continue;
             }
-            let with = notice.take().unwrap_or_default() + MARK;
-            match edits.iter_mut().find(|edit| edit.span == *at) {
+            let edit = edits.iter_mut().find(|edit| edit.span == *at);
+            let with = match &wraps {
+                Some(rules) => {
+                    let text = edit.as_ref().map_or_else(|| said(bytes, at), |edit| edit.with.clone());
+                    wrapped(&text, rules, judge.audit)
+                }
+                None => None,
+            };
+            let with = with.unwrap_or_else(|| notice.take().unwrap_or_default() + MARK);
+            match edit {
                 Some(edit) => edit.with = with,
-                None => edits.push(Edit { span: at.clone(), with }),
+                None => edits.push(Edit::text(at.clone(), with)),
             }
         }
     }
+}
+
+/// All that the string says between whose quotes a span is.
+fn said(bytes: &Bytes, at: &Range<usize>) -> String {
+    let quoted = bytes.slice(at.start.saturating_sub(1)..bytes.len().min(at.end + 1));
+    let json = Json::parse(quoted, &ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() });
+    json.ok().and_then(|json| json.root().str().map(|text| text.into_owned())).unwrap_or_default()
 }

@@ -1,9 +1,11 @@
 //! From a message to a verdict. Pure: no clock, no I/O, no state.
 
 mod arguments;
+mod blocks;
 mod caps;
 mod confirm;
 pub mod files;
+mod delivery;
 mod finding;
 mod ground;
 mod inbound;
@@ -18,8 +20,10 @@ mod string;
 mod surface;
 pub mod tools;
 mod verdict;
+mod wrap;
 
 pub use confirm::{EVERY_USE, FIRST_USE, FIRST_WRITE};
+pub use delivery::Delivery;
 pub use finding::{Evidence, Finding};
 pub use policy::{Known, Policy, TextInspection, TextVerdict};
 pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};

@@ -59,7 +59,7 @@ impl Outbound<'_> {
             let resource = matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
             let read_as = if resource { ReadAs::Path } else { ReadAs::Text };
             let place = Place { surface: surface::outbound(self.envelope, path), role: found.role, read_as, ..base };
-            judge.string(&Text::new(found.value), &place, &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true });
+            judge.string(&Text::new(found.value), &place, &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true, in_block: false });
         });
         let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
         let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };
@@ -92,7 +92,7 @@ impl Outbound<'_> {
             judge.string(
                 &Text::new(&*unit.text),
                 &place,
-                &Site { at: &|| prefix.clone() + &placed.pointer(unit), opaque: &|| true },
+                &Site { at: &|| prefix.clone() + &placed.pointer(unit), opaque: &|| true, in_block: false },
             );
             if let Some(script) = script.as_ref().filter(|_| self.known.memory.is_some()) {
                 files::of_script(script, &mut inspection.learnt.files);
@@ -101,13 +101,13 @@ impl Outbound<'_> {
         let parts = || placed.units.iter().filter(|unit| unit.role == Role::Value && !unit.joined);
         let pieces: Vec<&str> = parts().map(|unit| &*unit.text).collect();
         let place = Place { surface: Surface::Arguments, ..base };
-        judge.pieces(&pieces, &place, &Site { at: &|| format!("{prefix}/params/arguments"), opaque: &|| true });
+        judge.pieces(&pieces, &place, &Site { at: &|| format!("{prefix}/params/arguments"), opaque: &|| true, in_block: false });
         let Some(memory) = self.known.memory else { return };
         files::of_arguments(tool, &placed, &mut inspection.learnt.files);
         for unit in parts() {
             for pieces in memory.joined(tool, &unit.argument, &unit.text) {
                 let at = || prefix.clone() + &placed.pointer(unit);
-                judge.pieces(&pieces, &place, &Site { at: &at, opaque: &|| true });
+                judge.pieces(&pieces, &place, &Site { at: &at, opaque: &|| true, in_block: false });
             }
             inspection.learnt.keep(tool, &unit.argument, &unit.text);
         }

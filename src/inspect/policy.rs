@@ -17,6 +17,7 @@ use crate::text::{Text, glob_fits};
 
 use super::caps::Caps;
 use super::confirm::Confirm;
+use super::delivery::Delivery;
 use super::ground;
 use super::inbound::Inbound;
 use super::memory::{Learnt, Memory};
@@ -164,7 +165,7 @@ impl Policy {
             verdict: Verdict::Pass,
             findings: Vec::new(),
             coverage: Coverage::default(),
-            cut_bytes: 0,
+            delivery: Delivery::default(),
             learnt: Learnt::default(),
             wanted: Wanted::default(),
         };
@@ -175,8 +176,8 @@ impl Policy {
             let found = inspection.findings.len();
             match direction {
                 Direction::Inbound => {
-                    Inbound { policy: self, message, envelope, item, context, audit, seen: seen.as_ref() }
-                        .inspect(&mut inspection, &mut edits);
+                    let inbound = Inbound { policy: self, message, envelope, item, context, audit, seen: seen.as_ref(), tools: known.tools };
+                    refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                 }
                 Direction::Outbound => {
                     let (seen, lookup) = (seen.as_ref(), lookup.as_ref());
@@ -210,11 +211,11 @@ impl Policy {
         let mut findings = Vec::new();
         let coverage = Coverage { strings: 1, bytes: text.len(), uninspected: Vec::new() };
         let mut judge = Judge { rules: &self.inbound, audit, item: 0, findings: &mut findings, matches: Vec::new() };
-        let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false });
+        let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false, in_block: false });
         findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         let verdict = match (refusal(&self.inbound, &findings, 0), outcome) {
             (Some(refusal), _) => TextVerdict::Block(refusal),
-            (None, Outcome::Replace(text)) => TextVerdict::Rewrite(text),
+            (None, Outcome::Replace(text) | Outcome::Withhold(text)) => TextVerdict::Rewrite(text),
             (None, Outcome::Keep) => TextVerdict::Pass,
         };
         TextInspection { verdict, findings, coverage }

@@ -13,6 +13,8 @@ pub(super) enum Outcome {
     Keep,
     /// This takes its place.
     Replace(String),
+    /// The block that it stands in goes whole, and this notice takes its place.
+    Withhold(String),
 }
 
 /// Stands where a passage was.
@@ -77,6 +79,17 @@ fn ceil(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
+/// How a line begins that tells of something withheld.
+pub(super) const NOTICE: &str = "[lychgate withheld ";
+
+fn of(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Content | Surface::Structured => "this tool's output",
+        Surface::Definition => "this description",
+        _ => "this text",
+    }
+}
+
 /// What was withheld from one string.
 #[derive(Default)]
 pub(super) struct Withheld<'r> {
@@ -87,19 +100,20 @@ pub(super) struct Withheld<'r> {
 impl Withheld<'_> {
     /// The line that tells of it, to stand in front of what is left.
     pub(super) fn notice(&self, surface: Surface, audit: AuditId) -> String {
-        let of = match surface {
-            Surface::Content | Surface::Structured => "this tool's output",
-            Surface::Definition => "this description",
-            _ => "this text",
-        };
         let (passages, they) = if self.passages == 1 { ("passage", "it reads") } else { ("passages", "they read") };
+        let what = format!("{} {passages} of {}", self.passages, of(surface));
+        format!("{NOTICE}{what} because {they} like instructions to the model: {}, quarantine {audit}]\n", self.named())
+    }
+
+    /// The line that stands for a block that is gone.
+    pub(super) fn block_notice(&self, surface: Surface, audit: AuditId) -> String {
+        format!("{NOTICE}a block of {} as a whole: {}, quarantine {audit}]\n", of(surface), self.named())
+    }
+
+    fn named(&self) -> String {
         let rules: Vec<String> = self.rules.iter().map(|rule| format!("`{rule}`")).collect();
         let word = if rules.len() == 1 { "rule" } else { "rules" };
-        format!(
-            "[lychgate withheld {} {passages} of {of} because {they} like instructions to the model: {word} {}, quarantine {audit}]\n",
-            self.passages,
-            rules.join(", ")
-        )
+        format!("{word} {}", rules.join(", "))
     }
 }
 

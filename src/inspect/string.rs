@@ -1,6 +1,7 @@
 //! Judges one string: every reading of it, then what becomes of it.
 
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use crate::text::unseen::seen;
 
 use super::joined::Joined;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
+use super::wrap::wrapped;
 use super::{Evidence, Finding};
 
 /// Most findings told of one message; more still act.
@@ -38,6 +40,18 @@ pub(super) struct Site<'s> {
     pub(super) at: &'s dyn Fn() -> String,
     /// Whether it may not be edited.
     pub(super) opaque: &'s dyn Fn() -> bool,
+    /// Whether it stands in a block that can be taken out whole: then what may not be edited goes with its block.
+    pub(super) in_block: bool,
+}
+
+/// What several texts say only together.
+pub(super) struct Across<'r> {
+    /// Where, in all of them.
+    pub(super) span: Range<usize>,
+    /// The line that says that it was withheld.
+    pub(super) notice: String,
+    /// It stays, and each text that it stands in is wrapped because of these rules.
+    pub(super) wraps: Option<BTreeSet<&'r str>>,
 }
 
 struct Hit {
@@ -50,8 +64,8 @@ struct Hit {
 }
 
 impl<'p> Judge<'p, '_> {
-    /// Judges a string and says what becomes of it; findings are noted. A string that may not be edited is
-    /// kept, and what would have changed it is noted as a refusal.
+    /// Judges a string and says what becomes of it; findings are noted. A string that may not be edited is withheld with
+    /// its block, or kept, and what would have changed it is noted as a refusal.
     pub(super) fn string(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> Outcome {
         self.judge(text, place, site, true)
     }
@@ -78,18 +92,21 @@ impl<'p> Judge<'p, '_> {
         inside: &dyn Fn(&Range<usize>) -> bool,
         place: &Place<'_>,
         site: &Site<'_>,
-    ) -> Option<(Range<usize>, String)> {
+    ) -> Option<Across<'p>> {
         let mut matches = Vec::new();
         self.rules.scan(&Text::new(text), place, &mut matches);
         matches.retain(|found| !self.of_markup(found.rule) && found.span.as_ref().is_some_and(|span| !inside(span)));
         let hits: Vec<Hit> = matches.into_iter().map(|found| self.hit(found, false)).collect();
-        let acting: Vec<&Hit> =
-            hits.iter().filter(|hit| matches!(self.action(hit), Action::Quarantine | Action::Redact)).collect();
+        let goes = |hit: &&Hit| matches!(self.action(hit), Action::Redact | Action::Quarantine | Action::Withhold);
+        let (gone, kept): (Vec<&Hit>, Vec<&Hit>) =
+            hits.iter().filter(|hit| goes(hit) || self.action(hit) == Action::Wrap).partition(goes);
+        let acting = if gone.is_empty() { kept } else { gone };
+        let wraps = acting.first().is_some_and(|hit| self.action(hit) == Action::Wrap);
         let span = acting.iter().filter_map(|hit| hit.span.clone()).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
         let mut withheld = Withheld { passages: 1, ..Withheld::default() };
         withheld.rules.extend(acting.iter().filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
         self.note(&hits, text, place, site, false);
-        Some((span?, withheld.notice(place.surface, self.audit)))
+        Some(Across { span: span?, notice: withheld.notice(place.surface, self.audit), wraps: wraps.then_some(withheld.rules) })
     }
 
     fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
@@ -139,10 +156,13 @@ impl<'p> Judge<'p, '_> {
             }
         }
         self.note(&hits, base, place, site, opaque);
-        match (opaque, self.rewrite(base, place, hits)) {
-            (true, _) => Outcome::Keep,
-            (false, Outcome::Keep) => page.filter(|_| strips).map_or(Outcome::Keep, |page| Outcome::Replace(page.written())),
-            (false, replaced) => replaced,
+        if opaque {
+            let acting: Vec<&Hit> = hits.iter().filter(|hit| self.action(hit).rewrites()).collect();
+            return if site.in_block && !acting.is_empty() { self.without_block(acting.into_iter(), place) } else { Outcome::Keep };
+        }
+        match self.rewrite(base, place, hits) {
+            Outcome::Keep => page.filter(|_| strips).map_or(Outcome::Keep, |page| Outcome::Replace(page.written())),
+            replaced => replaced,
         }
     }
 
@@ -181,9 +201,9 @@ impl<'p> Judge<'p, '_> {
     /// it JSON. `None` where it is none, or where something is found only in the text as a whole.
     fn nested(&mut self, raw: &str, place: &Place<'_>, site: &Site<'_>) -> Option<Outcome> {
         let json = Json::parse(Bytes::copy_from_slice(raw.as_bytes()), &ReadLimits::default()).ok()?;
-        let mut edits = Vec::new();
+        let (mut edits, mut gone) = (Vec::new(), None);
         // Within a text every string may change, keys too: nobody resolves them.
-        let site = Site { at: site.at, opaque: &|| false };
+        let site = Site { at: site.at, opaque: &|| false, in_block: site.in_block };
         let mut joined = Joined::default();
         json.root().strings(|path, found| {
             let place = Place { role: found.role, ..*place };
@@ -192,11 +212,16 @@ impl<'p> Judge<'p, '_> {
             if found.role == Role::Value && matches!(path.last(), Some(Step::Key(key)) if key == "text") {
                 joined.add(text.raw(), found.span.clone());
             }
-            if let Outcome::Replace(with) = outcome {
-                edits.push(Edit { span: found.span, with });
+            match outcome {
+                Outcome::Keep => {}
+                Outcome::Replace(with) => edits.push(Edit::text(found.span, with)),
+                Outcome::Withhold(notice) => gone = Some(notice),
             }
         });
-        joined.judge(self, place, &site, &mut edits);
+        if let Some(notice) = gone {
+            return Some(Outcome::Withhold(notice));
+        }
+        joined.judge(self, place, &site, &mut edits, json.bytes());
         let spliced = splice(json.bytes(), edits)?;
         let left = std::str::from_utf8(&spliced).ok()?;
         if self.acts_on(&Text::new(left), place) {
@@ -221,7 +246,8 @@ impl<'p> Judge<'p, '_> {
                 continue;
             }
             let Some(rule) = self.rule(hit) else { continue };
-            let action = if opaque && rule.action.rewrites() { Action::Block } else { rule.action };
+            let instead = if site.in_block { Action::Withhold } else { Action::Block };
+            let action = if opaque && rule.action.rewrites() { instead } else { rule.action };
             let first_block = action == Action::Block && self.findings.iter().all(|finding| finding.action != Action::Block);
             if self.findings.len() >= FINDINGS && !first_block {
                 continue;
@@ -248,8 +274,21 @@ impl<'p> Judge<'p, '_> {
         }
     }
 
-    fn rewrite(&self, base: &str, place: &Place<'_>, mut hits: Vec<Hit>) -> Outcome {
+    /// The block goes because of what was found in it.
+    fn without_block<'h>(&self, hits: impl Iterator<Item = &'h Hit>, place: &Place<'_>) -> Outcome {
         let mut withheld = Withheld::default();
+        withheld.rules.extend(hits.filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
+        Outcome::Withhold(withheld.block_notice(place.surface, self.audit))
+    }
+
+    fn rewrite(&self, base: &str, place: &Place<'_>, mut hits: Vec<Hit>) -> Outcome {
+        let withholds = |hit: &&Hit| self.action(hit) == Action::Withhold;
+        if hits.iter().any(|hit| withholds(&hit)) {
+            return self.without_block(hits.iter().filter(withholds), place);
+        }
+        let mut withheld = Withheld::default();
+        let wraps = |hit: &&Hit| self.action(hit) == Action::Wrap;
+        let wrapping: BTreeSet<&str> = hits.iter().filter(wraps).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
         let mut text = base.to_owned();
         let unseen = hits.iter().any(|hit| !self.is_markup(hit) && self.action(hit) == Action::Strip);
         for round in 0.. {
@@ -269,7 +308,8 @@ impl<'p> Judge<'p, '_> {
                         }
                     }
                     Action::Redact if !hit.hidden => cuts.push(Cut { span, mark: format!("[redacted: {}]", rule.id) }),
-                    Action::Redact | Action::Log | Action::Strip | Action::Ask | Action::Block => {}
+                    Action::Withhold if round > 0 => cuts.push(Cut { span: 0..text.len(), mark: MARK.into() }),
+                    _ => {}
                 }
             }
             if cuts.is_empty() {
@@ -287,6 +327,12 @@ impl<'p> Judge<'p, '_> {
         }
         if unseen {
             text = seen(&text);
+        }
+        if !wrapping.is_empty() {
+            match wrapped(&text, &wrapping, self.audit) {
+                Some(wrapped) => text = wrapped,
+                None => return self.without_block(std::iter::empty(), place),
+            }
         }
         if withheld.passages > 0 {
             text.insert_str(0, &withheld.notice(place.surface, self.audit));

@@ -5,6 +5,7 @@ use crate::detect::url::Wanted;
 use crate::message::Edit;
 use crate::rules::{RuleId, Severity};
 
+use super::delivery::Delivery;
 use super::Finding;
 use super::memory::Learnt;
 
@@ -119,8 +120,8 @@ pub struct Inspection {
     pub findings: Vec<Finding>,
     /// How much was looked at.
     pub coverage: Coverage,
-    /// Text of results that the size cap cut off, in bytes.
-    pub cut_bytes: usize,
+    /// What becomes of an answer besides.
+    pub delivery: Delivery,
     /// What is worth remembering of it, if it goes on.
     pub learnt: Learnt,
     /// Names of hosts that should be looked up, and the message judged again with the answers: see

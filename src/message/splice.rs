@@ -4,13 +4,28 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// One replacement: `span` (offsets into the message, between the quotes of a string) becomes `with`, escaped as JSON needs.
+/// One replacement: the bytes at `span` (offsets into the message) become `with`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// The bytes that go.
     pub span: Range<usize>,
-    /// The text that comes, not yet escaped.
+    /// What comes.
     pub with: String,
+    /// `span` holds whole values, and `with` is JSON. If not, `span` is what stands between the quotes of a string, and
+    /// `with` a text that is escaped as JSON needs.
+    pub is_json: bool,
+}
+
+impl Edit {
+    /// Another text in a string, between whose quotes `span` is.
+    pub fn text(span: Range<usize>, with: impl Into<String>) -> Self {
+        Self { span, with: with.into(), is_json: false }
+    }
+
+    /// Other JSON in the place of whole values.
+    pub fn json(span: Range<usize>, with: String) -> Self {
+        Self { span, with, is_json: true }
+    }
 }
 
 /// Carries out edits. Spans must not overlap; one that does, or that lies outside, is a fault in
@@ -25,7 +40,11 @@ pub fn splice(bytes: &Bytes, mut edits: Vec<Edit>) -> Option<Bytes> {
     let mut at = 0;
     for edit in &edits {
         out.extend_from_slice(bytes.get(at..edit.span.start)?);
-        escape(&edit.with, &mut out);
+        if edit.is_json {
+            out.extend_from_slice(edit.with.as_bytes());
+        } else {
+            escape(&edit.with, &mut out);
+        }
         at = edit.span.end;
     }
     out.extend_from_slice(bytes.get(at..)?);
@@ -65,16 +84,22 @@ mod tests {
     #[test]
     fn every_other_byte_stays() {
         let bytes = Bytes::from_static(b" { \"a\" : \"one\", \"b\":\"t\\u0077o\" , \"n\": 1e2 } ");
-        let edits = vec![Edit { span: 21..29, with: "2\n\"\u{1}".into() }, Edit { span: 10..13, with: "1".into() }];
+        let edits = vec![Edit::text(21..29, "2\n\"\u{1}"), Edit::text(10..13, "1")];
         let out = splice(&bytes, edits).unwrap();
         assert_eq!(&out[..], b" { \"a\" : \"1\", \"b\":\"2\\n\\\"\\u0001\" , \"n\": 1e2 } ");
         assert_eq!(splice(&bytes, vec![]).unwrap().as_ptr(), bytes.as_ptr(), "no edit, no copy");
     }
 
     #[test]
+    fn whole_values_are_replaced_as_written() {
+        let bytes = Bytes::from_static(b"[{\"a\":1}, 2]");
+        assert_eq!(&splice(&bytes, vec![Edit::json(1..8, "{\"b\":\"\"}".into())]).unwrap()[..], b"[{\"b\":\"\"}, 2]");
+    }
+
+    #[test]
     fn overlapping_edits_are_refused() {
         let bytes = Bytes::from_static(b"\"abcdef\"");
-        let edit = |span| Edit { span, with: String::new() };
+        let edit = |span| Edit::text(span, "");
         assert!(splice(&bytes, vec![edit(1..4), edit(3..5)]).is_none());
         assert!(splice(&bytes, vec![edit(1..40)]).is_none());
     }

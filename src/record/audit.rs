@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use crate::inspect::{Coverage, Finding, Mode, Uninspected};
+use crate::inspect::{Coverage, Delivery, Finding, Mode, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context};
 
@@ -35,7 +35,7 @@ pub(super) struct Body<'a> {
     pub(super) context: &'a Context,
     pub(super) is_batch: bool,
     pub(super) coverage: &'a Coverage,
-    pub(super) cut_bytes: usize,
+    pub(super) delivery: Option<&'a Delivery>,
     pub(super) mode: Mode,
     pub(super) rules: &'a str,
     pub(super) took: Option<Duration>,
@@ -80,11 +80,20 @@ impl Audit {
         if let (true, Some(result)) = (item.is_answer && body.direction == Direction::Inbound, item.body) {
             line.json("result_bytes", result.raw().len());
         }
-        if body.cut_bytes > 0 {
-            line.json("cut_bytes", body.cut_bytes);
+        if let Some(delivery) = body.delivery {
+            self.delivery(&mut line, delivery);
         }
         self.end(&mut line, body, &item.findings, &item.uninspected);
         finish(line)
+    }
+
+    fn delivery(&self, line: &mut Line, delivery: &Delivery) {
+        if delivery.cut_bytes > 0 {
+            line.json("cut_bytes", delivery.cut_bytes);
+        }
+        if !delivery.broken_digests.is_empty() {
+            line.texts("broken_digests", delivery.broken_digests.iter().map(|at| self.name(at)));
+        }
     }
 
     /// The line of a judged text that is no message.

@@ -279,7 +279,7 @@ fn done_about(action: Action, mode: Mode) -> &'static str {
 /// Whether an inbound rule with this action takes what it finds for an injection: what is only
 /// recorded, stripped of markup or masked is not one.
 fn is_injection(action: Action) -> bool {
-    matches!(action, Action::Quarantine | Action::Block)
+    matches!(action, Action::Wrap | Action::Quarantine | Action::Withhold | Action::Block)
 }
 
 /// Makes metrics from the table and registers them.

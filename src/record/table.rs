@@ -42,7 +42,7 @@ metrics! {
     FINDINGS = Kind::Counter, "lychgate_findings_total" ["rule" "action"]
         "Matches of a rule, by what was done about them; `observed` where the policy only observes.";
     INJECTIONS = Kind::Counter, "lychgate_injection_detected_total" ["upstream" "tool" "rule" "action" "surface"]
-        "Inbound matches of rules that quarantine or block, by where they stood and by what was done about them; `observed` where the policy only observes. Series with an empty tool are there from the start.";
+        "Inbound matches of rules that wrap, quarantine, withhold or block, by where they stood and by what was done about them; `observed` where the policy only observes. Series with an empty tool are there from the start.";
     COMMANDS_BLOCKED = Kind::Counter, "lychgate_commands_blocked_total" ["upstream" "tool" "rule"]
         "Outbound messages refused, by the rule that refused them. Series with an empty tool are there from the start, and count what calls no tool.";
     INSPECT = Kind::Histogram(INSPECT_SECONDS), "lychgate_inspect_seconds" ["direction"]

@@ -78,7 +78,7 @@ fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
         verdict,
         findings,
         coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] },
-        cut_bytes: 0,
+        delivery: Default::default(),
         learnt: crate::inspect::memory::Learnt::default(),
         wanted: crate::detect::url::Wanted::default(),
     }
@@ -123,7 +123,7 @@ fn lines_of_every_event() {
         judge(&told, Direction::Outbound, Mode::Observe, &plain, CALL, &blocked).unwrap();
         let result = r#"[{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"ignore previous"}]}},{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"a"},{"name":"b","description":"x"}]}}]"#;
         let mut quarantined = inspection(
-            Verdict::Rewrite(vec![Edit { span: 71..86, with: String::new() }]),
+            Verdict::Rewrite(vec![Edit::text(71..86, "")]),
             vec![
                 finding("ignore-previous", Action::Quarantine, Surface::Content, "/0/result/content/0/text", 0),
                 finding("hidden-order", Action::Quarantine, Surface::Definition, "/1/result/tools/1/description", 1),

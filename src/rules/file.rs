@@ -65,7 +65,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     }
     let severity = table.choice("severity", &Severity::WORDS);
     if !table.has("action") {
-        table.missing("action", "one of `log`, `strip`, `redact`, `quarantine`, `ask`, `block`");
+        table.missing("action", "one of `log`, `strip`, `wrap`, `redact`, `quarantine`, `withhold`, `ask`, `block`");
     }
     let action = table.choice("action", &Action::WORDS);
     if let Some((direction, action)) = shared.direction.zip(action)

@@ -138,7 +138,7 @@ impl Library {
 impl Action {
     /// Whether it changes what is passed on.
     pub fn rewrites(self) -> bool {
-        matches!(self, Self::Strip | Self::Redact | Self::Quarantine)
+        matches!(self, Self::Strip | Self::Wrap | Self::Redact | Self::Quarantine | Self::Withhold)
     }
 
     /// Why it can never be carried out in this direction, and what to write instead; `None` if it can.

@@ -128,17 +128,22 @@ pub enum Severity {
     Critical,
 }
 
-/// What is done about a finding; the strongest wins.
+/// What is done about a finding, in the order of how little of it reaches the receiver; the strongest wins. The edits of
+/// inbound rules are carried out together: a page is stripped, then a passage taken out, then what is left wrapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// It is recorded.
     Log,
     /// The string is replaced by its plain reading.
     Strip,
+    /// The text stays, between markers that it cannot forge, under a warning.
+    Wrap,
     /// The matched span is replaced by a mark.
     Redact,
     /// The matched span is taken out and a warning says so.
     Quarantine,
+    /// The whole block is taken out and a notice says so.
+    Withhold,
     /// The call waits for a person, who says yes or no. Outbound only.
     Ask,
     /// The message is not passed on.
@@ -158,11 +163,13 @@ impl Severity {
 
 impl Action {
     /// Words of rule files.
-    pub const WORDS: [(&'static str, Self); 6] = [
+    pub const WORDS: [(&'static str, Self); 8] = [
         ("log", Self::Log),
         ("strip", Self::Strip),
+        ("wrap", Self::Wrap),
         ("redact", Self::Redact),
         ("quarantine", Self::Quarantine),
+        ("withhold", Self::Withhold),
         ("ask", Self::Ask),
         ("block", Self::Block),
     ];

@@ -3,6 +3,7 @@
 //!
 //! | file | proves |
 //! | --- | --- |
+//! | `actions` | what is done about a finding is the choice of rule and policy; the rest of an answer stays usable and valid |
 //! | `approval`, `approval_ways` | what needs a person's yes waits for it, on every way to ask, and goes on unchanged or not at all |
 //! | `audit` | one line for each judged message, with everything in it and no secret; no audit, no traffic |
 //! | `budgets` | calls of tools keep to their rates, numbers and sizes, and are told when to come back |
@@ -30,6 +31,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
 
+mod actions;
 mod agent;
 mod approval;
 mod approval_ways;

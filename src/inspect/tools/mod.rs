@@ -4,6 +4,7 @@
 
 pub(super) mod contract;
 mod example;
+mod output;
 pub(super) mod overlay;
 mod said;
 mod schema;
@@ -44,6 +45,9 @@ pub struct Definition {
     schema: Option<Box<str>>,
     /// The same, made ready when a call first needs it.
     compiled: OnceLock<Option<Result<Schema, &'static str>>>,
+    /// Its `outputSchema`, in the same way.
+    output: Option<Box<str>>,
+    compiled_output: OnceLock<Option<Result<Schema, &'static str>>>,
     /// Who reads which argument, by names joined by dots, as far as the definition says so.
     said: HashMap<Box<str>, Head>,
     /// It says that it runs commands.
@@ -90,11 +94,11 @@ impl Known {
     /// Whether it is remembered, or nameless.
     fn learn(&mut self, tool: Value<'_>) -> bool {
         let Some(name) = tool.get("name").and_then(|name| name.str()) else { return true };
-        let schema = tool.get("inputSchema");
+        let (schema, output) = (tool.get("inputSchema"), tool.get("outputSchema").map(|schema| schema.raw()));
         let description = tool.get("description").and_then(|text| text.str()).unwrap_or_default();
         let (runs_commands, only_reads) = (said::runs_commands(&description), only_reads(tool));
         if let Some(old) = self.tools.get(&*name) {
-            let same = old.schema.as_deref() == schema.map(|schema| schema.raw());
+            let same = old.schema.as_deref() == schema.map(|schema| schema.raw()) && old.output.as_deref() == output;
             if same && (old.runs_commands, old.only_reads) == (runs_commands, only_reads) {
                 return true;
             }
@@ -106,6 +110,8 @@ impl Known {
             runs_commands,
             schema: schema.map(|schema| schema.raw().into()),
             compiled: OnceLock::new(),
+            output: output.map(Into::into),
+            compiled_output: OnceLock::new(),
             only_reads,
         };
         let bytes = name.len() + definition.bytes();
@@ -142,7 +148,7 @@ impl Definition {
     }
 
     fn bytes(&self) -> usize {
-        self.schema.as_ref().map_or(0, |schema| schema.len())
+        [&self.schema, &self.output].into_iter().flatten().map(|schema| schema.len()).sum()
     }
 }
 

@@ -16,7 +16,7 @@ fuzz_target!(|input: (Vec<u8>, Vec<(u8, String)>)| {
         let Some((span, role)) = spans.get(usize::from(pick)) else { continue };
         // A new key may be one that is there already: then the message is rightly refused afterwards.
         if *role == Role::Value && edits.iter().all(|edit| edit.span != *span) {
-            edits.push(Edit { span: span.clone(), with });
+            edits.push(Edit::text(span.clone(), with));
         }
     }
     let spliced = splice(json.bytes(), edits.clone()).expect("edits of different strings fit together");

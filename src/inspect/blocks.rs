@@ -1,0 +1,80 @@
+//! Blocks: parts of a result that can be taken out whole and leave the rest as it was.
+
+use crate::message::{Edit, Path, Step, Value, quote};
+
+/// How deep in the message's object the block lies that holds the value at `path`: a content block of a tool's result or
+/// of a prompt's message (2025-11-25, `ContentBlock`), or one of the `contents` of a resource. `None` where there is none.
+pub(super) fn depth(path: &Path<'_>) -> Option<usize> {
+    let name = |at: usize| match path.get(at) {
+        Some(Step::Key(key)) => &**key,
+        _ => "",
+    };
+    let listed = |at: usize| matches!(path.get(at), Some(Step::Index(_)));
+    let depth = match (name(0), name(1)) {
+        ("result", "content") if listed(2) => 3,
+        // What was read is known by its address.
+        ("result", "contents") if listed(2) && name(3) != "uri" => 3,
+        ("result", "messages") if listed(2) && name(3) == "content" => 4 + usize::from(listed(4)),
+        _ => return None,
+    };
+    (path.len() > depth).then_some(depth)
+}
+
+/// The edit that puts a notice in the place of a block.
+pub(super) fn without(block: Value<'_>, path: &Path<'_>, notice: &str) -> Edit {
+    let text = quote(notice.trim_end());
+    let json = if matches!(path.get(1), Some(Step::Key(key)) if key == "contents") {
+        let uri = block.get("uri").filter(|uri| uri.str().is_some()).map_or(r#""""#, |uri| uri.raw());
+        format!(r#"{{"uri":{uri},"mimeType":"text/plain","text":{text}}}"#)
+    } else {
+        format!(r#"{{"type":"text","text":{text}}}"#)
+    };
+    Edit::json(block.span(), json)
+}
+
+/// Drops the edits within blocks that go whole, and all but the first edit of a block.
+pub(super) fn settle(edits: &mut Vec<Edit>, first: usize) {
+    let mut own = edits.split_off(first.min(edits.len()));
+    own.sort_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));
+    let mut block_end = 0;
+    own.retain(|edit| {
+        let inside = edit.span.start < block_end;
+        if edit.is_json && !inside {
+            block_end = edit.span.end;
+        }
+        !inside
+    });
+    edits.append(&mut own);
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::message::{Json, ReadLimits, splice};
+
+    #[test]
+    fn blocks_are_told_by_their_place() {
+        let text = r#"{"result":{"content":[{"text":"in"},{"resource":{"uri":"in"}}],"contents":[{"uri":"out","text":"in"}],
+            "messages":[{"role":"out","content":{"text":"in"}},{"content":[{"text":"in"}]}],"structuredContent":{"content":["out"]}}}"#;
+        let json = Json::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
+        json.root().walk(|path, value, role| {
+            if role == crate::message::Role::Value
+                && let Some(said) = value.str()
+            {
+                assert_eq!(depth(path).is_some(), said == "in", "{path:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_block_goes_with_the_edits_in_it() {
+        let bytes = Bytes::from_static(b"[{\"a\":\"b\"},\"c\"]");
+        let json = Json::parse(bytes.clone(), &ReadLimits::default()).unwrap();
+        let block = json.root().elements().next().unwrap();
+        let mut edits = vec![Edit::text(7..8, "x"), without(block, &[], "gone\n"), without(block, &[], "twice"), Edit::text(12..13, "d")];
+        settle(&mut edits, 0);
+        assert_eq!(&splice(&bytes, edits).unwrap()[..], br#"[{"type":"text","text":"gone"},"d"]"#);
+    }
+}

@@ -1,0 +1,72 @@
+//! What an answer costs and keeps on its way to the agent.
+
+use crate::message::{Edit, Envelope, Message, Path, Role, Step, Value, ValueKind};
+
+/// What becomes of an answer besides what was found in it.
+#[derive(Clone, Debug, Default)]
+pub struct Delivery {
+    /// Text of results that the size cap cut off, in bytes.
+    pub cut_bytes: usize,
+    /// Digests in `_meta` that do not fit what is left, as JSON pointers.
+    pub broken_digests: Vec<String>,
+}
+
+/// Most broken digests that are named.
+const DIGESTS: usize = 16;
+/// Words in the names of members that hold a digest, or a signature over one.
+const WORDS: [&str; 9] = ["digest", "sha1", "sha256", "sha384", "sha512", "hash", "checksum", "signature", "integrity"];
+
+/// The digests of parts of an answer that `edits` change: those in the `_meta` of whatever holds an edit. They are not
+/// touched; whoever checks them finds that the gate changed something, and the audit log says so.
+pub(super) fn broken_digests(message: &Message, envelope: &Envelope, edits: &[Edit], at: impl Fn(&Path<'_>) -> String) -> Vec<String> {
+    let mut broken = Vec::new();
+    if edits.is_empty() {
+        return broken;
+    }
+    let mut starts: Vec<usize> = edits.iter().map(|edit| edit.span.start).collect();
+    starts.sort_unstable();
+    let edited = |value: Value<'_>| {
+        let span = value.span();
+        starts.get(starts.partition_point(|start| *start < span.start)).is_some_and(|start| *start < span.end)
+    };
+    let mut holders: Vec<Value<'_>> = Vec::new();
+    message.value(envelope).walk(|path, value, role| {
+        if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
+            holders.truncate(path.len());
+            holders.push(value);
+        }
+        if role == Role::Key || value.kind() != ValueKind::String || broken.len() >= DIGESTS {
+            return;
+        }
+        let Some(Step::Key(name)) = path.last().filter(|step| names_digest(step)) else { return };
+        let meta = path.iter().position(|step| matches!(step, Step::Key(key) if key == "_meta"));
+        if !name.is_empty() && meta.and_then(|meta| holders.get(meta)).is_some_and(|holder| edited(*holder)) {
+            broken.push(at(path));
+        }
+    });
+    broken
+}
+
+fn names_digest(step: &Step<'_>) -> bool {
+    let Step::Key(name) = step else { return false };
+    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ReadLimits;
+
+    #[test]
+    fn digests_of_what_is_edited_are_named() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{"x/sha256":"aa","note":"b"},"contents":[
+            {"text":"one","_meta":{"skill":{"Content-Digest":"cc"}}},{"text":"two","_meta":{"digest":"dd"}}]}}"#;
+        let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
+        let envelope = message.single().unwrap();
+        let at = text.find("two").unwrap();
+        let broken = |edits: &[Edit]| broken_digests(&message, envelope, edits, |path| crate::message::pointer(path));
+        assert_eq!(broken(&[Edit::text(at..at + 3, "x")]), ["/result/_meta/x~1sha256", "/result/contents/1/_meta/digest"]);
+        assert!(broken(&[]).is_empty());
+    }
+}

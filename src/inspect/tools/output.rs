@@ -1,0 +1,134 @@
+//! Whether `structuredContent` that was edited still keeps to the tool's `outputSchema` (2025-06-18 on, `server/tools`):
+//! a client that checks it would drop the answer, and with it what the agent is told of it.
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+
+use super::Definition;
+use super::schema::Schema;
+use crate::inspect::rewrite::{MARK, NOTICE};
+use crate::message::{Edit, Value, splice};
+
+/// Most edits that are fitted one by one, and the longest value in which that is done, in bytes.
+const EDITS: usize = 32;
+const FITTED_BYTES: usize = 256 << 10;
+
+/// What stands for a text where the schema wants a form of it: obviously nobody's, and of use to nobody.
+const FORMS: [&str; 7] = [
+    MARK,
+    "",
+    "withheld@withheld.invalid",
+    "https://withheld.invalid/",
+    "withheld.invalid",
+    "00000000-0000-0000-0000-000000000000",
+    "0.0.0.0",
+];
+
+/// That no edit leaves an answer as its schema wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::inspect) struct Broken;
+
+impl Definition {
+    fn output(&self) -> Option<&Schema> {
+        // Formats are meant here: clients check them, where servers do not.
+        let compiled = self.compiled_output.get_or_init(|| self.output.as_deref().map(Schema::compile_strict));
+        compiled.as_ref().and_then(|schema| schema.as_ref().ok())
+    }
+
+    /// Makes the edits within an answer's structured value such that it fits the schema as it did before. What did not fit,
+    /// or has no schema that can be checked, is edited all the same.
+    ///
+    /// # Errors
+    /// There is no way: an `enum`, say, has no word for what is withheld.
+    pub(in crate::inspect) fn fit(&self, structured: Value<'_>, edits: &mut [&mut Edit]) -> Result<(), Broken> {
+        let Some(schema) = self.output().filter(|_| !edits.is_empty()) else { return Ok(()) };
+        let fits = |edits: &[Edit]| with(structured, edits).is_some_and(|value| schema.check(&value).is_ok_and(|wrong| wrong.is_empty()));
+        let all = |edits: &[&mut Edit]| edits.iter().map(|edit| (**edit).clone()).collect::<Vec<_>>();
+        if !fits(&[]) || fits(&all(edits)) {
+            return Ok(());
+        }
+        if edits.len() > EDITS || structured.raw().len() > FITTED_BYTES {
+            return Err(Broken);
+        }
+        for edit in edits.iter_mut() {
+            if fits(std::slice::from_ref(edit)) {
+                continue;
+            }
+            let other = forms(&edit.with).find(|form| fits(&[Edit::text(edit.span.clone(), *form)])).ok_or(Broken)?;
+            edit.with = other.to_owned();
+        }
+        if fits(&all(edits)) { Ok(()) } else { Err(Broken) }
+    }
+}
+
+/// What may stand for a text: what is left of it without the line that tells of it, or nothing of it.
+fn forms(with: &str) -> impl Iterator<Item = &str> {
+    let left = with.strip_prefix(NOTICE).and_then(|rest| rest.split_once('\n')).map(|(_, left)| left).filter(|left| !left.is_empty());
+    left.into_iter().chain(FORMS)
+}
+
+fn with(structured: Value<'_>, edits: &[Edit]) -> Option<Json> {
+    let start = structured.span().start;
+    let moved = edits.iter().map(|edit| {
+        let span = edit.span.start.checked_sub(start)?..edit.span.end.checked_sub(start)?;
+        Some(Edit { span, ..edit.clone() })
+    });
+    let edited = splice(&Bytes::copy_from_slice(structured.raw().as_bytes()), moved.collect::<Option<_>>()?)?;
+    serde_json::from_slice(&edited).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::tools::Tools;
+    use crate::message::{Json as Read, Message, ReadLimits};
+    use crate::protocol::{AgentName, Asked, Context, Era, UpstreamName};
+
+    fn definition(property: &str) -> std::sync::Arc<Definition> {
+        let list = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"t","inputSchema":{{"type":"object"}},"outputSchema":
+            {{"type":"object","properties":{{"a":{property}}},"required":["a"]}}}}]}}}}"#
+        );
+        let message = Message::parse(list.into(), &ReadLimits::default()).unwrap();
+        let asked = [Asked { id: "1".into(), method: "tools/list".into(), tool: None }].into();
+        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+        let tools = Tools::default();
+        tools.learn(&message, &Context { agent, upstream, era: Era::Modern, session: None, asked });
+        tools.of("t").unwrap()
+    }
+
+    /// What becomes of `{"a":"bad"}` where "bad" is to become `with`.
+    fn fitted(property: &str, with: &str) -> Result<String, Broken> {
+        let json = Read::parse(Bytes::from_static(b"{\"a\":\"bad\"}"), &ReadLimits::default()).unwrap();
+        let mut edit = Edit::text(6..9, with);
+        definition(property).fit(json.root(), &mut [&mut edit])?;
+        Ok(edit.with)
+    }
+
+    #[test]
+    fn an_edit_is_chosen_that_fits() {
+        let notice = format!("{NOTICE}1 passage …]\n{MARK}");
+        for (property, becomes) in [
+            (r#"{"type":"string"}"#, Ok(notice.as_str())),
+            (r#"{"type":"string","maxLength":12}"#, Ok(MARK)),
+            (r#"{"type":"string","maxLength":3}"#, Ok("")),
+            (r#"{"type":"string","pattern":"^[a-z]*$"}"#, Ok("")),
+            (r#"{"type":"string","pattern":"^[a-z]+$"}"#, Err(Broken)),
+            (r#"{"enum":["bad","good"]}"#, Err(Broken)),
+            (r#"{"const":"bad"}"#, Err(Broken)),
+            // What did not fit before owes nothing.
+            (r#"{"type":"integer"}"#, Ok(notice.as_str())),
+            (r#"{"$ref":"https://example.org/x.json"}"#, Ok(notice.as_str())),
+        ] {
+            assert_eq!(fitted(property, &notice), becomes.map(str::to_owned), "{property}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_kept() {
+        let json = Read::parse(Bytes::from_static(b"{\"a\":\"ann@example.org\"}"), &ReadLimits::default()).unwrap();
+        let mut edit = Edit::text(6..21, "[redacted: email]");
+        definition(r#"{"type":"string","format":"email"}"#).fit(json.root(), &mut [&mut edit]).unwrap();
+        assert_eq!(edit.with, "withheld@withheld.invalid");
+    }
+}
