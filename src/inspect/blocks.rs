@@ -73,7 +73,8 @@ mod tests {
         let bytes = Bytes::from_static(b"[{\"a\":\"b\"},\"c\"]");
         let json = Json::parse(bytes.clone(), &ReadLimits::default()).unwrap();
         let block = json.root().elements().next().unwrap();
-        let mut edits = vec![Edit::text(7..8, "x"), without(block, &[], "gone\n"), without(block, &[], "twice"), Edit::text(12..13, "d")];
+        let mut edits =
+            vec![Edit::text(7..8, "x"), without(block, &[], "gone\n"), without(block, &[], "twice"), Edit::text(12..13, "d")];
         settle(&mut edits, 0);
         assert_eq!(&splice(&bytes, edits).unwrap()[..], br#"[{"type":"text","text":"gone"},"d"]"#);
     }

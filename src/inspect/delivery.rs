@@ -18,7 +18,12 @@ const WORDS: [&str; 9] = ["digest", "sha1", "sha256", "sha384", "sha512", "hash"
 
 /// The digests of parts of an answer that `edits` change: those in the `_meta` of whatever holds an edit. They are not
 /// touched; whoever checks them finds that the gate changed something, and the audit log says so.
-pub(super) fn broken_digests(message: &Message, envelope: &Envelope, edits: &[Edit], at: impl Fn(&Path<'_>) -> String) -> Vec<String> {
+pub(super) fn broken_digests(
+    message: &Message,
+    envelope: &Envelope,
+    edits: &[Edit],
+    at: impl Fn(&Path<'_>) -> String,
+) -> Vec<String> {
     let mut broken = Vec::new();
     if edits.is_empty() {
         return broken;

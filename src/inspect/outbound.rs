@@ -59,7 +59,11 @@ impl Outbound<'_> {
             let resource = matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
             let read_as = if resource { ReadAs::Path } else { ReadAs::Text };
             let place = Place { surface: surface::outbound(self.envelope, path), role: found.role, read_as, ..base };
-            judge.string(&Text::new(found.value), &place, &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true, in_block: false });
+            judge.string(
+                &Text::new(found.value),
+                &place,
+                &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true, in_block: false },
+            );
         });
         let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
         let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };

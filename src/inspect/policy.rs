@@ -176,7 +176,16 @@ impl Policy {
             let found = inspection.findings.len();
             match direction {
                 Direction::Inbound => {
-                    let inbound = Inbound { policy: self, message, envelope, item, context, audit, seen: seen.as_ref(), tools: known.tools };
+                    let inbound = Inbound {
+                        policy: self,
+                        message,
+                        envelope,
+                        item,
+                        context,
+                        audit,
+                        seen: seen.as_ref(),
+                        tools: known.tools,
+                    };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                 }
                 Direction::Outbound => {

@@ -158,7 +158,11 @@ impl<'p> Judge<'p, '_> {
         self.note(&hits, base, place, site, opaque);
         if opaque {
             let acting: Vec<&Hit> = hits.iter().filter(|hit| self.action(hit).rewrites()).collect();
-            return if site.in_block && !acting.is_empty() { self.without_block(acting.into_iter(), place) } else { Outcome::Keep };
+            return if site.in_block && !acting.is_empty() {
+                self.without_block(acting.into_iter(), place)
+            } else {
+                Outcome::Keep
+            };
         }
         match self.rewrite(base, place, hits) {
             Outcome::Keep => page.filter(|_| strips).map_or(Outcome::Keep, |page| Outcome::Replace(page.written())),
@@ -288,7 +292,8 @@ impl<'p> Judge<'p, '_> {
         }
         let mut withheld = Withheld::default();
         let wraps = |hit: &&Hit| self.action(hit) == Action::Wrap;
-        let wrapping: BTreeSet<&str> = hits.iter().filter(wraps).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
+        let wrapping: BTreeSet<&str> =
+            hits.iter().filter(wraps).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
         let mut text = base.to_owned();
         let unseen = hits.iter().any(|hit| !self.is_markup(hit) && self.action(hit) == Action::Strip);
         for round in 0.. {

@@ -5,8 +5,8 @@ use crate::detect::url::Wanted;
 use crate::message::Edit;
 use crate::rules::{RuleId, Severity};
 
-use super::delivery::Delivery;
 use super::Finding;
+use super::delivery::Delivery;
 use super::memory::Learnt;
 
 /// Whether verdicts are carried out.

@@ -42,7 +42,9 @@ impl Definition {
     /// There is no way: an `enum`, say, has no word for what is withheld.
     pub(in crate::inspect) fn fit(&self, structured: Value<'_>, edits: &mut [&mut Edit]) -> Result<(), Broken> {
         let Some(schema) = self.output().filter(|_| !edits.is_empty()) else { return Ok(()) };
-        let fits = |edits: &[Edit]| with(structured, edits).is_some_and(|value| schema.check(&value).is_ok_and(|wrong| wrong.is_empty()));
+        let fits = |edits: &[Edit]| {
+            with(structured, edits).is_some_and(|value| schema.check(&value).is_ok_and(|wrong| wrong.is_empty()))
+        };
         let all = |edits: &[&mut Edit]| edits.iter().map(|edit| (**edit).clone()).collect::<Vec<_>>();
         if !fits(&[]) || fits(&all(edits)) {
             return Ok(());
@@ -63,7 +65,8 @@ impl Definition {
 
 /// What may stand for a text: what is left of it without the line that tells of it, or nothing of it.
 fn forms(with: &str) -> impl Iterator<Item = &str> {
-    let left = with.strip_prefix(NOTICE).and_then(|rest| rest.split_once('\n')).map(|(_, left)| left).filter(|left| !left.is_empty());
+    let left =
+        with.strip_prefix(NOTICE).and_then(|rest| rest.split_once('\n')).map(|(_, left)| left).filter(|left| !left.is_empty());
     left.into_iter().chain(FORMS)
 }
 
