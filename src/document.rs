@@ -174,6 +174,11 @@ impl<'s> Table<'s> {
         self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Table(_)))
     }
 
+    /// Whether the key is there and holds true or false, where something else may stand too.
+    pub fn is_boolean(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Boolean(_)))
+    }
+
     /// Says that the key is known, where its value cannot be read.
     pub fn know(&self, key: &str) {
         self.used.borrow_mut().insert(key.to_owned());

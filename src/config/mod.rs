@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::detect::flow::TraceLimits;
 use crate::message::ReadLimits;
 
 mod approval;
 mod calls;
+mod flow;
 mod load;
 mod own;
 mod places;
@@ -17,6 +19,7 @@ mod tool;
 
 pub use approval::{ApprovalConfig, AskTool, Scope};
 pub use calls::{CallLimits, ToolLimits};
+pub use flow::FlowConfig;
 pub use load::{load, load_admin, load_policies};
 pub use own::OwnConfig;
 pub use places::PlacesConfig;
@@ -137,6 +140,8 @@ pub struct PolicyConfig {
     pub places: PlacesConfig,
     /// Values that must never leave.
     pub own: OwnConfig,
+    /// Which tools give and take what (`flow`).
+    pub flow: FlowConfig,
 }
 
 /// Default for [`PolicyConfig::result_text_bytes`].
@@ -166,6 +171,7 @@ impl Default for PolicyConfig {
             result_text_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
             own: OwnConfig::default(),
+            flow: FlowConfig::default(),
         }
     }
 }
@@ -194,6 +200,8 @@ pub struct UpstreamConfig {
     pub request_timeout: Duration,
     /// Folders that paths must stay in, in place of those of the policy (`roots`).
     pub roots: Option<Vec<String>>,
+    /// Which tools give and take what, in place of what the policy says (`flow`).
+    pub flow: Option<FlowConfig>,
 }
 
 impl UpstreamConfig {
@@ -206,6 +214,7 @@ impl UpstreamConfig {
             initialize_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
             roots: None,
+            flow: None,
         }
     }
 }
@@ -317,13 +326,16 @@ pub struct Limits {
     pub repeated_refusals: usize,
     /// Within this time: `repeated_refusal_seconds`.
     pub repeated_refusal: Duration,
+    /// What is remembered of what came in to an agent: `flow_pieces`, `flow_quarantined_pieces`, `flow_message_bytes`,
+    /// `flow_age_seconds`.
+    pub flow: TraceLimits,
     /// Time that open calls get to end after SIGTERM: `drain_seconds`.
     pub drain: Duration,
 }
 
 impl Limits {
     /// Every limit, by its name in the file.
-    pub const NAMES: [&'static str; 25] = [
+    pub const NAMES: [&'static str; 29] = [
         "message_bytes",
         "strings_per_message",
         "depth",
@@ -348,6 +360,10 @@ impl Limits {
         "pending_approval_bytes",
         "repeated_refusals",
         "repeated_refusal_seconds",
+        "flow_pieces",
+        "flow_quarantined_pieces",
+        "flow_message_bytes",
+        "flow_age_seconds",
         "drain_seconds",
     ];
 }
@@ -371,6 +387,7 @@ impl Default for Limits {
             pending_approval_bytes: 16 << 20,
             repeated_refusals: 5,
             repeated_refusal: Duration::from_secs(60),
+            flow: TraceLimits::default(),
             drain: Duration::from_secs(20),
         }
     }

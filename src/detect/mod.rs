@@ -1,6 +1,7 @@
 //! What can be looked for. One file per kind of rule; the table of kinds is in [`crate::rules`].
 
 pub mod command;
+pub mod flow;
 pub mod hidden;
 pub mod markup;
 pub mod path;
@@ -172,6 +173,8 @@ pub struct Place<'a> {
     pub lookup: Option<&'a url::Lookup<'a>>,
     /// Which secrets came from where, as far as the session knows.
     pub seen: Option<&'a secret::Seen<'a>>,
+    /// What came in to the agent before, and what the policy says of the tool; `None` where nobody keeps it.
+    pub flow: Option<flow::Here<'a>>,
     /// A rule's own case is tried: signals are told that add up to nothing, too.
     pub trial: bool,
 }
@@ -192,6 +195,7 @@ impl Default for Place<'_> {
             ground: None,
             lookup: None,
             seen: None,
+            flow: None,
             trial: false,
         }
     }
@@ -217,6 +221,11 @@ pub trait Detector: Send + Sync + fmt::Debug {
     /// matches by itself. Nothing, for most kinds.
     fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
         let (_, _, _) = (parts, place, found);
+    }
+
+    /// Adds every rule that a call as such matches at `place`, whatever stands in it. Nothing, for most kinds.
+    fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
+        let (_, _) = (place, found);
     }
 
     /// Notes what `text`, which came from a server, is worth remembering for: see [`Place::seen`]. Nothing, for most kinds.

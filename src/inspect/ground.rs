@@ -17,8 +17,13 @@ pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
 }
 
 impl Policy {
-    /// The same policy for one upstream: with its own roots, and for a child process with what this machine knows of paths.
+    /// The same policy for one upstream: with its own roots and flow of data, and for a child process with what this machine knows of paths.
     pub fn for_upstream(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
+        let same = self.with_flow(upstream.flow.clone().unwrap_or_else(|| policy.flow.clone()));
+        same.reaching(policy, upstream)
+    }
+
+    fn reaching(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
         let folders = upstream.roots.as_ref().unwrap_or(&policy.places.roots);
         match &upstream.transport {
             Transport::Stdio(stdio) => self.for_child(folders, stdio.directory.as_deref()),

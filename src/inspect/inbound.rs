@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::{Place, Surface};
 use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer};
@@ -33,6 +34,7 @@ pub(super) struct Inbound<'a> {
     pub(super) seen: Option<&'a Seen<'a>>,
     /// The server's tools, as far as they are known.
     pub(super) tools: Option<&'a Tools>,
+    pub(super) flow: Option<&'a Session<'a>>,
 }
 
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
@@ -45,6 +47,7 @@ impl Inbound<'_> {
         let asked = self.message.id(self.envelope).filter(|_| self.envelope.is_answer()).and_then(|id| self.context.asked(id));
         let method = asked.map(|asked| &*asked.method).or(self.envelope.method());
         let asked_tool = asked.and_then(|asked| asked.tool.as_deref());
+        let flow = self.flow.map(|session| self.here(session, asked_tool));
         let first_edit = edits.len();
         let (mut content_bytes, mut structured_bytes) = (0, 0);
         // The containers that hold the value at hand, and the name of the tool or the like that is described there.
@@ -71,7 +74,7 @@ impl Inbound<'_> {
             let Some(string) = value.str() else { return };
             let surface = surface::inbound(self.envelope, asked, path);
             let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
-            let place = Place { surface, method, tool, role, seen: self.seen, ..Place::default() };
+            let place = Place { surface, method, tool, role, seen: self.seen, flow, ..Place::default() };
             let at = || self.pointer(path);
             let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
             if role == Role::Value {
@@ -105,7 +108,16 @@ impl Inbound<'_> {
             if self.seen.is_some() {
                 self.policy.outbound.learn(&text, &place);
             }
-            match judge.string(&text, &place, &site) {
+            let outcome = judge.string(&text, &place, &site);
+            // What lists say of tools comes from who offers them, not from what they return.
+            if let Some(here) = flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions)) {
+                match &outcome {
+                    Outcome::Keep => here.came_in(&text),
+                    Outcome::Replace(with) => here.came_in(&Text::new(with.as_str())),
+                    Outcome::Withhold(_) => {}
+                }
+            }
+            match outcome {
                 Outcome::Keep => {}
                 Outcome::Replace(with) => {
                     length = with.len();
@@ -122,7 +134,7 @@ impl Inbound<'_> {
                 None => {}
             }
         });
-        let place = Place { surface: Surface::Content, method, tool: asked_tool, seen: self.seen, ..Place::default() };
+        let place = Place { surface: Surface::Content, method, tool: asked_tool, seen: self.seen, flow, ..Place::default() };
         let site = Site { at: &|| "/result/content".to_owned(), opaque: &|| false, in_block: false };
         joined.judge(&mut judge, &place, &site, edits, self.message.bytes());
         blocks::settle(edits, first_edit);
@@ -166,6 +178,13 @@ impl Inbound<'_> {
         let why = "A part of it was to be withheld or cut off, and the schema leaves no room for that. Go on without this \
                    answer, ask for less of it, or ask the user to look at it.";
         Some(Refusal { item: self.item, rule, title: title.to_owned(), why: why.to_owned() })
+    }
+
+    /// Where the answer of a tool stands in the flow of data.
+    fn here<'s>(&self, session: &'s Session<'s>, tool: Option<&str>) -> Here<'s> {
+        let definition = tool.and_then(|tool| self.tools.and_then(|tools| tools.of(tool)));
+        let guessed = definition.map_or_else(Sides::default, |definition| definition.sides());
+        self.policy.flow.here(session, tool, guessed)
     }
 
     /// Cuts the texts of one surface to a budget; gives how many bytes went.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::files::{Files, Wrote};
+use crate::detect::flow::{self, Traces};
 use crate::detect::secret::{self, Prints};
 
 /// Shortest and longest end of an argument that is kept, in bytes: what may be one piece of a secret.
@@ -25,6 +26,8 @@ pub struct Memory {
     pub pieces: Arc<[Piece]>,
     /// Files that its calls have written.
     pub files: Arc<Files>,
+    /// What came in to the agent, whichever upstream sent it.
+    pub traces: Arc<Traces>,
 }
 
 /// The end of an argument that may be one piece of a secret. Wiped when dropped, and never shown.
@@ -50,6 +53,8 @@ pub struct Learnt {
     pub pieces: Vec<Piece>,
     /// Files that it writes.
     pub files: Vec<Wrote>,
+    /// Pieces of what came in, and of what the agent said.
+    pub flow: flow::Learnt,
 }
 
 impl Memory {
@@ -84,7 +89,7 @@ impl Learnt {
 
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && self.pieces.is_empty() && self.files.is_empty()
+        self.secrets.is_empty() && self.pieces.is_empty() && self.files.is_empty() && self.flow.is_empty()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Judges what an agent says to a server. Nothing outbound is ever rewritten.
 
 use crate::detect::command::Script;
+use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
 use crate::detect::{Place, ReadAs, Surface};
@@ -23,6 +24,7 @@ pub(super) struct Outbound<'a> {
     pub(super) known: &'a Known<'a>,
     pub(super) seen: Option<&'a Seen<'a>>,
     pub(super) lookup: Option<&'a Lookup<'a>>,
+    pub(super) flow: Option<&'a Session<'a>>,
 }
 
 impl Outbound<'_> {
@@ -39,6 +41,10 @@ impl Outbound<'_> {
             matches: Vec::new(),
         };
         let coverage = &mut inspection.coverage;
+        let definition = tool.as_deref().and_then(|tool| self.known.tools.and_then(|tools| tools.of(tool)));
+        let guessed = definition.as_ref().map_or_else(Sides::default, |definition| definition.sides());
+        let flow = self.flow.map(|session| self.policy.flow.here(session, tool.as_deref(), guessed));
+        let schema = definition.as_ref().and_then(|definition| definition.schema());
         let base = Place {
             direction: Direction::Outbound,
             method,
@@ -46,6 +52,7 @@ impl Outbound<'_> {
             ground: Some(&self.policy.ground),
             lookup: self.lookup,
             seen: self.seen,
+            flow: flow.map(|flow| Here { schema, ..flow }),
             ..Place::default()
         };
         let prefix = if self.message.is_batch() { format!("/{}", self.item) } else { String::new() };
@@ -65,9 +72,12 @@ impl Outbound<'_> {
                 &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true, in_block: false },
             );
         });
+        if let Some(tool) = tool.as_deref() {
+            let place = Place { surface: Surface::Arguments, ..base };
+            judge.call(tool, &place, &Site { at: &|| format!("{prefix}/params/name"), opaque: &|| true, in_block: false });
+        }
         let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
         let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };
-        let definition = self.known.tools.and_then(|tools| tools.of(tool));
         let placed = place_arguments(tool, arguments, &self.policy.pins, definition.as_deref());
         let read_only = self.policy.read_only.of_call(tool, &placed);
         for unit in &placed.units {

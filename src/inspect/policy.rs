@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::config::{PolicyConfig, SchemaConfig, Scope, ToolLimits};
+use crate::config::{FlowConfig, PolicyConfig, SchemaConfig, Scope, ToolLimits};
+use crate::detect::flow::Session;
 use crate::detect::secret::Seen;
 use crate::detect::url::{Answers, Lookup, Wanted};
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, Context};
-use crate::rules::{Action, Library, Rule, RuleSet};
+use crate::rules::{Action, Find, Library, Rule, RuleSet};
 use crate::text::{Text, glob_fits};
 
 use super::caps::Caps;
@@ -51,6 +52,10 @@ pub struct Policy {
     /// What a person's yes may be for, the narrowest first.
     scopes: Vec<Scope>,
     through_agent: bool,
+    /// Which tools give and take what.
+    pub(super) flow: Arc<FlowConfig>,
+    /// Whether a rule asks for what came in before.
+    follows: bool,
     /// What the operator makes of the tools.
     overlays: Arc<Overlays>,
     schema: SchemaConfig,
@@ -101,6 +106,7 @@ impl Policy {
         let inbound = library.set(Direction::Inbound, config)?;
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;
+        let follows = outbound.rules().iter().any(|rule| matches!(*rule.find, Find::Flow(_)));
         Ok(Self {
             name: name.into(),
             mode: if config.enforce { Mode::Enforce } else { Mode::Observe },
@@ -114,6 +120,8 @@ impl Policy {
             confirm: Confirm::new(config),
             scopes: config.scopes.clone(),
             through_agent: config.through_agent,
+            flow: Arc::new(config.flow.clone()),
+            follows,
             overlays: Arc::new(overlays),
             schema: config.schema,
             resolve: config.places.resolve,
@@ -140,6 +148,11 @@ impl Policy {
     /// The same rules for calls that may reach elsewhere.
     pub fn with_ground(&self, ground: Ground) -> Self {
         Self { ground: Arc::new(ground), ..self.clone() }
+    }
+
+    /// The same rules for tools that give and take other data.
+    pub fn with_flow(&self, flow: FlowConfig) -> Self {
+        Self { flow: Arc::new(flow), ..self.clone() }
     }
 
     /// Where calls may reach.
@@ -171,6 +184,7 @@ impl Policy {
         };
         let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers));
         let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
+        let flow = known.memory.filter(|_| self.follows).map(|memory| Session::new(&memory.traces, memory.from));
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let found = inspection.findings.len();
@@ -185,12 +199,13 @@ impl Policy {
                         audit,
                         seen: seen.as_ref(),
                         tools: known.tools,
+                        flow: flow.as_ref(),
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                 }
                 Direction::Outbound => {
-                    let (seen, lookup) = (seen.as_ref(), lookup.as_ref());
-                    Outbound { policy: self, message, envelope, item, audit, known, seen, lookup }.inspect(&mut inspection);
+                    let (seen, lookup, flow) = (seen.as_ref(), lookup.as_ref(), flow.as_ref());
+                    Outbound { policy: self, message, envelope, item, audit, known, seen, lookup, flow }.inspect(&mut inspection);
                 }
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
@@ -204,6 +219,7 @@ impl Policy {
         }
         inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
         inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
+        inspection.learnt.flow = flow.map(Session::learnt).unwrap_or_default();
         inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         inspection.verdict = match (refusals.is_empty(), questions.is_empty(), edits.is_empty()) {
             (false, ..) => Verdict::Block(refusals),
@@ -248,6 +264,11 @@ impl Policy {
 fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal> {
     let rule = gravest(rules, findings, Action::Block)?;
     let why = match rules.direction() {
+        Direction::Outbound if matches!(*rule.find, Find::Flow(_)) => {
+            // What an agent was given it may not know for what it is: it is told where it stands.
+            let at = findings.iter().find(|finding| finding.rule == rule.id).map_or("", |finding| finding.at.as_str());
+            format!("{} It stands in `{at}`.", rule.why)
+        }
         Direction::Outbound => format!("{} Send the call without that, or ask the user to do it.", rule.why),
         Direction::Inbound => format!("{} Go on without this answer, or ask the user to look at it.", rule.why),
     };

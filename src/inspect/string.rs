@@ -11,8 +11,8 @@ use crate::detect::{Match, Place, work};
 use crate::message::{Direction, Edit, Json, ReadLimits, Role, Step, splice};
 use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
-use crate::text::Text;
 use crate::text::unseen::seen;
+use crate::text::{Page, Text};
 
 use super::joined::Joined;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
@@ -84,6 +84,14 @@ impl<'p> Judge<'p, '_> {
         self.matches = matches;
     }
 
+    /// Judges a call as such; findings are noted.
+    pub(super) fn call(&mut self, tool: &str, place: &Place<'_>, site: &Site<'_>) {
+        let mut matches = Vec::new();
+        self.rules.scan_call(place, &mut matches);
+        let hits: Vec<Hit> = matches.into_iter().map(|found| self.hit(found, false)).collect();
+        self.note(&hits, tool, place, site, (site.opaque)());
+    }
+
     /// Judges several texts that follow each other, put together in `text`; what lies `inside` one of them is not told again.
     /// Findings are noted. Gives what of it must go, and the line that says so.
     pub(super) fn across(
@@ -106,6 +114,7 @@ impl<'p> Judge<'p, '_> {
         let mut withheld = Withheld { passages: 1, ..Withheld::default() };
         withheld.rules.extend(acting.iter().filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
         self.note(&hits, text, place, site, false);
+        self.taken(&hits, text, None, place);
         Some(Across { span: span?, notice: withheld.notice(place.surface, self.audit), wraps: wraps.then_some(withheld.rules) })
     }
 
@@ -156,6 +165,7 @@ impl<'p> Judge<'p, '_> {
             }
         }
         self.note(&hits, base, place, site, opaque);
+        self.taken(&hits, base, page, place);
         if opaque {
             let acting: Vec<&Hit> = hits.iter().filter(|hit| self.action(hit).rewrites()).collect();
             return if site.in_block && !acting.is_empty() {
@@ -269,12 +279,30 @@ impl<'p> Judge<'p, '_> {
                 at: (site.at)(),
                 item: self.item,
                 reading: same.find(|reading| work::ALL.contains(reading)).or(unread).unwrap_or(hit.reading),
-                evidence: if matches!(*rule.find, Find::Secret(_)) {
+                evidence: if matches!(*rule.find, Find::Secret(_) | Find::Flow(_)) {
                     Evidence::of_secret(matched)
                 } else {
                     Evidence::of(matched)
                 },
             });
+        }
+    }
+
+    /// Has it remembered what gives orders: what the agent does not get, or gets marked.
+    fn taken(&self, hits: &[Hit], base: &str, page: Option<&Page>, place: &Place<'_>) {
+        let Some(here) = place.flow.filter(|_| place.direction == Direction::Inbound) else { return };
+        for hit in hits.iter().filter(|hit| !self.is_markup(hit)) {
+            let whole = match self.action(hit) {
+                Action::Quarantine | Action::Wrap | Action::Block => false,
+                Action::Withhold => true,
+                Action::Log | Action::Strip | Action::Redact | Action::Ask => continue,
+            };
+            let text = match (&hit.span, page) {
+                (_, Some(page)) if hit.hidden => page.hidden.as_str(),
+                (Some(span), _) if !whole => base.get(passage(base, span)).unwrap_or(base),
+                _ => base,
+            };
+            here.session.withheld(text);
         }
     }
 

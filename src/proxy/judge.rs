@@ -131,7 +131,10 @@ impl Case<'_> {
         // What an agent sends is no piece of anything unless it goes on.
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
         if direction == Direction::Inbound || goes_on {
-            memories.learn(context, direction, std::mem::take(&mut inspection.learnt));
+            if matches!(inspection.verdict, Verdict::Ask(_)) {
+                inspection.learnt.flow.unsaid();
+            }
+            limits_hit(recorder, &memories.learn(context, direction, std::mem::take(&mut inspection.learnt)))?;
         }
         Ok(Judged { inspection, mode, audit })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::config::{AuditConfig, PolicyConfig};
+use crate::config::{AuditConfig, Limits, PolicyConfig};
 use crate::detect::work;
 use crate::inspect::Policy;
 use crate::protocol::{AgentName, Era, UpstreamName};
@@ -17,7 +17,7 @@ fn context() -> Context {
 #[test]
 fn what_is_too_much_to_look_at_is_refused_and_counted() {
     let policy = Policy::new("default", &PolicyConfig::default(), &Library::load(true, &[]).unwrap()).unwrap();
-    let memories = Memories::new(1, Duration::from_secs(60));
+    let memories = Memories::new(&Limits::default(), 1);
     let bomb = miniz_oxide::deflate::compress_to_vec_zlib(&vec![b'a'; 4 << 20], 6);
     let bomb = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bomb);
     for (limit, tool, argument, value) in [

@@ -4,6 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::config::Limits;
+use crate::detect::flow::{TraceLimits, Traces};
 use crate::detect::secret::{Prints, UPSTREAMS, remember};
 use crate::inspect::files::{Files, Wrote};
 use crate::inspect::memory::{Learnt, Memory, Piece};
@@ -25,6 +27,7 @@ pub(super) struct Memories {
     kept: Mutex<HashMap<AgentName, Kept>>,
     most: usize,
     idle: Duration,
+    flow: TraceLimits,
 }
 
 /// What is remembered of one agent.
@@ -35,6 +38,7 @@ struct Kept {
     /// The owners in `prints`, oldest first.
     owners: VecDeque<usize>,
     next: usize,
+    traces: Arc<Traces>,
     sessions: HashMap<(usize, Option<SessionId>), Recent>,
 }
 
@@ -49,9 +53,9 @@ struct Recent {
 }
 
 impl Memories {
-    /// For so many agents, each forgotten when it has been idle for so long.
-    pub(super) fn new(most: usize, idle: Duration) -> Self {
-        Self { kept: Mutex::default(), most, idle }
+    /// For so many agents, each forgotten when it has been idle for too long.
+    pub(super) fn new(limits: &Limits, most: usize) -> Self {
+        Self { kept: Mutex::default(), most, idle: limits.session_idle, flow: limits.flow }
     }
 
     /// What is known for a message.
@@ -59,18 +63,19 @@ impl Memories {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = kept.get_mut(&context.agent) else { return Memory::default() };
         kept.used = Instant::now();
+        kept.traces.expire(kept.used);
         let from = kept.number(&context.upstream);
         let recent = kept.sessions.get(&(from, context.session.clone()));
         let fresh = |(since, piece): &(Instant, Piece)| (since.elapsed() < PIECE_AGE).then(|| piece.clone());
         let pieces = recent.into_iter().flat_map(|recent| &recent.pieces).filter_map(fresh).collect();
         let files = recent.filter(|recent| recent.wrote.elapsed() < FILES_AGE).map(|recent| recent.files.clone());
-        Memory { prints: kept.prints.clone(), from, pieces, files: files.unwrap_or_default() }
+        Memory { prints: kept.prints.clone(), from, pieces, files: files.unwrap_or_default(), traces: kept.traces.clone() }
     }
 
-    /// Adds what a judged message leaves behind.
-    pub(super) fn learn(&self, context: &Context, direction: Direction, learnt: Learnt) {
+    /// Adds what a judged message leaves behind. Gives the limits that were hit, by name.
+    pub(super) fn learn(&self, context: &Context, direction: Direction, learnt: Learnt) -> Vec<&'static str> {
         if learnt.is_empty() {
-            return;
+            return Vec::new();
         }
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if !all.contains_key(&context.agent) && all.len() >= self.most {
@@ -81,23 +86,27 @@ impl Memories {
                 oldest.map(|agent| all.remove(&agent));
             }
         }
-        let kept = all.entry(context.agent.clone()).or_insert_with(Kept::new);
+        let kept = all.entry(context.agent.clone()).or_insert_with(|| Kept::new(self.flow));
         let from = kept.number(&context.upstream);
+        let traces = kept.traces.clone();
         match direction {
             Direction::Inbound => learnt.secrets.values().for_each(|value| kept.remember(value, from)),
             Direction::Outbound => kept.keep((from, context.session.clone()), learnt.pieces, learnt.files),
         }
+        drop(all);
+        traces.add(&learnt.flow, from, Instant::now())
     }
 }
 
 impl Kept {
-    fn new() -> Self {
+    fn new(flow: TraceLimits) -> Self {
         Self {
             used: Instant::now(),
             upstreams: Vec::new(),
             prints: Arc::default(),
             owners: VecDeque::new(),
             next: 0,
+            traces: Arc::new(Traces::new(flow)),
             sessions: HashMap::new(),
         }
     }

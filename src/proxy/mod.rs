@@ -119,7 +119,7 @@ impl Gate {
             budgets: Budgets::new(&limits),
             upstreams,
             sessions: Sessions::new(limits.sessions, limits.session_idle),
-            memories: Memories::new(limits.sessions, limits.session_idle),
+            memories: Memories::new(&limits, limits.sessions),
             approvals: Arc::new(Approvals::new(approval, &limits, recorder.clone(), false)?),
             resolver: Resolver::default(),
             long: Arc::new(Semaphore::new(workers)),

@@ -76,7 +76,7 @@ impl Pipe {
         let limits = config.limits.read.clone();
         let approvals = Arc::new(Approvals::new(&config.approval, &config.limits, recorder.clone(), true)?);
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
-        let memories = Memories::new(1, config.limits.session_idle);
+        let memories = Memories::new(&config.limits, 1);
         let (budgets, resolver) = (Budgets::new(&config.limits), Resolver::default());
         Ok(Self { policy, recorder, limits, upstream, open, budgets, tools, memories, resolver, approvals, elicits })
     }

@@ -17,6 +17,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/outbound/ops/users.toml", include_str!("../../rules/outbound/ops/users.toml")),
     ("rules/outbound/persistence.toml", include_str!("../../rules/outbound/persistence.toml")),
     ("rules/outbound/processes.toml", include_str!("../../rules/outbound/processes.toml")),
+    ("rules/outbound/flow.toml", include_str!("../../rules/outbound/flow.toml")),
     ("rules/outbound/paths.toml", include_str!("../../rules/outbound/paths.toml")),
     ("rules/outbound/sensitive-files.toml", include_str!("../../rules/outbound/sensitive-files.toml")),
     ("rules/outbound/urls.toml", include_str!("../../rules/outbound/urls.toml")),

@@ -1,6 +1,6 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
-use crate::detect::{Detector, Kind, command, hidden, markup, path, pattern, secret, signal, sql, url};
+use crate::detect::{Detector, Kind, command, flow, hidden, markup, path, pattern, secret, signal, sql, url};
 use crate::document::{Table, suggest};
 
 use super::Rule;
@@ -57,6 +57,7 @@ macro_rules! kinds {
 
 kinds! {
     Command, "command", command::Command;
+    Flow, "flow", flow::Flow;
     Hidden, "hidden", hidden::Hidden;
     Markup, "markup", markup::Markup;
     Path, "path", path::Path;

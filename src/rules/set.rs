@@ -96,6 +96,15 @@ impl RuleSet {
         }
     }
 
+    /// Adds every match of a rule in force that a call as such gives.
+    pub fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
+        let before = found.len();
+        for detector in &self.0.detectors {
+            detector.scan_call(place, found);
+        }
+        self.sift(before, &Text::new(""), place, found);
+    }
+
     /// Notes what `text`, which came from a server, is worth remembering for.
     pub fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
         self.0.detectors.iter().for_each(|detector| detector.learn(text, place));

@@ -12,6 +12,7 @@
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
 //! | `files` | what a call writes to a file is judged when a later call of the session runs it |
+//! | `flow` | what was quarantined does not go out again, what is untrusted or private only as the policy says |
 //! | `limits` | each limit answers clearly and is counted |
 //! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
@@ -43,6 +44,7 @@ mod demo;
 mod drain;
 mod eras;
 mod files;
+mod flow;
 mod harness;
 mod limits;
 mod listener;

@@ -2,6 +2,7 @@
 
 mod approval;
 mod calls;
+mod flow;
 mod listen;
 mod own;
 mod places;
@@ -16,6 +17,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::detect::flow::TraceLimits;
 use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
@@ -250,6 +252,12 @@ fn limits(table: &Table<'_>) -> Limits {
         pending_approval_bytes: count("pending_approval_bytes", 1024..=1 << 30, base.pending_approval_bytes),
         repeated_refusals: count("repeated_refusals", 2..=10_000, base.repeated_refusals),
         repeated_refusal: seconds("repeated_refusal_seconds", 86_400, base.repeated_refusal),
+        flow: TraceLimits {
+            pieces: count("flow_pieces", 1000..=10_000_000, base.flow.pieces),
+            quarantined: count("flow_quarantined_pieces", 100..=100_000, base.flow.quarantined),
+            message_bytes: count("flow_message_bytes", 1024..=1 << 30, base.flow.message_bytes),
+            age: seconds("flow_age_seconds", 30 * 86_400, base.flow.age),
+        },
         drain: seconds("drain_seconds", 3600, base.drain),
     };
     table.finish();

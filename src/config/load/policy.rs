@@ -4,6 +4,7 @@ use crate::config::{Override, PolicyConfig};
 use crate::document::Table;
 use crate::rules::Action;
 
+use super::flow::flow;
 use super::own::own;
 use super::places::places;
 use super::values::Reader;
@@ -53,6 +54,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.places = places(table, reader);
     approval::of_policy(table, &mut made);
     made.own = own(table, reader);
+    made.flow = flow(table).unwrap_or_default();
     if let Some(sizes) = table.table("result_text_bytes") {
         for tool in sizes.keys() {
             if let Some(bytes) = sizes.integer(&tool.value, 256..=1 << 30) {

@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, names_a_secret};
 use crate::document::{Located, Table};
 
+use super::flow::flow;
 use super::places::roots;
 use super::policy::MODES;
 use super::values::Reader;
@@ -69,6 +70,7 @@ pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     config.request_timeout = seconds("request_timeout_seconds", config.request_timeout);
     config.enforce = table.choice("mode", &MODES);
     config.roots = roots(table, reader);
+    config.flow = flow(table);
     UpstreamRead { config, policy }
 }
 

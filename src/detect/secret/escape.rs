@@ -48,7 +48,7 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
 
 /// A text with its escapes resolved, where that makes another text of it. What `=` escapes is resolved only where there is
 /// enough of it to be quoted-printable (RFC 2045, 6.7).
-pub(super) fn unescape(text: &str) -> Option<String> {
+pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let signs = memchr::memchr_iter(b'=', bytes).filter(|at| !matches!(bytes.get(at + 1), Some(b'\r' | b'\n')));
     let (all, escapes) = signs.fold((0, 0), |(all, escapes), at| (all + 1, escapes + usize::from(is_escape(bytes, at))));

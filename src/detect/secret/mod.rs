@@ -22,7 +22,9 @@ mod shape;
 mod sieve;
 mod spec;
 
+pub(super) use escape::unescape;
 pub use own::Own;
+pub(super) use own::forms;
 pub use prints::{Prints, fingerprint};
 pub use seen::{Learnt, Seen, UPSTREAMS, remember};
 pub use shape::Shape;

@@ -66,7 +66,7 @@ impl Own {
 
 /// Hands out a value as it may be written: as it is, reversed, in base64 (wherever it begins within the encoded text), in
 /// hex, percent-encoded, escaped in JSON. Each form is wiped after use.
-pub(super) fn forms(value: &str, mut take: impl FnMut(&str)) {
+pub(in crate::detect) fn forms(value: &str, mut take: impl FnMut(&str)) {
     let bytes = value.as_bytes();
     let mut once = |mut form: String| {
         take(&form);

@@ -97,8 +97,13 @@ impl Prints {
 
     /// Forgets everything of one owner.
     pub fn forget(&mut self, owner: usize) {
+        self.keep(|known| known != owner);
+    }
+
+    /// Forgets everything but what these owners have.
+    pub fn keep(&mut self, owners: impl Fn(usize) -> bool) {
         self.by_start.retain(|_, prints| {
-            prints.retain(|print| print.owner != owner);
+            prints.retain(|print| owners(print.owner));
             !prints.is_empty()
         });
         self.count = self.by_start.values().map(Vec::len).sum();

@@ -13,6 +13,7 @@ mod work;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use crate::detect::flow::Sides;
 use crate::message::{Message, Value};
 use crate::protocol::Context;
 
@@ -54,6 +55,8 @@ pub struct Definition {
     runs_commands: bool,
     /// Whether its annotations say that it only reads (2025-03-26, `ToolAnnotations`): a hint of the server's.
     pub(super) only_reads: Option<bool>,
+    /// Whether they say that it deals with whom it likes: `openWorldHint`.
+    open_world: Option<bool>,
 }
 
 impl Tools {
@@ -97,9 +100,10 @@ impl Known {
         let (schema, output) = (tool.get("inputSchema"), tool.get("outputSchema").map(|schema| schema.raw()));
         let description = tool.get("description").and_then(|text| text.str()).unwrap_or_default();
         let (runs_commands, only_reads) = (said::runs_commands(&description), only_reads(tool));
+        let open_world = tool.get("annotations").and_then(|all| all.get("openWorldHint")).map(|value| value.raw() == "true");
         if let Some(old) = self.tools.get(&*name) {
             let same = old.schema.as_deref() == schema.map(|schema| schema.raw()) && old.output.as_deref() == output;
-            if same && (old.runs_commands, old.only_reads) == (runs_commands, only_reads) {
+            if same && (old.runs_commands, old.only_reads, old.open_world) == (runs_commands, only_reads, open_world) {
                 return true;
             }
             self.bytes = self.bytes.saturating_sub(name.len() + old.bytes());
@@ -113,6 +117,7 @@ impl Known {
             output: output.map(Into::into),
             compiled_output: OnceLock::new(),
             only_reads,
+            open_world,
         };
         let bytes = name.len() + definition.bytes();
         let fits = definition.bytes() <= DEFINITION_BYTES && self.tools.len() < TOOLS && self.bytes + bytes <= BYTES;
@@ -140,6 +145,17 @@ impl Definition {
     /// Whether the tool says that it runs commands.
     pub(super) fn runs_commands(&self) -> bool {
         self.runs_commands
+    }
+
+    /// What its annotations let one guess of the data that it gives and takes.
+    pub(super) fn sides(&self) -> Sides {
+        let (open, reads) = (self.open_world, self.only_reads == Some(true));
+        Sides { private: open == Some(false) && reads, untrusted: open == Some(true), outward: open == Some(true) && !reads }
+    }
+
+    /// Its schema as written.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
     }
 
     /// Its schema, or why there is none to check by; `None` if the server gave none.

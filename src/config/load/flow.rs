@@ -1,0 +1,21 @@
+//! `flow` of policies and upstreams.
+
+use crate::config::FlowConfig;
+use crate::document::Table;
+
+/// Reads `flow`, if there.
+pub(super) fn flow(table: &Table<'_>) -> Option<FlowConfig> {
+    let flow = table.table("flow")?;
+    let made =
+        FlowConfig { private: tools(&flow, "private"), untrusted: tools(&flow, "untrusted"), outward: tools(&flow, "outward") };
+    flow.finish();
+    Some(made)
+}
+
+/// All tools (`true`), none (`false`), or those that a list of globs names.
+fn tools(flow: &Table<'_>, key: &str) -> Vec<String> {
+    if flow.is_boolean(key) {
+        return if flow.boolean(key) == Some(true) { vec!["*".to_owned()] } else { Vec::new() };
+    }
+    flow.strings(key).into_iter().map(|glob| glob.value).collect()
+}

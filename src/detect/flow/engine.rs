@@ -1,0 +1,170 @@
+//! Looks for what came in in what goes out.
+
+use super::piece::{Found, Look, Piece, folded, pieces};
+use super::session::{Here, sayable};
+use super::spec::{Spec, To};
+use super::squeeze::Squeezed;
+use super::traces::{From, Kept};
+use crate::detect::secret::unescape;
+use crate::detect::{Detector, Match, Place, Surface};
+use crate::message::{Direction, Role};
+use crate::text::Text;
+
+/// All flow rules of a set.
+#[derive(Debug)]
+pub(super) struct Flows {
+    carries: Vec<(usize, From, To, Vec<Piece>)>,
+    completes: Vec<(usize, bool)>,
+}
+
+impl Flows {
+    pub(super) fn new(rules: &[(usize, &Spec)]) -> Self {
+        let (mut carries, mut completes) = (Vec::new(), Vec::new());
+        for (rule, spec) in rules {
+            match spec {
+                Spec::Carries { from, to, pieces } => carries.push((*rule, *from, *to, pieces.clone())),
+                Spec::Completes { guessed } => completes.push((*rule, *guessed)),
+            }
+        }
+        Self { carries, completes }
+    }
+}
+
+impl Detector for Flows {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        let Some(here) = place.flow.filter(|_| concerns(place)) else { return };
+        let plain = text.plain();
+        let lower = folded(plain);
+        let empty = here.session.traces.look(Kept::is_empty);
+        let says = sayable(plain);
+        if empty && !says {
+            return;
+        }
+        let mut search = Search { flows: self, here, found, before: 0 };
+        search.before = search.found.len();
+        let same = lower.len() == plain.len();
+        here.session.traces.look(|kept| {
+            pieces(&lower, if empty { Look::All } else { Look::Compare }, &mut |piece| {
+                if says && kept.of(piece.hash).is_none() {
+                    here.session.note_said(piece.hash);
+                }
+                if !empty {
+                    let span = Some(piece.span.clone()).filter(|_| same).map(|span| text.locate(span));
+                    search.weigh(kept, &piece, "plain", span);
+                }
+            });
+            if empty {
+                return;
+            }
+            if let Some(opened) = unescape(plain) {
+                search.through(kept, &opened, "unescaped", None);
+            }
+            for reading in text.readings() {
+                search.through(kept, &reading.text, reading.path, Some(reading.span.clone()));
+            }
+            for opened in place.script.into_iter().flat_map(|script| script.texts()) {
+                search.through(kept, opened, "script", None);
+            }
+            if kept.has_quarantined() {
+                search.squeezed(kept, plain, text);
+            }
+        });
+    }
+
+    fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
+        let Some(here) = place.flow.filter(|_| !self.completes.is_empty()) else { return };
+        let (told, guessed) = here.completes();
+        for (rule, by_guess) in &self.completes {
+            if if *by_guess { guessed } else { told } {
+                found.push(Match { rule: *rule, span: None, reading: "session" });
+            }
+        }
+    }
+}
+
+/// Whether a string is one that a server acts on.
+fn concerns(place: &Place<'_>) -> bool {
+    let asks = || {
+        let methods = ["resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
+        place.method.is_some_and(|method| methods.contains(&method))
+    };
+    place.direction == Direction::Outbound
+        && place.role == Role::Value
+        && match place.surface {
+            Surface::Arguments | Surface::Answer => true,
+            Surface::Params => asks(),
+            _ => false,
+        }
+}
+
+/// A search of one string.
+struct Search<'s, 'h> {
+    flows: &'s Flows,
+    here: Here<'h>,
+    found: &'s mut Vec<Match>,
+    before: usize,
+}
+
+impl Search<'_, '_> {
+    /// Compares another reading of the string, or of the part of it at `span`.
+    fn through(&mut self, kept: &Kept, text: &str, reading: &'static str, span: Option<std::ops::Range<usize>>) {
+        pieces(&folded(text), Look::Compare, &mut |piece| self.weigh(kept, &piece, reading, span.clone()));
+    }
+
+    /// Looks for quarantined pieces that stand within words, are cut by blanks, or encoded.
+    fn squeezed(&mut self, kept: &Kept, plain: &str, text: &Text<'_>) {
+        for squeezed in Squeezed::both(plain) {
+            kept.prints().find(squeezed.text.as_bytes(), |span, owner| {
+                let Some(((hash, piece), encoded)) = kept.owner(owner) else { return };
+                let Some(place) = squeezed.locate(&span) else { return };
+                if !encoded && !stands_alone(plain, &place) {
+                    return;
+                }
+                let piece = Found { piece, hash, text: "", span: span.clone() };
+                let reading = if encoded { "encoded" } else { "squeezed" };
+                self.weigh(kept, &piece, reading, Some(text.locate(place)));
+            });
+        }
+    }
+
+    /// Tells the rules that a piece matches.
+    fn weigh(&mut self, kept: &Kept, piece: &Found<'_>, reading: &'static str, span: Option<std::ops::Range<usize>>) {
+        let Some(mark) = kept.of(piece.hash) else { return };
+        let server = self.here.session.server;
+        let outward = self.here.declared.outward;
+        for (rule, from, to, wanted) in &self.flows.carries {
+            let servers = mark.of(*from);
+            if servers.is_empty() || !wanted.is_empty() && !wanted.contains(&piece.piece) {
+                continue;
+            }
+            let back = servers.has(server) && !outward;
+            let goes = match to {
+                To::Anywhere => true,
+                To::Elsewhere => !back,
+                To::Back => back,
+                To::Outward => outward,
+            };
+            let known = self.found.get(self.before..).unwrap_or_default();
+            if !goes || known.iter().any(|found| found.rule == *rule) {
+                continue;
+            }
+            // What the same server gave openly may go back to it: a result is opened that a search found.
+            let opened = *from == From::Quarantined
+                && piece.piece.is_reference()
+                && !self.here.declared.untrusted
+                && kept.is_clean(piece.hash, server);
+            let of_schema =
+                || !piece.text.is_empty() && self.here.schema.is_some_and(|schema| schema.to_lowercase().contains(piece.text));
+            if !opened && !of_schema() {
+                self.found.push(Match { rule: *rule, span: span.clone(), reading });
+            }
+        }
+    }
+}
+
+/// Whether what stands at `span` is no part of a longer word.
+fn stands_alone(text: &str, span: &std::ops::Range<usize>) -> bool {
+    let before = text.get(..span.start).and_then(|before| before.chars().next_back());
+    let after = text.get(span.end..).and_then(|after| after.chars().next());
+    !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+}

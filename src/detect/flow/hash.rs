@@ -1,0 +1,70 @@
+//! Keyed hashes: enough to know a piece again, never enough to tell what it was.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
+
+/// A map by hashes that are keyed already: hashing them again would only cost.
+pub(super) type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Same>>;
+/// A set of such hashes.
+pub(super) type Hashes = HashSet<u64, BuildHasherDefault<Same>>;
+
+/// Takes a number for its hash.
+#[derive(Default)]
+pub(super) struct Same(u64);
+
+impl Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = hash(0, bytes);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+/// Drawn at random when the process first needs it; it never leaves.
+fn key() -> &'static [u64; 3] {
+    static KEY: OnceLock<[u64; 3]> = OnceLock::new();
+    KEY.get_or_init(|| {
+        std::array::from_fn(|_| {
+            let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+            high.rotate_left(23) ^ low | 1
+        })
+    })
+}
+
+/// Of some bytes, and of what kind they are.
+pub(super) fn hash(kind: u8, bytes: &[u8]) -> u64 {
+    let [first, second, third] = key();
+    let eights = bytes.chunks(8).map(|chunk| {
+        let mut eight = [0; 8];
+        eight.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(eight)
+    });
+    let start = first ^ u64::from(kind);
+    let sum = eights.fold(start, |sum, eight| fold(sum ^ eight, *second));
+    fold(sum ^ bytes.len() as u64, *third)
+}
+
+/// The factor of hashes that roll over a row of words.
+pub(super) fn base() -> u64 {
+    let [_, second, _] = key();
+    *second
+}
+
+/// Mixes what rolling has added up.
+pub(super) fn finish(sum: u64) -> u64 {
+    let [first, _, third] = key();
+    fold(sum ^ first, *third)
+}
+
+/// Both halves of a product, one on the other.
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ (product >> 64) as u64
+}

@@ -1,0 +1,137 @@
+//! Numbers of accounts, cards and telephones, however their digits are grouped; IBANs.
+
+use super::piece::{Found, Piece, tell};
+
+/// Fewest digits of a number in one piece, and of one in groups.
+const DIGITS: usize = 6;
+const GROUPED: usize = 7;
+/// Most digits of a number.
+const MOST: usize = 30;
+/// Most groups of one number.
+const GROUPS: usize = 12;
+/// A group with more digits is a number by itself.
+const GROUP: usize = 5;
+
+/// Hands out the numbers of a text, digits only.
+pub(super) fn numbers(text: &str, take: &mut dyn FnMut(Found<'_>)) {
+    let bytes = text.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
+    let before = |at: usize| at.checked_sub(1).map_or(b' ', byte);
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit)) {
+        at += found;
+        let end = run_end(bytes, at);
+        let joined = before(at).is_ascii_alphanumeric() || matches!(before(at), b'_' | 0x80..);
+        if joined {
+            iban(text, at, end, take);
+        }
+        let decimal = matches!(before(at), b'.' | b',') && at >= 2 && byte(at - 2).is_ascii_digit();
+        if joined || decimal || byte(end).is_ascii_alphabetic() {
+            at = end;
+            continue;
+        }
+        at = grouped(text, at, end, take);
+    }
+}
+
+/// A number that begins with the digits at `at`, to `end`. Gives where to go on.
+fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -> usize {
+    let bytes = text.as_bytes();
+    let mut groups = vec![at..end];
+    let mut last = end;
+    while groups.len() < GROUPS {
+        let gap = bytes
+            .get(last..)
+            .unwrap_or_default()
+            .iter()
+            .take(3)
+            .take_while(|byte| matches!(byte, b' ' | b'-' | b'.' | b'/' | b'(' | b')'))
+            .count();
+        let next = last + gap;
+        if !(1..=2).contains(&gap) || !bytes.get(next).is_some_and(u8::is_ascii_digit) {
+            break;
+        }
+        let end = run_end(bytes, next);
+        if bytes.get(end).is_some_and(u8::is_ascii_alphabetic) {
+            break;
+        }
+        groups.push(next..end);
+        last = end;
+    }
+    let dotted = groups.len() == 4 && groups.iter().all(|group| group.len() <= 3 && bytes.get(group.end) != Some(&b' '));
+    let dated = dates(&groups, text);
+    for group in groups.iter().filter(|group| group.len() >= DIGITS) {
+        let digits = text.get(group.clone()).unwrap_or_default();
+        if !is_plain(digits) {
+            tell(Piece::Number, digits, group.clone(), take);
+        }
+    }
+    let large = groups.iter().filter(|group| group.len() > GROUP).count();
+    let rest = groups.get(dated..).unwrap_or_default();
+    if let (Some(first), Some(last), true) = (rest.first(), rest.last(), rest.len() > 1 && large <= 1 && !dotted) {
+        let span = first.start..last.end;
+        let digits: String = text.get(span.clone()).unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
+        if (GROUPED..=MOST).contains(&digits.len()) && !is_plain(&digits) {
+            tell(Piece::Number, &digits, span, take);
+        }
+    }
+    last
+}
+
+/// How many groups at the beginning are a date, `2026-11-22` or `22.11.2026`, and a time behind it.
+fn dates(groups: &[std::ops::Range<usize>], text: &str) -> usize {
+    let [a, b, c, rest @ ..] = groups else { return 0 };
+    let year = |group: &std::ops::Range<usize>| {
+        group.len() == 4 && text.get(group.start..group.start + 2).is_some_and(|century| matches!(century, "19" | "20"))
+    };
+    let short = |group: &std::ops::Range<usize>| group.len() <= 2;
+    if year(a) && short(b) && short(c) || short(a) && short(b) && year(c) {
+        return 3 + rest.iter().take_while(|group| short(group)).count();
+    }
+    0
+}
+
+/// Whether many numbers are this one by chance: round ones, one digit again and again, dates.
+fn is_plain(digits: &str) -> bool {
+    let first = digits.as_bytes().first();
+    let date = digits.len() == 8
+        && (digits.starts_with("19") || digits.starts_with("20"))
+        && digits.get(4..6).is_some_and(|month| month <= "12");
+    digits.len() < 10 && digits.ends_with("000")
+        || digits.bytes().all(|digit| Some(&digit) == first)
+        || date
+        || digits == "123456"
+        || digits == "1234567890"
+}
+
+/// An IBAN in groups of four (ISO 13616), of which two letters and the digits at `at` are the beginning.
+fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) {
+    let bytes = text.as_bytes();
+    let Some(start) = at.checked_sub(2).filter(|_| end == at + 2) else { return };
+    let letters = bytes.get(start..at).is_some_and(|two| two.iter().all(u8::is_ascii_lowercase));
+    let alone = start.checked_sub(1).and_then(|before| bytes.get(before)).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    if !letters || !alone {
+        return;
+    }
+    let (mut joined, mut last) = (text.get(start..end).unwrap_or_default().to_owned(), end);
+    while joined.len() < 34 && matches!(bytes.get(last), Some(b' ' | b'-')) {
+        let group = bytes.get(last + 1..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let Some(part) = text.get(last + 1..last + 1 + group).filter(|part| (1..=4).contains(&part.len())) else { break };
+        // Words may follow.
+        if part.bytes().all(|byte| byte.is_ascii_alphabetic()) && joined.len() > 4 {
+            break;
+        }
+        joined.push_str(part);
+        last += 1 + group;
+        if group < 4 {
+            break;
+        }
+    }
+    if (15..=34).contains(&joined.len()) {
+        tell(Piece::Token, &joined, start..last, take);
+    }
+}
+
+fn run_end(bytes: &[u8], at: usize) -> usize {
+    at + bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
+}

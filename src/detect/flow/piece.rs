@@ -1,0 +1,195 @@
+//! What of a text would be known again: addresses, hosts, URLs, paths, numbers, tokens, commands and phrases.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::hash::hash;
+use super::{net, number, words};
+
+/// What a piece of text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// An e-mail address.
+    Address,
+    /// A URL without its scheme.
+    Url,
+    /// The name or address of a host that is not everybody's.
+    Host,
+    /// A path of some length.
+    Path,
+    /// A number of an account, a card, a telephone: digits only.
+    Number,
+    /// Letters and digits that are no word: a key, an id, a wallet, an IBAN.
+    Token,
+    /// The first words of a command.
+    Command,
+    /// Some words in a row.
+    Phrase,
+}
+
+impl Piece {
+    /// Words of rule files.
+    pub const WORDS: [(&'static str, Self); 8] = [
+        ("address", Self::Address),
+        ("url", Self::Url),
+        ("host", Self::Host),
+        ("path", Self::Path),
+        ("number", Self::Number),
+        ("token", Self::Token),
+        ("command", Self::Command),
+        ("phrase", Self::Phrase),
+    ];
+
+    /// Whether calling again with such a piece, which the same server has given, is ordinary work: opening what was found.
+    pub(super) fn is_reference(self) -> bool {
+        matches!(self, Self::Url | Self::Host | Self::Path | Self::Number | Self::Token)
+    }
+
+    pub(super) fn hash(self, text: &str) -> u64 {
+        hash(self as u8 + 1, text.as_bytes())
+    }
+}
+
+/// A piece that was found.
+pub(super) struct Found<'t> {
+    pub(super) piece: Piece,
+    pub(super) hash: u64,
+    /// As it is compared: without scheme, blanks and the like.
+    pub(super) text: &'t str,
+    /// Where it stands.
+    pub(super) span: Range<usize>,
+}
+
+/// How closely a text is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// To learn it whole.
+    All,
+    /// To learn so much of its phrases that a few words more are known again.
+    Some,
+    /// To learn only what a server may be called with again.
+    References,
+    /// To compare it: also what a URL or a host begins or ends with.
+    Compare,
+}
+
+/// Longest run without blanks that is looked into, in bytes: what follows in it is not.
+const RUN_BYTES: usize = 4096;
+/// Longest part of a piece that is compared, in bytes.
+const PIECE_BYTES: usize = 256;
+/// Shortest token, in characters.
+const TOKEN: usize = 12;
+/// Shortest path, in characters.
+const PATH: usize = 10;
+
+/// A text as pieces are looked for in it.
+pub(super) fn folded(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii()) {
+        return Cow::Owned(text.to_lowercase());
+    }
+    Cow::Borrowed(text)
+}
+
+/// Hands out every piece of a text that was [`folded`]. Linear.
+pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+    let ends = |c: char| {
+        c.is_ascii_whitespace()
+            || c.is_ascii_control()
+            || matches!(c, '"' | '\'' | '`' | '<' | '>' | '{' | '}' | '|' | '^' | '(' | ')' | '[' | ']' | ';')
+    };
+    let mut at = 0;
+    for run in text.split(ends) {
+        // Each of these ends is one byte long.
+        let start = at;
+        at += run.len() + 1;
+        if run.len() < 3 {
+            continue;
+        }
+        let run = crate::text::cut(run, RUN_BYTES);
+        if look != Look::References && words::is_program(run) {
+            words::command(text, start, take);
+        }
+        if run.len() >= 6 {
+            self::run(run, start, look, take);
+        }
+    }
+    number::numbers(text, take);
+    if look != Look::References {
+        words::phrases(text, look, take);
+    }
+}
+
+fn run(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+    let (mut dot, mut slash, mut at, mut digits) = (false, 0, false, 0);
+    for byte in run.bytes() {
+        match byte {
+            b'.' => dot = true,
+            b'/' | b'\\' => slash += 1,
+            b'@' => at = true,
+            b'0'..=b'9' => digits += 1,
+            _ => {}
+        }
+    }
+    let urls = slash >= 2 && net::urls(run, start, look, take);
+    if dot && at {
+        net::addresses(run, start, look, take);
+    }
+    if dot && !urls {
+        net::hosts(run, start, look, take);
+    }
+    if slash > 0 && !urls {
+        paths(run, start, take);
+    }
+    if digits >= 2 && run.len() >= TOKEN {
+        tokens(run, start, take);
+    }
+}
+
+/// Runs of letters and digits that are no words.
+fn tokens(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
+    for part in run.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))) {
+        let token = part.trim_matches(['-', '_']);
+        let digits = token.bytes().filter(u8::is_ascii_digit).count();
+        let letters = token.bytes().filter(u8::is_ascii_alphabetic).count();
+        if digits + letters >= TOKEN && digits >= 2 && letters >= 1 {
+            let at = start + offset(run, token);
+            tell(Piece::Token, token, at..at + token.len(), take);
+        }
+    }
+}
+
+/// Paths: absolute ones, those from a drive or a home, and relative ones of three parts or more that hold more than letters.
+fn paths(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
+    let is_drive = |part: &str| matches!(part.as_bytes(), [letter] if letter.is_ascii_alphabetic());
+    let mut drive = None;
+    for part in run.split(['=', ',', ':']) {
+        let at = offset(run, part);
+        if is_drive(part) {
+            drive = Some(at);
+            continue;
+        }
+        let from = drive.take().filter(|_| part.starts_with(['\\', '/'])).unwrap_or(at);
+        let Some(whole) = run.get(from..at + part.len()) else { continue };
+        let path = whole.trim_end_matches(['.', '!', '?', '*', '/', '\\', '&', '#']);
+        let rooted = path.starts_with(['/', '~', '\\']) || path.starts_with("./") || path.starts_with("../") || from < at;
+        let parts = path.bytes().filter(|byte| matches!(byte, b'/' | b'\\')).count();
+        let telling = || path.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'-'));
+        if path.len() >= PATH && (rooted && parts >= 1 || parts >= 2 && telling()) {
+            let same = if path.contains('\\') { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) };
+            if !net::is_common(&same) {
+                tell(Piece::Path, &same, start + from..start + from + path.len(), take);
+            }
+        }
+    }
+}
+
+/// Where a part of a text stands in it.
+pub(super) fn offset(text: &str, part: &str) -> usize {
+    part.as_ptr().addr().saturating_sub(text.as_ptr().addr())
+}
+
+/// Hands out one piece.
+pub(super) fn tell(piece: Piece, text: &str, span: Range<usize>, take: &mut dyn FnMut(Found<'_>)) {
+    let text = crate::text::cut(text, PIECE_BYTES);
+    take(Found { piece, hash: piece.hash(text), text, span });
+}

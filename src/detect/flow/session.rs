@@ -1,0 +1,278 @@
+//! One message as the flow of data sees it: what is known of the session, and what the message adds.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+use crate::text::{Text, cut};
+
+use super::hash::Hashes;
+use super::piece::{Look, Piece, folded, pieces};
+use super::traces::{Came, Traces};
+
+/// Most pieces taken of one message, of each kind of data.
+const PIECES: usize = 65_536;
+/// Most pieces of quarantined text of one message.
+const QUARANTINED: usize = 1024;
+/// Most URLs of a trusted server's message that are looked at.
+const URLS: usize = 1024;
+/// So much of what an agent says in one argument is remembered as its own, in bytes.
+const SAID_BYTES: usize = 64 << 10;
+/// A string without blanks up to so long may be an id or a path that a server gives to be called with again, in bytes.
+const ID_BYTES: usize = 200;
+
+/// What the policy says of a tool, or what can be guessed of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sides {
+    /// What it answers is private.
+    pub private: bool,
+    /// What it answers may be anybody's words.
+    pub untrusted: bool,
+    /// What it is called with leaves the house.
+    pub outward: bool,
+}
+
+/// Where a string stands in the flow of data: part of [`Place`](crate::detect::Place).
+#[derive(Clone, Copy, Debug)]
+pub struct Here<'a> {
+    /// The session.
+    pub session: &'a Session<'a>,
+    /// What the policy says of the tool.
+    pub declared: Sides,
+    /// What its annotations let one guess, where the policy says nothing of any.
+    pub guessed: Sides,
+    /// The schema that calls of it are made by: words that stand there are not from elsewhere.
+    pub schema: Option<&'a str>,
+}
+
+/// What is known of an agent's session with one server, and room for what the message at hand adds.
+pub struct Session<'s> {
+    pub(super) traces: &'s Traces,
+    pub(super) server: usize,
+    learnt: RefCell<Learning>,
+}
+
+#[derive(Default)]
+struct Learning {
+    learnt: Learnt,
+    /// Text of which pieces were taken, in bytes.
+    bytes: usize,
+    /// URLs that were looked at closely.
+    urls: usize,
+    seen: [Hashes; 5],
+}
+
+/// What a message leaves behind. Wiped when dropped; `Debug` does not show it.
+#[derive(Clone, Default)]
+pub struct Learnt {
+    pub(super) quarantined: Vec<Withheld>,
+    pub(super) untrusted: Vec<u64>,
+    pub(super) private: Vec<u64>,
+    /// What a trusted server gave openly.
+    pub(super) clean: Vec<u64>,
+    /// What the agent said.
+    pub(super) said: Vec<u64>,
+    /// What came, in the order of [`Came`].
+    pub(super) came: [bool; 4],
+    /// There was more text than pieces are taken of.
+    pub(super) cut: bool,
+}
+
+/// A piece of quarantined text.
+#[derive(Clone)]
+pub(super) struct Withheld {
+    pub(super) hash: u64,
+    pub(super) piece: Piece,
+    /// As it is compared, and as it was written; neither for phrases.
+    values: [Zeroizing<String>; 2],
+}
+
+impl Withheld {
+    pub(super) fn forms(&self) -> impl Iterator<Item = &str> {
+        let [compared, written] = &self.values;
+        let other = (compared != written).then_some(written);
+        std::iter::once(compared).chain(other).map(|value| value.as_str())
+    }
+}
+
+impl fmt::Debug for Learnt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [quarantined, untrusted, private] = self.counts();
+        write!(f, "Learnt({quarantined} quarantined, {untrusted} untrusted, {private} private)")
+    }
+}
+
+impl fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({:?})", self.traces)
+    }
+}
+
+impl Learnt {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.counts() == [0; 3] && self.clean.is_empty() && self.said.is_empty() && self.came == [false; 4] && !self.cut
+    }
+
+    /// How many pieces of quarantined, untrusted and private text there are.
+    pub fn counts(&self) -> [usize; 3] {
+        [self.quarantined.len(), self.untrusted.len(), self.private.len()]
+    }
+
+    /// Leaves out what the agent said: the call has not been sent.
+    pub fn unsaid(&mut self) {
+        self.said.clear();
+    }
+}
+
+impl<'s> Session<'s> {
+    /// What is known, as the server of this number sees it.
+    pub fn new(traces: &'s Traces, server: usize) -> Self {
+        Self { traces, server, learnt: RefCell::default() }
+    }
+
+    /// What the message adds.
+    pub fn learnt(self) -> Learnt {
+        self.learnt.into_inner().learnt
+    }
+
+    /// Notes text that was withheld from the agent.
+    pub fn withheld(&self, text: &str) {
+        let Ok(mut learning) = self.learnt.try_borrow_mut() else { return };
+        let Some(text) = learning.afford(text, self.traces.limits().message_bytes) else { return };
+        let text = Text::new(text);
+        learning.withhold(text.plain());
+        for reading in text.readings() {
+            learning.withhold(&reading.text);
+        }
+    }
+
+    pub(super) fn note_said(&self, hash: u64) {
+        if let Ok(mut learning) = self.learnt.try_borrow_mut() {
+            learning.add(3, hash);
+        }
+    }
+}
+
+impl Here<'_> {
+    /// Notes a text of a server's that the agent gets.
+    pub fn came_in(&self, text: &Text<'_>) {
+        let Ok(mut learning) = self.session.learnt.try_borrow_mut() else { return };
+        let Sides { private, untrusted, .. } = self.declared;
+        let came = [private, untrusted, self.guessed.private, self.guessed.untrusted];
+        learning.learnt.came.iter_mut().zip(came).for_each(|(all, one)| *all |= one);
+        if !private && !untrusted {
+            return learning.openly(text.raw(), self.session.traces);
+        }
+        let Some(plain) = learning.afford(text.plain(), self.session.traces.limits().message_bytes) else { return };
+        pieces(&folded(plain), Look::Some, &mut |found| {
+            if untrusted {
+                learning.add(0, found.hash);
+            }
+            if private {
+                learning.add(1, found.hash);
+            }
+        });
+        if !untrusted {
+            learning.openly(text.raw(), self.session.traces);
+        }
+    }
+
+    /// Whether this call goes out after private and untrusted data came in: by what the policy says, or by a guess.
+    pub(super) fn completes(&self) -> (bool, bool) {
+        let Came { private, untrusted, maybe_private, maybe_untrusted } = self.session.traces.look(|kept| *kept.came());
+        let told = self.declared.outward && private.is_some() && untrusted.is_some();
+        let out = self.declared.outward || self.guessed.outward;
+        let guessed = out && private.or(maybe_private).is_some() && untrusted.or(maybe_untrusted).is_some();
+        (told, guessed && !told)
+    }
+}
+
+impl Learning {
+    /// As much of a text as pieces may still be taken of.
+    fn afford<'t>(&mut self, text: &'t str, most: usize) -> Option<&'t str> {
+        let left = most.saturating_sub(self.bytes);
+        self.learnt.cut |= text.len() > left;
+        self.bytes += text.len().min(left);
+        Some(cut(text, left)).filter(|text| !text.is_empty())
+    }
+
+    /// Adds to what is untrusted, private, clean or said, by its number.
+    fn add(&mut self, list: usize, hash: u64) {
+        let Learnt { untrusted, private, clean, said, .. } = &mut self.learnt;
+        let [a, b, c, d, _] = &mut self.seen;
+        let (list, seen) = match list {
+            0 => (untrusted, a),
+            1 => (private, b),
+            2 => (clean, c),
+            _ => (said, d),
+        };
+        if list.len() < PIECES && seen.insert(hash) {
+            list.push(hash);
+        } else if list.len() >= PIECES {
+            self.learnt.cut = true;
+        }
+    }
+
+    fn withhold(&mut self, plain: &str) {
+        let text = folded(plain);
+        let same = text.len() == plain.len();
+        pieces(&text, Look::All, &mut |found| {
+            let Learnt { quarantined, cut, .. } = &mut self.learnt;
+            let [.., seen] = &mut self.seen;
+            *cut |= quarantined.len() >= QUARANTINED;
+            if quarantined.len() >= QUARANTINED || !seen.insert(found.hash) {
+                return;
+            }
+            let values = match found.piece {
+                Piece::Phrase => [String::new(), String::new()],
+                // A shell needs its blanks, and what hides a command need not keep them.
+                Piece::Command => [found.text.replace(' ', ""), found.text.to_owned()],
+                _ => {
+                    let written = plain.get(found.span).filter(|_| same).unwrap_or(found.text);
+                    [found.text.to_owned(), written.to_owned()]
+                }
+            };
+            quarantined.push(Withheld { hash: found.hash, piece: found.piece, values: values.map(Zeroizing::new) });
+        });
+    }
+
+    /// Notes what of a trusted server's text it may be called with again. Once something was quarantined, all of it; before,
+    /// only what costs next to nothing to find.
+    fn openly(&mut self, raw: &str, traces: &Traces) {
+        let all = !self.learnt.quarantined.is_empty() || traces.look(|kept| kept.has_quarantined());
+        let id = || raw.len() <= ID_BYTES && !raw.bytes().any(|byte| byte.is_ascii_whitespace());
+        if raw.len() > SAID_BYTES * 16 || !(all || id() || memchr::memmem::find(raw.as_bytes(), b"://").is_some()) {
+            return;
+        }
+        let note = |learning: &mut Self, text: &str| {
+            pieces(&folded(text), Look::References, &mut |found| {
+                if found.piece.is_reference() {
+                    learning.add(2, found.hash);
+                }
+            });
+        };
+        if all || id() {
+            return note(self, raw);
+        }
+        let left = URLS.saturating_sub(self.urls);
+        let places: Vec<usize> = memchr::memmem::find_iter(raw.as_bytes(), b"://").take(left).collect();
+        self.urls += places.len();
+        for at in places {
+            let start = (at.saturating_sub(8)..=at).find(|start| raw.is_char_boundary(*start)).unwrap_or(at);
+            let line = cut(raw.get(start..).unwrap_or_default(), 600);
+            let begin = line
+                .split("://")
+                .next()
+                .map_or(0, |before| before.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1));
+            let url = line.get(begin..).and_then(|url| url.split_ascii_whitespace().next()).unwrap_or_default();
+            note(self, url);
+        }
+    }
+}
+
+/// As much of an argument as is remembered as the agent's own.
+pub(super) fn sayable(text: &str) -> bool {
+    text.len() <= SAID_BYTES
+}

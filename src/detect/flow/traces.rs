@@ -1,0 +1,367 @@
+//! What has come in to one agent, by fingerprints: what was quarantined, what untrusted and what private servers sent, and
+//! what needs no second look because the agent said it first, or a trusted server gave it openly.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::detect::secret::{Prints, forms};
+
+use super::hash::{ByHash, Hashes};
+use super::piece::Piece;
+use super::session::{Learnt, Withheld};
+
+/// Most pieces kept of what the agent itself said, and of what trusted servers gave openly.
+const KNOWN: usize = 65_536;
+/// Shortest piece that is looked for within words and encodings, in bytes.
+const HELD_BYTES: usize = 8;
+/// Servers that are told apart; of those beyond, all that is known is that there are some.
+const SERVERS: usize = 63;
+
+/// Bounds of what is remembered of one agent.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceLimits {
+    /// Pieces of what untrusted and private servers sent: `flow_pieces`.
+    pub pieces: usize,
+    /// Pieces of what was quarantined: `flow_quarantined_pieces`.
+    pub quarantined: usize,
+    /// Text of one message of which pieces are taken, in bytes: `flow_message_bytes`.
+    pub message_bytes: usize,
+    /// A piece is forgotten after this: `flow_age_seconds`.
+    pub age: Duration,
+}
+
+impl Default for TraceLimits {
+    fn default() -> Self {
+        Self { pieces: 100_000, quarantined: 4096, message_bytes: 1 << 20, age: Duration::from_secs(4 * 3600) }
+    }
+}
+
+/// What a piece is known for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// It was withheld from the agent.
+    Quarantined,
+    /// It came from an upstream that the policy calls untrusted.
+    Untrusted,
+    /// It came from a source of private data.
+    Private,
+}
+
+impl From {
+    /// Words of rule files.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("quarantined", Self::Quarantined), ("untrusted", Self::Untrusted), ("private", Self::Private)];
+}
+
+/// A set of servers, by their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Servers(u64);
+
+impl Servers {
+    fn add(&mut self, server: usize) {
+        self.0 |= 1 << server.min(SERVERS);
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn has(self, server: usize) -> bool {
+        server < SERVERS && self.0 & (1 << server) != 0
+    }
+}
+
+/// From where a piece came, as what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    quarantined: Servers,
+    untrusted: Servers,
+    private: Servers,
+}
+
+impl Mark {
+    pub(super) fn of(&self, from: From) -> Servers {
+        match from {
+            From::Quarantined => self.quarantined,
+            From::Untrusted => self.untrusted,
+            From::Private => self.private,
+        }
+    }
+
+    fn set(&mut self, from: From) -> &mut Servers {
+        match from {
+            From::Quarantined => &mut self.quarantined,
+            From::Untrusted => &mut self.untrusted,
+            From::Private => &mut self.private,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.quarantined.is_empty() && self.untrusted.is_empty() && self.private.is_empty()
+    }
+}
+
+/// Which kinds of data have come in, and when last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Came {
+    /// From servers that the policy calls so.
+    pub(super) private: Option<Instant>,
+    pub(super) untrusted: Option<Instant>,
+    /// From servers that only say something like it of their tools.
+    pub(super) maybe_private: Option<Instant>,
+    pub(super) maybe_untrusted: Option<Instant>,
+}
+
+/// What has come in to one agent, in all its sessions. Shared; holds no text.
+#[derive(Default)]
+pub struct Traces {
+    limits: TraceLimits,
+    kept: RwLock<Kept>,
+}
+
+#[derive(Default)]
+pub(super) struct Kept {
+    marks: ByHash<Mark>,
+    /// Oldest first, with what each is known for.
+    order: VecDeque<(Instant, u64, From)>,
+    quarantined: VecDeque<(Instant, u64, usize)>,
+    /// Values of quarantined pieces, and of encodings of them.
+    prints: Prints,
+    /// Which piece an owner in `prints` stands for.
+    owners: HashMap<usize, (u64, Piece)>,
+    next: usize,
+    said: Recent<Hashes>,
+    /// What servers gave openly, by piece.
+    clean: Recent<ByHash<Servers>>,
+    came: Came,
+}
+
+/// Something bounded, and the order in which it grew.
+#[derive(Default)]
+struct Recent<T> {
+    held: T,
+    order: VecDeque<(Instant, u64)>,
+}
+
+impl fmt::Debug for Traces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Traces({})", self.kept.read().unwrap_or_else(PoisonError::into_inner).marks.len())
+    }
+}
+
+impl Traces {
+    /// Nothing yet.
+    pub fn new(limits: TraceLimits) -> Self {
+        Self { limits, kept: RwLock::default() }
+    }
+
+    /// The bounds.
+    pub fn limits(&self) -> &TraceLimits {
+        &self.limits
+    }
+
+    /// Looks at what there is.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Kept) -> T) -> T {
+        look(&self.kept.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds what a message that came from or goes to the server of this number leaves behind. Gives the limits that were
+    /// hit, by name.
+    pub fn add(&self, learnt: &Learnt, server: usize, now: Instant) -> Vec<&'static str> {
+        let mut hit = Vec::new();
+        if learnt.cut {
+            hit.push("flow_message_bytes");
+        }
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let kept = &mut *kept;
+        for value in &learnt.quarantined {
+            kept.quarantine(value, server, now);
+        }
+        for (from, hashes) in [(From::Untrusted, &learnt.untrusted), (From::Private, &learnt.private)] {
+            hashes.iter().for_each(|hash| kept.mark(*hash, from, server, now));
+        }
+        if kept.quarantined.len() > self.limits.quarantined {
+            hit.push("flow_quarantined_pieces");
+            kept.forget_quarantined(kept.quarantined.len() - self.limits.quarantined);
+        }
+        if kept.order.len() > self.limits.pieces {
+            hit.push("flow_pieces");
+            kept.forget(kept.order.len() - self.limits.pieces);
+        }
+        for hash in &learnt.said {
+            // What came in first is not the agent's own word.
+            if !kept.marks.contains_key(hash) && kept.said.held.insert(*hash) {
+                kept.said.order.push_back((now, *hash));
+            }
+        }
+        for hash in &learnt.clean {
+            let servers = kept.clean.held.entry(*hash).or_default();
+            if servers.is_empty() {
+                kept.clean.order.push_back((now, *hash));
+            }
+            servers.add(server);
+        }
+        let extra = kept.said.order.len().saturating_sub(KNOWN);
+        kept.forget_said(extra);
+        let extra = kept.clean.order.len().saturating_sub(KNOWN);
+        kept.forget_clean(extra);
+        for (came, last) in learnt.came.iter().zip(kept.came.all()) {
+            if *came {
+                *last = Some(now);
+            }
+        }
+        hit
+    }
+
+    /// Forgets what is too old.
+    pub fn expire(&self, now: Instant) {
+        let old = |since: Instant| now.saturating_duration_since(since) >= self.limits.age;
+        let any = self.look(|kept| kept.oldest().is_some_and(old));
+        if !any {
+            return;
+        }
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let count = kept.order.iter().take_while(|(since, ..)| old(*since)).count();
+        kept.forget(count);
+        let count = kept.quarantined.iter().take_while(|(since, ..)| old(*since)).count();
+        kept.forget_quarantined(count);
+        let count = kept.said.order.iter().take_while(|(since, _)| old(*since)).count();
+        kept.forget_said(count);
+        let count = kept.clean.order.iter().take_while(|(since, _)| old(*since)).count();
+        kept.forget_clean(count);
+        kept.came.all().into_iter().for_each(|came| *came = came.filter(|since| !old(*since)));
+    }
+}
+
+impl Came {
+    fn all(&mut self) -> [&mut Option<Instant>; 4] {
+        [&mut self.private, &mut self.untrusted, &mut self.maybe_private, &mut self.maybe_untrusted]
+    }
+}
+
+impl Kept {
+    pub(super) fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    pub(super) fn of(&self, hash: u64) -> Option<&Mark> {
+        self.marks.get(&hash)
+    }
+
+    pub(super) fn came(&self) -> &Came {
+        &self.came
+    }
+
+    /// Whether this server gave the piece openly.
+    pub(super) fn is_clean(&self, hash: u64, server: usize) -> bool {
+        self.clean.held.get(&hash).is_some_and(|servers| servers.has(server))
+    }
+
+    /// Whether anything of this server's was quarantined that may yet turn up openly.
+    pub(super) fn has_quarantined(&self) -> bool {
+        !self.quarantined.is_empty()
+    }
+
+    /// Fingerprints of quarantined pieces and of encodings of them; whose they are says [`Self::owner`].
+    pub(super) fn prints(&self) -> &Prints {
+        &self.prints
+    }
+
+    /// The piece that an owner in [`Self::prints`] stands for, and whether it is there encoded.
+    pub(super) fn owner(&self, owner: usize) -> Option<((u64, Piece), bool)> {
+        self.owners.get(&(owner / 2)).map(|piece| (*piece, owner % 2 == 1))
+    }
+
+    fn oldest(&self) -> Option<Instant> {
+        let fronts = [
+            self.order.front().map(|(since, ..)| *since),
+            self.quarantined.front().map(|(since, ..)| *since),
+            self.said.order.front().map(|(since, _)| *since),
+            self.clean.order.front().map(|(since, _)| *since),
+            self.came.private,
+            self.came.untrusted,
+            self.came.maybe_private,
+            self.came.maybe_untrusted,
+        ];
+        fronts.into_iter().flatten().min()
+    }
+
+    fn mark(&mut self, hash: u64, from: From, server: usize, now: Instant) {
+        if self.said.held.contains(&hash) {
+            return;
+        }
+        let servers = self.marks.entry(hash).or_default().set(from);
+        if servers.is_empty() {
+            self.order.push_back((now, hash, from));
+        }
+        servers.add(server);
+    }
+
+    fn quarantine(&mut self, value: &Withheld, server: usize, now: Instant) {
+        let hash = value.hash;
+        if self.said.held.contains(&hash) {
+            return;
+        }
+        let servers = self.marks.entry(hash).or_default().set(From::Quarantined);
+        let new = servers.is_empty();
+        servers.add(server);
+        if !new {
+            return;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.quarantined.push_back((now, hash, number));
+        self.owners.insert(number, (hash, value.piece));
+        for value in value.forms().filter(|value| value.len() >= HELD_BYTES) {
+            self.prints.add(value.as_bytes(), number * 2);
+            forms(value, |form| {
+                // What an encoding leaves as it is is no encoding.
+                if form != value {
+                    self.prints.add(form.as_bytes(), number * 2 + 1);
+                }
+            });
+        }
+    }
+
+    fn forget(&mut self, count: usize) {
+        for (_, hash, from) in self.order.drain(..count.min(self.order.len())).collect::<Vec<_>>() {
+            self.unmark(hash, from);
+        }
+    }
+
+    fn forget_quarantined(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let gone: Vec<_> = self.quarantined.drain(..count.min(self.quarantined.len())).collect();
+        for (_, hash, number) in gone {
+            self.unmark(hash, From::Quarantined);
+            self.owners.remove(&number);
+        }
+        let owners = &self.owners;
+        self.prints.keep(|owner| owners.contains_key(&(owner / 2)));
+    }
+
+    fn forget_said(&mut self, count: usize) {
+        for (_, hash) in self.said.order.drain(..count.min(self.said.order.len())) {
+            self.said.held.remove(&hash);
+        }
+    }
+
+    fn forget_clean(&mut self, count: usize) {
+        for (_, hash) in self.clean.order.drain(..count.min(self.clean.order.len())) {
+            self.clean.held.remove(&hash);
+        }
+    }
+
+    fn unmark(&mut self, hash: u64, from: From) {
+        if let Some(mark) = self.marks.get_mut(&hash) {
+            *mark.set(from) = Servers::default();
+            if mark.is_empty() {
+                self.marks.remove(&hash);
+            }
+        }
+    }
+}
