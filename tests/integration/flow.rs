@@ -1,5 +1,7 @@
 //! What came in does not go out unseen: not what was quarantined, and what is untrusted or private only as the policy says.
 
+use std::time::Duration;
+
 use super::harness::{Setup, TestGate, json, raw};
 use super::servers::{Server, json_reply};
 use super::wrap::Wrapped;
@@ -86,7 +88,10 @@ async fn what_an_untrusted_page_says_is_logged_asked_about_or_blocked() {
     for action in [None, Some(Action::Ask), Some(Action::Block)] {
         let (web, shop) = (server(PAGE).await, server("fine").await);
         let setup = Setup::new().shipped().http("web", web.url()).http("shop", shop.url());
-        let setup = setup.with(|config| declare(config, "web", FlowConfig { untrusted: all(), ..FlowConfig::default() }));
+        let setup = setup.with(|config| {
+            config.approval.wait = Duration::from_millis(50);
+            declare(config, "web", FlowConfig { untrusted: all(), ..FlowConfig::default() });
+        });
         let gate = setup
             .policy(|policy| {
                 let change = Override { action, enabled: None };
@@ -114,6 +119,7 @@ async fn private_data_untrusted_words_and_a_way_out_are_named() {
     let setup = Setup::new().shipped().http("clinic", clinic.url()).http("web", web.url()).http("post", post.url());
     let gate = setup
         .with(|config| {
+            config.approval.wait = Duration::from_millis(50);
             declare(config, "clinic", FlowConfig { private: all(), ..FlowConfig::default() });
             declare(config, "web", FlowConfig { untrusted: all(), ..FlowConfig::default() });
             declare(config, "post", FlowConfig { outward: vec!["send_*".into()], ..FlowConfig::default() });
