@@ -257,6 +257,7 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
         initialize_timeout: timeout,
         request_timeout: timeout,
         roots: None,
+        flow: None,
     };
     let mut server = Stdio::new(UpstreamName("it".into()), &transport, &config, &few).unwrap();
     server.abandoned = Duration::from_millis(200);

@@ -96,6 +96,7 @@ pub(super) fn upstream(transport: Transport, limits: &Limits) -> Upstream {
         initialize_timeout: Duration::from_secs(3),
         request_timeout: Duration::from_millis(1500),
         roots: None,
+        flow: None,
     };
     Upstream::new(UpstreamName("it".into()), &config, limits).unwrap()
 }
