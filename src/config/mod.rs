@@ -6,23 +6,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::detect::flow::TraceLimits;
-use crate::message::ReadLimits;
 
 mod approval;
 mod calls;
 mod flow;
+mod limits;
 mod load;
 mod own;
 mod places;
+mod results;
 mod secret;
 mod tool;
 
 pub use approval::{ApprovalConfig, AskTool, Scope};
 pub use calls::{CallLimits, ToolLimits};
 pub use flow::FlowConfig;
+pub use limits::Limits;
 pub use load::{load, load_admin, load_policies};
 pub use own::OwnConfig;
 pub use places::PlacesConfig;
+pub use results::KeptResults;
 pub use secret::{Secret, names_a_secret};
 pub use tool::{ArgumentConfig, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
 
@@ -136,6 +139,8 @@ pub struct PolicyConfig {
     pub schema: SchemaConfig,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
+    /// The same for each block of it; no other bound where nothing is said.
+    pub result_block_bytes: BTreeMap<String, usize>,
     /// Where calls may reach.
     pub places: PlacesConfig,
     /// Values that must never leave.
@@ -169,6 +174,7 @@ impl Default for PolicyConfig {
             through_agent: true,
             schema: SchemaConfig::default(),
             result_text_bytes: BTreeMap::new(),
+            result_block_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
             own: OwnConfig::default(),
             flow: FlowConfig::default(),
@@ -289,106 +295,4 @@ pub enum AuditTo {
 pub struct Admin {
     /// Where to listen; no admin port if not set.
     pub address: Option<SocketAddr>,
-}
-
-/// Bounds on everything. In the file each has its unit in its name.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// What is read as one message: `message_bytes`, `strings_per_message`, `depth`.
-    pub read: ReadLimits,
-    /// Longest request head, in bytes: `header_bytes`.
-    pub header_bytes: usize,
-    /// Open connections from agents: `connections`.
-    pub connections: usize,
-    /// Calls in flight for one agent: `calls_per_agent`.
-    pub calls_per_agent: usize,
-    /// Calls in flight to one upstream: `calls_per_upstream`.
-    pub calls_per_upstream: usize,
-    /// Calls of tools: how many, how fast, how large.
-    pub calls: CallLimits,
-    /// Legacy sessions remembered: `sessions`.
-    pub sessions: usize,
-    /// A session not used for this long is forgotten: `session_idle_seconds`.
-    pub session_idle: Duration,
-    /// A stream on which nothing came for this long ends: `stream_idle_seconds`.
-    pub stream_idle: Duration,
-    /// Time for an agent to send its request head and, again, its body: `request_read_seconds`.
-    pub request_read: Duration,
-    /// Child processes of one upstream: `children_per_upstream`.
-    pub children_per_upstream: usize,
-    /// Server messages kept for a stream that nobody reads yet, by count: `queued_messages`.
-    pub queued_messages: usize,
-    /// Calls of one agent that wait for a person: `pending_approvals`.
-    pub pending_approvals: usize,
-    /// Bytes of all calls that a person is asked about: `pending_approval_bytes`.
-    pub pending_approval_bytes: usize,
-    /// So many refusals of one tool by one rule, or of one call, and further ones are cut short: `repeated_refusals`.
-    pub repeated_refusals: usize,
-    /// Within this time: `repeated_refusal_seconds`.
-    pub repeated_refusal: Duration,
-    /// What is remembered of what came in to an agent: `flow_pieces`, `flow_quarantined_pieces`, `flow_message_bytes`,
-    /// `flow_age_seconds`.
-    pub flow: TraceLimits,
-    /// Time that open calls get to end after SIGTERM: `drain_seconds`.
-    pub drain: Duration,
-}
-
-impl Limits {
-    /// Every limit, by its name in the file.
-    pub const NAMES: [&'static str; 29] = [
-        "message_bytes",
-        "strings_per_message",
-        "depth",
-        "batch_items",
-        "header_bytes",
-        "connections",
-        "calls_per_agent",
-        "calls_per_upstream",
-        "calls_per_minute_per_agent",
-        "calls_per_minute_per_upstream",
-        "calls_per_minute",
-        "concurrent_calls",
-        "calls_per_session",
-        "argument_bytes",
-        "sessions",
-        "session_idle_seconds",
-        "stream_idle_seconds",
-        "request_read_seconds",
-        "children_per_upstream",
-        "queued_messages",
-        "pending_approvals",
-        "pending_approval_bytes",
-        "repeated_refusals",
-        "repeated_refusal_seconds",
-        "flow_pieces",
-        "flow_quarantined_pieces",
-        "flow_message_bytes",
-        "flow_age_seconds",
-        "drain_seconds",
-    ];
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            read: ReadLimits::default(),
-            header_bytes: 32 << 10,
-            connections: 4096,
-            calls_per_agent: 256,
-            calls_per_upstream: 512,
-            calls: CallLimits::default(),
-            sessions: 10_000,
-            session_idle: Duration::from_secs(24 * 3600),
-            stream_idle: Duration::from_secs(900),
-            request_read: Duration::from_secs(30),
-            children_per_upstream: 32,
-            queued_messages: 256,
-            pending_approvals: 16,
-            pending_approval_bytes: 16 << 20,
-            repeated_refusals: 5,
-            repeated_refusal: Duration::from_secs(60),
-            flow: TraceLimits::default(),
-            drain: Duration::from_secs(20),
-        }
-    }
 }

@@ -1,71 +1,159 @@
-//! How much text of a tool's result an agent gets.
+//! How much text of a tool's result an agent gets at once.
 
 use std::collections::BTreeMap;
 
 use crate::config::{PolicyConfig, RESULT_TEXT_BYTES, SHELL_RESULT_TEXT_BYTES};
-use crate::text::cut;
+use crate::protocol::AuditId;
 
-/// The longest text of a result, by tool.
+use super::portion::Portions;
+use super::wrap::{between_markers, unwrapped};
+
+/// The longest text of a result, and of one block of it, by tool.
 #[derive(Clone, Debug)]
 pub(super) struct Caps {
     by_tool: BTreeMap<String, usize>,
+    blocks: BTreeMap<String, usize>,
     /// Tools that the policy names in `shell`: their output is a log more often than a document.
     shell: Vec<String>,
 }
 
+/// How much of the texts of one tool is shown, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cap {
+    pub(super) all: usize,
+    pub(super) block: usize,
+}
+
 impl Caps {
     pub(super) fn new(config: &PolicyConfig) -> Self {
-        Self { by_tool: config.result_text_bytes.clone(), shell: config.shell.clone() }
+        Self { by_tool: config.result_text_bytes.clone(), blocks: config.result_block_bytes.clone(), shell: config.shell.clone() }
     }
 
-    /// The cap for a tool, in bytes.
-    pub(super) fn of(&self, tool: Option<&str>) -> usize {
+    /// What holds for a tool.
+    pub(super) fn of(&self, tool: Option<&str>) -> Cap {
         let named = tool.and_then(|tool| self.by_tool.get(tool)).copied();
         let is_shell = |tool: &str| {
             self.shell.iter().any(|name| name.strip_prefix(tool).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
         };
-        named
+        let all = named
             .or_else(|| tool.filter(|tool| is_shell(tool)).map(|_| SHELL_RESULT_TEXT_BYTES))
-            .unwrap_or_else(|| self.by_tool.get("*").copied().unwrap_or(RESULT_TEXT_BYTES))
+            .unwrap_or_else(|| self.by_tool.get("*").copied().unwrap_or(RESULT_TEXT_BYTES));
+        let block = tool.and_then(|tool| self.blocks.get(tool)).or_else(|| self.blocks.get("*")).copied();
+        Cap { all, block: block.unwrap_or(usize::MAX) }
+    }
+}
+
+/// That what does not fit is kept for the agent to read on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// What the addresses of everything that is kept of this message begin with: nobody can guess it.
+    pub id: String,
+    /// Longest text that is kept, in bytes.
+    pub most_bytes: usize,
+    /// Whether the agent's client knows links to resources (2025-06-18 on).
+    pub links: bool,
+}
+
+/// A text that did not fit, from where it was cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Its name within [`AT`].
+    pub id: String,
+    /// All that was not shown.
+    pub text: String,
+    /// How much of it is shown at a time, in bytes.
+    pub page_bytes: usize,
+    /// How much was shown before it, in bytes.
+    pub before_bytes: usize,
+    /// The id of the markers that it stands between.
+    pub wrapped: Option<String>,
+}
+
+/// Where the gate serves what did not fit: an id follows, and the number of a page.
+pub const AT: &str = "lychgate://result/";
+
+/// The address of a page of a rest; the first of a text is what the answer itself shows.
+pub fn address(id: &str, page: usize) -> String {
+    format!("{AT}{id}/{page}")
+}
+
+/// The line that tells that there is more, and where.
+pub fn footer(shown: usize, total: usize, at: Option<&str>) -> String {
+    let kilo = |bytes: usize| (bytes + 500) / 1000;
+    let sizes =
+        if total < 10_000 { format!("{shown} of {total} bytes") } else { format!("{} of {} kB", kilo(shown), kilo(total)) };
+    match at {
+        Some(at) => format!("\n[lychgate: … {sizes}; more: {at} (read this resource, or if you cannot, ask for less at a time)]"),
+        None => format!("\n[lychgate: … {sizes}; the rest is not kept: ask for less at a time]"),
     }
 }
 
 /// The text of a result that may still be shown.
-pub(super) struct Budget {
-    cap: usize,
+pub(super) struct Budget<'p> {
+    cap: Cap,
     total: usize,
     left: usize,
-    told: bool,
+    paging: Option<&'p Paging>,
+    /// The id in the markers of texts that are wrapped: each page has its own pair of them.
+    markers: String,
+    /// What does not fit.
+    pub(super) rests: Vec<Rest>,
+    /// What comes now does not fit at all: it goes with the last rest, if that is kept.
+    spent: bool,
+    /// A limit was hit: what is cut off is too long to be kept.
+    pub(super) unkept: bool,
 }
 
-impl Budget {
+impl<'p> Budget<'p> {
     /// For texts of `total` bytes together.
-    pub(super) fn new(cap: usize, total: usize) -> Self {
-        Self { cap, total, left: cap, told: false }
+    pub(super) fn new(cap: Cap, total: usize, paging: Option<&'p Paging>, audit: AuditId) -> Self {
+        Self { cap, total, left: cap.all, paging, markers: audit.to_string(), rests: Vec::new(), spent: false, unkept: false }
     }
 
-    /// Whether everything fits.
-    pub(super) fn fits(&self) -> bool {
-        self.total <= self.cap
+    /// Whether nothing of what comes now is shown.
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent
     }
 
-    /// What is shown of the next text, if not all of it, and how many bytes of it are not.
-    pub(super) fn take(&mut self, text: &str) -> Option<(String, usize)> {
-        if text.len() <= self.left {
+    /// What is shown of the next text, if not all of it, and how many bytes of it are not. `number` counts the rests of a
+    /// message; `label` names the text where it is not shown at all.
+    pub(super) fn take(&mut self, text: &str, number: &mut usize, label: &str) -> Option<(String, usize)> {
+        let wrapped = unwrapped(text, &self.markers);
+        if self.spent {
+            if let Some(rest) = self.rests.last_mut().filter(|_| !self.unkept) {
+                rest.text.push_str(label);
+                rest.text.push_str(text);
+                rest.wrapped = rest.wrapped.take().or(wrapped.map(|_| self.markers.clone()));
+            }
+            return (!text.is_empty()).then(|| (String::new(), text.len()));
+        }
+        let room = self.left.min(self.cap.block);
+        if text.len() <= room {
             self.left -= text.len();
             return None;
         }
-        let shown = cut(text, self.left);
-        self.left = 0;
-        let mut out = shown.to_owned();
-        if !self.told {
-            self.told = true;
-            out.push_str(&format!(
-                "\n[lychgate: cut here, {} of {} bytes of text are shown (limit `result_text_bytes`); ask for less at a time]",
-                self.cap, self.total
-            ));
-        }
-        Some((out, text.len() - shown.len()))
+        let (head, text) = wrapped.unwrap_or(("", text));
+        let end = if room == 0 { 0 } else { Portions::of(text).end(0, room) };
+        let (shown, rest) = text.split_at_checked(end).unwrap_or(("", text));
+        let shown = match wrapped {
+            Some(_) => format!("{head}{}", between_markers(shown, &self.markers)),
+            None => shown.to_owned(),
+        };
+        self.spent = self.cap.block >= self.left;
+        let (before, total) = if self.spent { (self.cap.all - self.left + end, self.total) } else { (end, text.len()) };
+        self.left -= end.min(self.left);
+        let kept = self.paging.filter(|paging| total - before <= paging.most_bytes);
+        let at = kept.map(|paging| {
+            *number += 1;
+            let id = format!("{}-{number}", paging.id);
+            let at = address(&id, 2);
+            let (text, page_bytes) = (rest.to_owned(), self.cap.all.min(self.cap.block));
+            let wrapped = wrapped.map(|_| self.markers.clone());
+            self.rests.push(Rest { id, text, page_bytes, before_bytes: before, wrapped });
+            at
+        });
+        self.unkept |= self.paging.is_some() && kept.is_none();
+        Some((format!("{shown}{}", footer(before, total, at.as_deref())), rest.len()))
     }
 }
 
@@ -76,23 +164,41 @@ mod tests {
     #[test]
     fn the_nearest_name_counts() {
         let mut config = PolicyConfig { shell: vec!["bash.cmd".into(), "sh".into()], ..PolicyConfig::default() };
-        let caps = Caps::new(&config);
-        assert_eq!(
-            [caps.of(Some("bash")), caps.of(Some("sh")), caps.of(Some("ba")), caps.of(None)],
-            [10_000, 10_000, 50_000, 50_000]
-        );
+        let all = |config: &PolicyConfig, tool| Caps::new(config).of(tool).all;
+        let of = |config: &PolicyConfig| [Some("bash"), Some("sh"), Some("ba"), None].map(|tool| all(config, tool));
+        assert_eq!(of(&config), [10_000, 10_000, 50_000, 50_000]);
         config.result_text_bytes = [("*".to_owned(), 7), ("bash".to_owned(), 9)].into();
-        let caps = Caps::new(&config);
-        assert_eq!([caps.of(Some("bash")), caps.of(Some("sh")), caps.of(Some("x"))], [9, 10_000, 7]);
+        config.result_block_bytes = [("sh".to_owned(), 5)].into();
+        assert_eq!(of(&config), [9, 10_000, 7, 7]);
+        assert_eq!([Some("sh"), Some("x")].map(|tool| Caps::new(&config).of(tool).block), [5, usize::MAX]);
     }
 
     #[test]
-    fn cuts_between_characters_and_says_so_once() {
-        let mut budget = Budget::new(4, 11);
-        assert!(!budget.fits() && budget.take("ab").is_none());
-        let (shown, cut) = budget.take("aéüx").unwrap();
-        assert!(shown.starts_with("a\n[lychgate: cut here, 4 of 11 bytes"), "{shown}");
-        assert_eq!(cut, 5);
-        assert_eq!(budget.take("rest").unwrap(), (String::new(), 4));
+    fn what_does_not_fit_is_kept_in_order() {
+        let paging = Paging { id: "id".into(), most_bytes: 100, links: false };
+        let cap = Cap { all: 20, block: usize::MAX };
+        let mut budget = Budget::new(cap, 40, Some(&paging), AuditId::make());
+        let mut number = 0;
+        assert!(budget.take("one two three ", &mut number, "").is_none());
+        let (shown, gone) = budget.take("four five six ", &mut number, "").unwrap();
+        assert!(shown.starts_with("four \n[lychgate: … 19 of 40 bytes; more: lychgate://result/id-1/2 "), "{shown}");
+        assert_eq!((gone, budget.take("seven", &mut number, "\n").unwrap()), (9, (String::new(), 5)));
+        assert_eq!(
+            budget.rests,
+            [Rest { id: "id-1".into(), text: "five six \nseven".into(), page_bytes: 20, before_bytes: 19, wrapped: None }]
+        );
+    }
+
+    #[test]
+    fn a_block_has_a_cap_of_its_own() {
+        let paging = Paging { id: "id".into(), most_bytes: 4, links: false };
+        let mut budget = Budget::new(Cap { all: 100, block: 8 }, 50, Some(&paging), AuditId::make());
+        let mut number = 0;
+        let (shown, _) = budget.take("aaa bbb ccc", &mut number, "").unwrap();
+        assert!(shown.starts_with("aaa bbb \n[lychgate: … 8 of 11 bytes; more:"), "{shown}");
+        assert!(budget.take("short", &mut number, "").is_none());
+        let (shown, _) = budget.take("aaa bbb ccc ddd", &mut number, "").unwrap();
+        assert!(shown.ends_with("8 of 15 bytes; the rest is not kept: ask for less at a time]"), "{shown}");
+        assert!(budget.unkept && number == 1);
     }
 }

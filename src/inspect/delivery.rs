@@ -1,5 +1,6 @@
 //! What an answer costs and keeps on its way to the agent.
 
+use super::caps::Rest;
 use crate::message::{Edit, Envelope, Message, Path, Role, Step, Value, ValueKind};
 
 /// What becomes of an answer besides what was found in it.
@@ -7,8 +8,29 @@ use crate::message::{Edit, Envelope, Message, Path, Role, Step, Value, ValueKind
 pub struct Delivery {
     /// Text of results that the size cap cut off, in bytes.
     pub cut_bytes: usize,
+    /// What was cut off and is kept, for the agent to read on.
+    pub rests: Vec<Rest>,
+    /// The limits that were hit, by name.
+    pub hit: Vec<&'static str>,
+    /// Characters of the texts that the agent gets, counted by [`quarter_tokens`].
+    pub(super) quarter_tokens: usize,
     /// Digests in `_meta` that do not fit what is left, as JSON pointers.
     pub broken_digests: Vec<String>,
+}
+
+impl Delivery {
+    /// What the texts of an answer cost a model to read, about: for each four ASCII characters a token, and for each other
+    /// character one. Within a fifth or so of what current models count for English prose and JSON.
+    pub fn tokens(&self) -> usize {
+        self.quarter_tokens.div_ceil(4)
+    }
+}
+
+/// An estimate of what a text costs, in quarters of a token.
+pub(super) fn quarter_tokens(text: &str) -> usize {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let other = text.bytes().filter(|byte| byte & 0xC0 == 0xC0).count();
+    ascii + 4 * other
 }
 
 /// Most broken digests that are named.
@@ -62,6 +84,12 @@ fn names_digest(step: &Step<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
+
+    #[test]
+    fn tokens_are_estimated_by_characters() {
+        let of = |text: &str| Delivery { quarter_tokens: quarter_tokens(text), ..Delivery::default() }.tokens();
+        assert_eq!((of(""), of("a"), of("four"), of("The quick brown fox."), of("日本語"), of("é")), (0, 1, 1, 5, 3, 1));
+    }
 
     #[test]
     fn digests_of_what_is_edited_are_named() {

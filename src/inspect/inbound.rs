@@ -15,8 +15,8 @@ use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
 use super::blocks;
-use super::caps::Budget;
-use super::delivery::broken_digests;
+use super::caps::{Budget, Paging, address};
+use super::delivery::{Delivery, broken_digests, quarter_tokens};
 use super::joined::Joined;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
@@ -35,6 +35,8 @@ pub(super) struct Inbound<'a> {
     /// The server's tools, as far as they are known.
     pub(super) tools: Option<&'a Tools>,
     pub(super) flow: Option<&'a Session<'a>>,
+    /// How what does not fit is kept, if it is.
+    pub(super) paging: Option<&'a Paging>,
 }
 
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
@@ -61,7 +63,8 @@ impl Inbound<'_> {
             findings: &mut inspection.findings,
             matches: Vec::new(),
         };
-        let coverage = &mut inspection.coverage;
+        let (coverage, delivery) = (&mut inspection.coverage, &mut inspection.delivery);
+        let is_result = self.envelope.kind == MessageKind::Result;
         self.message.value(self.envelope).walk(|path, value, role| {
             if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
                 holders.truncate(path.len());
@@ -98,7 +101,7 @@ impl Inbound<'_> {
             }
             coverage.strings += 1;
             coverage.bytes += string.len();
-            let mut length = string.len();
+            let (mut length, mut tokens) = (string.len(), if is_result { quarter_tokens(&string) } else { 0 });
             let site = Site { at: &at, opaque: &|| is_opaque(path, role), in_block: block.is_some() };
             let text = Text::new(string);
             let inner = value.span().start + 1..value.span().end.saturating_sub(1);
@@ -121,6 +124,7 @@ impl Inbound<'_> {
                 Outcome::Keep => {}
                 Outcome::Replace(with) => {
                     length = with.len();
+                    tokens = quarter_tokens(&with);
                     edits.push(Edit::text(inner, with));
                 }
                 Outcome::Withhold(notice) => {
@@ -128,6 +132,7 @@ impl Inbound<'_> {
                     edits.push(block.map_or_else(|| Edit::text(inner, &*notice), |block| blocks::without(block, path, &notice)));
                 }
             }
+            delivery.quarter_tokens += tokens;
             match counted(surface, path, role) {
                 Some(Surface::Structured) => structured_bytes += length,
                 Some(_) => content_bytes += length,
@@ -138,14 +143,20 @@ impl Inbound<'_> {
         let site = Site { at: &|| "/result/content".to_owned(), opaque: &|| false, in_block: false };
         joined.judge(&mut judge, &place, &site, edits, self.message.bytes());
         blocks::settle(edits, first_edit);
-        if self.envelope.kind == MessageKind::Result && surface::is_tool_result(asked) {
+        if is_result && surface::is_tool_result(asked) {
             let cap = self.policy.caps.of(asked_tool);
             for (counts, total) in [(Surface::Content, content_bytes), (Surface::Structured, structured_bytes)] {
-                let budget = Budget::new(cap, total);
-                if !budget.fits() {
-                    inspection.delivery.cut_bytes += self.cut(counts, budget, edits, first_edit);
+                if total > cap.all.min(cap.block) {
+                    self.cut(
+                        counts,
+                        Budget::new(cap, total, self.paging, self.audit),
+                        edits,
+                        first_edit,
+                        &mut inspection.delivery,
+                    );
                 }
             }
+            self.link(edits, &inspection.delivery);
         }
         let changed = edits.get_mut(first_edit..).unwrap_or_default();
         let broken = broken_digests(self.message, self.envelope, changed, |path| self.pointer(path));
@@ -187,13 +198,13 @@ impl Inbound<'_> {
         self.policy.flow.here(session, tool, guessed)
     }
 
-    /// Cuts the texts of one surface to a budget; gives how many bytes went.
-    fn cut(&self, counts: Surface, mut budget: Budget, edits: &mut Vec<Edit>, first_edit: usize) -> usize {
+    /// Cuts the texts of one surface to a budget.
+    fn cut(&self, counts: Surface, mut budget: Budget<'_>, edits: &mut Vec<Edit>, first_edit: usize, delivery: &mut Delivery) {
         // In the order of the text, one after the other: see `blocks::settle`.
         let gone: Vec<_> = edits.iter().skip(first_edit).filter(|edit| edit.is_json).map(|edit| edit.span.clone()).collect();
         let known = edits.iter().enumerate().skip(first_edit).map(|(index, edit)| (edit.span.start, index));
         let known: HashMap<usize, usize> = known.collect();
-        let mut cut_bytes = 0;
+        let (mut cut_bytes, mut number) = (0, delivery.rests.len());
         self.message.value(self.envelope).walk(|path, value, role| {
             let Some(string) = value.str() else { return };
             if counted(surface::inbound(self.envelope, None, path), path, role) != Some(counts) {
@@ -209,15 +220,48 @@ impl Inbound<'_> {
             if counts == Surface::Structured && text.len() < CUTTABLE_BYTES {
                 return;
             }
-            if let Some((with, gone)) = budget.take(text) {
+            let label = match counts {
+                Surface::Structured if budget.is_spent() => format!("\n\n{}:\n", self.pointer(path)),
+                _ => "\n\n".to_owned(),
+            };
+            if let Some((with, gone)) = budget.take(text, &mut number, &label) {
                 cut_bytes += gone;
+                delivery.quarter_tokens = delivery.quarter_tokens.saturating_sub(quarter_tokens(text)) + quarter_tokens(&with);
                 match edit {
                     Some(edit) => edit.with = with,
                     None => edits.push(Edit::text(span, with)),
                 }
             }
         });
-        cut_bytes
+        if cut_bytes > 0 {
+            delivery.hit.push(if budget.is_spent() { "result_text_bytes" } else { "result_block_bytes" });
+        }
+        if budget.unkept {
+            delivery.hit.push("kept_result_bytes");
+        }
+        delivery.cut_bytes += cut_bytes;
+        delivery.rests.append(&mut budget.rests);
+    }
+
+    /// Adds a link to what is kept, for clients that know links.
+    fn link(&self, edits: &mut Vec<Edit>, delivery: &Delivery) {
+        let content = self.message.body(self.envelope).and_then(|body| body.get("content"));
+        let Some(content) = content.filter(|content| content.kind() == ValueKind::Array) else { return };
+        if self.paging.is_none_or(|paging| !paging.links) || delivery.rests.is_empty() {
+            return;
+        }
+        let mut links = String::new();
+        for (n, rest) in delivery.rests.iter().enumerate() {
+            let comma = if n > 0 || content.elements().next().is_some() { "," } else { "" };
+            links += &format!(
+                r#"{comma}{{"type":"resource_link","uri":"{}","name":"rest-{}","title":"The rest of this answer","mimeType":"text/plain","size":{}}}"#,
+                address(&rest.id, 2),
+                n + 1,
+                rest.text.len()
+            );
+        }
+        let end = content.span().end.saturating_sub(1);
+        edits.push(Edit::json(end..end, links));
     }
 
     fn pointer(&self, path: &Path<'_>) -> String {

@@ -14,6 +14,7 @@ pub mod memory;
 mod outbound;
 mod pins;
 mod policy;
+mod portion;
 mod read_only;
 mod rewrite;
 mod string;
@@ -22,11 +23,14 @@ pub mod tools;
 mod verdict;
 mod wrap;
 
+pub use caps::{AT, Paging, Rest, address, footer};
 pub use confirm::{EVERY_USE, FIRST_USE, FIRST_WRITE};
 pub use delivery::Delivery;
 pub use finding::{Evidence, Finding};
 pub use policy::{Known, Policy, TextInspection, TextVerdict};
+pub use portion::Portions;
 pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};
+pub use wrap::between_markers;
 
 #[cfg(test)]
 mod tests;

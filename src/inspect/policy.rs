@@ -16,7 +16,7 @@ use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Find, Library, Rule, RuleSet};
 use crate::text::{Text, glob_fits};
 
-use super::caps::Caps;
+use super::caps::{Caps, Paging};
 use super::confirm::Confirm;
 use super::delivery::Delivery;
 use super::ground;
@@ -72,6 +72,8 @@ pub struct Known<'k> {
     pub memory: Option<&'k Memory>,
     /// What names of hosts resolve to, once they were looked up.
     pub answers: Option<&'k Answers>,
+    /// How results that are too long are kept; if they are not, they are cut.
+    pub paging: Option<&'k Paging>,
 }
 
 /// What judging a text that is no message gives.
@@ -198,6 +200,7 @@ impl Policy {
                         context,
                         audit,
                         seen: seen.as_ref(),
+                        paging: known.paging,
                         tools: known.tools,
                         flow: flow.as_ref(),
                     };

@@ -256,9 +256,9 @@ fn long_results_are_cut_and_say_so() {
         "c ".repeat(800)
     );
     let (inspection, out) = judged(&small, Direction::Inbound, &result);
-    assert_eq!(inspection.delivery.cut_bytes, 1000 + 600, "{out}");
-    assert_eq!(out.matches("[lychgate: cut here").count(), 2);
-    assert!(out.contains("1000 of 2000 bytes") && out.contains(r#""id":"short""#), "{out}");
+    assert_eq!(inspection.delivery.cut_bytes, 1002 + 600, "cut after a blank: {out}");
+    assert_eq!(out.matches("the rest is not kept").count(), 2);
+    assert!(out.contains("998 of 2000 bytes") && out.contains(r#""id":"short""#), "{out}");
     assert!(matches!(judged(&policy(|_| {}), Direction::Inbound, &result).0.verdict, Verdict::Pass));
 }
 

@@ -103,6 +103,17 @@ pub fn agree(headers: &HeaderMap, message: &Message, era: Era, mirrors: Option<&
     params(headers, message.body(envelope).and_then(|params| params.get("arguments")), mirrors, must)
 }
 
+/// Whether a client that sent these headers knows links to resources among the blocks of results.
+pub fn knows_links(headers: &HeaderMap, era: Era) -> bool {
+    let version = headers.get(header::VERSION).and_then(|version| version.to_str().ok());
+    era == Era::Modern || version.is_some_and(has_links)
+}
+
+/// Whether a revision has such links.
+pub fn has_links(version: &str) -> bool {
+    version >= "2025-06-18"
+}
+
 /// The requests of a message, as far as judging their answers needs them.
 pub fn asked(message: &Message) -> Vec<Asked> {
     let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());

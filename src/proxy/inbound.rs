@@ -67,7 +67,7 @@ impl Gate {
                 let policy = self.policies.load().get(&waiting.context.upstream).cloned().ok_or(CallError::NotOffered)?;
                 let shown = as_shown(&policy, told, &waiting.context, &self.limits.read, &self.recorder)?;
                 let message = shown.as_ref().unwrap_or(told);
-                let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting.started.elapsed())).await?;
+                let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting)).await?;
                 self.sessions.answered(&waiting.context, message);
                 if let Some(approved) = &waiting.approved {
                     self.approvals.goes_on(approved, message);

@@ -128,6 +128,10 @@ impl Case<'_> {
         recorder.tell(event).map_err(CallError::Audit)?;
         let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
         limits_hit(recorder, &work::ALL.into_iter().filter(hit).collect::<Vec<_>>())?;
+        if mode == Mode::Enforce && matches!(inspection.verdict, Verdict::Rewrite(_)) {
+            limits_hit(recorder, &inspection.delivery.hit)?;
+            limits_hit(recorder, &memories.pages.keep(context, std::mem::take(&mut inspection.delivery.rests)))?;
+        }
         // What an agent sends is no piece of anything unless it goes on.
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
         if direction == Direction::Inbound || goes_on {

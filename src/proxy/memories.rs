@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::pages::Pages;
 use crate::config::Limits;
 use crate::detect::flow::{TraceLimits, Traces};
 use crate::detect::secret::{Prints, UPSTREAMS, remember};
@@ -28,6 +29,8 @@ pub(super) struct Memories {
     most: usize,
     idle: Duration,
     flow: TraceLimits,
+    /// What agents can read on in.
+    pub(super) pages: Pages,
 }
 
 /// What is remembered of one agent.
@@ -55,7 +58,7 @@ struct Recent {
 impl Memories {
     /// For so many agents, each forgotten when it has been idle for too long.
     pub(super) fn new(limits: &Limits, most: usize) -> Self {
-        Self { kept: Mutex::default(), most, idle: limits.session_idle, flow: limits.flow }
+        Self { kept: Mutex::default(), most, idle: limits.session_idle, flow: limits.flow, pages: Pages::new(&limits.kept) }
     }
 
     /// What is known for a message.

@@ -8,6 +8,7 @@ mod judge;
 mod memories;
 mod mirrors;
 mod outbound;
+mod pages;
 pub mod pipe;
 mod repeats;
 mod resolve;
@@ -29,7 +30,7 @@ use crate::config::{ApprovalConfig, Limits};
 use crate::detect::url::Answers;
 use crate::inspect::memory::Memory;
 use crate::inspect::tools::Tools;
-use crate::inspect::{Inspection, Known, Policy};
+use crate::inspect::{Inspection, Known, Paging, Policy};
 use crate::message::{Direction, Message};
 use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Reply, UpstreamName, answer, header, headers};
 use crate::record::{Event, Recorder};
@@ -89,11 +90,12 @@ struct By {
     policy: Arc<Policy>,
     tools: Option<Arc<Tools>>,
     memory: Memory,
+    paging: Option<Paging>,
 }
 
 impl By {
     fn known<'k>(&'k self, answers: Option<&'k Answers>) -> Known<'k> {
-        Known { tools: self.tools.as_deref(), memory: Some(&self.memory), answers }
+        Known { tools: self.tools.as_deref(), memory: Some(&self.memory), answers, paging: self.paging.as_ref() }
     }
 }
 
@@ -190,6 +192,11 @@ impl Gate {
         self.agree(behind, &call)?;
         self.sessions.admit(&call.context)?;
         let mut permit = self.slots.take(&call)?;
+        if let Ask::Send(message) = &call.ask
+            && let Some(page) = self.memories.pages.answer(message, &call.context, &self.recorder)?
+        {
+            return Ok(answer::body(StatusCode::OK, page));
+        }
         if let Ask::Send(message) = &call.ask {
             permit.of_tool = self.spend(message, &call.context)?;
         }
@@ -251,18 +258,21 @@ impl Gate {
         headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
     }
 
-    /// Judges a message and tells of it. What must be told and cannot be is not passed on.
+    /// Judges a message and tells of it. What must be told and cannot be is not passed on. For a reply, `waiting` is the
+    /// call that it belongs to.
     async fn judge(
         &self,
         direction: Direction,
         message: &Message,
         context: &Context,
-        waited: Option<Duration>,
+        waiting: Option<&Waiting>,
     ) -> Result<Judged, CallError> {
         let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
         let tools = self.upstreams.get(&context.upstream).map(|behind| behind.tools.clone());
         let memory = self.memories.of(context);
-        let (audit, by) = (AuditId::make(), By { policy, tools, memory });
+        let waited = waiting.map(|waiting| waiting.started.elapsed());
+        let paging = waiting.and_then(|waiting| self.memories.pages.paging(headers::knows_links(&waiting.headers, context.era)));
+        let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging });
         let known = by.known(None);
         let case = Case { policy: &by.policy, direction, message, context, waited, known, memories: &self.memories };
         let (mut inspection, mut took) = self.inspect(&case, &by, audit, None).await?;

@@ -43,6 +43,8 @@ pub struct Pipe {
     pub(super) approvals: Arc<Approvals>,
     /// Whether the agent's client puts forms to its user.
     pub(super) elicits: AtomicBool,
+    /// Whether the agent's client knows links to resources.
+    links: AtomicBool,
 }
 
 /// A request that waits for its answer.
@@ -77,8 +79,9 @@ impl Pipe {
         let approvals = Arc::new(Approvals::new(&config.approval, &config.limits, recorder.clone(), true)?);
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
         let memories = Memories::new(&config.limits, 1);
+        let links = AtomicBool::new(false);
         let (budgets, resolver) = (Budgets::new(&config.limits), Resolver::default());
-        Ok(Self { policy, recorder, limits, upstream, open, budgets, tools, memories, resolver, approvals, elicits })
+        Ok(Self { policy, recorder, limits, upstream, open, budgets, tools, memories, resolver, approvals, elicits, links })
     }
 
     /// Longest line that is read, in bytes: `message_bytes`.
@@ -112,6 +115,9 @@ impl Pipe {
     fn call(&self, message: &Message, line: Bytes, context: &Context) -> Result<Passage, CallError> {
         if self.approvals.take(message, context)? {
             return Ok(Passage::default());
+        }
+        if let Some(page) = self.memories.pages.answer(message, context, &self.recorder)? {
+            return Ok(Passage { back: vec![lined(page)], ..Passage::default() });
         }
         let held = self.budgets.spend(message, context, &self.policy, Instant::now())?;
         let restored = self.approvals.restored(context, message)?;
@@ -183,6 +189,7 @@ impl Pipe {
             }
         };
         let (context, waited) = self.answers(&told);
+        self.agreed(&told, &context);
         let shown = match as_shown(&self.policy, &told, &context, &self.limits, &self.recorder) {
             Ok(shown) => shown,
             Err(error) => {
@@ -259,7 +266,9 @@ impl Pipe {
         waited: Option<Duration>,
     ) -> Result<Judged, CallError> {
         let memory = self.memories.of(context);
-        let known = Known { tools: Some(&self.tools), memory: Some(&memory), answers: None };
+        let links = context.era == Era::Modern || self.links.load(Ordering::Relaxed);
+        let paging = if direction == Direction::Inbound { self.memories.pages.paging(links) } else { None };
+        let known = Known { tools: Some(&self.tools), memory: Some(&memory), answers: None, paging: paging.as_ref() };
         let memories = &self.memories;
         Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(&self.recorder, &self.resolver)
     }
@@ -294,6 +303,15 @@ impl Pipe {
         let (era, waited) = (first.era, first.since.elapsed());
         let asked: Vec<Asked> = std::iter::once(first).chain(closed).map(|open| open.asked).collect();
         (self.context(era, asked.into()), Some(waited))
+    }
+
+    /// Notes what the two sides have agreed on, if a message says so.
+    fn agreed(&self, message: &Message, context: &Context) {
+        if context.asked.iter().any(|asked| &*asked.method == "initialize")
+            && let Some(version) = message.single().and_then(|envelope| message.body(envelope)?.get("protocolVersion")?.str())
+        {
+            self.links.store(headers::has_links(&version), Ordering::Relaxed);
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, VecDeque<Open>> {

@@ -79,6 +79,7 @@ impl Audit {
         }
         if let (true, Some(result)) = (item.is_answer && body.direction == Direction::Inbound, item.body) {
             line.json("result_bytes", result.raw().len());
+            line.json("result_tokens", body.delivery.map_or(0, Delivery::tokens));
         }
         if let Some(delivery) = body.delivery {
             self.delivery(&mut line, delivery);
@@ -90,6 +91,7 @@ impl Audit {
     fn delivery(&self, line: &mut Line, delivery: &Delivery) {
         if delivery.cut_bytes > 0 {
             line.json("cut_bytes", delivery.cut_bytes);
+            line.json("kept_rests", delivery.rests.len());
         }
         if !delivery.broken_digests.is_empty() {
             line.texts("broken_digests", delivery.broken_digests.iter().map(|at| self.name(at)));
@@ -231,6 +233,15 @@ impl Audit {
 pub(super) fn turned_away(reason: &str) -> String {
     let mut line = start("turned_away");
     line.text("reason", reason);
+    finish(line)
+}
+
+/// The line of a part of an answer that an agent asks for.
+pub(super) fn page(page: &super::Page<'_>) -> String {
+    let mut line = start("page");
+    context(&mut line, page.context);
+    line.text("outcome", page.outcome);
+    line.json("bytes", page.bytes);
     finish(line)
 }
 

@@ -58,6 +58,7 @@ pub(super) struct Metrics {
     turned_away: IntCounterVec,
     limits_hit: IntCounterVec,
     reloads: IntCounterVec,
+    pages: IntCounterVec,
     rules: IntGaugeVec,
     audit_lines: IntCounterVec,
     streams: IntGauge,
@@ -86,6 +87,7 @@ impl Metrics {
             turned_away: made.counters(table::TURNED_AWAY)?,
             limits_hit: made.counters(table::LIMITS_HIT)?,
             reloads: made.counters(table::RELOADS)?,
+            pages: made.counters(table::PAGES)?,
             rules: made.gauges(table::RULES)?,
             audit_lines: made.counters(table::AUDIT_LINES)?,
             streams: made.register(IntGauge::new(table::STREAMS.name, table::STREAMS.help)?)?,
@@ -110,6 +112,7 @@ impl Metrics {
         }
         TURNED_AWAY.iter().for_each(|reason| made.turned_away.with_label_values(&[reason]).inc_by(0));
         Limits::NAMES.iter().for_each(|limit| made.limits_hit.with_label_values(&[limit]).inc_by(0));
+        ["read", "gone"].iter().for_each(|outcome| made.pages.with_label_values(&[outcome]).inc_by(0));
         ["applied", "weakened", "refused"].iter().for_each(|outcome| made.reloads.with_label_values(&[outcome]).inc_by(0));
         Ok(made)
     }
@@ -241,6 +244,11 @@ impl Metrics {
     /// A limit was hit.
     pub(super) fn limit_hit(&self, limit: &'static str) {
         self.limits_hit.with_label_values(&[limit]).inc();
+    }
+
+    /// A part of an answer was asked for.
+    pub(super) fn page(&self, outcome: &'static str) {
+        self.pages.with_label_values(&[outcome]).inc();
     }
 
     /// A reload ended.

@@ -89,6 +89,8 @@ pub enum Event<'a> {
         /// Its name in the config.
         name: &'static str,
     },
+    /// An agent reads on in an answer that was too long.
+    Page(&'a Page<'a>),
     /// Something happened to a question to a person.
     Approval(&'a Approval<'a>),
     /// A call was refused that was refused like this again and again.
@@ -127,6 +129,17 @@ pub enum Event<'a> {
         /// All faults.
         faults: &'a [crate::document::Fault],
     },
+}
+
+/// A part of an answer that an agent asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// Who asks, and whose answer it was.
+    pub context: &'a Context,
+    /// `read`, or `gone` where it is not kept for this session.
+    pub outcome: &'static str,
+    /// Its length in bytes.
+    pub bytes: usize,
 }
 
 /// Hears events and tells them on. Shared by the whole process.
@@ -246,6 +259,10 @@ impl Recorder {
                 self.metrics.limit_hit(name);
                 tracing::debug!(limit = name, "a limit was hit");
                 Ok(())
+            }
+            Event::Page(page) => {
+                self.metrics.page(page.outcome);
+                self.line(|| audit::page(page))
             }
             Event::Approval(approval) => {
                 self.metrics.approval(approval);

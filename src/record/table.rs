@@ -51,6 +51,8 @@ metrics! {
         "Time from sending a request to a server until its answer was there.";
     APPROVALS = Kind::Counter, "lychgate_approvals_total" ["outcome" "way"]
         "Questions to people: `asked`; `approved` or `denied`, by the agent's own user (`elicitation`), through the admin port (`console`) or by an `earlier` yes; `expired`; `cancelled` with the call; `unused` where the call never came back; `nobody` where there was nobody to ask.";
+    PAGES = Kind::Counter, "lychgate_result_pages_total" ["outcome"]
+        "Parts of answers that were too long to be shown at once: asked for and `read`, or `gone` because they were not kept (any more) for the session that asked.";
     FAILURES = Kind::Counter, "lychgate_failures_total" ["upstream" "side"]
         "Calls that failed, by whose fault it was: `agent`, `server` or `gateway`.";
     TURNED_AWAY = Kind::Counter, "lychgate_turned_away_total" ["reason"]

@@ -172,6 +172,7 @@ fn lines_of_every_event() {
         };
         told.recorder.tell(Event::Approval(&asked)).unwrap();
         told.recorder.tell(Event::Approval(&answered)).unwrap();
+        told.recorder.tell(Event::Page(&Page { context: &plain, outcome: "read", bytes: 7 })).unwrap();
         let audit = Some(AuditId(uuid::Uuid::nil()));
         let again = Event::RefusedAgain { context: &plain, tool: "shell", rule: "delete-root", times: 6, audit };
         told.recorder.tell(again).unwrap();
@@ -194,7 +195,7 @@ fn lines_of_every_event() {
         }
         let wanted = std::fs::read_to_string(golden).unwrap_or_default();
         assert_eq!(lines, wanted.lines().collect::<Vec<_>>(), "required: {required}");
-        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 13"#), "{}", told.recorder.metrics_text());
+        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 14"#), "{}", told.recorder.metrics_text());
 
         for line in [
             r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 2"#,

@@ -16,6 +16,7 @@
 //! | `limits` | each limit answers clearly and is counted |
 //! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
+//! | `paging` | what is too long is read on in parts that the gate serves, to its own agent and session only |
 //! | `places` | calls stay in the roots, links followed for a child; hosts inside need the policy's leave |
 //! | `quarantine` | what would steer the model is withheld, told and named; the rest stays, byte for byte; caps; HTML |
 //! | `refusal` | what must not reach a server does not, and its sender is answered in its own terms |
@@ -49,6 +50,7 @@ mod harness;
 mod limits;
 mod listener;
 mod metrics;
+mod paging;
 mod places;
 mod quarantine;
 mod refusal;

@@ -21,7 +21,7 @@ use crate::detect::flow::TraceLimits;
 use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
-use super::{Admin, ApprovalConfig, Config, Limits, PolicyConfig};
+use super::{Admin, ApprovalConfig, Config, KeptResults, Limits, PolicyConfig};
 use values::Reader;
 
 /// Longest config file, in bytes.
@@ -257,6 +257,11 @@ fn limits(table: &Table<'_>) -> Limits {
             quarantined: count("flow_quarantined_pieces", 100..=100_000, base.flow.quarantined),
             message_bytes: count("flow_message_bytes", 1024..=1 << 30, base.flow.message_bytes),
             age: seconds("flow_age_seconds", 30 * 86_400, base.flow.age),
+        },
+        kept: KeptResults {
+            count: count("kept_results", 0..=100_000, base.kept.count),
+            bytes: count("kept_result_bytes", 1024..=1 << 32, base.kept.bytes),
+            age: seconds("kept_result_seconds", 86_400, base.kept.age),
         },
         drain: seconds("drain_seconds", 3600, base.drain),
     };

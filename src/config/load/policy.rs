@@ -1,7 +1,9 @@
 //! `[policy.NAME]`
 
+use std::collections::BTreeMap;
+
 use crate::config::{Override, PolicyConfig};
-use crate::document::Table;
+use crate::document::{Located, Table};
 use crate::rules::Action;
 
 use super::flow::flow;
@@ -55,14 +57,19 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     approval::of_policy(table, &mut made);
     made.own = own(table, reader);
     made.flow = flow(table).unwrap_or_default();
-    if let Some(sizes) = table.table("result_text_bytes") {
-        for tool in sizes.keys() {
-            if let Some(bytes) = sizes.integer(&tool.value, 256..=1 << 30) {
-                made.result_text_bytes.insert(tool.value, usize::try_from(bytes).unwrap_or(usize::MAX));
-            }
-        }
-        sizes.finish();
-    }
+    made.result_text_bytes = sizes(table, "result_text_bytes");
+    made.result_block_bytes = sizes(table, "result_block_bytes");
+    made
+}
+
+fn sizes(policy: &Table<'_>, key: &str) -> BTreeMap<String, usize> {
+    let Some(table) = policy.table(key) else { return BTreeMap::new() };
+    let size = |tool: Located<String>| {
+        let bytes = table.integer(&tool.value, 256..=1 << 30)?;
+        Some((tool.value, usize::try_from(bytes).unwrap_or(usize::MAX)))
+    };
+    let made = table.keys().into_iter().filter_map(size).collect();
+    table.finish();
     made
 }
 

@@ -1,0 +1,114 @@
+//! Bounds on everything: `[limits]`.
+
+use std::time::Duration;
+
+use super::{CallLimits, KeptResults, TraceLimits};
+use crate::message::ReadLimits;
+
+/// Bounds on everything. In the file each has its unit in its name.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// What is read as one message: `message_bytes`, `strings_per_message`, `depth`.
+    pub read: ReadLimits,
+    /// Longest request head, in bytes: `header_bytes`.
+    pub header_bytes: usize,
+    /// Open connections from agents: `connections`.
+    pub connections: usize,
+    /// Calls in flight for one agent: `calls_per_agent`.
+    pub calls_per_agent: usize,
+    /// Calls in flight to one upstream: `calls_per_upstream`.
+    pub calls_per_upstream: usize,
+    /// Calls of tools: how many, how fast, how large.
+    pub calls: CallLimits,
+    /// Legacy sessions remembered: `sessions`.
+    pub sessions: usize,
+    /// A session not used for this long is forgotten: `session_idle_seconds`.
+    pub session_idle: Duration,
+    /// A stream on which nothing came for this long ends: `stream_idle_seconds`.
+    pub stream_idle: Duration,
+    /// Time for an agent to send its request head and, again, its body: `request_read_seconds`.
+    pub request_read: Duration,
+    /// Child processes of one upstream: `children_per_upstream`.
+    pub children_per_upstream: usize,
+    /// Server messages kept for a stream that nobody reads yet, by count: `queued_messages`.
+    pub queued_messages: usize,
+    /// Calls of one agent that wait for a person: `pending_approvals`.
+    pub pending_approvals: usize,
+    /// Bytes of all calls that a person is asked about: `pending_approval_bytes`.
+    pub pending_approval_bytes: usize,
+    /// So many refusals of one tool by one rule, or of one call, and further ones are cut short: `repeated_refusals`.
+    pub repeated_refusals: usize,
+    /// Within this time: `repeated_refusal_seconds`.
+    pub repeated_refusal: Duration,
+    /// What is remembered of what came in to an agent: `flow_pieces`, `flow_quarantined_pieces`, `flow_message_bytes`,
+    /// `flow_age_seconds`.
+    pub flow: TraceLimits,
+    /// What is kept of results that were too long.
+    pub kept: KeptResults,
+    /// Time that open calls get to end after SIGTERM: `drain_seconds`.
+    pub drain: Duration,
+}
+
+impl Limits {
+    /// Every limit, by its name in the file.
+    pub const NAMES: [&'static str; 32] = [
+        "message_bytes",
+        "strings_per_message",
+        "depth",
+        "batch_items",
+        "header_bytes",
+        "connections",
+        "calls_per_agent",
+        "calls_per_upstream",
+        "calls_per_minute_per_agent",
+        "calls_per_minute_per_upstream",
+        "calls_per_minute",
+        "concurrent_calls",
+        "calls_per_session",
+        "argument_bytes",
+        "sessions",
+        "session_idle_seconds",
+        "stream_idle_seconds",
+        "request_read_seconds",
+        "children_per_upstream",
+        "queued_messages",
+        "pending_approvals",
+        "pending_approval_bytes",
+        "repeated_refusals",
+        "repeated_refusal_seconds",
+        "flow_pieces",
+        "flow_quarantined_pieces",
+        "flow_message_bytes",
+        "flow_age_seconds",
+        "kept_results",
+        "kept_result_bytes",
+        "kept_result_seconds",
+        "drain_seconds",
+    ];
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            read: ReadLimits::default(),
+            header_bytes: 32 << 10,
+            connections: 4096,
+            calls_per_agent: 256,
+            calls_per_upstream: 512,
+            calls: CallLimits::default(),
+            sessions: 10_000,
+            session_idle: Duration::from_secs(24 * 3600),
+            stream_idle: Duration::from_secs(900),
+            request_read: Duration::from_secs(30),
+            children_per_upstream: 32,
+            queued_messages: 256,
+            pending_approvals: 16,
+            pending_approval_bytes: 16 << 20,
+            repeated_refusals: 5,
+            repeated_refusal: Duration::from_secs(60),
+            flow: TraceLimits::default(),
+            kept: KeptResults::default(),
+            drain: Duration::from_secs(20),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What of an answer was too long to be shown at once, kept for its agent to read on: a resource that the gate itself
+//! serves. It was judged with the answer, as a whole.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::config::KeptResults;
+use crate::inspect::{AT, Paging, Portions, Rest, address, between_markers, footer};
+use crate::message::{Message, quote};
+use crate::protocol::{AgentName, CallError, Context, Era, SessionId, UpstreamName, answer};
+use crate::record::{Event, Page, Recorder};
+
+/// The scheme of addresses that the gate answers itself; a server never sees them.
+const SCHEME: &str = "lychgate:";
+
+/// The texts kept for all agents. Each agent has bounds of its own, so that none can drive out another's.
+pub(super) struct Pages {
+    kept: Mutex<HashMap<AgentName, VecDeque<Kept>>>,
+    limits: KeptResults,
+}
+
+/// A text that one session reads on in.
+struct Kept {
+    upstream: UpstreamName,
+    session: Option<SessionId>,
+    since: Instant,
+    rest: Rest,
+    /// Where each page ends.
+    ends: Vec<usize>,
+}
+
+impl Pages {
+    /// Within these bounds.
+    pub(super) fn new(limits: &KeptResults) -> Self {
+        Self { kept: Mutex::default(), limits: limits.clone() }
+    }
+
+    /// How what is too long of the next answer is kept: under a new id. `links` is whether the client knows links.
+    pub(super) fn paging(&self, links: bool) -> Option<Paging> {
+        let id = || uuid::Uuid::new_v4().simple().to_string();
+        (self.limits.count > 0).then(|| Paging { id: id(), most_bytes: self.limits.bytes, links })
+    }
+
+    /// Keeps what an answer has left over. Gives the limits for which something older had to go.
+    pub(super) fn keep(&self, context: &Context, rests: Vec<Rest>) -> Vec<&'static str> {
+        let mut hit = Vec::new();
+        if rests.is_empty() {
+            return hit;
+        }
+        let rests: Vec<(Rest, Vec<usize>)> =
+            rests.into_iter().map(|rest| (ends(&rest), rest)).map(|(ends, rest)| (rest, ends)).collect();
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = all.entry(context.agent.clone()).or_default();
+        let since = Instant::now();
+        for (rest, ends) in rests {
+            let (upstream, session) = (context.upstream.clone(), context.session.clone());
+            kept.push_back(Kept { upstream, session, since, rest, ends });
+        }
+        self.forget_old(kept);
+        let mut bytes: usize = kept.iter().map(Kept::bytes).sum();
+        while kept.len() > self.limits.count || bytes > self.limits.bytes {
+            hit.push(if kept.len() > self.limits.count { "kept_results" } else { "kept_result_bytes" });
+            bytes -= kept.pop_front().map_or(bytes, |oldest| oldest.bytes());
+        }
+        hit
+    }
+
+    /// The answer to a request for a page, if it is one.
+    ///
+    /// # Errors
+    /// It cannot be told of, and must be.
+    pub(super) fn answer(&self, message: &Message, context: &Context, recorder: &Recorder) -> Result<Option<String>, CallError> {
+        let Some((id, uri)) = asked(message) else { return Ok(None) };
+        let page = self.page(context, &uri);
+        let told =
+            Page { context, outcome: if page.is_some() { "read" } else { "gone" }, bytes: page.as_ref().map_or(0, String::len) };
+        recorder.tell(Event::Page(&told)).map_err(CallError::Audit)?;
+        let Some(text) = page else {
+            // 2026-07-28 has no code of its own for it any more.
+            let code = if context.era == Era::Modern { -32602 } else { -32002 };
+            let text = "There is no such part of an answer any more, or it is another session's. Call the tool again, for less at a time.";
+            return Ok(Some(answer::error(Some(id), code, text, None)));
+        };
+        let modern = if context.era == Era::Modern { r#""resultType":"complete","ttlMs":0,"cacheScope":"private","# } else { "" };
+        let (uri, text) = (quote(&uri), quote(&text));
+        Ok(Some(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":[{{"uri":{uri},"mimeType":"text/plain","text":{text}}}]}}}}"#
+        )))
+    }
+
+    /// A page, if it is kept for this session.
+    fn page(&self, context: &Context, uri: &str) -> Option<String> {
+        let (id, number) = uri.strip_prefix(AT)?.split_once('/')?;
+        // The first page is what the answer showed.
+        let index = number.parse::<usize>().ok().filter(|page| page.to_string() == number)?.checked_sub(2)?;
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = all.get_mut(&context.agent)?;
+        self.forget_old(kept);
+        let of_session = |kept: &&Kept| kept.upstream == context.upstream && kept.session == context.session;
+        kept.iter().filter(of_session).find(|kept| kept.rest.id == id)?.page(index)
+    }
+
+    fn forget_old(&self, kept: &mut VecDeque<Kept>) {
+        while kept.front().is_some_and(|oldest| oldest.since.elapsed() >= self.limits.age) {
+            kept.pop_front();
+        }
+    }
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        self.rest.text.len()
+    }
+
+    fn page(&self, index: usize) -> Option<String> {
+        let end = *self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        let text = self.rest.text.get(start..end)?;
+        let mut page = self.rest.wrapped.as_ref().map_or_else(|| text.to_owned(), |id| between_markers(text, id));
+        if end < self.bytes() {
+            let before = self.rest.before_bytes;
+            page += &footer(before + end, before + self.bytes(), Some(&address(&self.rest.id, index + 3)));
+        }
+        Some(page)
+    }
+}
+
+/// Where the pages of a text end.
+fn ends(rest: &Rest) -> Vec<usize> {
+    let portions = Portions::of(&rest.text);
+    let (mut ends, mut from) = (Vec::new(), 0);
+    while from < rest.text.len() {
+        let end = portions.end(from, rest.page_bytes);
+        // A page that is shorter than a character cannot be; it would never end.
+        from = if end > from { end } else { rest.text.len() };
+        ends.push(from);
+    }
+    ends
+}
+
+/// The id and address of a request for something that the gate serves.
+fn asked(message: &Message) -> Option<(&str, Cow<'_, str>)> {
+    let envelope = message.single().filter(|envelope| envelope.is_request() && envelope.method() == Some("resources/read"))?;
+    let uri = message.body(envelope)?.get("uri")?.str()?;
+    let ours = uri.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
+    ours.then_some((message.id(envelope)?, uri))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn context(agent: &str, session: Option<&str>) -> Context {
+        Context {
+            agent: AgentName(agent.into()),
+            upstream: UpstreamName("up".into()),
+            era: Era::Legacy,
+            session: session.and_then(SessionId::new),
+            asked: [].into(),
+        }
+    }
+
+    fn rest(id: &str, text: &str) -> Rest {
+        Rest { id: id.into(), text: text.into(), page_bytes: 10, before_bytes: 10, wrapped: None }
+    }
+
+    fn pages(count: usize, bytes: usize, age: Duration) -> Pages {
+        Pages::new(&KeptResults { count, bytes, age })
+    }
+
+    #[test]
+    fn pages_follow_each_other_and_are_one_sessions() {
+        let (kept, ann) = (pages(9, 1000, Duration::from_secs(9)), context("ann", Some("s")));
+        assert!(kept.keep(&ann, vec![rest("a-1", "one two three four five")]).is_empty());
+        let page = |context: &Context, number: &str| kept.page(context, &format!("{AT}a-1/{number}"));
+        assert!(page(&ann, "2").unwrap().starts_with("one two \n[lychgate: … 18 of 33 bytes; more: lychgate://result/a-1/3 "));
+        assert!(page(&ann, "3").unwrap().starts_with("three "), "{:?}", page(&ann, "3"));
+        assert_eq!(page(&ann, "4").unwrap(), "four five");
+        for number in ["5", "1", "0", "02", "x", "", "2/3"] {
+            assert_eq!(page(&ann, number), None, "{number}");
+        }
+        for other in [context("bob", Some("s")), context("ann", Some("t")), context("ann", None)] {
+            assert_eq!(page(&other, "2"), None);
+        }
+    }
+
+    #[test]
+    fn bounded_in_count_bytes_and_age() {
+        let ann = context("ann", None);
+        let kept = pages(2, 30, Duration::from_secs(9));
+        assert!(kept.keep(&ann, vec![rest("a", "0123456789"), rest("b", "0123456789")]).is_empty());
+        assert_eq!(kept.keep(&ann, vec![rest("c", "0123456789")]), ["kept_results"]);
+        assert_eq!(kept.keep(&context("bob", None), vec![rest("d", "x")]), [""; 0], "another agent has bounds of its own");
+        assert_eq!(kept.keep(&ann, vec![rest("e", "012345678901234567890123456789")]), ["kept_results", "kept_result_bytes"]);
+        let is_kept = |id: &str| kept.page(&ann, &address(id, 2)).is_some();
+        assert_eq!([is_kept("a"), is_kept("c"), is_kept("e")], [false, false, true]);
+        let brief = pages(2, 30, Duration::ZERO);
+        brief.keep(&ann, vec![rest("a", "x")]);
+        assert_eq!(brief.page(&ann, &address("a", 2)), None);
+        assert!(pages(0, 30, Duration::ZERO).paging(true).is_none());
+    }
+}
