@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{CallLimits, KeptResults, TraceLimits};
+use super::{CallLimits, KeptResults};
+use crate::detect::flow::TraceLimits;
 use crate::message::ReadLimits;
 
 /// Bounds on everything. In the file each has its unit in its name.

@@ -5,8 +5,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::detect::flow::TraceLimits;
-
 mod approval;
 mod calls;
 mod flow;
