@@ -1,18 +1,20 @@
 //! All pattern rules of a set, searched at once.
 //!
-//! Three sieves, each run only where the one before found something: the keywords of all rules (one automaton, over the
-//! whole text), the literals that a rule's regexes cannot match without (one automaton, near keywords), the rule's own
-//! regexes (near those literals). The last is paid from a budget that grows with the text; a rule that still has somewhere
+//! Three sieves, each run only where the one before found something: of each rule the words that are rarest in ordinary
+//! text, be they its keywords or literals of its regexes (all rules at once, over the whole text); the literals that a
+//! rule's regexes cannot match without (one automaton, near those words); the rule's own regexes (near those literals). The last is paid from a budget that grows with the text; a rule that still has somewhere
 //! to look when it is spent counts as matching the whole text, since what could not be read is not passed on.
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use regex_automata::Input as RegexInput;
 
 use super::lazy::Lazy;
-use super::{Detector, Match, Place, Spec, literals};
+use super::sieve::{Hit, Sieve};
+use super::{Detector, Match, Place, Spec, literals, rarity};
 use crate::detect::work;
 use crate::message::Direction;
 use crate::text::Text;
@@ -43,9 +45,9 @@ pub(in crate::detect) struct Bounds {
 pub(in crate::detect) struct Patterns {
     bounds: Bounds,
     rules: Vec<Searched>,
-    keywords: AhoCorasick,
-    /// What each keyword of the automaton stands for.
-    meanings: Vec<Keyword>,
+    needles: Sieve,
+    /// What each needle stands for.
+    meanings: Vec<Needle>,
     branches: Vec<Branch>,
     literals: AhoCorasick,
     /// Literal to branch, and which of its groups the literal belongs to.
@@ -62,10 +64,12 @@ struct Searched {
     most: Option<usize>,
     /// Whether one of its regexes has no literals to wait for.
     blind: bool,
+    /// Of which words one must stand near a match, where that is not what was looked for first.
+    near: Option<Near>,
 }
 
 #[derive(Debug)]
-struct Keyword {
+struct Needle {
     /// The rules that wait for it, by place in `rules`.
     owners: Vec<usize>,
     /// Those of them that run wherever it stands.
@@ -82,27 +86,14 @@ struct Branch {
     reach: usize,
 }
 
-/// A keyword that stands in a text.
-struct Hit {
-    start: usize,
-    end: usize,
-    keyword: usize,
-}
-
 impl Patterns {
     /// Prepares the rules. Their regexes are compiled when they are first needed.
     pub(in crate::detect) fn new(rules: &[(usize, &Spec)], bounds: Bounds) -> Result<Self, Vec<(usize, String)>> {
         let (mut searched, mut branches) = (Vec::new(), Vec::new());
-        let (mut keywords, mut literals) = (Words::default(), Words::default());
+        let (mut needles_of_all, mut literals) = (Words::default(), Words::default());
         for (rule, spec) in rules {
             let owner = searched.len();
-            for keyword in &spec.keywords {
-                // The automaton folds ASCII only.
-                for form in [keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()] {
-                    keywords.add(form.to_ascii_lowercase().into_bytes(), owner);
-                }
-            }
-            let mut about = Searched { rule: *rule, regex: spec.lazy.clone(), reach: 0, most: Some(0), blind: false };
+            let mut about = Searched { rule: *rule, regex: spec.lazy.clone(), reach: 0, most: Some(0), blind: false, near: None };
             for branch in &spec.branches {
                 let reach = branch.longest.map_or(bounds.reach_bytes, |bytes| bytes.min(bounds.reach_bytes));
                 about.reach = about.reach.max(reach);
@@ -113,27 +104,26 @@ impl Patterns {
                 }
                 branches.push(Branch { owner, groups: branch.groups.len(), reach });
             }
+            let (rarest, near) = needles(spec);
+            rarest.into_iter().for_each(|needle| needles_of_all.add(needle, owner));
+            about.near = near;
             searched.push(about);
         }
         let fault = |error: String| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)];
-        let (keywords, owners) = keywords.build().map_err(fault)?;
+        let (needles, owners) = needles_of_all.apart();
         let (literals, literal_groups) = literals.build().map_err(fault)?;
-        let keyword = |owners: Vec<usize>| {
+        let needle = |owners: Vec<usize>| {
             let rules = owners.iter().filter_map(|owner| Some((*owner, searched.get(*owner)?)));
             let reach = rules.clone().map(|(_, rule)| rule.reach).max().unwrap_or(0);
-            Keyword { blind: rules.filter(|(_, rule)| rule.blind).map(|(owner, _)| owner).collect(), reach, owners }
+            Needle { blind: rules.filter(|(_, rule)| rule.blind).map(|(owner, _)| owner).collect(), reach, owners }
         };
-        let meanings = owners.into_iter().map(keyword).collect();
-        Ok(Self { bounds, rules: searched, keywords, meanings, branches, literals, literal_groups })
+        let meanings = owners.into_iter().map(needle).collect();
+        Ok(Self { bounds, rules: searched, needles: Sieve::new(&needles), meanings, branches, literals, literal_groups })
     }
 
     /// Tells every match, and `None` where a rule could not be followed to the end.
     pub(in crate::detect) fn search(&self, text: &str, mut tell: impl FnMut(usize, Option<Range<usize>>)) {
-        let hits: Vec<Hit> = self
-            .keywords
-            .find_overlapping_iter(text)
-            .map(|hit| Hit { start: hit.start(), end: hit.end(), keyword: hit.pattern().as_usize() })
-            .collect();
+        let hits = self.needles.find(text.as_bytes());
         if hits.is_empty() {
             return;
         }
@@ -144,16 +134,16 @@ impl Patterns {
         }
     }
 
-    /// For each rule, where one of its regexes could match for all that keywords and literals say.
+    /// For each rule, where one of its regexes could match for all that needles and literals say.
     fn worth_a_look(&self, text: &str, hits: &[Hit]) -> Vec<Windows> {
         let mut worth = vec![Windows::default(); self.rules.len()];
         let mut armed = vec![false; self.rules.len()];
         let mut known = vec![false; self.meanings.len()];
         let mut regions = Windows::default();
         for hit in hits {
-            let Some(meaning) = self.meanings.get(hit.keyword) else { continue };
+            let Some(meaning) = self.meanings.get(hit.word) else { continue };
             regions.add(widen(hit.start..hit.end, meaning.reach, text.len()));
-            let first = known.get_mut(hit.keyword).is_some_and(|known| !std::mem::replace(known, true));
+            let first = known.get_mut(hit.word).is_some_and(|known| !std::mem::replace(known, true));
             for owner in meaning.owners.iter().filter(|_| first) {
                 armed.get_mut(*owner).into_iter().for_each(|armed| *armed = true);
             }
@@ -197,16 +187,16 @@ impl Patterns {
     }
 }
 
-/// For each rule, where the latest of its keywords ends, as far as the text has been followed.
+/// For each rule, where the latest of its needles ends, as far as the text has been followed.
 struct Latest<'h> {
     hits: std::slice::Iter<'h, Hit>,
     ends: Vec<Option<usize>>,
 }
 
 impl Latest<'_> {
-    fn until(&mut self, end: usize, meanings: &[Keyword]) -> &[Option<usize>] {
+    fn until(&mut self, end: usize, meanings: &[Needle]) -> &[Option<usize>] {
         while let Some(hit) = self.hits.as_slice().first().filter(|hit| hit.end <= end) {
-            for owner in meanings.get(hit.keyword).into_iter().flat_map(|meaning| &meaning.owners) {
+            for owner in meanings.get(hit.word).into_iter().flat_map(|meaning| &meaning.owners) {
                 self.ends.get_mut(*owner).into_iter().for_each(|latest| *latest = Some(hit.end));
             }
             self.hits.next();
@@ -217,7 +207,45 @@ impl Latest<'_> {
 
 const NONE: usize = usize::MAX;
 
+/// The words to look for first on behalf of a rule, in lower case: its keywords, or literals of its regexes if they are
+/// rarer. Then the keywords are what must stand near a match.
+fn needles(spec: &Spec) -> (Vec<Vec<u8>>, Option<Near>) {
+    // ASCII alone is folded in the search.
+    let forms = |keyword: &String| [keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()];
+    let mut keywords: Vec<Vec<u8>> =
+        spec.keywords.iter().flat_map(forms).map(|form| form.to_ascii_lowercase().into_bytes()).collect();
+    keywords.sort();
+    keywords.dedup();
+    let often = |words: &[Vec<u8>]| rarity::frequency(words.iter().map(Vec::as_slice));
+    match literals::rarest(&spec.branches) {
+        Some(literals) if literals == keywords => (keywords, None),
+        Some(literals) if often(&literals) < often(&keywords) => (literals, Some(Near { words: keywords, built: OnceLock::new() })),
+        _ => (keywords, None),
+    }
+}
+
+/// Keywords of one rule, prepared when one of its regexes first matches.
+#[derive(Debug)]
+struct Near {
+    words: Vec<Vec<u8>>,
+    built: OnceLock<Option<AhoCorasick>>,
+}
+
+impl Near {
+    fn stands_in(&self, part: &[u8]) -> bool {
+        let build = || AhoCorasick::builder().ascii_case_insensitive(true).build(&self.words).ok();
+        // Words that cannot be looked for stand there, as far as anybody knows.
+        self.built.get_or_init(build).as_ref().is_none_or(|near| near.is_match(part))
+    }
+}
+
 impl Searched {
+    /// Whether one of the rule's keywords stands near a match, where that is still to be seen.
+    fn is_near(&self, text: &str, found: Range<usize>) -> bool {
+        let around = || text.as_bytes().get(widen(found, self.reach, text.len())).unwrap_or_default();
+        self.near.as_ref().is_none_or(|near| near.stands_in(around()))
+    }
+
     /// Runs the rule's regexes in its windows.
     fn look(&self, text: &str, windows: Windows, most: usize, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
         let mut spans = 0;
@@ -239,6 +267,7 @@ impl Searched {
                         continue;
                     }
                     Some(hit) if self.most.is_some_and(|most| hit.len() > most) => hit.start().saturating_add(1),
+                    Some(hit) if !self.is_near(text, hit.range()) => hit.end().max(at.saturating_add(1)),
                     Some(hit) => {
                         spans += 1;
                         tell(Some(whole_characters(text, hit.range())));
@@ -321,8 +350,12 @@ impl<T: PartialEq> Words<T> {
         }
     }
 
+    fn apart(self) -> (Vec<Vec<u8>>, Vec<Vec<T>>) {
+        self.0.into_iter().unzip()
+    }
+
     fn build(self) -> Result<(AhoCorasick, Vec<Vec<T>>), String> {
-        let (words, meanings): (Vec<_>, Vec<_>) = self.0.into_iter().unzip();
+        let (words, meanings) = self.apart();
         let built = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::DFA))
             .match_kind(MatchKind::Standard)

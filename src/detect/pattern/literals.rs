@@ -6,6 +6,8 @@
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::rarity;
+
 /// Most groups kept of one branch: the rarest say enough.
 pub(super) const GROUPS: usize = 3;
 /// Shorter literals stand nearly everywhere.
@@ -34,6 +36,17 @@ pub(super) fn branches(hir: &Hir) -> Vec<Branch> {
         }
     }
     found
+}
+
+/// Words of which one stands in every match of `branches`: of each branch the group that is rarest in ordinary text. `None`
+/// where a branch has none.
+pub(super) fn rarest(branches: &[Branch]) -> Option<Vec<Vec<u8>>> {
+    let often = |group: &&Vec<Vec<u8>>| rarity::frequency(group.iter().map(Vec::as_slice));
+    let rarest = |branch: &Branch| branch.groups.iter().min_by(|a, b| often(a).total_cmp(&often(b))).cloned();
+    let mut words = branches.iter().map(rarest).collect::<Option<Vec<_>>>()?.concat();
+    words.sort();
+    words.dedup();
+    Some(words)
 }
 
 fn groups(hir: &Hir) -> Vec<Vec<Vec<u8>>> {

@@ -3,7 +3,9 @@
 mod engine;
 mod lazy;
 mod literals;
+mod rarity;
 mod regex;
+mod sieve;
 
 pub use engine::REACH_BYTES;
 pub(super) use engine::{Bounds, Patterns};
@@ -62,9 +64,7 @@ impl Spec {
 pub(super) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     // They are looked for in any case.
     let hir = regex::parse_for_literals(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
-    let rarest = |branch: literals::Branch| branch.groups.into_iter().max_by_key(|group| group.iter().map(Vec::len).min());
-    let groups: Option<Vec<Vec<Vec<u8>>>> = literals::branches(&hir).into_iter().map(rarest).collect();
-    Some(groups?.concat())
+    literals::rarest(&literals::branches(&hir))
 }
 
 /// What decides what is found, and nothing else: it is part of a set's digest.

@@ -48,7 +48,7 @@ fn disguises_are_undone_and_spans_are_of_the_raw_text() {
     assert_eq!(spans(r"ignore\s+all", "ignore", "x ig\u{200b}nore all y"), ["ig\u{200b}nore all"]);
     assert_eq!(spans("игнорируй", "игнорируй", "Да, игнорируй это"), ["игнорируй"]);
     assert_eq!(spans("(?u)игнорируй", "игнорируй", "Да, ИГНОРИРУЙ это"), ["ИГНОРИРУЙ"]);
-    assert_eq!(spans("x.y", "x", "ax\u{e4}y xäy x-y"), ["x-y"]);
+    assert_eq!(spans("x.y", " x", "ax\u{e4}y xäy x-y"), ["x-y"]);
 }
 
 #[test]
