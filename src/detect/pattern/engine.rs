@@ -14,7 +14,7 @@ use regex_automata::Input as RegexInput;
 
 use super::lazy::Lazy;
 use super::sieve::{Hit, Sieve};
-use super::{Detector, Match, Place, Spec, literals, rarity};
+use super::{Detector, Match, Place, Spec, literals};
 use crate::detect::work;
 use crate::message::Direction;
 use crate::text::Text;
@@ -46,8 +46,8 @@ pub(in crate::detect) struct Patterns {
     bounds: Bounds,
     rules: Vec<Searched>,
     needles: Sieve,
-    /// What each needle stands for.
-    meanings: Vec<Needle>,
+    /// The branches that wait for each needle.
+    waiting: Vec<Vec<usize>>,
     branches: Vec<Branch>,
     literals: AhoCorasick,
     /// Literal to branch, and which of its groups the literal belongs to.
@@ -62,63 +62,56 @@ struct Searched {
     reach: usize,
     /// Longest match in bytes, if it has an end.
     most: Option<usize>,
-    /// Whether one of its regexes has no literals to wait for.
-    blind: bool,
     /// Of which words one must stand near a match, where that is not what was looked for first.
     near: Option<Near>,
-}
-
-#[derive(Debug)]
-struct Needle {
-    /// The rules that wait for it, by place in `rules`.
-    owners: Vec<usize>,
-    /// Those of them that run wherever it stands.
-    blind: Vec<usize>,
-    /// The farthest reach of those.
-    reach: usize,
 }
 
 #[derive(Debug)]
 struct Branch {
     /// Its place in `rules`.
     owner: usize,
+    /// Groups that have to stand near a needle.
     groups: usize,
     reach: usize,
+    /// Its matches begin with its needles.
+    first: bool,
 }
 
 impl Patterns {
     /// Prepares the rules. Their regexes are compiled when they are first needed.
     pub(in crate::detect) fn new(rules: &[(usize, &Spec)], bounds: Bounds) -> Result<Self, Vec<(usize, String)>> {
         let (mut searched, mut branches) = (Vec::new(), Vec::new());
-        let (mut needles_of_all, mut literals) = (Words::default(), Words::default());
+        let (mut needles, mut literals) = (Words::default(), Words::default());
         for (rule, spec) in rules {
             let owner = searched.len();
-            let mut about = Searched { rule: *rule, regex: spec.lazy.clone(), reach: 0, most: Some(0), blind: false, near: None };
+            let mut about = Searched { rule: *rule, regex: spec.lazy.clone(), reach: 0, most: Some(0), near: None };
+            let keywords = keywords(spec);
+            let often = if keywords.is_empty() { f64::INFINITY } else { literals::frequency(&keywords) };
             for branch in &spec.branches {
                 let reach = branch.longest.map_or(bounds.reach_bytes, |bytes| bytes.min(bounds.reach_bytes));
                 about.reach = about.reach.max(reach);
                 about.most = about.most.zip(branch.longest).map(|(most, longest)| most.max(longest));
-                about.blind |= branch.groups.is_empty();
-                for (index, group) in branch.groups.iter().enumerate() {
+                // What is rarest is looked for first: the keywords, or what the regex cannot match without.
+                let own = &branch.needles.words;
+                let within = !own.is_empty() && literals::frequency(own) < often;
+                let words = if within { own } else { &keywords };
+                words.iter().for_each(|word| needles.add(word.clone(), branches.len()));
+                let groups = if branch.groups.len() == 1 && within { &[] } else { branch.groups.as_slice() };
+                for (index, group) in groups.iter().enumerate() {
                     group.iter().for_each(|literal| literals.add(literal.clone(), (branches.len(), index)));
                 }
-                branches.push(Branch { owner, groups: branch.groups.len(), reach });
+                let first = within && branch.needles.first;
+                branches.push(Branch { owner, groups: groups.len(), reach, first });
+                if within && !keywords.is_empty() && about.near.is_none() {
+                    about.near = Some(Near { words: keywords.clone(), built: OnceLock::new() });
+                }
             }
-            let (rarest, near) = needles(spec);
-            rarest.into_iter().for_each(|needle| needles_of_all.add(needle, owner));
-            about.near = near;
             searched.push(about);
         }
         let fault = |error: String| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)];
-        let (needles, owners) = needles_of_all.apart();
+        let (needles, waiting) = needles.apart();
         let (literals, literal_groups) = literals.build().map_err(fault)?;
-        let needle = |owners: Vec<usize>| {
-            let rules = owners.iter().filter_map(|owner| Some((*owner, searched.get(*owner)?)));
-            let reach = rules.clone().map(|(_, rule)| rule.reach).max().unwrap_or(0);
-            Needle { blind: rules.filter(|(_, rule)| rule.blind).map(|(owner, _)| owner).collect(), reach, owners }
-        };
-        let meanings = owners.into_iter().map(needle).collect();
-        Ok(Self { bounds, rules: searched, needles: Sieve::new(&needles), meanings, branches, literals, literal_groups })
+        Ok(Self { bounds, rules: searched, needles: Sieve::new(&needles), waiting, branches, literals, literal_groups })
     }
 
     /// Tells every match, and `None` where a rule could not be followed to the end.
@@ -137,30 +130,37 @@ impl Patterns {
     /// For each rule, where one of its regexes could match for all that needles and literals say.
     fn worth_a_look(&self, text: &str, hits: &[Hit]) -> Vec<Windows> {
         let mut worth = vec![Windows::default(); self.rules.len()];
-        let mut armed = vec![false; self.rules.len()];
-        let mut known = vec![false; self.meanings.len()];
+        let mut armed = vec![false; self.branches.len()];
         let mut regions = Windows::default();
         for hit in hits {
-            let Some(meaning) = self.meanings.get(hit.word) else { continue };
-            regions.add(widen(hit.start..hit.end, meaning.reach, text.len()));
-            let first = known.get_mut(hit.word).is_some_and(|known| !std::mem::replace(known, true));
-            for owner in meaning.owners.iter().filter(|_| first) {
-                armed.get_mut(*owner).into_iter().for_each(|armed| *armed = true);
-            }
-            for owner in &meaning.blind {
-                if let (Some(rule), Some(worth)) = (self.rules.get(*owner), worth.get_mut(*owner)) {
-                    worth.add(widen(hit.start..hit.end, rule.reach, text.len()));
+            for index in self.waiting.get(hit.word).into_iter().flatten() {
+                let Some(branch) = self.branches.get(*index) else { continue };
+                let window = branch.around(hit, text.len());
+                if branch.groups == 0 {
+                    worth.get_mut(branch.owner).into_iter().for_each(|worth| worth.add(window.clone()));
+                } else {
+                    armed.get_mut(*index).into_iter().for_each(|armed| *armed = true);
+                    regions.add(window);
                 }
             }
         }
+        let regions = regions.merged();
+        if !regions.is_empty() {
+            self.narrow(text, hits, &armed, regions, &mut worth);
+        }
+        worth
+    }
+
+    /// Of branches that wait for more than a needle: where their literals stand in order, near a needle.
+    fn narrow(&self, text: &str, hits: &[Hit], armed: &[bool], regions: Vec<Range<usize>>, worth: &mut [Windows]) {
         // For each branch and group, where the latest run of literals that has come so far begins.
         let mut runs: Vec<[usize; literals::GROUPS]> = vec![[NONE; literals::GROUPS]; self.branches.len()];
-        let mut latest = Latest { hits: hits.iter(), ends: vec![None; self.rules.len()] };
-        for region in regions.0 {
+        let mut latest = Latest { hits: hits.iter(), ends: vec![None; self.branches.len()] };
+        for region in regions {
             for hit in self.literals.find_overlapping_iter(Input::new(text).range(region)) {
                 for (index, group) in self.literal_groups.get(hit.pattern().as_usize()).into_iter().flatten() {
                     let (Some(branch), Some(runs)) = (self.branches.get(*index), runs.get_mut(*index)) else { continue };
-                    if !armed.get(branch.owner).is_some_and(|armed| *armed) {
+                    if !armed.get(*index).is_some_and(|armed| *armed) {
                         continue;
                     }
                     let start = match group.checked_sub(1) {
@@ -175,29 +175,35 @@ impl Patterns {
                     }
                     if group + 1 == branch.groups {
                         let window = widen(hit.range(), branch.reach, text.len());
-                        if latest.until(window.end, &self.meanings).get(branch.owner).is_some_and(|end| *end > Some(window.start))
-                        {
+                        if latest.until(window.end, &self.waiting).get(*index).is_some_and(|end| *end > Some(window.start)) {
                             worth.get_mut(branch.owner).into_iter().for_each(|worth| worth.add(window.clone()));
                         }
                     }
                 }
             }
         }
-        worth
     }
 }
 
-/// For each rule, where the latest of its needles ends, as far as the text has been followed.
+impl Branch {
+    /// Where a match can lie that a needle belongs to.
+    fn around(&self, hit: &Hit, end: usize) -> Range<usize> {
+        let range = widen(hit.start..hit.end, self.reach, end);
+        if self.first { hit.start..range.end } else { range }
+    }
+}
+
+/// For each branch, where the latest of its needles ends, as far as the text has been followed.
 struct Latest<'h> {
     hits: std::slice::Iter<'h, Hit>,
     ends: Vec<Option<usize>>,
 }
 
 impl Latest<'_> {
-    fn until(&mut self, end: usize, meanings: &[Needle]) -> &[Option<usize>] {
+    fn until(&mut self, end: usize, waiting: &[Vec<usize>]) -> &[Option<usize>] {
         while let Some(hit) = self.hits.as_slice().first().filter(|hit| hit.end <= end) {
-            for owner in meanings.get(hit.word).into_iter().flat_map(|meaning| &meaning.owners) {
-                self.ends.get_mut(*owner).into_iter().for_each(|latest| *latest = Some(hit.end));
+            for branch in waiting.get(hit.word).into_iter().flatten() {
+                self.ends.get_mut(*branch).into_iter().for_each(|latest| *latest = Some(hit.end));
             }
             self.hits.next();
         }
@@ -207,21 +213,15 @@ impl Latest<'_> {
 
 const NONE: usize = usize::MAX;
 
-/// The words to look for first on behalf of a rule, in lower case: its keywords, or literals of its regexes if they are
-/// rarer. Then the keywords are what must stand near a match.
-fn needles(spec: &Spec) -> (Vec<Vec<u8>>, Option<Near>) {
+/// The keywords of a rule, in lower case.
+fn keywords(spec: &Spec) -> Vec<Vec<u8>> {
     // ASCII alone is folded in the search.
     let forms = |keyword: &String| [keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()];
-    let mut keywords: Vec<Vec<u8>> =
+    let mut words: Vec<Vec<u8>> =
         spec.keywords.iter().flat_map(forms).map(|form| form.to_ascii_lowercase().into_bytes()).collect();
-    keywords.sort();
-    keywords.dedup();
-    let often = |words: &[Vec<u8>]| rarity::frequency(words.iter().map(Vec::as_slice));
-    match literals::rarest(&spec.branches) {
-        Some(literals) if literals == keywords => (keywords, None),
-        Some(literals) if often(&literals) < often(&keywords) => (literals, Some(Near { words: keywords, built: OnceLock::new() })),
-        _ => (keywords, None),
-    }
+    words.sort();
+    words.dedup();
+    words
 }
 
 /// Keywords of one rule, prepared when one of its regexes first matches.
@@ -249,7 +249,7 @@ impl Searched {
     /// Runs the rule's regexes in its windows.
     fn look(&self, text: &str, windows: Windows, most: usize, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
         let mut spans = 0;
-        for Range { start: mut at, end } in windows.0 {
+        for Range { start: mut at, end } in windows.merged() {
             // Searched in pieces, so that no search looks much further than the match it finds.
             let mut stop = end.min(at.saturating_add(PIECE_BYTES));
             while at < stop {
@@ -319,17 +319,25 @@ impl Detector for Patterns {
     }
 }
 
-/// Ranges in order that neither touch nor overlap.
+/// Ranges of a text.
 #[derive(Clone, Debug, Default)]
 struct Windows(Vec<Range<usize>>);
 
 impl Windows {
-    /// Adds a range that ends no earlier than those before it, give or take their overlap.
+    /// Adds a range; keeps the list short as long as they come more or less in order.
     fn add(&mut self, mut window: Range<usize>) {
         while let Some(last) = self.0.pop_if(|last| last.end >= window.start) {
             window = window.start.min(last.start)..window.end.max(last.end);
         }
         self.0.push(window);
+    }
+
+    /// In order, and none that touches another.
+    fn merged(mut self) -> Vec<Range<usize>> {
+        self.0.sort_unstable_by_key(|window| window.start);
+        let mut merged = Self::default();
+        self.0.into_iter().for_each(|window| merged.add(window));
+        merged.0
     }
 }
 

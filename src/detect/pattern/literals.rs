@@ -10,18 +10,35 @@ use super::rarity;
 
 /// Most groups kept of one branch: the rarest say enough.
 pub(super) const GROUPS: usize = 3;
-/// Shorter literals stand nearly everywhere.
+/// Shorter literals stand nearly everywhere,
 const LITERAL_BYTES: usize = 3;
+/// but for some, such as `<|`, that are as rare as one place in so many powers of two.
+const RARE_BITS: u32 = 12;
+const RARE_BYTES: usize = 2;
 /// A group with more literals than this says too little.
 const LITERALS: usize = 64;
+/// Longer ones need not be known to their end.
+const LONGEST_BYTES: usize = 16;
+/// So many parts of a regex are looked at for how it goes on.
+const PARTS: usize = 5;
 
 /// A way in which a regex can match.
 #[derive(Debug)]
 pub(super) struct Branch {
     /// One literal of each group stands in every match, each group's after those of the group before. May be empty.
     pub(super) groups: Vec<Vec<Vec<u8>>>,
+    /// Of all that one of stands in every match, what is rarest in ordinary text. May be empty.
+    pub(super) needles: Needles,
     /// Longest match in bytes, if it has an end.
     pub(super) longest: Option<usize>,
+}
+
+/// Literals of which one stands in every match.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Needles {
+    pub(super) words: Vec<Vec<u8>>,
+    /// Matches begin with them.
+    pub(super) first: bool,
 }
 
 /// The branches of a regex. Extract from a regex that was read as case-sensitive: the literals are looked for in any case.
@@ -32,21 +49,48 @@ pub(super) fn branches(hir: &Hir) -> Vec<Branch> {
         match hir.kind() {
             HirKind::Capture(capture) => open.push(&capture.sub),
             HirKind::Alternation(branches) => open.extend(branches),
-            _ => found.push(Branch { groups: groups(hir), longest: hir.properties().maximum_len() }),
+            _ => found.push(Branch { groups: groups(hir), needles: needles(hir), longest: hir.properties().maximum_len() }),
         }
     }
     found
 }
 
-/// Words of which one stands in every match of `branches`: of each branch the group that is rarest in ordinary text. `None`
-/// where a branch has none.
-pub(super) fn rarest(branches: &[Branch]) -> Option<Vec<Vec<u8>>> {
-    let often = |group: &&Vec<Vec<u8>>| rarity::frequency(group.iter().map(Vec::as_slice));
-    let rarest = |branch: &Branch| branch.groups.iter().min_by(|a, b| often(a).total_cmp(&often(b))).cloned();
-    let mut words = branches.iter().map(rarest).collect::<Option<Vec<_>>>()?.concat();
-    words.sort();
-    words.dedup();
-    Some(words)
+/// The rarest of what a branch can go on with from one of its parts.
+fn needles(hir: &Hir) -> Needles {
+    let HirKind::Concat(parts) = hir.kind() else { return begins(hir).map(|words| Needles { words, first: true }).unwrap_or_default() };
+    let mut best = Needles::default();
+    let mut least = f64::INFINITY;
+    let mut first = true;
+    for (at, part) in parts.iter().enumerate() {
+        let rest = || parts.get(at..).unwrap_or_default();
+        let words = match part.kind() {
+            HirKind::Look(_) => continue,
+            // Nothing, or nearly anything, can stand here.
+            HirKind::Repetition(repetition) if repetition.min == 0 => None,
+            HirKind::Class(_) => None,
+            HirKind::Repetition(repetition) if matches!(repetition.sub.kind(), HirKind::Class(_)) => None,
+            _ => begins(&Hir::concat(rest().iter().take(PARTS).cloned().collect())).or_else(|| alternatives(part)),
+        };
+        if let Some(words) = words {
+            let often = frequency(&words);
+            if often < least {
+                (best, least) = (Needles { words, first }, often);
+            }
+        }
+        first = false;
+    }
+    best
+}
+
+/// What every match of a regex begins with.
+fn begins(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    let seq = Extractor::new().limit_total(LITERALS).limit_literal_len(LONGEST_BYTES).extract(hir);
+    group(seq.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect())
+}
+
+/// How often one of `words` stands in ordinary text, for each byte of it.
+pub(super) fn frequency(words: &[Vec<u8>]) -> f64 {
+    words.iter().map(|word| 0.5_f64.powi(i32::try_from(rarity::bits(word)).unwrap_or(i32::MAX))).sum()
 }
 
 fn groups(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
@@ -94,7 +138,10 @@ fn group(mut literals: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     literals.sort();
     literals.dedup();
     let ascii = literals.iter().all(|literal| literal.is_ascii());
-    (ascii && !literals.is_empty() && literals.len() <= LITERALS && shortest(&literals) >= LITERAL_BYTES).then_some(literals)
+    let telling = |word: &Vec<u8>| {
+        word.len() >= LITERAL_BYTES || word.len() >= RARE_BYTES && rarity::bits(word) >= RARE_BITS
+    };
+    (ascii && !literals.is_empty() && literals.len() <= LITERALS && literals.iter().all(telling)).then_some(literals)
 }
 
 #[cfg(test)]

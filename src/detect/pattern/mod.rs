@@ -64,7 +64,9 @@ impl Spec {
 pub(super) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     // They are looked for in any case.
     let hir = regex::parse_for_literals(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
-    literals::rarest(&literals::branches(&hir))
+    let words = literals::branches(&hir).into_iter().map(|branch| branch.needles.words);
+    let words: Option<Vec<_>> = words.map(|words| Some(words).filter(|words| !words.is_empty())).collect();
+    Some(words?.concat())
 }
 
 /// What decides what is found, and nothing else: it is part of a set's digest.

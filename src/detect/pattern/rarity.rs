@@ -1,38 +1,44 @@
 //! How rare a run of letters is in ordinary text.
 
-/// For each letter, and for all other characters in a last row, how many bits each next one is worth: -log2 of how often
-/// it follows. Counted over five megabytes of English documents, mails, logs and code; nine and more are nine.
-const NEXT: [&[u8; 27]; 27] = [
-    b"954598595973439594335678683",
-    b"386738794593794795473898483",
-    b"496849835943892794535999794",
-    b"478528893987884896675999792",
-    b"575465798995539673349675792",
-    b"498845992995973994765999792",
-    b"597828553995865794565999982",
-    b"399929994997883994835999893",
-    b"664455599984523595439597974",
-    b"387729976898894668284789884",
-    b"488626694996856796366879892",
-    b"388527993994694898555799592",
-    b"367629794994593399586999793",
-    b"475446395967875799436699792",
-    b"765496697765425593554657994",
-    b"398639874994784593545998593",
-    b"799789898993999999781489994",
-    b"495628694966653896545679593",
-    b"695839954967895487435999792",
-    b"497739933996694594556989592",
-    b"555648594994438493338698994",
-    b"377919793999795998798999992",
-    b"389849932988944795489955992",
-    b"595859995999698495739992592",
-    b"677869896995654397449979991",
-    b"398727764996784897684856663",
-    b"566665766665896666696556779",
+/// Classes of characters: letters, white space, digits, all others.
+const CLASSES: usize = 29;
+/// For each class how many bits each next one is worth: -log2 of how often it follows; nine and more are nine. Counted over
+/// five megabytes of English documents, mails, logs and code.
+const NEXT: [&[u8; CLASSES]; CLASSES] = [
+    b"95459859597343959433567868475",
+    b"38673879459379479547389848554",
+    b"49684983594389279453599979664",
+    b"47852889398788489667599979363",
+    b"57546579899553967334967579373",
+    b"49884599299597399476599979353",
+    b"59782855399586579456599998383",
+    b"39992999499788399483599989464",
+    b"66445559998452359543959797695",
+    b"38772997689889466828478988675",
+    b"48862669499685679636687989383",
+    b"38852799399469489855579959493",
+    b"36762979499459339958699979484",
+    b"47544639596787579943669979393",
+    b"76549669776542559355465799495",
+    b"39863987499478459354599859594",
+    b"79978989899399999978148999774",
+    b"49562869496665389654567959394",
+    b"69583995496789548743599979392",
+    b"49773993399669459455698959393",
+    b"55564859499443849333869899657",
+    b"37791979399979599879899999463",
+    b"38984993298894479548995599374",
+    b"59585999599969849573999259463",
+    b"67786989699565439744997999272",
+    b"39872776499678489768485666563",
+    b"46455575488556559544666979952",
+    b"67666699999999999999899999312",
+    b"57556776688666759655677999252",
 ];
 /// The same for the first character of a run.
-const FIRST: &[u8; 27] = b"475546664975655595446777792";
+const FIRST: &[u8; CLASSES] = b"47554666497564459444677779353";
+/// Each of all other characters is rarer than the class.
+const ODD: u32 = 3;
 /// A byte of a letter beyond ASCII.
 const BEYOND: u32 = 6;
 
@@ -43,19 +49,24 @@ pub(super) fn bits(run: &[u8]) -> u32 {
         .map(|b| {
             let class = class(*b);
             let row = before.replace(class).map_or(Some(FIRST), |before| NEXT.get(before).copied());
-            if b.is_ascii() { row.and_then(|row| row.get(class)).map_or(0, |digit| u32::from(digit - b'0')) } else { BEYOND }
+            let bits = row.and_then(|row| row.get(class)).map_or(0, |digit| u32::from(digit - b'0'));
+            match b {
+                b if !b.is_ascii() => BEYOND,
+                b'.' | b',' | b'-' | b'_' | b'/' => bits,
+                _ if class == CLASSES - 1 => bits + ODD,
+                _ => bits,
+            }
         })
         .sum()
 }
 
-/// How often one of `runs` stands in ordinary text, for each byte of it.
-pub(super) fn frequency<'r>(runs: impl IntoIterator<Item = &'r [u8]>) -> f64 {
-    runs.into_iter().map(|run| 0.5_f64.powi(i32::try_from(bits(run)).unwrap_or(i32::MAX))).sum()
-}
-
 fn class(b: u8) -> usize {
-    let letter = (b | 0x20).wrapping_sub(b'a');
-    usize::from(if letter < 26 { letter } else { 26 })
+    match b | 0x20 {
+        letter @ b'a'..=b'z' => usize::from(letter - b'a'),
+        _ if b.is_ascii_whitespace() => 26,
+        _ if b.is_ascii_digit() => 27,
+        _ => 28,
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +78,6 @@ mod tests {
         assert!(bits(b"the ") < bits(b"must"), "{} {}", bits(b"the "), bits(b"must"));
         assert!(bits(b"must") < bits(b"jailbreak"));
         assert!(bits(b"your") < bits("指令".as_bytes()));
-        assert!(frequency([b"the ".as_slice(), b"jailbreak"]) > frequency([b"disregard".as_slice(), b"jailbreak"]));
+        assert!(bits(b"<|") > bits(b"e,"));
     }
 }

@@ -107,23 +107,16 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
     if any.is_empty() {
         table.missing("any", "a list of regular expressions, best written in '''…'''");
     }
-    let mut keywords: Vec<String> = table.strings("keywords").into_iter().map(|word| word.value).collect();
+    let keywords: Vec<String> = table.strings("keywords").into_iter().map(|word| word.value).collect();
     let mut good = !any.is_empty();
     for source in any.iter().filter(|_| keywords.is_empty()).collect::<Vec<&Located<String>>>() {
-        // Regexes run only near words that stand in every match; most say themselves which these are.
-        let found = needles(&source.value).map(|found| found.into_iter().filter_map(|word| String::from_utf8(word).ok()));
-        match found {
-            Some(found) => keywords.extend(found),
-            None if pattern::Regex::new(&source.value).is_ok() => {
-                let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
-                table.fault_at(&source.place, "no letters stand in every match of this regex", Some(hint));
-                good = false;
-            }
-            None => {}
+        // Regexes run only near what stands in every match; most say themselves what that is.
+        if needles(&source.value).is_none() && pattern::Regex::new(&source.value).is_ok() {
+            let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
+            table.fault_at(&source.place, "no letters stand in every match of this regex", Some(hint));
+            good = false;
         }
     }
-    keywords.sort();
-    keywords.dedup();
     let made = pattern::Spec::new(keywords, any.iter().map(|source| source.value.clone()).collect());
     for (at, message) in made.as_ref().err().into_iter().flatten() {
         let place = any.get(*at).map_or_else(|| table.place(), |source| source.place.clone());
