@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
-use regex_automata::Input as RegexInput;
+use regex_automata::{Anchored, Input as RegexInput};
 
 use super::lazy::Lazy;
 use super::sieve::{Hit, Sieve};
@@ -28,6 +28,9 @@ const PIECE_BYTES: usize = 4 << 10;
 const BUDGET_BYTES: usize = 16 << 10;
 /// What starting one search costs, in bytes looked at.
 const SEARCH_BYTES: usize = 128;
+
+/// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
+const APART_BYTES: usize = 128;
 
 /// How much a search may cost and tell.
 #[derive(Clone, Copy, Debug)]
@@ -122,37 +125,43 @@ impl Patterns {
         }
         let worth = self.worth_a_look(text, &hits);
         let mut budget = text.len().saturating_mul(self.bounds.budget_per_byte).saturating_add(BUDGET_BYTES);
-        for (rule, windows) in self.rules.iter().zip(worth) {
+        for (rule, Looks { starts, mut windows }) in self.rules.iter().zip(worth) {
+            rule.look_at(text, starts, &mut windows, &mut budget, |span| tell(rule.rule, Some(span)));
             rule.look(text, windows, self.bounds.spans, &mut budget, |span| tell(rule.rule, span));
         }
     }
 
     /// For each rule, where one of its regexes could match for all that needles and literals say.
-    fn worth_a_look(&self, text: &str, hits: &[Hit]) -> Vec<Windows> {
-        let mut worth = vec![Windows::default(); self.rules.len()];
-        let mut armed = vec![false; self.branches.len()];
+    fn worth_a_look(&self, text: &str, hits: &[Hit]) -> Vec<Looks> {
+        let mut worth = vec![Looks::default(); self.rules.len()];
+        let mut counts = vec![0_usize; self.branches.len()];
+        for index in hits.iter().flat_map(|hit| self.waiting.get(hit.word)).flatten() {
+            counts.get_mut(*index).into_iter().for_each(|count| *count += 1);
+        }
         let mut regions = Windows::default();
         for hit in hits {
             for index in self.waiting.get(hit.word).into_iter().flatten() {
-                let Some(branch) = self.branches.get(*index) else { continue };
-                let window = branch.around(hit, text.len());
-                if branch.groups == 0 {
-                    worth.get_mut(branch.owner).into_iter().for_each(|worth| worth.add(window.clone()));
+                let (Some(branch), Some(count)) = (self.branches.get(*index), counts.get(*index)) else { continue };
+                let Some(worth) = worth.get_mut(branch.owner) else { continue };
+                if branch.first && count.saturating_mul(APART_BYTES) <= text.len().max(APART_BYTES) {
+                    worth.starts.push(hit.start);
+                } else if branch.groups == 0 {
+                    worth.windows.add(branch.around(hit, text.len()));
                 } else {
-                    armed.get_mut(*index).into_iter().for_each(|armed| *armed = true);
-                    regions.add(window);
+                    regions.add(branch.around(hit, text.len()));
                 }
             }
         }
         let regions = regions.merged();
         if !regions.is_empty() {
+            let armed: Vec<bool> = counts.iter().map(|count| *count > 0).collect();
             self.narrow(text, hits, &armed, regions, &mut worth);
         }
         worth
     }
 
     /// Of branches that wait for more than a needle: where their literals stand in order, near a needle.
-    fn narrow(&self, text: &str, hits: &[Hit], armed: &[bool], regions: Vec<Range<usize>>, worth: &mut [Windows]) {
+    fn narrow(&self, text: &str, hits: &[Hit], armed: &[bool], regions: Vec<Range<usize>>, worth: &mut [Looks]) {
         // For each branch and group, where the latest run of literals that has come so far begins.
         let mut runs: Vec<[usize; literals::GROUPS]> = vec![[NONE; literals::GROUPS]; self.branches.len()];
         let mut latest = Latest { hits: hits.iter(), ends: vec![None; self.branches.len()] };
@@ -176,7 +185,7 @@ impl Patterns {
                     if group + 1 == branch.groups {
                         let window = widen(hit.range(), branch.reach, text.len());
                         if latest.until(window.end, &self.waiting).get(*index).is_some_and(|end| *end > Some(window.start)) {
-                            worth.get_mut(branch.owner).into_iter().for_each(|worth| worth.add(window.clone()));
+                            worth.get_mut(branch.owner).into_iter().for_each(|worth| worth.windows.add(window.clone()));
                         }
                     }
                 }
@@ -244,6 +253,48 @@ impl Searched {
     fn is_near(&self, text: &str, found: Range<usize>) -> bool {
         let around = || text.as_bytes().get(widen(found, self.reach, text.len())).unwrap_or_default();
         self.near.as_ref().is_none_or(|near| near.stands_in(around()))
+    }
+
+    /// Runs the rule's regexes at single places. What is left when the budget is spent is added to the windows.
+    fn look_at(
+        &self,
+        text: &str,
+        mut starts: Vec<usize>,
+        windows: &mut Windows,
+        budget: &mut usize,
+        mut tell: impl FnMut(Range<usize>),
+    ) {
+        starts.sort_unstable();
+        starts.dedup();
+        let mut done = 0;
+        for start in starts {
+            if start < done {
+                continue;
+            }
+            let mut stop = start.saturating_add(PIECE_BYTES).min(text.len());
+            loop {
+                let Some(regex) = self.regex.get().filter(|_| *budget > 0) else {
+                    windows.add(start..stop);
+                    break;
+                };
+                let hit = regex.search(&RegexInput::new(text).range(start..stop).anchored(Anchored::Yes));
+                *budget = budget.saturating_sub(hit.map_or(0, |hit| hit.len()).saturating_add(SEARCH_BYTES));
+                match hit {
+                    // It may run on: look again, further.
+                    Some(hit) if hit.end() == stop && stop < text.len() => {
+                        stop = stop.saturating_add(hit.len()).min(text.len());
+                        continue;
+                    }
+                    Some(hit) if self.most.is_some_and(|most| hit.len() > most) => {}
+                    Some(hit) if self.is_near(text, hit.range()) => {
+                        done = hit.end();
+                        tell(whole_characters(text, hit.range()));
+                    }
+                    _ => {}
+                }
+                break;
+            }
+        }
     }
 
     /// Runs the rule's regexes in its windows.
@@ -317,6 +368,15 @@ impl Detector for Patterns {
             });
         }
     }
+}
+
+/// Where to run the regexes of a rule.
+#[derive(Clone, Debug, Default)]
+struct Looks {
+    /// Places where a match can begin.
+    starts: Vec<usize>,
+    /// Ranges that can hold one.
+    windows: Windows,
 }
 
 /// Ranges of a text.

@@ -19,6 +19,8 @@ const RARE_BYTES: usize = 2;
 const LITERALS: usize = 64;
 /// Longer ones need not be known to their end.
 const LONGEST_BYTES: usize = 16;
+/// How much better it is to know where a match begins.
+const FIRST: f64 = 0.125;
 /// So many parts of a regex are looked at for how it goes on.
 const PARTS: usize = 5;
 
@@ -57,7 +59,9 @@ pub(super) fn branches(hir: &Hir) -> Vec<Branch> {
 
 /// The rarest of what a branch can go on with from one of its parts.
 fn needles(hir: &Hir) -> Needles {
-    let HirKind::Concat(parts) = hir.kind() else { return begins(hir).map(|words| Needles { words, first: true }).unwrap_or_default() };
+    let HirKind::Concat(parts) = hir.kind() else {
+        return begins(hir).map(|words| Needles { words, first: true }).unwrap_or_default();
+    };
     let mut best = Needles::default();
     let mut least = f64::INFINITY;
     let mut first = true;
@@ -72,7 +76,8 @@ fn needles(hir: &Hir) -> Needles {
             _ => begins(&Hir::concat(rest().iter().take(PARTS).cloned().collect())).or_else(|| alternatives(part)),
         };
         if let Some(words) = words {
-            let often = frequency(&words);
+            // Where a match begins one look is enough.
+            let often = frequency(&words) * if first { FIRST } else { 1.0 };
             if often < least {
                 (best, least) = (Needles { words, first }, often);
             }
@@ -138,9 +143,7 @@ fn group(mut literals: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     literals.sort();
     literals.dedup();
     let ascii = literals.iter().all(|literal| literal.is_ascii());
-    let telling = |word: &Vec<u8>| {
-        word.len() >= LITERAL_BYTES || word.len() >= RARE_BYTES && rarity::bits(word) >= RARE_BITS
-    };
+    let telling = |word: &Vec<u8>| word.len() >= LITERAL_BYTES || word.len() >= RARE_BYTES && rarity::bits(word) >= RARE_BITS;
     (ascii && !literals.is_empty() && literals.len() <= LITERALS && literals.iter().all(telling)).then_some(literals)
 }
 

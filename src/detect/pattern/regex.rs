@@ -10,7 +10,7 @@ use regex_syntax::hir::{Hir, HirKind, Repetition};
 /// Largest compiled form of one regex, in bytes.
 pub const REGEX_BYTES: usize = 256 << 10;
 /// Most memory that one regex may fill with states it met while searching, in bytes.
-const CACHE_BYTES: usize = 128 << 10;
+const CACHE_BYTES: usize = 512 << 10;
 
 /// Deepest nesting within a regex.
 const NESTING: u32 = 64;

@@ -3,11 +3,11 @@
 //! All shifts at once: the differences between a word's letters stay what they are. A few long words that orders are made
 //! of give the shift away.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::{Found, Way, regions, vocabulary};
+use crate::text::quick::QuickMap;
 
 /// Words that give a cipher away: long enough that nothing else has their differences.
 const TELLING: [&str; 58] = [
@@ -82,8 +82,8 @@ enum Order {
     Backward,
 }
 
-static TABLE: LazyLock<HashMap<u64, (Order, u8)>> = LazyLock::new(|| {
-    let mut table = HashMap::new();
+static TABLE: LazyLock<QuickMap<u64, (Order, u8)>> = LazyLock::new(|| {
+    let mut table = QuickMap::default();
     for word in TELLING {
         let letters: Vec<u8> = word.bytes().map(|b| b - b'a').collect();
         let mirrored: Vec<u8> = letters.iter().map(|l| 25 - l).collect();
@@ -97,34 +97,11 @@ static TABLE: LazyLock<HashMap<u64, (Order, u8)>> = LazyLock::new(|| {
 
 /// A number for the differences between letters (FNV-1a).
 fn differences(letters: impl Iterator<Item = u8>) -> u64 {
-    let mut hash = Differences::default();
-    letters.for_each(|letter| hash.add(letter));
-    hash.hash
-}
-
-struct Differences {
-    hash: u64,
-    last: Option<u8>,
-    length: usize,
-    first: u8,
-}
-
-impl Default for Differences {
-    fn default() -> Self {
-        Self { hash: 0xcbf2_9ce4_8422_2325, last: None, length: 0, first: 0 }
-    }
-}
-
-impl Differences {
-    #[inline]
-    fn add(&mut self, letter: u8) {
-        match self.last {
-            Some(last) => self.hash = (self.hash ^ u64::from((letter + 26 - last) % 26)).wrapping_mul(0x100_0000_01b3),
-            None => self.first = letter,
-        }
-        self.last = Some(letter);
-        self.length += 1;
-    }
+    let mut last = None;
+    letters.fold(0xcbf2_9ce4_8422_2325, |hash, letter| match last.replace(letter) {
+        Some(last) => (hash ^ u64::from(apart(last, letter))).wrapping_mul(0x100_0000_01b3),
+        None => hash,
+    })
 }
 
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
@@ -153,28 +130,54 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     }
 }
 
+/// The first two differences of telling words, one bit each: most words end here.
+static BEGINNINGS: LazyLock<[u32; 26]> = LazyLock::new(|| {
+    let mut bits = [0; 26];
+    for word in TELLING {
+        let letters: Vec<u8> = word.bytes().collect();
+        let backward: Vec<u8> = letters.iter().rev().copied().collect();
+        for letters in [letters, backward] {
+            let Some((first, second)) = letters.first_chunk::<3>().map(|[a, b, c]| (apart(*a, *b), apart(*b, *c))) else {
+                continue;
+            };
+            // Mirrored, letters are as far apart the other way round.
+            for (first, second) in [(first, second), ((26 - first) % 26, (26 - second) % 26)] {
+                bits.get_mut(usize::from(first)).into_iter().for_each(|bits| *bits |= 1 << second);
+            }
+        }
+    }
+    bits
+});
+
+/// How far one letter is behind another, round the alphabet.
+fn apart(a: u8, b: u8) -> u8 {
+    (b + 26 - a) % 26
+}
+
 /// Telling words, each with the cipher that it is written in.
 fn told(bytes: &[u8]) -> Vec<((Order, u8), Range<usize>)> {
     let mut told = Vec::new();
-    let mut word = Differences::default();
-    let table = &*TABLE;
-    for (at, b) in bytes.iter().chain(std::iter::once(&b' ')).enumerate() {
-        let letter = (b | 0x20).wrapping_sub(b'a');
-        if letter < 26 {
-            word.add(letter);
-            continue;
-        }
-        if word.length >= 5
-            && let Some((order, first)) = table.get(&word.hash)
+    let (table, beginnings) = (&*TABLE, &*BEGINNINGS);
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let may_tell = || {
+            let [a, b, c] = rest.first_chunk::<3>()?.map(|b| b | 0x20);
+            beginnings.get(usize::from(apart(a, b))).map(|bits| bits >> apart(b, c) & 1 == 1)
+        };
+        if length >= 5
+            && may_tell() == Some(true)
+            && let Some(word) = rest.get(..length)
         {
-            let shift = (word.first + 26 - first) % 26;
-            if (*order, shift) != (Order::Forward, 0) {
-                told.push(((*order, shift), at - word.length..at));
+            let letters = || word.iter().map(|b| (b | 0x20) - b'a');
+            if let Some((order, first)) = table.get(&differences(letters())) {
+                let shift = (letters().next().unwrap_or(0) + 26 - first) % 26;
+                if (*order, shift) != (Order::Forward, 0) {
+                    told.push(((*order, shift), at..at + length));
+                }
             }
         }
-        if word.length > 0 {
-            word = Differences::default();
-        }
+        at += length + 1;
     }
     told
 }

@@ -1,9 +1,12 @@
 //! Letters that look like others (UTS #39), and letters under accents.
 
+use std::sync::LazyLock;
+
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::{Found, Way, regions, vocabulary};
+use crate::text::quick::QuickMap;
 
 /// Words with borrowed letters in them, from which on a text is worth folding.
 const MIXED_WORDS: usize = 2;
@@ -67,9 +70,21 @@ fn alike(c: char) -> Option<char> {
         n @ 0x1F170..=0x1F189 => return char::from_u32(n - 0x1F170 + 0x61),
         _ => {}
     }
-    let row = ALIKE.iter().chain(&ALIKE_UPPER).find(|row| row.chars().skip(1).any(|other| other == c));
-    row.and_then(|row| row.chars().next())
+    BORROWED.get(&c).copied()
 }
+
+/// Each borrowed letter, and what it looks like: the first row that holds it says.
+static BORROWED: LazyLock<QuickMap<char, char>> = LazyLock::new(|| {
+    let mut borrowed = QuickMap::default();
+    for row in ALIKE.iter().chain(&ALIKE_UPPER) {
+        let mut letters = row.chars();
+        let Some(letter) = letters.next() else { continue };
+        letters.for_each(|other| {
+            borrowed.entry(other).or_insert(letter);
+        });
+    }
+    borrowed
+});
 
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     if text.is_ascii() {

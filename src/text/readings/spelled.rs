@@ -1,5 +1,6 @@
 //! Words spelt out: letters apart, words joined, digits for letters.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Found, Way, regions, vocabulary};
@@ -198,7 +199,7 @@ fn as_letter(c: char) -> Option<char> {
 /// The word that a token with digits for letters reads as.
 fn reads_as(token: &str) -> Option<String> {
     let letters: String = bare(token).chars().map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase()).collect();
-    vocabulary::reads_as(&letters).filter(|word| word.len() >= 3)
+    vocabulary::reads_as(&letters).filter(|word| word.len() >= 3).map(Cow::into_owned)
 }
 
 fn unleet(text: &str) -> String {

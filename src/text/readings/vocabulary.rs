@@ -1,7 +1,9 @@
 //! Common words, by which what was decoded is told from noise.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 use std::sync::LazyLock;
+
+use crate::text::quick::QuickSet;
 
 /// Letters of the longest word that is looked up.
 const LONGEST: usize = 16;
@@ -10,18 +12,23 @@ const TELLING: usize = 4;
 /// Letters of a word that may be one of two.
 const UNSURE: usize = 4;
 
-static WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| include_str!("words.txt").split_whitespace().collect());
+static WORDS: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| include_str!("words.txt").split_whitespace().collect());
+
+/// What the words begin with, of every length.
+static BEGINNINGS: LazyLock<QuickSet<&'static str>> =
+    LazyLock::new(|| WORDS.iter().flat_map(|word| (1..=word.len()).filter_map(|end| word.get(..end))).collect());
 
 /// How many words of a text are common ones of three letters or more.
 pub(super) fn words_in(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() >= 3 && word.len() <= LONGEST);
-    words.filter(|word| WORDS.contains(word.to_lowercase().as_str())).count()
+    let low = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase());
+    words.filter(|word| if low(word) { WORDS.contains(*word) } else { WORDS.contains(&*word.to_lowercase()) }).count()
 }
 
 /// The common word that letters in lower case read as; a `1` stands for an `i` or an `l`.
-pub(super) fn reads_as(letters: &str) -> Option<String> {
+pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
     if WORDS.contains(letters) {
-        return Some(letters.to_owned());
+        return Some(letters.into());
     }
     let open = letters.bytes().filter(|b| *b == b'1').count();
     if open == 0 || open > UNSURE {
@@ -39,7 +46,7 @@ pub(super) fn reads_as(letters: &str) -> Option<String> {
                 c => c,
             })
             .collect();
-        WORDS.contains(word.as_str()).then_some(word)
+        WORDS.contains(word.as_str()).then_some(word.into())
     })
 }
 
@@ -48,20 +55,24 @@ pub(super) fn reads_as(letters: &str) -> Option<String> {
 pub(super) fn split(letters: &str) -> (String, usize) {
     // For each place, the most letters that words before it can cover (longer words count a little more), and where the
     // last piece of that begins.
-    let mut best: Vec<(usize, usize, bool)> = vec![(0, 0, false)];
     let bytes = letters.as_bytes();
-    for end in 1..=bytes.len() {
-        let mut top = (best.get(end - 1).map_or(0, |(score, ..)| *score), end - 1, false);
-        for start in end.saturating_sub(LONGEST)..end {
-            let Some(word) = letters.get(start..end) else { continue };
-            if reads_as(word).is_some() {
-                let score = best.get(start).map_or(0, |(score, ..)| *score) + word.len() * word.len();
-                if score > top.0 {
-                    top = (score, start, true);
-                }
+    let mut best: Vec<(usize, usize, bool)> = vec![(0, 0, false); bytes.len() + 1];
+    for start in 0..bytes.len() {
+        let score = best.get(start).map_or(0, |(score, ..)| *score);
+        for end in start + 1..=bytes.len().min(start + LONGEST) {
+            let Some(part) = letters.get(start..end) else { continue };
+            if reads_as(part).is_some()
+                && let Some(best) = best.get_mut(end).filter(|best| score + part.len() * part.len() > best.0)
+            {
+                *best = (score + part.len() * part.len(), start, true);
+            }
+            if !part.contains('1') && !BEGINNINGS.contains(part) {
+                break;
             }
         }
-        best.push(top);
+        if let Some(next) = best.get_mut(start + 1).filter(|next| score >= next.0) {
+            *next = (score, start, false);
+        }
     }
     let (mut pieces, mut end, mut covered) = (Vec::new(), bytes.len(), 0);
     while end > 0 {
