@@ -11,6 +11,7 @@ use prometheus::{
 };
 
 use crate::config::Limits;
+use crate::detect::flow::From;
 use crate::inspect::{Finding, Mode};
 use crate::message::Direction;
 use crate::protocol::{Side, UpstreamName};
@@ -53,6 +54,7 @@ pub(super) struct Metrics {
     commands_blocked: IntCounterVec,
     inspect: HistogramVec,
     upstream: HistogramVec,
+    flow_pieces: IntCounterVec,
     approvals: IntCounterVec,
     failures: IntCounterVec,
     turned_away: IntCounterVec,
@@ -82,6 +84,7 @@ impl Metrics {
             commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
             inspect: made.histograms(table::INSPECT)?,
             upstream: made.histograms(table::UPSTREAM)?,
+            flow_pieces: made.counters(table::FLOW_PIECES)?,
             approvals: made.counters(table::APPROVALS)?,
             failures: made.counters(table::FAILURES)?,
             turned_away: made.counters(table::TURNED_AWAY)?,
@@ -133,6 +136,7 @@ impl Metrics {
             }
             Side::ALL.iter().for_each(|side| self.failures.with_label_values(&[upstream, side.name()]).inc_by(0));
             self.upstream.with_label_values(&[upstream]);
+            From::WORDS.iter().for_each(|(from, _)| self.flow_pieces.with_label_values(&[upstream, from]).inc_by(0));
             for rule in outbound.rules() {
                 distinct[0].insert(rule.id.as_str());
                 self.findings.with_label_values(&[rule.id.as_str(), done_about(rule.action, *mode)]);
@@ -157,6 +161,13 @@ impl Metrics {
     /// A body was judged.
     pub(super) fn inspected(&self, direction: Direction, took: Duration) {
         self.inspect.with_label_values(&[direction.name()]).observe(took.as_secs_f64());
+    }
+
+    /// Pieces of it are remembered: so many as quarantined, untrusted and private.
+    pub(super) fn remembered(&self, upstream: &UpstreamName, counts: [usize; 3]) {
+        for ((from, _), count) in From::WORDS.iter().zip(counts).filter(|(_, count)| *count > 0) {
+            self.flow_pieces.with_label_values(&[&*upstream.0, *from]).inc_by(count as u64);
+        }
     }
 
     /// One message of it.

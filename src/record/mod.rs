@@ -206,6 +206,7 @@ impl Recorder {
     pub fn tell(&self, event: Event<'_>) -> io::Result<()> {
         match event {
             Event::Judged { audit, direction, context, message, inspection, mode, rules, took, waited } => {
+                self.metrics.remembered(&context.upstream, inspection.learnt.flow.counts());
                 let body = Body {
                     audit,
                     direction,

@@ -49,6 +49,8 @@ metrics! {
         "Time that judging one body took, a batch as a whole.";
     UPSTREAM = Kind::Histogram(UPSTREAM_SECONDS), "lychgate_upstream_seconds" ["upstream"]
         "Time from sending a request to a server until its answer was there.";
+    FLOW_PIECES = Kind::Counter, "lychgate_flow_pieces_total" ["upstream" "from"]
+        "Pieces of what a server sent that are watched for in what agents send: of what was `quarantined`, and of what the policy calls `untrusted` or `private`.";
     APPROVALS = Kind::Counter, "lychgate_approvals_total" ["outcome" "way"]
         "Questions to people: `asked`; `approved` or `denied`, by the agent's own user (`elicitation`), through the admin port (`console`) or by an `earlier` yes; `expired`; `cancelled` with the call; `unused` where the call never came back; `nobody` where there was nobody to ask.";
     PAGES = Kind::Counter, "lychgate_result_pages_total" ["outcome"]

@@ -10,6 +10,9 @@ use crate::detect::{Detector, Match, Place, Surface};
 use crate::message::{Direction, Role};
 use crate::text::Text;
 
+/// While nothing has come in that could be known again, phrases of longer arguments are not remembered as the agent's own.
+const PHRASED_BYTES: usize = 512;
+
 /// All flow rules of a set.
 #[derive(Debug)]
 pub(super) struct Flows {
@@ -44,7 +47,12 @@ impl Detector for Flows {
         search.before = search.found.len();
         let same = lower.len() == plain.len();
         here.session.traces.look(|kept| {
-            pieces(&lower, if empty { Look::All } else { Look::Compare }, &mut |piece| {
+            let look = match (empty, plain.len() <= PHRASED_BYTES) {
+                (true, true) => Look::All,
+                (true, false) => Look::References,
+                (false, _) => Look::Compare,
+            };
+            pieces(&lower, look, &mut |piece| {
                 if says && kept.of(piece.hash).is_none() {
                     here.session.note_said(piece.hash);
                 }

@@ -41,26 +41,37 @@ fn key() -> &'static [u64; 3] {
 /// Of some bytes, and of what kind they are.
 pub(super) fn hash(kind: u8, bytes: &[u8]) -> u64 {
     let [first, second, third] = key();
-    let eights = bytes.chunks(8).map(|chunk| {
-        let mut eight = [0; 8];
-        eight.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-        u64::from_le_bytes(eight)
-    });
+    let (whole, rest) = bytes.as_chunks::<8>();
     let start = first ^ u64::from(kind);
-    let sum = eights.fold(start, |sum, eight| fold(sum ^ eight, *second));
-    fold(sum ^ bytes.len() as u64, *third)
+    let sum = whole.iter().fold(start, |sum, eight| fold(sum ^ u64::from_le_bytes(*eight), *second));
+    let last = rest.iter().fold(0, |last, byte| last << 8 | u64::from(*byte));
+    fold(fold(sum ^ last, *second) ^ bytes.len() as u64, *third)
 }
 
-/// The factor of hashes that roll over a row of words.
-pub(super) fn base() -> u64 {
-    let [_, second, _] = key();
-    *second
-}
+/// Mixes words, and rows of words, by the same key.
+pub(super) struct Mixer([u64; 3]);
 
-/// Mixes what rolling has added up.
-pub(super) fn finish(sum: u64) -> u64 {
-    let [first, _, third] = key();
-    fold(sum ^ first, *third)
+impl Mixer {
+    pub(super) fn new() -> Self {
+        Self(*key())
+    }
+
+    /// The factor of sums that roll over a row of words.
+    pub(super) fn factor(&self) -> u64 {
+        let [_, second, _] = self.0;
+        second
+    }
+
+    pub(super) fn mix(&self, value: u64) -> u64 {
+        let [first, second, _] = self.0;
+        fold(value ^ first, second)
+    }
+
+    /// Mixes what rolling has added up.
+    pub(super) fn finish(&self, sum: u64) -> u64 {
+        let [first, _, third] = self.0;
+        fold(sum ^ first, third)
+    }
 }
 
 /// Both halves of a product, one on the other.

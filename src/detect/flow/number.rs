@@ -58,6 +58,10 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -
         groups.push(next..end);
         last = end;
     }
+    // A fraction is no number that anybody is known by.
+    if matches!(&*groups, [whole, part] if text.get(whole.end..part.start) == Some(".")) {
+        return last;
+    }
     let dotted = groups.len() == 4 && groups.iter().all(|group| group.len() <= 3 && bytes.get(group.end) != Some(&b' '));
     let dated = dates(&groups, text);
     for group in groups.iter().filter(|group| group.len() >= DIGITS) {

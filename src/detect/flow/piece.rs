@@ -92,52 +92,88 @@ pub(super) fn folded(text: &str) -> Cow<'_, str> {
 
 /// Hands out every piece of a text that was [`folded`]. Linear.
 pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
-    let ends = |c: char| {
-        c.is_ascii_whitespace()
-            || c.is_ascii_control()
-            || matches!(c, '"' | '\'' | '`' | '<' | '>' | '{' | '}' | '|' | '^' | '(' | ')' | '[' | ']' | ';')
-    };
-    let mut at = 0;
-    for run in text.split(ends) {
-        // Each of these ends is one byte long.
-        let start = at;
-        at += run.len() + 1;
-        if run.len() < 3 {
+    let bytes = text.as_bytes();
+    let (mut start, mut seen, mut digits, mut any_digits) = (0, 0, 0, false);
+    for (at, byte) in bytes.iter().chain(&[b' ']).enumerate() {
+        let class = CLASSES.get(usize::from(*byte)).copied().unwrap_or(0);
+        if class & ENDS == 0 {
+            seen |= class;
+            digits += usize::from(class & DIGIT != 0);
             continue;
         }
-        let run = crate::text::cut(run, RUN_BYTES);
-        if look != Look::References && words::is_program(run) {
-            words::command(text, start, take);
+        let length = at - start;
+        any_digits |= digits > 0;
+        let telling = length >= 6 && (seen & (DOT | SLASH) != 0 || digits >= 2 && length >= TOKEN);
+        let short = (2..=words::PROGRAM_BYTES).contains(&length) && look != Look::References;
+        if telling || short {
+            let whole = text.get(start..at).unwrap_or_default();
+            if short && words::is_program(whole) {
+                words::command(text, start, take);
+            }
+            if telling {
+                run(crate::text::cut(whole, RUN_BYTES), start, seen, digits, look, take);
+            }
         }
-        if run.len() >= 6 {
-            self::run(run, start, look, take);
-        }
+        (start, seen, digits) = (at + 1, 0, 0);
     }
-    number::numbers(text, take);
+    if any_digits {
+        number::numbers(text, take);
+    }
     if look != Look::References {
         words::phrases(text, look, take);
     }
 }
 
-fn run(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
-    let (mut dot, mut slash, mut at, mut digits) = (false, 0, false, 0);
-    for byte in run.bytes() {
-        match byte {
-            b'.' => dot = true,
-            b'/' | b'\\' => slash += 1,
-            b'@' => at = true,
-            b'0'..=b'9' => digits += 1,
-            _ => {}
-        }
+const ENDS: u8 = 1;
+const DOT: u8 = 2;
+const SLASH: u8 = 4;
+const SIGN: u8 = 8;
+const DIGIT: u8 = 16;
+
+/// What bytes are: those that end a run of characters, and those that tell of pieces.
+#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            0..=b' '
+            | 0x7f
+            | b'"'
+            | b'\''
+            | b'`'
+            | b'<'
+            | b'>'
+            | b'{'
+            | b'}'
+            | b'|'
+            | b'^'
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b';' => ENDS,
+            b'.' => DOT,
+            b'/' | b'\\' => SLASH,
+            b'@' => SIGN,
+            b'0'..=b'9' => DIGIT,
+            _ => 0,
+        };
+        byte += 1;
     }
-    let urls = slash >= 2 && net::urls(run, start, look, take);
-    if dot && at {
+    classes
+};
+
+fn run(run: &str, start: usize, seen: u8, digits: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+    let (dot, slash) = (seen & DOT != 0, seen & SLASH != 0);
+    let urls = slash && net::urls(run, start, look, take);
+    if dot && seen & SIGN != 0 {
         net::addresses(run, start, look, take);
     }
     if dot && !urls {
         net::hosts(run, start, look, take);
     }
-    if slash > 0 && !urls {
+    if slash && !urls {
         paths(run, start, take);
     }
     if digits >= 2 && run.len() >= TOKEN {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::hash::{base, finish, hash};
+use super::hash::Mixer;
 use super::piece::{Found, Look, Piece, offset, tell};
 
 /// Words of a phrase, and letters in them, at the least: where words are short, more of them make one.
@@ -10,8 +10,8 @@ const WORDS: usize = 6;
 const LETTERS: usize = 24;
 /// Of so many phrases that follow each other, one is learnt, the same one wherever they stand (winnowing).
 const WINDOW: usize = 4;
-/// Longest part of a word that counts, in bytes.
-const WORD_BYTES: usize = 64;
+/// What joins parts of words, addresses, links and numbers.
+const JOINS: [u8; 15] = *b"/.:-_@?=&#%+~'\\";
 /// Words of a command.
 const COMMAND_WORDS: usize = 4;
 /// So much of a line is read as a command, in bytes.
@@ -95,9 +95,12 @@ const PROGRAMS: [&str; 74] = [
     "yarn",
 ];
 
+/// The longest of them, in bytes.
+pub(super) const PROGRAM_BYTES: usize = 10;
+
 /// Whether a word may begin a command.
 pub(super) fn is_program(word: &str) -> bool {
-    word.len() <= 10 && PROGRAMS.binary_search(&word).is_ok()
+    PROGRAMS.binary_search(&word).is_ok()
 }
 
 /// Hands out the command whose first word stands at `start`, if it is one: words alone are prose.
@@ -135,42 +138,51 @@ fn tell_whole(command: &str, span: std::ops::Range<usize>, take: &mut dyn FnMut(
     tell(Piece::Command, command, span, take);
 }
 
+/// Most words that are looked at as one phrase: parts of addresses and links count towards it only.
+const ROW: usize = 48;
+
 struct Word {
     hash: u64,
     start: usize,
     letters: usize,
+    /// Whether it is one by itself, and no further part of an address, a link or a number.
+    whole: bool,
 }
 
 /// Hands out phrases. Each begins with a word and reaches as far as it needs to be one, so that the same words make the same
 /// phrase wherever they stand.
 pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
-    let factor = base();
-    let powers: [u64; LETTERS + 1] = {
+    let mixer = Mixer::new();
+    let powers: [u64; ROW + 1] = {
         let mut power = 1_u64;
         std::array::from_fn(|_| {
             let this = power;
-            power = power.wrapping_mul(factor);
+            power = power.wrapping_mul(mixer.factor());
             this
         })
     };
-    let mut row: VecDeque<Word> = VecDeque::with_capacity(LETTERS + 1);
-    let (mut sum, mut letters) = (0_u64, 0);
+    let mut row: VecDeque<Word> = VecDeque::with_capacity(ROW + 1);
+    let (mut sum, mut letters, mut wholes) = (0_u64, 0, 0);
     let mut winnow = Winnow::default();
-    words(text, |start, end, weight| {
-        let word = text.get(start..end).unwrap_or_default();
-        let hash = hash(0, crate::text::cut(word, WORD_BYTES).as_bytes());
-        sum = sum.wrapping_mul(factor).wrapping_add(hash);
-        letters += weight;
-        row.push_back(Word { hash, start, letters: weight });
-        while row.len() >= WORDS && letters >= LETTERS {
-            let phrase = finish(sum ^ row.len() as u64);
+    words(text, &mixer, |word, end| {
+        sum = sum.wrapping_mul(mixer.factor()).wrapping_add(word.hash);
+        letters += word.letters;
+        wholes += usize::from(word.whole);
+        row.push_back(word);
+        while wholes >= WORDS && letters >= LETTERS || row.len() >= ROW {
+            let is_phrase = wholes >= WORDS && letters >= LETTERS;
+            let phrase = mixer.finish(sum ^ row.len() as u64);
             let Some(first) = row.pop_front() else { return };
             let power = powers.get(row.len()).copied().unwrap_or(0);
             sum = sum.wrapping_sub(first.hash.wrapping_mul(power));
             letters -= first.letters;
-            let span = first.start..end;
+            wholes -= usize::from(first.whole);
+            if !is_phrase || !first.whole {
+                continue;
+            }
             let chosen = if look == Look::Some { winnow.chosen(phrase) } else { Some(phrase) };
             if let Some(hash) = chosen {
+                let span = first.start..end;
                 take(Found { piece: Piece::Phrase, hash, text: text.get(span.clone()).unwrap_or_default(), span });
             }
         }
@@ -201,27 +213,52 @@ impl Winnow {
     }
 }
 
-/// Tells where words stand, and how many letters they count for. Scripts without blanks between words have each character as
-/// a word, and it counts for two.
-fn words(text: &str, mut take: impl FnMut(usize, usize, usize)) {
-    let mut open: Option<(usize, usize)> = None;
-    for (at, c) in text.char_indices() {
-        let letter = if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() };
-        let single = !c.is_ascii() && is_single(c);
-        if letter && !single {
-            let (start, letters) = open.unwrap_or((at, 0));
-            open = Some((start, letters + 1));
+/// Hands out words, with where they end. Scripts without blanks between words have each character as a word, and it counts
+/// for two letters.
+fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
+    let bytes = text.as_bytes();
+    let (mut at, mut before) = (0, b' ');
+    while let Some(byte) = bytes.get(at).copied() {
+        if !(byte.is_ascii_alphanumeric() || byte >= 0x80) {
+            before = byte;
+            at += 1;
             continue;
         }
-        if let Some((start, letters)) = open.take() {
-            take(start, at, letters);
+        let (start, mut letters, mut state, mut eight) = (at, 0, 0, 0_u64);
+        while let Some(byte) = bytes.get(at).copied() {
+            if byte.is_ascii_alphanumeric() {
+                at += 1;
+            } else if byte >= 0x80 {
+                let c = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+                let single = is_single(c);
+                if !c.is_alphanumeric() || single && letters > 0 {
+                    break;
+                }
+                at += c.len_utf8();
+                eight = eight.rotate_left(11) ^ u64::from(u32::from(c));
+                if single {
+                    letters = 2;
+                    break;
+                }
+            } else {
+                break;
+            }
+            eight = eight << 8 ^ eight >> 56 ^ u64::from(byte);
+            letters += 1;
+            if letters % 8 == 0 {
+                state = mixer.mix(state ^ eight);
+                eight = 0;
+            }
         }
-        if single {
-            take(at, at + c.len_utf8(), 2);
+        if letters > 0 {
+            let hash = mixer.mix(state ^ eight ^ (at - start) as u64);
+            take(Word { hash, start, letters, whole: !JOINS.contains(&before) }, at);
+            before = b' ';
+        } else {
+            // A sign, and no letter.
+            before = b' ';
+            at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
         }
-    }
-    if let Some((start, letters)) = open {
-        take(start, text.len(), letters);
     }
 }
 
