@@ -34,7 +34,7 @@ pub(super) fn is_common(text: &str) -> bool {
     COMMON.contains(text)
 }
 
-/// URLs with a scheme. Gives whether there is one.
+/// URLs with a scheme. Gives whether there is anything that looks like one.
 pub(super) fn urls(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) -> bool {
     let mut any = false;
     let mut rest = run;
@@ -43,23 +43,24 @@ pub(super) fn urls(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fou
         if !before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
             continue;
         }
+        any = true;
         // What stands within another URL is looked at by itself.
         let one = after.split("://").next().unwrap_or(after);
         let at = start + offset(run, after);
-        any |= url(crate::text::cut(one, URL_BYTES), at, look, take);
+        url(crate::text::cut(one, URL_BYTES), at, look, take);
     }
     any
 }
 
 /// A URL behind its scheme.
-fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) -> bool {
+fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());
     let authority = text.get(..end).unwrap_or_default();
     let from = authority.rfind('@').map_or(0, |at| at + 1);
-    let Some(written) = authority.get(from..) else { return false };
+    let Some(written) = authority.get(from..) else { return };
     let name = written.split(':').next().unwrap_or(written).trim_end_matches('.');
     if !is_host(name) {
-        return false;
+        return;
     }
     host(name, at + from, look, take);
     let short = name.strip_prefix("www.").unwrap_or(name);
@@ -67,7 +68,7 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) -> bo
         text.get(end..).unwrap_or_default().trim_end_matches(['.', ',', '!', '*', '_', '/', ':', '&', '\\', '?', '=', '#']);
     let span = at..at + end + behind.len();
     if behind.len() < if is_common(short) { PATH_BYTES } else { 2 } {
-        return true;
+        return;
     }
     let whole = format!("{short}{behind}");
     if look == Look::Compare {
@@ -84,7 +85,6 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) -> bo
         }
     }
     tell(Piece::Url, &whole, span, take);
-    true
 }
 
 /// E-mail addresses.
