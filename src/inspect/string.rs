@@ -152,18 +152,24 @@ impl<'p> Judge<'p, '_> {
             hits.retain(|hit| self.is_markup(hit) == strips);
         }
         let mut base = text.raw();
+        let mut folded = None;
         if let Some(page) = page {
+            if !page.hidden.is_empty() {
+                let place = Place { hidden: true, ..*place };
+                self.scan_more(&Text::new(page.hidden.as_str()), &place, "hidden", &mut hits);
+            }
+            if page.folded && hits.iter().any(|hit| hit.hidden && self.action(hit) >= Action::Redact) {
+                // What a person would have to unfold does not show then.
+                folded = text.folded_page();
+            }
             if strips {
-                base = &page.visible;
+                base = folded.as_ref().map_or(&page.visible, |folded| &folded.visible);
                 let visible = Text::new(base);
                 self.rules.scan(&visible, place, matches);
                 hits.extend(matches.drain(..).filter(|found| !self.of_markup(found.rule)).map(|found| self.hit(found, false)));
             }
-            let place = Place { hidden: true, ..*place };
-            if !page.hidden.is_empty() {
-                self.scan_more(&Text::new(page.hidden.as_str()), &place, "hidden", &mut hits);
-            }
         }
+        let page = folded.as_ref().or(page);
         self.note(&hits, base, place, site, opaque);
         self.taken(&hits, base, page, place);
         if opaque {

@@ -1,27 +1,20 @@
 //! Elements of a page, as far as layout and hiding need them.
 
-use super::style::Colour;
+use super::style::{Look, Seen};
 
 /// What an open element passes on to what is in it.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    pub(super) gone: bool,
-    pub(super) invisible: bool,
-    pub(super) tiny: bool,
-    pub(super) colour: Option<Colour>,
-    pub(super) ground: Colour,
-    /// The ground may be painted by something that is not known here.
-    pub(super) unsure: bool,
+    pub(super) seen: Seen,
     pub(super) pre: bool,
+    /// SVG or MathML.
+    pub(super) foreign: bool,
+    /// A person sees it after a click: shown, and judged as hidden too.
+    pub(super) folded: bool,
 }
 
 impl State {
-    pub(super) fn hides(&self) -> bool {
-        self.gone
-            || self.invisible
-            || self.tiny
-            || (!self.unsure && self.colour.is_some_and(|colour| colour.melts_into(self.ground)))
-    }
+    pub(super) const START: Self = Self { seen: Seen::START, pre: false, foreign: false, folded: false };
 }
 
 pub(super) struct Open {
@@ -29,10 +22,14 @@ pub(super) struct Open {
     pub(super) kind: Kind,
     pub(super) state: State,
     pub(super) link: bool,
+    /// How it looks, of an element that goes on after the block that it was opened in (13.2.4.3).
+    pub(super) formatting: Option<Box<Look>>,
+    /// Ends what was opened to go on, and no end tag of what is outside reaches into it.
+    pub(super) marker: bool,
 }
 
 /// What an element is to the layout.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Inline,
     Block,
@@ -43,20 +40,74 @@ pub(super) enum Kind {
     Raw,
 }
 
-pub(super) fn kind(name: &str) -> Kind {
+pub(super) fn kind(name: &str, foreign: bool) -> Kind {
     match name {
-        "area" | "base" | "br" | "col" | "embed" | "hr" | "img" | "input" | "link" | "meta" | "param" | "source" | "track"
-        | "wbr" => Kind::Void,
-        "script" | "style" | "noembed" | "noframes" | "iframe" | "title" => Kind::Raw,
-        "head" | "template" | "noscript" | "datalist" | "object" | "desc" | "metadata" | "defs" | "symbol" | "applet" => {
-            Kind::Gone
-        }
-        "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd" | "details" | "dialog" | "div"
-        | "dl" | "dt" | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6"
-        | "header" | "html" | "legend" | "li" | "main" | "nav" | "ol" | "option" | "p" | "pre" | "section" | "summary"
-        | "table" | "tbody" | "textarea" | "tfoot" | "thead" | "tr" | "ul" => Kind::Block,
+        "title" | "style" | "script" | "iframe" if foreign => Kind::Gone,
+        "area" | "base" | "basefont" | "bgsound" | "br" | "col" | "embed" | "frame" | "hr" | "img" | "input" | "keygen"
+        | "link" | "meta" | "param" | "source" | "track" | "wbr" => Kind::Void,
+        "script" | "style" | "noembed" | "noframes" | "noscript" | "iframe" | "title" => Kind::Raw,
+        "head" | "template" | "datalist" | "object" | "desc" | "metadata" | "defs" | "symbol" | "applet" | "audio" | "video"
+        | "canvas" | "clippath" | "mask" | "pattern" | "marker" | "lineargradient" | "radialgradient" | "filter"
+        | "annotation" | "annotation-xml" | "mphantom" | "rp" | "frameset" => Kind::Gone,
+        "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd" | "details" | "dialog" | "dir"
+        | "div" | "dl" | "dt" | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5"
+        | "h6" | "header" | "hgroup" | "html" | "legend" | "li" | "listing" | "main" | "menu" | "nav" | "ol" | "optgroup"
+        | "option" | "p" | "plaintext" | "pre" | "search" | "section" | "summary" | "table" | "tbody" | "textarea" | "tfoot"
+        | "thead" | "tr" | "ul" | "xmp" => Kind::Block,
         _ => Kind::Inline,
     }
+}
+
+/// Whether it goes on after the block that it was opened in, until its own end tag.
+pub(super) fn formats(name: &str) -> bool {
+    matches!(name, "a" | "b" | "big" | "code" | "em" | "font" | "i" | "nobr" | "s" | "small" | "strike" | "strong" | "tt" | "u")
+}
+
+/// Whether no end tag of what is outside reaches into it (13.2.4.2).
+pub(super) fn bounds(name: &str) -> bool {
+    matches!(
+        name,
+        "td" | "th"
+            | "caption"
+            | "table"
+            | "applet"
+            | "marquee"
+            | "object"
+            | "template"
+            | "foreignobject"
+            | "desc"
+            | "annotation-xml"
+            | "mi"
+            | "mo"
+            | "mn"
+            | "ms"
+            | "mtext"
+    )
+}
+
+/// Whether end tags of what merely stands around text do not reach past it.
+pub(super) fn special(name: &str, kind: Kind) -> bool {
+    !matches!(kind, Kind::Inline | Kind::Void) || bounds(name) || matches!(name, "td" | "th" | "select" | "button" | "colgroup")
+}
+
+/// Whether it may stand in `head` and leaves it open.
+pub(super) fn of_head(name: &str) -> bool {
+    matches!(
+        name,
+        "html"
+            | "head"
+            | "title"
+            | "meta"
+            | "link"
+            | "style"
+            | "script"
+            | "base"
+            | "basefont"
+            | "bgsound"
+            | "noscript"
+            | "template"
+            | "noframes"
+    )
 }
 
 /// The start tag at hand; its buffers are kept from tag to tag.
@@ -69,25 +120,42 @@ pub(super) struct Tag {
     pub(super) classes: String,
     pub(super) href: String,
     pub(super) alt: String,
+    pub(super) media: String,
+    pub(super) rel: String,
+    /// Attributes that amount to styles.
+    pub(super) hints: String,
+    /// All of them in lower case, where a style sheet asks for any.
+    pub(super) attributes: Vec<(String, String)>,
     pub(super) hidden: bool,
-    pub(super) secret_input: bool,
-    pub(super) colour: Option<Colour>,
-    pub(super) ground: Option<Option<Colour>>,
+    /// Nobody is meant to reach it: `aria-hidden`, `inert`, a `popover`.
+    pub(super) set_aside: bool,
+    pub(super) open: bool,
 }
 
 impl Tag {
     pub(super) fn open(&mut self, name: &[u8]) {
-        for buffer in
-            [&mut self.name, &mut self.attribute, &mut self.style, &mut self.id, &mut self.classes, &mut self.href, &mut self.alt]
-        {
+        for buffer in [
+            &mut self.name,
+            &mut self.attribute,
+            &mut self.style,
+            &mut self.id,
+            &mut self.classes,
+            &mut self.href,
+            &mut self.alt,
+            &mut self.media,
+            &mut self.rel,
+            &mut self.hints,
+        ] {
             buffer.clear();
         }
-        (self.hidden, self.secret_input, self.colour, self.ground) = (false, false, None, None);
+        self.attributes.clear();
+        (self.hidden, self.set_aside, self.open) = (false, false, false);
         self.name.push_str(&String::from_utf8_lossy(name));
     }
 }
 
 /// A name as a number (FNV-1a); a clash would end the wrong element, no more.
 pub(super) fn hash(name: &str) -> u64 {
+    let name = if matches!(name.as_bytes(), [b'h', b'1'..=b'6']) { "h1" } else { name };
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }

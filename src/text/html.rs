@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::markdown;
 use super::sniff::{self, Shape};
 use super::strip;
 
@@ -15,29 +16,47 @@ pub struct Page {
     pub hidden: String,
     /// Visible markup without attributes, where html2text writes it better and within its bounds.
     clean: Option<String>,
+    /// Some of what is hidden shows too, for a person may unfold it.
+    pub folded: bool,
 }
 
 /// Width of lines that html2text writes, in characters.
 const WIDTH: usize = 120;
-/// html2text is super-linear in nesting (220 kB of nested tags took 5 s) and has panicked on tables: larger or deeper
-/// pages than this are written by [`strip`] alone.
-pub(super) const CLEAN_BYTES: usize = 256 << 10;
-/// Deepest nesting that html2text gets.
-pub(super) const CLEAN_DEPTH: usize = 32;
-/// Most cells of tables that it gets.
-pub(super) const CLEAN_CELLS: usize = 2000;
-
 impl Page {
     /// Reads a text as HTML; `None` where it is none.
     pub(super) fn of(text: &str) -> Option<Self> {
-        if !text.contains('<') {
-            return None;
-        }
+        Self::read(text, true)
+    }
+
+    /// The same where nothing shows that a person would have to unfold.
+    pub(super) fn folded(text: &str) -> Option<Self> {
+        Self::read(text, false)
+    }
+
+    fn read(text: &str, unfold: bool) -> Option<Self> {
         let code = sniff::code(text);
-        let shape = sniff::shape(text, &code)?;
-        let code = if shape == Shape::Fragment { code } else { Vec::new() };
-        let read = strip::read(text, shape, &code);
-        Some(Self { visible: read.visible, hidden: read.hidden, clean: read.clean })
+        let shape = if text.contains('<') { sniff::shape(text, &code) } else { None };
+        if shape == Some(Shape::Document) {
+            return Some(Self::made(strip::read(text, Shape::Document, &[], unfold), String::new()));
+        }
+        let stripped = markdown::strip(text, &code);
+        let (left, taken) = match (stripped, shape) {
+            (None, None) => return None,
+            (None, Some(_)) => return Some(Self::made(strip::read(text, Shape::Fragment, &code, unfold), String::new())),
+            (Some((left, taken)), None) => {
+                return Some(Self { visible: left, hidden: taken, clean: None, folded: false });
+            }
+            (Some(stripped), Some(_)) => stripped,
+        };
+        Some(Self::made(strip::read(&left, Shape::Fragment, &sniff::code(&left), unfold), taken))
+    }
+
+    fn made(read: strip::Read, mut hidden: String) -> Self {
+        if !hidden.is_empty() {
+            hidden.push_str("\n\n");
+        }
+        hidden.push_str(&read.hidden);
+        Self { visible: read.visible, hidden, clean: read.clean, folded: read.folded }
     }
 
     /// What an agent gets of it where nothing is withheld: like `visible`, with tables laid out.
@@ -51,5 +70,7 @@ impl Page {
     }
 }
 
+#[cfg(test)]
+mod hiding;
 #[cfg(test)]
 mod tests;

@@ -4,16 +4,22 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
 
+mod clean;
+mod data;
 mod element;
 mod escape;
 mod glob;
+mod hints;
 mod html;
 mod layout;
+mod markdown;
 mod readings;
 mod sniff;
 mod strip;
 mod style;
 mod talk;
+mod tokens;
+mod tree;
 mod unicode;
 
 pub mod quick;
@@ -67,6 +73,11 @@ impl<'m> Text<'m> {
     /// What a person would see of it and what not, where it is HTML or holds some. `None` for all other text.
     pub fn page(&self) -> Option<&Page> {
         self.page.get_or_init(|| Page::of(&self.raw).map(Box::new)).as_deref()
+    }
+
+    /// The same as [`Text::page`] with what a person would have to unfold among the hidden.
+    pub fn folded_page(&self) -> Option<Page> {
+        Page::folded(&self.raw)
     }
 
     /// What else a model could read in it: letters in other letters, escapes, encodings, ciphers. Spans are of

@@ -11,129 +11,64 @@ pub(super) enum Shape {
     Fragment,
 }
 
+/// Longest value of an attribute that is followed to its end here, in bytes.
+const TAG_BYTES: usize = 2000;
 /// Tags without any that hides make a fragment from this number on: one `<b>` in prose may be a word.
 const FRAGMENT_TAGS: usize = 3;
 
 /// Elements of HTML (WHATWG, 4; obsolete ones included), without those that are words of other notations.
-const ELEMENTS: [&str; 100] = [
-    "a",
-    "abbr",
-    "address",
-    "applet",
-    "area",
-    "article",
-    "aside",
-    "audio",
-    "b",
-    "base",
-    "big",
-    "blockquote",
-    "body",
-    "br",
-    "button",
-    "canvas",
-    "caption",
-    "center",
-    "cite",
-    "code",
-    "col",
-    "colgroup",
-    "dd",
-    "del",
-    "details",
-    "dfn",
-    "dialog",
-    "div",
-    "dl",
-    "dt",
-    "em",
-    "embed",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "font",
-    "footer",
-    "form",
-    "frame",
-    "frameset",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "head",
-    "header",
-    "hr",
-    "html",
-    "i",
-    "iframe",
-    "img",
-    "input",
-    "ins",
-    "kbd",
-    "label",
-    "legend",
-    "li",
-    "main",
-    "map",
-    "mark",
-    "marquee",
-    "meta",
-    "nav",
-    "noscript",
-    "object",
-    "ol",
-    "optgroup",
-    "option",
-    "p",
-    "picture",
-    "pre",
-    "s",
-    "samp",
-    "script",
-    "section",
-    "select",
-    "small",
-    "span",
-    "strike",
-    "strong",
-    "style",
-    "sub",
-    "summary",
-    "sup",
-    "svg",
-    "table",
-    "tbody",
-    "td",
-    "template",
-    "textarea",
-    "tfoot",
-    "th",
-    "thead",
-    "tr",
-    "tt",
-    "u",
-    "ul",
-    "video",
+#[rustfmt::skip]
+const ELEMENTS: [&str; 116] = [
+    "a", "abbr", "address", "annotation", "applet", "area", "article", "aside", "audio", "b", "base", "bdi", "bdo", "big", "blockquote", "body", "br", "button", "canvas", "caption", "center", "cite", "code", "col", "colgroup", "datalist", "dd", "del", "details", "dfn", "dialog", "div", "dl", "dt", "em", "embed", "fieldset", "figcaption", "figure", "font", "footer", "form", "frame", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "i", "iframe", "img", "input", "ins", "kbd", "label", "legend", "li", "main", "map", "mark", "marquee", "math", "meta", "mtext", "nav", "nobr", "noembed", "noframes", "noscript", "object", "ol", "optgroup", "option", "p", "picture", "plaintext", "pre", "rp", "rt", "ruby", "s", "samp", "script", "section", "select", "small", "span", "strike", "strong", "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "template", "textarea", "tfoot", "th", "thead", "tr", "tt", "u", "ul", "video", "wbr", "xmp",
 ];
 
 /// Elements whose content nobody sees.
 const HIDING: [&str; 6] = ["head", "noscript", "script", "style", "svg", "template"];
 
+/// The same where an end tag shows that they are meant as elements: as words they stand in prose about HTML.
+const HIDING_IF_CLOSED: [&str; 20] = [
+    "annotation",
+    "audio",
+    "canvas",
+    "datalist",
+    "desc",
+    "details",
+    "dialog",
+    "iframe",
+    "math",
+    "metadata",
+    "mphantom",
+    "noembed",
+    "noframes",
+    "object",
+    "rp",
+    "ruby",
+    "summary",
+    "title",
+    "video",
+    "xmp",
+];
+
 /// Attributes by which an element may be hidden; they stand in tags of prose about HTML too, but with other tags.
-const HIDING_ATTRIBUTES: [&str; 4] = ["style=", "hidden", "class=", "color="];
+const HIDING_ATTRIBUTES: [&str; 9] = ["style", "hidden", "class", "color", "bgcolor", "inert", "popover", "aria-hidden", "id"];
 
 /// The shape of the HTML in a text, if there is any. `code` says where Markdown shows text as it is.
 pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
-    let (mut tags, mut hides, mut closes) = (0, false, false);
-    let mut code = code.iter().peekable();
-    for (at, _) in text.match_indices('<') {
-        while code.next_if(|range| range.end <= at).is_some() {}
-        if code.peek().is_some_and(|range| range.contains(&at)) {
+    let (mut tags, mut hides, mut closes, mut hides_if_closed) = (0, false, false, false);
+    let trimmed = text.trim();
+    let xml = trimmed.strip_prefix('<').is_some_and(|rest| {
+        element(rest).is_none() && !rest.starts_with("!--") && !HIDING_IF_CLOSED.iter().any(|name| named(rest, name))
+    });
+    let mut ranges = code.iter().peekable();
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find('<')) {
+        at += next + 1;
+        let start = at - 1;
+        while ranges.next_if(|range| range.end <= start).is_some() {}
+        if ranges.peek().is_some_and(|range| range.contains(&start)) {
             continue;
         }
-        let rest = text.get(at + 1..).unwrap_or_default();
+        let rest = text.get(at..).unwrap_or_default();
         if rest.starts_with("!--") {
             hides = true;
             continue;
@@ -141,31 +76,116 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         if rest.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("!doctype ")) && rest.len() > 13 {
             return rest.get(9..13).filter(|kind| kind.eq_ignore_ascii_case("html")).map(|_| Shape::Document);
         }
+        if rest.starts_with(['!', '?', '/']) && !xml && is_bogus_comment(rest) {
+            hides = true;
+            tags += 1;
+            continue;
+        }
         let (closing, rest) = rest.strip_prefix('/').map_or((false, rest), |rest| (true, rest));
-        let Some(name) = element(rest) else { continue };
-        if matches!(name, "html" | "body" | "head") && !closing && at < 1000 {
+        let known = element(rest);
+        if closing {
+            if let Some(name) = known {
+                tags += 1;
+                closes = true;
+                hides_if_closed |= HIDING_IF_CLOSED.contains(&name);
+            } else {
+                hides_if_closed |= HIDING_IF_CLOSED.iter().any(|name| named(rest, name));
+            }
+            hides |= hides_if_closed && !xml;
+            continue;
+        }
+        if matches!(known, Some("html" | "body" | "head")) && start < 1000 {
             return Some(Shape::Document);
         }
-        let attributes = rest.get(name.len()..).and_then(|after| after.split(['>', '<']).next()).unwrap_or_default();
-        let generic = !closing
-            && attributes.is_empty()
+        let name = rest.bytes().take(64).take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+        if !rest.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
+            continue;
+        }
+        let end = tag_end(rest, name);
+        let attributes = rest.get(name..end).unwrap_or_default();
+        let Some(element) = known else {
+            // Of elements that are not HTML's, or are words of other notations too, only plain hiding counts.
+            if attributes.len() > 5
+                && flags(attributes, false)
+                && !(xml && !attributes.contains("hidden") && !attributes.contains("display"))
+            {
+                tags += 1;
+                hides = true;
+            }
+            continue;
+        };
+        let generic = attributes.is_empty()
             && text
-                .get(..at)
+                .get(..start)
                 .is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':')));
-        if generic && name.len() == 1 {
+        if generic && element.len() == 1 {
             continue;
         }
         tags += 1;
-        closes |= closing;
-        hides |= HIDING.contains(&name)
-            || (attributes.starts_with(char::is_whitespace) && HIDING_ATTRIBUTES.iter().any(|word| attributes.contains(word)));
+        hides |= HIDING.contains(&element) || flags(attributes, true);
+        if !attributes.is_empty() {
+            at += end;
+        }
     }
-    let trimmed = text.trim();
-    if tags > 1 && trimmed.ends_with('>') && trimmed.strip_prefix('<').and_then(element).is_some() && code.len() == 0 {
+    if tags > 1 && trimmed.ends_with('>') && !xml && trimmed.starts_with('<') && code.is_empty() {
         return Some(Shape::Document);
     }
-    let found = (hides && (tags > 0 || text.contains("<!--"))) || (tags >= FRAGMENT_TAGS && closes);
+    let found = (hides && (tags > 0 || text.contains("<!--") || hides_if_closed)) || (tags >= FRAGMENT_TAGS && closes);
     (found && !is_program(text)).then_some(Shape::Fragment)
+}
+
+/// Whether an end tag is that of an element.
+fn named(rest: &str, name: &str) -> bool {
+    rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) && rest.as_bytes().get(name.len()) == Some(&b'>')
+}
+
+/// Whether `!`, `?` or `/` after a bracket begins what HTML takes for a comment, with a sentence in it (WHATWG, 13.2.5.41).
+fn is_bogus_comment(rest: &str) -> bool {
+    const OTHERS: [&str; 9] = ["!doctype", "!element", "!entity", "!attlist", "!notation", "?xml", "?php", "?=", "/"];
+    let other = OTHERS.iter().any(|other| rest.get(..other.len()).is_some_and(|start| start.eq_ignore_ascii_case(other)));
+    let tag = rest.starts_with('/') && rest.as_bytes().get(1).is_none_or(|b| b.is_ascii_alphabetic() || *b == b'/');
+    if tag || (other && !rest.starts_with('/')) {
+        return false;
+    }
+    let inner = super::cut(rest, 2000);
+    inner.find('>').and_then(|end| inner.get(..end)).is_some_and(super::hints::prose)
+}
+
+/// Where a tag ends, which quotes may hide; where its first part does, if they never close.
+fn tag_end(rest: &str, from: usize) -> usize {
+    let bytes = rest.as_bytes();
+    let mut at = from;
+    while let Some(b) = bytes.get(at).filter(|_| at - from < TAG_BYTES) {
+        match b {
+            b'>' => return at,
+            b'<' => break,
+            b'"' | b'\'' => {
+                let inner = bytes.get(at + 1..).unwrap_or_default();
+                let Some(close) = inner.iter().take(TAG_BYTES).position(|other| other == b) else { break };
+                at += close + 2;
+            }
+            _ => at += 1,
+        }
+    }
+    rest.get(from..).and_then(|rest| rest.find(['>', '<'])).map_or(rest.len(), |end| from + end).min(from + TAG_BYTES)
+}
+
+/// Whether one of a tag's attributes may hide it, or, `all` of them asked, is itself a text that nobody sees.
+fn flags(attributes: &str, all: bool) -> bool {
+    if !attributes.starts_with(|c: char| c.is_whitespace() || c == '/') {
+        return false;
+    }
+    let lower = attributes.to_ascii_lowercase();
+    let names: &[&str] = if all { &HIDING_ATTRIBUTES } else { &["style", "hidden", "inert", "popover", "aria-hidden"] };
+    let there = |name: &&str| {
+        lower.match_indices(*name).any(|(at, _)| {
+            let before = lower.get(..at).and_then(|before| before.chars().next_back());
+            let after = lower.get(at + name.len()..).and_then(|after| after.chars().next());
+            before.is_some_and(|c| c.is_whitespace() || matches!(c, '/' | '"' | '\''))
+                && after.is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '/'))
+        })
+    };
+    names.iter().any(there) || (all && lower.split(['"', '\'']).any(super::hints::prose))
 }
 
 /// The element name at the start of a tag's inside, if it is one of HTML.

@@ -1,205 +1,246 @@
 //! Reads HTML token by token and tells what shows from what is hidden. Linear: the stack of open elements is explicit,
 //! and no token looks at more than a bounded part of it.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
+mod ends;
+mod mask;
+
 use std::ops::Range;
 
-use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Span, Tokenizer};
+use html5gum::emitters::callback::CallbackEvent;
 
-use super::element::{Kind, Open, State, Tag, hash, kind};
-use super::html::{CLEAN_BYTES, CLEAN_CELLS, CLEAN_DEPTH};
+use super::clean::Clean;
+use super::element::{Kind, Open, Tag, bounds, formats, hash, kind, special};
+use super::hints::{ALT_BYTES, hiding_class, hint, look};
 use super::layout::Lines;
 use super::sniff::Shape;
-use super::style::{Colour, Sheet, Style, colour};
+use super::style::Sheet;
+use super::tokens::{Mode, run};
+use super::tree::Tree;
 
 /// What reading gives.
 pub(super) struct Read {
     pub(super) visible: String,
     pub(super) hidden: String,
     pub(super) clean: Option<String>,
+    /// Some of what is hidden shows too, for a person may unfold it.
+    pub(super) folded: bool,
 }
 
-/// Stand for `<` and `&` in code that Markdown shows as it is. Noncharacters: no text means them.
-const MASKS: [(char, char); 2] = [('<', '\u{fdd0}'), ('&', '\u{fdd1}')];
 /// Attribute values shorter than this are no prose.
 const PROSE_BYTES: usize = 16;
 /// Longest link target that is written out, in bytes.
 const LINK_BYTES: usize = 300;
-/// How far up the stack an element looks for the one it ends by beginning.
-const IMPLIED: usize = 32;
+/// Longest text that is shown where it is not known whether a person can tell it from its ground, in bytes; and how much
+/// of such text in all.
+const DOUBTFUL_BYTES: usize = 40;
+const DOUBTFUL_IN_ALL: usize = 400;
 
-/// Reads a text as HTML; `code` says which parts show as they are.
-pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>]) -> Read {
-    let masked = mask(text, code);
+/// Reads a text as HTML; `code` says which parts show as they are, `unfold` whether what a person may unfold shows.
+pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> Read {
+    let masked = mask::put_on(text, code);
     let text = masked.as_deref().unwrap_or(text);
-    let mut reader = Reader::new(text, shape);
-    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
-        reader.take(event);
-        None
-    });
-    emitter.naively_switch_states(true);
-    let Ok(()) = Tokenizer::new_with_emitter(text, emitter).finish();
-    let mut read = reader.finish(text);
-    if masked.is_some() {
-        for (c, mask) in MASKS {
-            read.visible = read.visible.replace(mask, c.encode_utf8(&mut [0; 4]));
-            read.hidden = read.hidden.replace(mask, c.encode_utf8(&mut [0; 4]));
+    let mut sheet = Sheet::new(text.len());
+    if let Some(sheets) = has_sheets(text).then(|| pass(text, shape, Sheet::new(text.len()), unfold).sheets) {
+        for Css { media, text } in sheets {
+            match media {
+                Some(media) => sheet.add(&text, &media),
+                None => sheet.linked = true,
+            }
         }
+    }
+    let mut read = pass(text, shape, sheet, unfold).finish(text);
+    if masked.is_some() {
+        mask::take_off(&mut read.visible);
+        mask::take_off(&mut read.hidden);
     }
     read
 }
 
-fn mask(text: &str, code: &[Range<usize>]) -> Option<String> {
-    if code.is_empty() || MASKS.iter().any(|(_, mask)| text.contains(*mask)) {
-        return None;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    for range in code {
-        out.push_str(text.get(at..range.start)?);
-        let part = text.get(range.clone())?;
-        out.extend(part.chars().map(|c| MASKS.iter().find(|(from, _)| *from == c).map_or(c, |(_, mask)| *mask)));
-        at = range.end;
-    }
-    out.push_str(text.get(at..)?);
-    Some(out)
+/// Whether style sheets may stand in a text: they hold for all of it, so they are read first.
+fn has_sheets(text: &str) -> bool {
+    text.match_indices('<').any(|(at, _)| {
+        let is = |name: &str| text.get(at + 1..at + 1 + name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        is("style") || is("link")
+    })
+}
+
+fn pass(text: &str, shape: Shape, sheet: Sheet, unfold: bool) -> Reader {
+    let mode = Mode::default();
+    let mut reader = Reader::new(text, shape, sheet, unfold);
+    run(text, &mode, |event| reader.take(event, &mode));
+    reader
+}
+
+/// A style sheet that was met; one from elsewhere has no `media`.
+struct Css {
+    media: Option<String>,
+    text: String,
 }
 
 struct Reader {
     verbatim: bool,
+    unfold: bool,
     sheet: Sheet,
-    /// The page takes styles from elsewhere, by class or id.
-    linked: bool,
-    stack: Vec<Open>,
-    open: HashMap<u64, usize>,
+    sheets: Vec<Css>,
+    /// In the content of a `style` element.
+    in_style: bool,
+    tree: Tree,
     tag: Tag,
     lines: Lines,
     /// How each open link ends when it is written out.
     links: Vec<String>,
     hidden: String,
-    clean: Option<String>,
-    tables: usize,
-    cells: usize,
+    folded: bool,
+    doubtful: usize,
+    clean: Clean,
 }
 
 impl Reader {
-    fn new(text: &str, shape: Shape) -> Self {
-        let mut sheet = Sheet::default();
-        let mut linked = false;
-        let mut rest = text;
-        while let Some(at) = rest.find("<s").into_iter().chain(rest.find("<S")).min() {
-            rest = rest.get(at..).unwrap_or_default();
-            if rest.get(1..6).is_some_and(|name| name.eq_ignore_ascii_case("style")) {
-                let end = rest.find("</").unwrap_or(rest.len());
-                let body = rest.get(..end).and_then(|part| part.split_once('>')).map_or("", |(_, body)| body);
-                linked |= body.contains("@import");
-                sheet.add(body.trim_start_matches("<!--"));
-                rest = rest.get(end..).unwrap_or_default();
-            } else {
-                rest = rest.get(2..).unwrap_or_default();
-            }
-        }
-        linked |= text.contains("stylesheet");
+    fn new(text: &str, shape: Shape, sheet: Sheet, unfold: bool) -> Self {
         Self {
             verbatim: shape == Shape::Fragment,
+            unfold: unfold && shape == Shape::Fragment,
             sheet,
-            linked,
-            stack: Vec::new(),
-            open: HashMap::new(),
+            sheets: Vec::new(),
+            in_style: false,
+            tree: Tree::default(),
             tag: Tag::default(),
             lines: Lines::new(shape == Shape::Fragment, text.len() / 2),
             links: Vec::new(),
             hidden: String::new(),
-            clean: (shape == Shape::Document && text.len() <= 4 * CLEAN_BYTES).then(String::new),
-            tables: 0,
-            cells: 0,
+            folded: false,
+            doubtful: 0,
+            clean: Clean::new(shape == Shape::Document, text.len()),
         }
     }
 
-    fn state(&self) -> State {
-        let start =
-            State { gone: false, invisible: false, tiny: false, colour: None, ground: Colour::WHITE, unsure: false, pre: false };
-        self.stack.last().map_or(start, |open| open.state)
-    }
-
-    fn take(&mut self, event: CallbackEvent<'_>) {
+    fn take(&mut self, event: CallbackEvent<'_>, mode: &Mode) {
         match event {
             CallbackEvent::OpenStartTag { name } => self.tag.open(name),
             CallbackEvent::AttributeName { name } => {
                 self.tag.attribute.clear();
                 self.tag.attribute.push_str(&String::from_utf8_lossy(name));
-                if self.tag.attribute == "hidden" {
-                    self.tag.hidden = true;
-                }
+                self.flag();
             }
             CallbackEvent::AttributeValue { value } => self.attribute(&String::from_utf8_lossy(value)),
-            CallbackEvent::CloseStartTag { self_closing } => self.start(self_closing),
+            CallbackEvent::CloseStartTag { self_closing } => self.start(self_closing, mode),
             CallbackEvent::EndTag { name } => self.end(&String::from_utf8_lossy(name)),
             CallbackEvent::String { value } => self.text(&String::from_utf8_lossy(value)),
             CallbackEvent::Comment { value } => self.hide(&String::from_utf8_lossy(value)),
             CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => {}
         }
+        mode.foreign(self.tree.state().foreign);
+    }
+
+    /// An attribute that counts without a value.
+    fn flag(&mut self) {
+        let tag = &mut self.tag;
+        match tag.attribute.as_str() {
+            "hidden" => tag.hidden = true,
+            "inert" | "popover" => tag.set_aside = true,
+            "open" => tag.open = true,
+            _ => {}
+        }
+        if self.sheet.wants_attributes {
+            self.tag.attributes.push((self.tag.attribute.clone(), String::new()));
+        }
     }
 
     fn attribute(&mut self, value: &str) {
+        let foreign = self.tree.state().foreign || self.tag.name == "svg";
         let tag = &mut self.tag;
+        if let Some((_, held)) = tag.attributes.last_mut() {
+            *held = value.to_lowercase();
+        }
         match tag.attribute.as_str() {
-            "style" => tag.style.push_str(value),
-            "id" => tag.id.push_str(value),
-            "class" => tag.classes.push_str(value),
+            // Of several attributes of a name the first counts.
+            "style" if tag.style.is_empty() => tag.style.push_str(value),
+            "id" if tag.id.is_empty() => tag.id.push_str(value),
+            "class" if tag.classes.is_empty() => tag.classes.push_str(value),
             "href" => tag.href.push_str(value.trim()),
-            "alt" if tag.name == "img" => tag.alt.push_str(value),
-            "aria-hidden" => tag.hidden |= value.trim().eq_ignore_ascii_case("true"),
-            "type" => tag.secret_input |= value.trim().eq_ignore_ascii_case("hidden"),
-            "color" => tag.colour = colour(&value.to_ascii_lowercase()),
-            "bgcolor" => tag.ground = Some(colour(&value.to_ascii_lowercase())),
-            "background" => tag.ground = Some(None),
-            "src" | "srcset" | "d" | "action" | "xmlns" => {}
+            "rel" => tag.rel.push_str(&value.to_ascii_lowercase()),
+            "media" => tag.media.push_str(value),
+            "alt" if tag.name == "img" && value.trim().len() <= ALT_BYTES => tag.alt.push_str(value),
+            "aria-hidden" => tag.set_aside |= value.trim().eq_ignore_ascii_case("true"),
+            "src" | "srcset" | "d" | "action" | "xmlns" | "points" => {}
             _ if value.len() >= PROSE_BYTES && value.contains(' ') => {
                 let value = value.to_owned();
+                hint(&self.tag.name, foreign, &self.tag.attribute, &value, &mut self.tag.hints);
                 self.hide(&value);
             }
-            _ => {}
+            _ => hint(&tag.name, foreign, &tag.attribute, value, &mut tag.hints),
         }
     }
 
-    fn start(&mut self, self_closing: bool) {
+    fn start(&mut self, self_closing: bool, mode: &Mode) {
         let name = std::mem::take(&mut self.tag.name);
-        let kind = kind(&name);
+        let outer = self.tree.state();
+        let kind = kind(&name, outer.foreign);
+        if name == "link" {
+            self.linked_sheet();
+        }
+        self.begin(&name);
+        if matches!(&*name, "html" | "body") && self.tree.place(&name).is_some() {
+            self.tag.name = name;
+            return;
+        }
         self.imply_ends(&name, kind);
-        let mut state = self.state();
-        let mut style = self.sheet.style(&name, &self.tag.id, &self.tag.classes);
-        if !self.tag.style.is_empty() {
-            style.lay(&Style::read(&self.tag.style));
+        if kind != Kind::Block && kind != Kind::Raw {
+            self.tree.go_on();
         }
-        state.gone |= style.gone == Some(true) || matches!(kind, Kind::Gone | Kind::Raw) || self.tag.hidden;
-        state.invisible = style.invisible.unwrap_or(state.invisible);
-        state.tiny = style.tiny.unwrap_or(state.tiny);
-        state.colour = style.colour.unwrap_or(self.tag.colour.or(state.colour));
-        state.unsure |=
-            self.linked && !matches!(&*name, "html" | "body") && !(self.tag.classes.is_empty() && self.tag.id.is_empty());
-        match style.background.or(self.tag.ground) {
-            Some(Some(Colour([.., alpha]))) if alpha < 128 => {}
-            Some(Some(ground)) => (state.ground, state.unsure) = (ground, false),
-            Some(None) => state.unsure = true,
-            None => {}
+        let mut state = self.tree.state();
+        let tag = &self.tag;
+        let named = !(tag.classes.is_empty() && tag.id.is_empty());
+        let closed = (name == "dialog" && !tag.open) || (!tag.classes.is_empty() && hiding_class(&tag.classes));
+        let mut own = look(&name, tag.hidden || closed, &tag.hints);
+        own.gone = tag.set_aside || matches!(kind, Kind::Gone | Kind::Raw);
+        let before = own.colour;
+        let own = self.sheet.open(self.tree.depth(), (&name, &tag.id, &tag.classes), &tag.attributes, &tag.style, own);
+        state.seen = own.within(&state.seen);
+        let given = own.colour != before || own.ground.is_some();
+        if self.sheet.linked && named && !matches!(&*name, "html" | "body") && !(given && own.ground.is_some()) {
+            state.seen.unsure = true;
         }
-        state.pre |= matches!(&*name, "pre" | "textarea");
-        if !state.hides() {
+        state.seen.gone |= self.sheet.exhausted;
+        state.pre |= matches!(&*name, "pre" | "textarea" | "xmp" | "plaintext" | "listing");
+        state.folded = match &*name {
+            "details" => state.folded || !tag.open,
+            "summary" => self.tree.last().is_none_or(|details| !details.state.folded || details.name != hash("details")),
+            _ => state.folded,
+        };
+        state.foreign = match &*name {
+            "svg" | "math" => true,
+            "foreignobject" | "desc" | "title" | "annotation-xml" | "mtext" | "mi" | "mo" | "mn" | "ms" => false,
+            _ => state.foreign,
+        };
+        if !state.seen.hides() {
             self.lay_out_start(&name, kind);
         }
-        if kind != Kind::Void && !(self_closing && kind == Kind::Inline) {
-            let link = name == "a" && !state.hides() && self.link_starts();
-            let name = hash(&name);
-            *self.open.entry(name).or_default() += 1;
-            self.stack.push(Open { name, kind, state, link });
+        if name == "style" && self.tree.place("template").is_none() {
+            self.in_style = true;
+            self.sheets.push(Css { media: Some(std::mem::take(&mut self.tag.media)), text: String::new() });
         }
-        if self.stack.len() > CLEAN_DEPTH {
-            self.clean = None;
+        if kind != Kind::Void && !(self_closing && outer.foreign) && !(self_closing && self.verbatim && kind == Kind::Inline) {
+            if !outer.foreign {
+                mode.content_of(&name);
+            }
+            let link = name == "a" && !state.seen.hides() && self.link_starts();
+            let styled = named || !(self.tag.style.is_empty() && self.tag.hints.is_empty()) || self.tag.hidden;
+            let formatting = (styled && formats(&name)).then(|| Box::new(own));
+            let special = special(&name, kind);
+            self.tree.push(Open { name: hash(&name), kind, state, link, formatting, marker: bounds(&name) }, special);
         }
         self.tag.name = name;
+    }
+
+    /// A style sheet from elsewhere, or within the link itself.
+    fn linked_sheet(&mut self) {
+        if !self.tag.rel.contains("stylesheet") || self.tag.rel.contains("alternate") {
+            return;
+        }
+        let inner = super::data::text(&self.tag.href);
+        let media = inner.is_some().then(|| std::mem::take(&mut self.tag.media));
+        self.sheets.push(Css { media, text: inner.unwrap_or_default() });
     }
 
     fn lay_out_start(&mut self, name: &str, kind: Kind) {
@@ -213,15 +254,9 @@ impl Reader {
             "img" if !self.tag.alt.trim().is_empty() => {
                 let alt = format!("[image: {}]", self.tag.alt.trim());
                 self.lines.text(&alt, false);
-                self.clean_text(&alt);
+                self.clean.text(&alt);
             }
-            "td" | "th" => {
-                self.cells += 1;
-                if self.cells > CLEAN_CELLS {
-                    self.clean = None;
-                }
-                self.lines.text(" ", false);
-            }
+            "td" | "th" => self.lines.text(" ", false),
             "li" => {
                 self.lines.end(1);
                 self.lines.mark("- ");
@@ -235,8 +270,7 @@ impl Reader {
             _ if kind == Kind::Block => self.lines.end(1),
             _ => {}
         }
-        self.tables += usize::from(name == "table");
-        self.clean_tag(name, "");
+        self.clean.tag(name, "", self.tree.depth());
     }
 
     fn link_starts(&mut self) -> bool {
@@ -251,65 +285,38 @@ impl Reader {
         shown
     }
 
-    /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4).
-    fn imply_ends(&mut self, name: &str, kind: Kind) {
-        let (ends, until): (&[&str], &[&str]) = match name {
-            "li" => (&["li"], &["ul", "ol"]),
-            "dt" | "dd" => (&["dt", "dd"], &["dl"]),
-            "td" | "th" => (&["td", "th"], &["tr", "table"]),
-            "tr" => (&["tr"], &["table"]),
-            "option" => (&["option"], &["select", "datalist"]),
-            "body" => (&["head"], &[]),
-            _ if kind == Kind::Block => (&["p"], &["div", "td", "th", "li", "section", "article", "body", "button"]),
-            _ => return,
-        };
-        let is = |open: &Open, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
-        let near = self.stack.iter().rev().take(IMPLIED).take_while(|open| !is(open, until)).position(|open| is(open, ends));
-        if let Some(up) = near {
-            self.close(self.stack.len() - up - 1);
-        }
-    }
-
-    fn end(&mut self, name: &str) {
-        if matches!(name, "p" | "br") && !self.open.contains_key(&hash(name)) {
-            self.lines.end(1);
-            return;
-        }
-        let wanted = hash(name);
-        // Every look up the stack ends in closing what it passed, so looks cost no more than openings did.
-        if self.open.get(&wanted).is_none_or(|count| *count == 0) {
-            return;
-        }
-        if let Some(at) = self.stack.iter().rposition(|open| open.name == wanted) {
-            if self.stack.get(at).is_some_and(|open| !open.state.hides()) {
-                self.clean_tag(name, "/");
-            }
-            self.close(at);
-        }
-    }
-
-    fn close(&mut self, from: usize) {
-        for open in self.stack.drain(from.min(self.stack.len())..).rev() {
-            if let Some(count) = self.open.get_mut(&open.name) {
-                *count = count.saturating_sub(1);
-            }
-            if let Some(target) = open.link.then(|| self.links.pop()).flatten() {
-                self.lines.mark(&target);
-            }
-            if open.kind == Kind::Block && !open.state.hides() {
-                self.lines.end(1);
-            }
-        }
-    }
-
     fn text(&mut self, text: &str) {
-        let state = self.state();
-        if state.hides() {
-            self.hide(text);
-        } else {
-            self.lines.text(text, state.pre);
-            self.clean_text(text);
+        if self.in_style
+            && let Some(sheet) = self.sheets.last_mut()
+        {
+            sheet.text.push_str(text);
         }
+        let blank = text.trim().is_empty();
+        if !blank && self.tree.last().is_some_and(|open| open.name == hash("head")) {
+            self.close(self.tree.depth() - 1, false);
+        }
+        if !blank && self.tree.last().is_none_or(|open| open.kind != Kind::Raw) {
+            self.tree.go_on();
+        }
+        if !blank {
+            self.begin("");
+        }
+        let state = self.tree.state();
+        let length = text.trim().len();
+        let doubted = state.seen.doubtful() && {
+            self.doubtful += length;
+            length > DOUBTFUL_BYTES || self.doubtful > DOUBTFUL_IN_ALL
+        };
+        if state.seen.hides() || doubted || (state.folded && !self.unfold) {
+            self.hide(text);
+            return;
+        }
+        if state.folded {
+            self.folded |= length > 0;
+            self.hide(text);
+        }
+        self.lines.text(text, state.pre);
+        self.clean.text(text);
     }
 
     fn hide(&mut self, text: &str) {
@@ -322,59 +329,11 @@ impl Reader {
         }
     }
 
-    fn clean_tag(&mut self, name: &str, slash: &str) {
-        const KEPT: [&str; 26] = [
-            "b",
-            "blockquote",
-            "br",
-            "caption",
-            "code",
-            "dd",
-            "div",
-            "dl",
-            "dt",
-            "em",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "hr",
-            "i",
-            "li",
-            "ol",
-            "p",
-            "pre",
-            "strong",
-            "table",
-            "td",
-            "th",
-            "tr",
-            "ul",
-        ];
-        if let Some(clean) = self.clean.as_mut().filter(|_| KEPT.binary_search(&name).is_ok()) {
-            clean.push_str(&format!("<{slash}{name}>"));
-        }
-    }
-
-    fn clean_text(&mut self, text: &str) {
-        let Some(clean) = &mut self.clean else { return };
-        for c in text.chars() {
-            match c {
-                '<' => clean.push_str("&lt;"),
-                '>' => clean.push_str("&gt;"),
-                '&' => clean.push_str("&amp;"),
-                c => clean.push(c),
-            }
-        }
-        if clean.len() > CLEAN_BYTES {
-            self.clean = None;
-        }
-    }
-
     fn finish(mut self, text: &str) -> Read {
         // In text of another kind, what never ends is no markup: it shows.
-        let open_comment = text.rfind("<!--").filter(|at| text.get(*at..).is_some_and(|rest| !rest.contains("-->")));
-        let raw = self.stack.last().is_some_and(|open| open.kind == Kind::Raw);
+        let open_comment =
+            text.rfind("<!--").filter(|at| text.get(*at..).is_some_and(|rest| !rest.contains("-->") && !rest.contains("--!>")));
+        let raw = self.tree.last().is_some_and(|open| open.kind == Kind::Raw);
         if self.verbatim && (raw || open_comment.is_some()) {
             let lost = if raw {
                 self.hidden.rsplit("\n\n").next().unwrap_or_default().to_owned()
@@ -384,8 +343,7 @@ impl Reader {
             self.lines.end(1);
             self.lines.text(&lost, true);
         }
-        self.close(0);
-        let clean = self.clean.take().filter(|_| self.tables > 0);
-        Read { visible: self.lines.finish(), hidden: self.hidden, clean }
+        self.close(0, false);
+        Read { visible: self.lines.finish(), hidden: self.hidden, clean: self.clean.finish(), folded: self.folded }
     }
 }

@@ -41,7 +41,7 @@ fn what_styles_hide_is_not_seen() {
         "<style>.x{display:none}</style><p class='y x'>SECRET</p>",
         "<style>@media screen{.x{display:none}}</style><p class=x>SECRET</p>",
         "<style>.a.b{opacity:0}</style><p class='b c a'>SECRET</p>",
-        "<style>body div #i , q{visibility:hidden}</style><p id=I>SECRET</p>",
+        "<style>body #i , q{visibility:hidden}</style><p id=I>SECRET</p>",
         "<style>aside{font-size:0}</style><aside>SECRET</aside>",
         "<style>.\\68 ide{display:none}</style><p class=hide>SECRET</p>",
         "<p hidden><b>SECRET</i></p>",
@@ -66,7 +66,8 @@ fn what_is_seen_stays() {
         ("<link rel=stylesheet href=a><div class=dark><p style='color:white'>seen</p></div>", "seen"),
         ("<p hidden>a<p>seen</p>", "seen"),
         ("<ul><li hidden>a<li>seen</ul>", "seen"),
-        ("<details><summary>x</summary>seen</details>", "seen"),
+        ("<details open><summary>x</summary>seen</details>", "seen"),
+        ("<details><summary>seen</summary>x</details>", "seen"),
         ("<p>&lt;b&gt; se&#101;n</p>", "<b> seen"),
         ("<style>@media print{.x{display:none}} .z:hover{display:none}</style><p class='x z'>seen</p>", "seen"),
         ("<div hidden></div><p>seen</p>", "seen"),
@@ -74,6 +75,15 @@ fn what_is_seen_stays() {
         let page = page(&format!("<html><body>{html}</body></html>"));
         assert!(page.visible.contains(seen), "{html}: {}", page.visible);
     }
+}
+
+#[test]
+fn what_may_be_unfolded_shows_in_text_of_another_kind_and_is_judged_as_hidden() {
+    let text = "# Notes\n\n<details><summary>More</summary>\n\nfolded words\n</details>\n\nend";
+    let open = page(text);
+    assert!(open.folded && open.visible.contains("folded words") && open.hidden.contains("folded words"));
+    let shut = Page::folded(text).unwrap();
+    assert!(!shut.visible.contains("folded words") && shut.visible.contains("More") && shut.hidden.contains("folded words"));
 }
 
 #[test]

@@ -1,0 +1,132 @@
+//! How attributes other than `style` make an element look (WHATWG HTML, 15; SVG 2, 6.6).
+
+use super::style::Look;
+
+/// Longest description of an image that is written out, in bytes: a longer one is a text that nobody sees.
+pub(super) const ALT_BYTES: usize = 80;
+/// Attribute values and titles shorter than this are no prose.
+const PROSE_BYTES: usize = 16;
+
+/// Whether a text is long enough to say something by itself.
+pub(super) fn prose(text: &str) -> bool {
+    text.len() >= PROSE_BYTES && text.trim().matches(' ').count() > 1
+}
+
+/// Class names that hide by custom of the great style sheets (Bootstrap, Tailwind, WordPress, HTML5 Boilerplate), where the
+/// page's own sheets say nothing else.
+const HIDING: [&str; 24] = [
+    "a11y-hidden",
+    "d-none",
+    "display-none",
+    "element-invisible",
+    "hidden",
+    "hide",
+    "invisible",
+    "is-hidden",
+    "is-invisible",
+    "opacity-0",
+    "scale-0",
+    "screen-reader-only",
+    "screen-reader-text",
+    "show-for-sr",
+    "sr-only",
+    "text-[0]",
+    "text-[0px]",
+    "text-hide",
+    "text-transparent",
+    "u-hidden",
+    "u-visually-hidden",
+    "visually-hidden",
+    "visuallyhidden",
+    "vh",
+];
+
+/// Attributes of SVG and MathML that are styles.
+const STYLES: [&str; 14] = [
+    "opacity",
+    "fill",
+    "fill-opacity",
+    "stroke",
+    "display",
+    "visibility",
+    "font-size",
+    "transform",
+    "clip-path",
+    "mask",
+    "overflow",
+    "width",
+    "height",
+    "color",
+];
+
+/// Whether one of the classes hides, and none of them shows on some screens what it hides.
+pub(super) fn hiding_class(classes: &str) -> bool {
+    let mut all = classes.split_ascii_whitespace();
+    let shows = |class: &str| {
+        class.contains(':')
+            || ((class.starts_with("d-") || class.starts_with("visible-")) && class != "d-none")
+            || class == "bg-clip-text"
+    };
+    all.clone().any(|class| HIDING.contains(&class.to_ascii_lowercase().as_str())) && !all.any(shows)
+}
+
+/// Notes an attribute as the declaration that it amounts to.
+pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &mut String) {
+    let mut add = |property: &str, value: &str| {
+        // One attribute is one declaration.
+        if !value.contains([';', '{', '}']) {
+            for part in [property, ":", value, ";"] {
+                to.push_str(part);
+            }
+        }
+    };
+    match name {
+        _ if foreign && STYLES.contains(&name) => add(name, value),
+        "x" | "dx" if foreign => add("margin-left", value),
+        "y" | "dy" if foreign => add("margin-top", value),
+        "mathcolor" => add("color", value),
+        "mathbackground" => add("background-color", value),
+        "mathsize" => add("font-size", value),
+        "bgcolor" => add("background-color", &colour(value)),
+        "color" if element == "font" || element == "basefont" => add("color", &colour(value)),
+        "text" if element == "body" => add("color", &colour(value)),
+        "background" => add("background-image", "url(x)"),
+        "size" if element == "font" => {
+            let size = match value.trim() {
+                "1" | "0" | "-2" | "-3" | "-4" | "-5" | "-6" | "-7" => "10px",
+                "2" | "-1" => "13px",
+                _ => "16px",
+            };
+            add("font-size", size);
+        }
+        _ => {}
+    }
+}
+
+/// How an element looks before styles.
+pub(super) fn look(element: &str, hidden: bool, hints: &str) -> Look {
+    let mut look = Look::default();
+    match element {
+        "small" | "sub" | "sup" => look.hint("font-size:smaller"),
+        "big" => look.hint("font-size:larger"),
+        "mark" => look.hint("background-color:#ff0;color:#000"),
+        "button" | "input" | "select" => look.hint("background-color:#efefef;color:#000"),
+        "textarea" => look.hint("background-color:#fff;color:#000"),
+        "svg" => look.hint("overflow:hidden"),
+        _ => {}
+    }
+    if !hints.is_empty() {
+        look.hint(hints);
+    }
+    if hidden {
+        look.hint("display:none");
+    }
+    look
+}
+
+/// A colour as attributes write it, with or without its sign.
+fn colour(value: &str) -> String {
+    let value = value.trim();
+    let bare = matches!(value.len(), 3 | 6) && value.bytes().all(|b| b.is_ascii_hexdigit());
+    if bare { format!("#{value}") } else { value.to_owned() }
+}

@@ -1,0 +1,136 @@
+//! Which elements a tag opens or ends besides its own (WHATWG HTML, 13.2.6).
+
+use super::super::element::{Kind, Open, formats, hash, kind, of_head, special};
+use super::super::hints::look;
+use super::Reader;
+
+impl Reader {
+    /// Opens what a page leaves out, where styles may speak of it.
+    pub(super) fn begin(&mut self, name: &str) {
+        let body = !of_head(name) && name != "body";
+        for (implied, wanted) in [("html", name != "html"), ("body", body)] {
+            if self.sheet.has_rules() && wanted && self.tree.place(implied).is_none() {
+                let mut state = self.tree.state();
+                let look = self.sheet.open(self.tree.depth(), (implied, "", ""), &[], "", look(implied, false, ""));
+                state.seen = look.within(&state.seen);
+                let (name, kind) = (hash(implied), Kind::Block);
+                self.tree.push(Open { name, kind, state, link: false, formatting: None, marker: false }, true);
+            }
+        }
+    }
+
+    /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4 and 13.2.6).
+    pub(super) fn imply_ends(&mut self, name: &str, kind: Kind) {
+        let state = self.tree.state();
+        let leaves_svg = matches!(kind, Kind::Block)
+            || matches!(
+                name,
+                "b" | "big"
+                    | "br"
+                    | "code"
+                    | "em"
+                    | "i"
+                    | "img"
+                    | "s"
+                    | "small"
+                    | "span"
+                    | "strong"
+                    | "sub"
+                    | "sup"
+                    | "td"
+                    | "tt"
+                    | "u"
+            );
+        if state.foreign
+            && leaves_svg
+            && let Some(at) = [self.tree.place("svg"), self.tree.place("math")].into_iter().flatten().max()
+        {
+            self.close(at, false);
+        }
+        if !of_head(name)
+            && let Some(head) = self.tree.place("head")
+            && !self.tree.bounded(head)
+        {
+            self.close(head, false);
+        }
+        let at = match name {
+            "li" => self.tree.implied(&["li"], &["ul", "ol", "td", "th", "table"]),
+            "dt" | "dd" => self.tree.implied(&["dt", "dd"], &["dl", "td", "th", "table"]),
+            "td" | "th" => self.tree.implied(&["td", "th", "caption"], &["tr", "table"]),
+            "tr" | "tbody" | "thead" | "tfoot" => self.tree.implied(&["tr", "caption"], &["table"]),
+            "option" | "optgroup" => self.tree.implied(&["option"], &["select", "datalist"]),
+            "a" => self.tree.place("a").filter(|at| !self.tree.bounded(*at) && !self.tree.holds_blocks(*at)),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                self.tree.last().filter(|open| open.name == hash("h1")).map(|_| self.tree.depth() - 1)
+            }
+            _ => None,
+        };
+        if let Some(at) = at {
+            self.close(at, false);
+        }
+        if kind == Kind::Block
+            && !matches!(
+                name,
+                "option" | "optgroup" | "html" | "body" | "textarea" | "caption" | "tr" | "tbody" | "thead" | "tfoot" | "legend"
+            )
+            && let Some(at) = self.tree.place("p")
+            && !self.tree.bounded(at)
+            && self.tree.place("button").is_none_or(|button| button < at)
+        {
+            self.close(at, false);
+        }
+    }
+
+    pub(super) fn end(&mut self, name: &str) {
+        if name == "style" {
+            self.in_style = false;
+        }
+        let Some(at) = self.tree.place(name) else {
+            if matches!(name, "p" | "br") {
+                self.lines.end(1);
+            }
+            if formats(name) {
+                self.tree.stop(name);
+            }
+            return;
+        };
+        let of_table = matches!(
+            name,
+            "table"
+                | "tbody"
+                | "thead"
+                | "tfoot"
+                | "tr"
+                | "td"
+                | "th"
+                | "caption"
+                | "template"
+                | "object"
+                | "svg"
+                | "math"
+                | "head"
+        );
+        // What follows the end of the body belongs to it.
+        let stays = matches!(name, "body" | "html")
+            || (!of_table && self.tree.bounded(at))
+            || (!of_table && !formats(name) && !special(name, kind(name, false)) && self.tree.holds_blocks(at));
+        if stays {
+            return;
+        }
+        if !self.tree.hides_at(at) {
+            self.clean.tag(name, "/", 0);
+        }
+        self.close(at, true);
+    }
+
+    pub(super) fn close(&mut self, from: usize, ended: bool) {
+        for open in self.tree.close(from, ended) {
+            if let Some(target) = open.link.then(|| self.links.pop()).flatten() {
+                self.lines.mark(&target);
+            }
+            if open.kind == Kind::Block && !open.state.seen.hides() {
+                self.lines.end(1);
+            }
+        }
+    }
+}

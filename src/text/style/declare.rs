@@ -1,0 +1,344 @@
+//! Declarations: which of them bear on being seen, and what they say.
+
+use super::colour::{Paint, paint};
+use super::hides;
+use super::scan::{decode, until};
+use super::shorthand::{font_size, line_height, shorthand};
+use super::value::{Length, length, number, words};
+
+/// What one declaration says, as far as it matters here.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Declared {
+    /// `display`, and whether it is `none`.
+    Display(bool),
+    /// `visibility`, and whether it hides; `None` inherits.
+    Visibility(Option<bool>),
+    Opacity(f32),
+    FontSize(Length),
+    Zoom(f32),
+    LineHeight(Length),
+    /// A property by itself takes the element from sight, or is set to what does not.
+    Vanish(Way, bool),
+    Colour(Paint),
+    /// The colour of the letters' faces alone; `None` takes it from the other.
+    Fill(Option<Paint>),
+    Stroke(bool),
+    Ground(Paint),
+    /// An image behind: `None` there is none, or a plain one of a colour.
+    Image(Option<Paint>),
+    /// The background is cut to the letters.
+    ClipText(bool),
+    Scheme(bool),
+    /// Whether `left` and its like count, and whether they are of the screen.
+    Position(bool, bool),
+    Shift(Side, Option<Length>),
+    Margin(Side, Length),
+    Indent(Length),
+    Translate(Length, Length),
+    Overflow(bool),
+    Size(Measure, Option<Length>),
+    ZIndex(i32),
+    Blend(Blend),
+    /// `all`: everything as if nothing had been said.
+    All,
+    /// A custom property.
+    Custom(Box<str>, Box<str>),
+    /// A declaration whose value is only known with custom properties.
+    Late(Box<str>, Box<str>),
+}
+
+/// Properties that hide by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Content,
+    Filter,
+    Clip,
+    ClipPath,
+    Mask,
+    MaskSize,
+    Transform,
+    Scale,
+    Rotate,
+    Spacing,
+    Security,
+    Contain,
+    FontAdjust,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Top,
+    Right,
+    Bottom,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    Width,
+    Height,
+    MaxWidth,
+    MaxHeight,
+    Rows,
+}
+
+/// How an element's colours are mixed with what lies behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Blend {
+    #[default]
+    Normal,
+    /// What is light behind stays.
+    Lighter,
+    /// What is dark behind stays.
+    Darker,
+}
+
+/// Declarations of one block, the important ones apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Block {
+    pub(super) normal: Vec<Declared>,
+    pub(super) important: Vec<Declared>,
+}
+
+/// Longest value that is read, in bytes.
+const VALUE_BYTES: usize = 4096;
+/// Most declarations of a block that count.
+const MOST: usize = 4000;
+
+impl Block {
+    /// Reads what a `style` attribute holds.
+    pub(crate) fn read(text: &str) -> Self {
+        let mut block = Self::default();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = until(rest, b";").map_or(rest.len(), |(at, _)| at);
+            block.add(rest.get(..end).unwrap_or_default());
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        block
+    }
+
+    /// Adds one declaration.
+    pub(super) fn add(&mut self, text: &str) {
+        let Some((at, _)) = until(text, b":") else { return };
+        let (Some(name), Some(value)) = (text.get(..at), text.get(at + 1..)) else { return };
+        let (name, mut value) = (decode(name.trim()), decode(value.trim()));
+        let mut important = false;
+        if let Some((before, after)) = value.rsplit_once('!')
+            && after.trim() == "important"
+        {
+            (important, value) = (true, before.trim_end().to_owned());
+        }
+        let to = if important { &mut self.important } else { &mut self.normal };
+        if to.len() < MOST {
+            declare(name.trim(), value.trim(), to);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.normal.is_empty() && self.important.is_empty()
+    }
+}
+
+/// Reads a declaration, in lower case, as what it says; nothing where it says nothing that matters or is none.
+pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declared>) {
+    if let Some(custom) = name.strip_prefix("--") {
+        to.push(Declared::Custom(custom.into(), value.into()));
+        return;
+    }
+    if !KNOWN.contains(&name) {
+        return;
+    }
+    if value.len() > VALUE_BYTES {
+        return;
+    }
+    if value.contains("var(") {
+        to.push(Declared::Late(name.into(), value.into()));
+        return;
+    }
+    let before = to.len();
+    shorthand(name, value, to);
+    if to.len() == before {
+        to.extend(single(name, value));
+    }
+}
+
+/// Properties that are read: all others cost no more than a look at their names.
+const KNOWN: [&str; 86] = [
+    "display",
+    "visibility",
+    "content-visibility",
+    "opacity",
+    "filter",
+    "-webkit-filter",
+    "font-size",
+    "font",
+    "font-size-adjust",
+    "color",
+    "-webkit-text-fill-color",
+    "fill",
+    "fill-opacity",
+    "stroke",
+    "background-color",
+    "background",
+    "background-image",
+    "background-clip",
+    "-webkit-background-clip",
+    "position",
+    "left",
+    "top",
+    "right",
+    "bottom",
+    "inset",
+    "inset-inline",
+    "inset-block",
+    "inset-inline-start",
+    "inset-inline-end",
+    "inset-block-start",
+    "inset-block-end",
+    "margin",
+    "margin-left",
+    "margin-top",
+    "margin-right",
+    "margin-bottom",
+    "margin-inline",
+    "margin-block",
+    "margin-inline-start",
+    "margin-block-start",
+    "text-indent",
+    "padding",
+    "padding-left",
+    "padding-inline-start",
+    "padding-top",
+    "transform",
+    "-webkit-transform",
+    "-ms-transform",
+    "translate",
+    "scale",
+    "rotate",
+    "clip",
+    "clip-path",
+    "-webkit-clip-path",
+    "mask",
+    "mask-image",
+    "mask-size",
+    "-webkit-mask",
+    "-webkit-mask-image",
+    "-webkit-mask-size",
+    "overflow",
+    "overflow-x",
+    "overflow-y",
+    "width",
+    "height",
+    "max-width",
+    "max-height",
+    "block-size",
+    "inline-size",
+    "max-block-size",
+    "max-inline-size",
+    "grid-template-rows",
+    "line-height",
+    "zoom",
+    "z-index",
+    "mix-blend-mode",
+    "all",
+    "letter-spacing",
+    "word-spacing",
+    "-webkit-text-security",
+    "text-security",
+    "contain",
+    "color-scheme",
+    "stroke-width",
+    "margin-inline-end",
+    "margin-block-end",
+];
+
+fn share(value: &str) -> Option<f32> {
+    match number(value) {
+        Some((n, "%")) => Some(n / 100.0),
+        Some((n, "")) => Some(n),
+        _ => length(value).map(|length| length.px(0.0, 1.0)),
+    }
+}
+
+fn single(name: &str, value: &str) -> Option<Declared> {
+    use Declared as D;
+    let vanish = |way, hides| Some(D::Vanish(way, hides));
+    let read = length(value);
+    let general = matches!(value, "initial" | "unset" | "revert" | "revert-layer");
+    let shift = |side| (read.is_some() || general || value == "auto").then_some(D::Shift(side, read));
+    let margin = |side| Some(D::Margin(side, read.unwrap_or_default()));
+    let measure = |what| Some(D::Size(what, read));
+    match name {
+        "display" if value == "inherit" => None,
+        "display" => words(value).iter().all(|word| hides::displays(word)).then_some(D::Display(value == "none")),
+        "visibility" => match value {
+            "hidden" | "collapse" => Some(D::Visibility(Some(true))),
+            "visible" | "initial" => Some(D::Visibility(Some(false))),
+            "inherit" | "unset" | "revert" => Some(D::Visibility(None)),
+            _ => None,
+        },
+        "content-visibility" => vanish(Way::Content, value == "hidden"),
+        "opacity" | "fill-opacity" if general => Some(D::Opacity(1.0)),
+        "opacity" | "fill-opacity" => share(value).map(|n| D::Opacity(n.clamp(0.0, 1.0))),
+        "filter" | "-webkit-filter" => vanish(Way::Filter, hides::filter(value)),
+        "font-size" => font_size(value).map(D::FontSize),
+        "font-size-adjust" => vanish(Way::FontAdjust, words(value).last().and_then(|n| number(n)).is_some_and(|(n, _)| n < 0.05)),
+        "color" => paint(value).map(D::Colour),
+        "-webkit-text-fill-color" => paint(value).map(|paint| D::Fill((paint != Paint::Current).then_some(paint))),
+        "fill" if value == "none" => Some(D::Fill(Some(Paint::Is(super::Colour::CLEAR)))),
+        "fill" => Some(D::Fill(Some(paint(value).unwrap_or(Paint::Unknown)))),
+        "stroke" => Some(D::Stroke(!matches!(value, "none" | "transparent"))),
+        "background-color" => paint(value).map(D::Ground),
+        "background-image" => Some(D::Image((value != "none" && !general).then(|| hides::gradient(value)))),
+        "background-clip" | "-webkit-background-clip" => Some(D::ClipText(words(value).contains(&"text"))),
+        "position" => Some(D::Position(matches!(value, "absolute" | "fixed" | "relative" | "sticky"), value == "fixed")),
+        "left" | "inset-inline-start" => shift(Side::Left),
+        "top" | "inset-block-start" => shift(Side::Top),
+        "right" | "inset-inline-end" => shift(Side::Right),
+        "bottom" | "inset-block-end" => shift(Side::Bottom),
+        "margin-left" | "margin-inline-start" => margin(Side::Left),
+        "margin-top" | "margin-block-start" => margin(Side::Top),
+        "margin-right" | "margin-inline-end" => margin(Side::Right),
+        "margin-bottom" | "margin-block-end" => margin(Side::Bottom),
+        "text-indent" | "padding-left" | "padding-inline-start" => words(value).first().and_then(|n| length(n)).map(D::Indent),
+        "translate" => {
+            let parts = words(value);
+            let at = |n: usize| parts.get(n).and_then(|part| length(part)).unwrap_or_default();
+            Some(D::Translate(at(0), at(1)))
+        }
+        "scale" => vanish(Way::Scale, value != "none" && hides::scale(&words(value))),
+        "rotate" => vanish(Way::Rotate, hides::rotate(value)),
+        "clip" => vanish(Way::Clip, hides::clip(value)),
+        "clip-path" | "-webkit-clip-path" => vanish(Way::ClipPath, hides::clip_path(value)),
+        "mask" | "mask-image" | "-webkit-mask" | "-webkit-mask-image" => vanish(Way::Mask, hides::mask(value)),
+        "mask-size" | "-webkit-mask-size" => {
+            vanish(Way::MaskSize, words(value).iter().any(|part| length(part).is_some_and(|size| size.px(16.0, 1000.0) < 1.0)))
+        }
+        "overflow" | "overflow-x" | "overflow-y" => {
+            Some(D::Overflow(words(value).iter().any(|word| matches!(*word, "hidden" | "clip" | "scroll" | "auto"))))
+        }
+        "width" | "inline-size" => measure(Measure::Width),
+        "height" | "block-size" => measure(Measure::Height),
+        "max-width" | "max-inline-size" => measure(Measure::MaxWidth),
+        "max-height" | "max-block-size" => measure(Measure::MaxHeight),
+        "grid-template-rows" => Some(D::Size(Measure::Rows, (value == "0fr").then(Length::default).or(read))),
+        "line-height" => line_height(value).map(D::LineHeight),
+        "zoom" => share(value).map(|n| D::Zoom(n.clamp(0.0, 100.0))),
+        "z-index" => Some(D::ZIndex(value.parse().unwrap_or(0))),
+        "mix-blend-mode" => Some(D::Blend(match value {
+            "screen" | "lighten" | "color-dodge" | "plus-lighter" => Blend::Lighter,
+            "multiply" | "darken" | "color-burn" | "plus-darker" => Blend::Darker,
+            _ => Blend::Normal,
+        })),
+        "all" => Some(D::All),
+        "letter-spacing" | "word-spacing" => vanish(Way::Spacing, read.is_some_and(|gap| gap.px(16.0, 16.0) <= -100.0)),
+        "-webkit-text-security" | "text-security" => vanish(Way::Security, value != "none"),
+        "contain" => {
+            let parts = words(value);
+            vanish(Way::Contain, parts.contains(&"strict") || (parts.contains(&"size") && parts.contains(&"paint")))
+        }
+        "color-scheme" => Some(D::Scheme(words(value).iter().all(|word| matches!(*word, "dark" | "only")))),
+        _ => None,
+    }
+}

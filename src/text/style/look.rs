@@ -1,0 +1,291 @@
+//! What all declarations for one element come to, and what it then inherits and shows.
+
+use super::colour::{Colour, Paint};
+use super::declare::{Blend, Block, Declared, Measure, Side};
+use super::value::{Length, SCREEN};
+
+/// What holds for an element by itself; `None` where nothing was said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) gone: bool,
+    pub(crate) colour: Option<Paint>,
+    pub(crate) ground: Option<Paint>,
+    none: bool,
+    /// By the bits of [`super::declare::Way`].
+    vanish: u16,
+    visibility: Option<Option<bool>>,
+    opacity: Option<f32>,
+    font: Option<Length>,
+    zoom: Option<f32>,
+    line: Option<Length>,
+    fill: Option<Option<Paint>>,
+    stroke: bool,
+    image: Option<Option<Paint>>,
+    clip_text: bool,
+    dark: Option<bool>,
+    placed: bool,
+    fixed: bool,
+    /// Left, top, right, bottom.
+    shift: [Option<Length>; 4],
+    margin: [Length; 4],
+    indent: Length,
+    translate: (Length, Length),
+    overflow: bool,
+    /// Width, height, their most, rows.
+    size: [Option<Length>; 5],
+    behind: bool,
+    blend: Blend,
+}
+
+/// What an element passes on to what is in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) gone: bool,
+    pub(crate) colour: Option<Colour>,
+    pub(crate) ground: Colour,
+    /// The ground may be painted by something that is not known here.
+    pub(crate) unsure: bool,
+    /// The colour was given, not left to what is not known here.
+    pub(crate) told: bool,
+    invisible: bool,
+    font: f32,
+    line: f32,
+    opacity: f32,
+    x: f32,
+    y: f32,
+    fill: Option<Option<Colour>>,
+    stroke: bool,
+}
+
+/// Letters no larger than this, in pixels, are no letters to a person.
+const TINY: f32 = 3.0;
+/// A box no larger than this, in pixels, holds no letter.
+const FLAT: f32 = 3.0;
+/// As much of an element shows at least, or nobody sees it.
+const FAINT: f32 = 0.12;
+/// How far left or above the screen something is gone, in pixels; and how far to the right.
+const FAR: f32 = -400.0;
+const FAR_RIGHT: f32 = 3000.0;
+/// What an element that says nothing of its size is taken to measure, in pixels.
+const BOX: (f32, f32) = (400.0, 200.0);
+
+impl Seen {
+    /// A page's, before anything is said.
+    pub(crate) const START: Self = Self {
+        gone: false,
+        colour: Some(Colour::BLACK),
+        ground: Colour::WHITE,
+        unsure: false,
+        told: false,
+        invisible: false,
+        font: 16.0,
+        line: f32::MAX,
+        opacity: 1.0,
+        x: 0.0,
+        y: 0.0,
+        fill: None,
+        stroke: false,
+    };
+
+    /// Whether a person does not see text that stands here.
+    pub(crate) fn hides(&self) -> bool {
+        self.gone
+            || self.invisible
+            || self.font <= TINY
+            || self.opacity <= FAINT
+            || self.x <= FAR
+            || self.x >= FAR_RIGHT
+            || self.y <= FAR
+            || (!self.unsure && self.melts())
+    }
+
+    /// Whether that depends on what is not known here.
+    pub(crate) fn doubtful(&self) -> bool {
+        self.unsure && self.told && self.melts()
+    }
+
+    fn melts(&self) -> bool {
+        let letters = self.fill.unwrap_or(self.colour);
+        !self.stroke && letters.is_some_and(|letters| letters.melts_into(self.ground))
+    }
+}
+
+impl Look {
+    /// Applies a declaration. Where it is not sure that it holds, only if it takes something from sight.
+    pub(super) fn apply(&mut self, declared: &Declared, sure: bool) {
+        use Declared as D;
+        if !sure && !hides(declared) {
+            return;
+        }
+        match *declared {
+            D::Display(none) => self.none = none,
+            D::Visibility(hidden) => self.visibility = Some(hidden),
+            D::Opacity(share) => self.opacity = Some(share),
+            D::FontSize(size) => self.font = Some(size),
+            D::Zoom(by) => self.zoom = Some(by),
+            D::LineHeight(height) => self.line = Some(height),
+            D::Vanish(way, true) => self.vanish |= 1 << way as u16,
+            D::Vanish(way, false) => self.vanish &= !(1 << way as u16),
+            D::Colour(paint) => self.colour = Some(paint),
+            D::Fill(paint) => self.fill = Some(paint),
+            D::Stroke(there) => self.stroke = there,
+            D::Ground(paint) => self.ground = Some(paint),
+            D::Image(image) => self.image = Some(image),
+            D::ClipText(clip) => self.clip_text = clip,
+            D::Scheme(dark) => self.dark = Some(dark),
+            D::Position(placed, fixed) => (self.placed, self.fixed) = (placed, fixed),
+            D::Shift(side, length) => self.shift[side as usize] = length,
+            D::Margin(side, length) => self.margin[side as usize] = length,
+            D::Indent(length) => self.indent = length,
+            D::Translate(x, y) => self.translate = (x, y),
+            D::Overflow(clips) => self.overflow = clips,
+            D::Size(measure, length) => self.size[measure as usize] = length,
+            D::ZIndex(index) => self.behind = index < 0,
+            D::Blend(blend) => self.blend = blend,
+            D::All => *self = Self { gone: self.gone, colour: self.colour.map(|_| Paint::Inherit), ..Self::default() },
+            D::Custom(..) | D::Late(..) => {}
+        }
+    }
+
+    /// Applies declarations that anything else is stronger than.
+    pub(crate) fn hint(&mut self, declarations: &str) {
+        Block::read(declarations).normal.iter().for_each(|declared| self.apply(declared, true));
+    }
+
+    /// What an element of this look shows within another.
+    pub(crate) fn within(&self, parent: &Seen) -> Seen {
+        let mut seen = *parent;
+        seen.font = self.font.map_or(parent.font, |size| size.px(parent.font, parent.font)) * self.zoom.unwrap_or(1.0);
+        seen.line = self.line.map_or(parent.line, |line| line.px(seen.font, seen.font));
+        seen.invisible = self.visibility.unwrap_or(None).unwrap_or(parent.invisible);
+        seen.opacity = parent.opacity * self.opacity.unwrap_or(1.0);
+        self.paint(&mut seen, parent);
+        let cramped =
+            self.overflow && (self.is_flat(seen.font) || seen.line <= FLAT || self.indent.px(seen.font, 1000.0) >= 900.0);
+        let blended = match self.blend {
+            Blend::Normal => false,
+            Blend::Lighter => parent.ground.light() > 0.9 && !parent.unsure,
+            Blend::Darker => parent.ground.light() < 0.1 && !parent.unsure,
+        };
+        seen.gone |= self.gone || self.none || self.vanish != 0 || cramped || blended || (self.behind && self.placed);
+        self.place(&mut seen);
+        seen
+    }
+
+    fn is_flat(&self, font: f32) -> bool {
+        self.size.iter().flatten().any(|length| length.px(font, 300.0) <= FLAT)
+    }
+
+    fn paint(&self, seen: &mut Seen, parent: &Seen) {
+        if let Some(dark) = self.dark.filter(|_| !parent.told) {
+            // The screen itself follows the scheme.
+            (seen.ground, seen.colour) =
+                if dark { (Colour([0.07, 0.07, 0.07, 1.0]), Some(Colour::WHITE)) } else { (parent.ground, parent.colour) };
+        }
+        match self.colour {
+            Some(Paint::Is(colour)) => (seen.colour, seen.told) = (Some(colour), true),
+            Some(Paint::Unknown) => seen.colour = None,
+            Some(Paint::Current | Paint::Inherit) | None => {}
+        }
+        let own = seen.colour;
+        let resolve = |paint: Paint, inherited: Option<Colour>| match paint {
+            Paint::Is(colour) => Some(colour),
+            Paint::Current => own,
+            Paint::Inherit => inherited,
+            Paint::Unknown => None,
+        };
+        if let Some(fill) = self.fill {
+            seen.fill = fill.map(|paint| resolve(paint, parent.fill.unwrap_or(parent.colour)));
+            seen.told |= fill.is_some();
+        }
+        seen.stroke |= self.stroke;
+        let ground = match self.ground {
+            Some(Paint::Inherit) => Some(Some(parent.ground)),
+            Some(paint) => Some(resolve(paint, None)),
+            None => None,
+        };
+        let image = self.image.flatten().map(|paint| resolve(paint, None));
+        if self.clip_text {
+            // The letters show what would be behind them.
+            let through = seen.fill.unwrap_or(seen.colour).is_some_and(|colour| colour.alpha() < 0.1);
+            if through {
+                seen.fill = Some(image.or(ground).unwrap_or(Some(Colour::CLEAR)));
+            }
+            return;
+        }
+        match ground {
+            Some(Some(colour)) if colour.alpha() > 0.02 => {
+                seen.ground = colour.over(parent.ground);
+                seen.unsure = parent.unsure && colour.alpha() < 0.9;
+            }
+            Some(None) => seen.unsure = true,
+            Some(Some(_)) | None => {}
+        }
+        match image {
+            Some(Some(colour)) => (seen.ground, seen.unsure) = (colour.over(seen.ground), seen.unsure && colour.alpha() < 0.9),
+            // Behind an image that does not load stands the colour that is given with it.
+            Some(None) => seen.unsure |= !matches!(ground, Some(Some(colour)) if colour.alpha() > 0.9),
+            None => {}
+        }
+    }
+
+    fn place(&self, seen: &mut Seen) {
+        let em = seen.font;
+        let (width, height) = SCREEN;
+        if self.fixed {
+            (seen.x, seen.y) = (0.0, 0.0);
+        }
+        let [left, top, right, bottom] = self.shift.map(|side| side.filter(|_| self.placed));
+        let outward = |far: f32, whole: f32| if far >= whole { -far } else { 0.0 };
+        match (left, right) {
+            (Some(left), _) => seen.x += left.px(em, width),
+            (None, Some(right)) => {
+                let far = right.px(em, width);
+                seen.gone |= far <= FAR;
+                seen.x += outward(far, width);
+            }
+            (None, None) => {}
+        }
+        match (top, bottom) {
+            (Some(top), _) => {
+                let far = top.px(em, height);
+                seen.gone |= self.fixed && far >= 2.0 * height;
+                // Further down is only further to go.
+                seen.y += far.min(height);
+            }
+            (None, Some(bottom)) => {
+                let far = bottom.px(em, height);
+                seen.gone |= far <= FAR;
+                seen.y += outward(far, 2.0 * height);
+            }
+            (None, None) => {}
+        }
+        let [margin_left, margin_top, ..] = self.margin;
+        let (x, y) = self.translate;
+        let own = |measure: Measure, whole: f32, otherwise: f32| {
+            self.size.get(measure as usize).copied().flatten().map_or(otherwise, |size| size.px(em, whole))
+        };
+        seen.x += margin_left.px(em, width) + self.indent.px(em, width) + x.px(em, own(Measure::Width, width, BOX.0));
+        seen.y += margin_top.px(em, height).min(height) + y.px(em, own(Measure::Height, height, BOX.1)).min(height);
+        seen.gone |= y.px(em, 0.0) >= 5.0 * height;
+    }
+}
+
+/// Whether a declaration can take something from sight.
+fn hides(declared: &Declared) -> bool {
+    match *declared {
+        Declared::Display(hides) | Declared::Vanish(_, hides) => hides,
+        Declared::Visibility(hides) => hides == Some(true),
+        Declared::Opacity(share) => share <= FAINT,
+        Declared::FontSize(size) => size.px(16.0, 16.0) <= TINY,
+        Declared::Zoom(by) => by <= 0.1,
+        Declared::Shift(Side::Left | Side::Top, Some(length))
+        | Declared::Margin(Side::Left | Side::Top, length)
+        | Declared::Indent(length) => length.px(16.0, SCREEN.0) <= FAR,
+        Declared::Translate(x, y) => x.px(16.0, BOX.0) <= FAR || y.px(16.0, BOX.1) <= FAR,
+        Declared::ZIndex(index) => index < 0,
+        Declared::Position(..) | Declared::Overflow(true) => true,
+        Declared::Size(_, Some(length)) => length.px(16.0, 300.0) <= FLAT,
+        _ => false,
+    }
+}

@@ -1,0 +1,18 @@
+//! As much of CSS as decides whether a person sees a text.
+
+mod colour;
+mod declare;
+mod hides;
+mod look;
+mod media;
+mod scan;
+mod select;
+mod selector;
+mod sheet;
+mod shorthand;
+mod value;
+mod vars;
+
+use colour::Colour;
+pub(super) use look::{Look, Seen};
+pub(super) use sheet::Sheet;

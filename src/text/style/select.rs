@@ -1,0 +1,216 @@
+//! Selectors (Selectors 4), and whether they match an open element. What cannot be known while a page is read from its
+//! start matches perhaps.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+
+/// Whether a selector matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Matches {
+    No,
+    Perhaps,
+    Yes,
+}
+
+/// An open element, as selectors ask for it.
+#[derive(Clone, Debug)]
+struct Element {
+    name: u64,
+    id: Option<u64>,
+    classes: Range<usize>,
+    attributes: Range<usize>,
+    /// Which child of its parent it is, from 1.
+    place: usize,
+    children: usize,
+}
+
+/// The open elements of a page. Names are kept as numbers under a key of this process: two that clash cannot be made.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    key: RandomState,
+    stack: Vec<Element>,
+    classes: Vec<u64>,
+    attributes: Vec<(String, String)>,
+}
+
+impl Tree {
+    pub(super) fn number(&self, name: &str) -> u64 {
+        self.key.hash_one(name)
+    }
+
+    pub(super) fn push(&mut self, name: &str, id: &str, classes: &str, attributes: &[(String, String)]) {
+        let class_start = self.classes.len();
+        for class in classes.split_ascii_whitespace() {
+            let number = self.number(&class.to_lowercase());
+            self.classes.push(number);
+        }
+        let attribute_start = self.attributes.len();
+        self.attributes.extend_from_slice(attributes);
+        let place = self.stack.last_mut().map_or(1, |parent| {
+            parent.children += 1;
+            parent.children
+        });
+        self.stack.push(Element {
+            name: self.number(name),
+            id: (!id.is_empty()).then(|| self.number(&id.to_lowercase())),
+            classes: class_start..self.classes.len(),
+            attributes: attribute_start..self.attributes.len(),
+            place,
+            children: 0,
+        });
+    }
+
+    /// Closes all elements but the first so many; where fewer are open, the others are ones that no rule asks for.
+    pub(super) fn close(&mut self, to: usize) {
+        let (classes, attributes) = (self.classes.len(), self.attributes.len());
+        while self.stack.len() < to {
+            let (classes, attributes) = (classes..classes, attributes..attributes);
+            self.stack.push(Element { name: 0, id: None, classes, attributes, place: 1, children: 0 });
+        }
+        if let Some(first) = self.stack.get(to) {
+            self.classes.truncate(first.classes.start);
+            self.attributes.truncate(first.attributes.start);
+            self.stack.truncate(to);
+        }
+    }
+
+    /// What rules for the innermost element may be kept under.
+    pub(super) fn keys(&self) -> impl Iterator<Item = u64> + '_ {
+        self.stack.last().into_iter().flat_map(|element| {
+            let classes = self.classes.get(element.classes.clone()).unwrap_or_default();
+            [Some(element.name), element.id].into_iter().flatten().chain(classes.iter().copied())
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Simple {
+    Name(u64),
+    Id(u64),
+    Class(u64),
+    Attribute(String, Test, String),
+    /// None of these compounds.
+    Not(Vec<Vec<Simple>>),
+    /// Any of them.
+    Any(Vec<Vec<Simple>>),
+    /// Each `step` children from one on.
+    Nth(usize, usize),
+    Root,
+    Never,
+    Perhaps,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Test {
+    There,
+    Is,
+    Word,
+    Dash,
+    Start,
+    End,
+    Holds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Combinator {
+    Within,
+    Child,
+    /// Beside: what stood before is no longer known.
+    Beside,
+}
+
+/// A selector, its last compound first.
+#[derive(Clone, Debug)]
+pub(super) struct Selector {
+    pub(super) compounds: Vec<(Combinator, Vec<Simple>)>,
+    pub(super) specificity: u32,
+    /// A class, id or name that an element must have for it to match.
+    pub(super) key: Option<u64>,
+}
+
+impl Selector {
+    /// Whether it matches the innermost element. Each step is counted as work.
+    pub(super) fn matches(&self, tree: &Tree, work: &mut usize) -> Matches {
+        let Some(last) = tree.stack.len().checked_sub(1) else { return Matches::No };
+        self.from(0, last, tree, work)
+    }
+
+    /// As deep as the selector has compounds, which are few.
+    fn from(&self, nth: usize, at: usize, tree: &Tree, work: &mut usize) -> Matches {
+        let Some((combinator, compound)) = self.compounds.get(nth) else { return Matches::Yes };
+        let own = holds(compound, at, tree, work);
+        if own == Matches::No || nth + 1 == self.compounds.len() {
+            return own;
+        }
+        let rest = match combinator {
+            Combinator::Beside => Matches::Perhaps,
+            Combinator::Child => at.checked_sub(1).map_or(Matches::No, |parent| self.from(nth + 1, parent, tree, work)),
+            Combinator::Within => {
+                let mut best = Matches::No;
+                for ancestor in (0..at).rev() {
+                    best = best.max(self.from(nth + 1, ancestor, tree, work));
+                    if best == Matches::Yes {
+                        break;
+                    }
+                }
+                best
+            }
+        };
+        own.min(rest)
+    }
+}
+
+fn holds(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Matches {
+    let Some(element) = tree.stack.get(at) else { return Matches::No };
+    let mut all = Matches::Yes;
+    for simple in compound {
+        *work += 1;
+        let yes = |yes: bool| if yes { Matches::Yes } else { Matches::No };
+        let one = match simple {
+            Simple::Name(name) => yes(element.name == *name),
+            Simple::Id(id) => yes(element.id == Some(*id)),
+            Simple::Class(class) => {
+                let classes = tree.classes.get(element.classes.clone()).unwrap_or_default();
+                *work += classes.len() / 4;
+                yes(classes.contains(class))
+            }
+            Simple::Attribute(name, test, value) => {
+                let attributes = tree.attributes.get(element.attributes.clone()).unwrap_or_default();
+                *work += attributes.len();
+                yes(attributes.iter().any(|(known, held)| known == name && test.passes(held, value)))
+            }
+            Simple::Not(others) => match others.iter().map(|other| holds(other, at, tree, work)).max() {
+                Some(Matches::Yes) => Matches::No,
+                Some(Matches::Perhaps) => Matches::Perhaps,
+                Some(Matches::No) | None => Matches::Yes,
+            },
+            Simple::Any(others) => others.iter().map(|other| holds(other, at, tree, work)).max().unwrap_or(Matches::No),
+            Simple::Nth(step, first) => {
+                let place = element.place;
+                yes(if *step == 0 { place == *first } else { place >= *first && (place - first).is_multiple_of(*step) })
+            }
+            Simple::Root => yes(at == 0),
+            Simple::Never => Matches::No,
+            Simple::Perhaps => Matches::Perhaps,
+        };
+        all = all.min(one);
+        if all == Matches::No {
+            break;
+        }
+    }
+    all
+}
+
+impl Test {
+    fn passes(self, held: &str, value: &str) -> bool {
+        match self {
+            Self::There => true,
+            Self::Is => held == value,
+            Self::Word => held.split_ascii_whitespace().any(|word| word == value),
+            Self::Dash => held.strip_prefix(value).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+            Self::Start => !value.is_empty() && held.starts_with(value),
+            Self::End => !value.is_empty() && held.ends_with(value),
+            Self::Holds => !value.is_empty() && held.contains(value),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Reads selectors.
+
+use super::select::{Combinator, Selector, Simple, Test, Tree};
+
+/// Most compounds of a selector; longer ones match perhaps.
+const COMPOUNDS: usize = 12;
+
+impl Selector {
+    /// Reads a selector; `None` where it is for something else than an element, or a state that pages do not begin with.
+    pub(super) fn read(text: &str, tree: &Tree) -> Option<Self> {
+        let mut reader = Reader { rest: text, tree, ids: 0, classes: 0, names: 0 };
+        let mut compounds = Vec::new();
+        let mut combinator = Combinator::Within;
+        loop {
+            reader.space();
+            let compound = reader.compound(true);
+            if compound.contains(&Simple::Never) {
+                return None;
+            }
+            let empty = compound.is_empty();
+            compounds.push((combinator, compound));
+            let spaced = reader.space();
+            let (next, sign) = match reader.rest.bytes().next() {
+                None => break,
+                Some(b'>') => (Combinator::Child, 1),
+                Some(b'+' | b'~') => (Combinator::Beside, 1),
+                Some(_) if spaced && !empty => (Combinator::Within, 0),
+                Some(_) => (Combinator::Beside, usize::MAX),
+            };
+            if sign == usize::MAX || compounds.len() > COMPOUNDS {
+                // What cannot be read, or goes on for too long, holds perhaps.
+                if let Some((_, last)) = compounds.last_mut() {
+                    last.push(Simple::Perhaps);
+                }
+                break;
+            }
+            reader.skip(sign);
+            combinator = next;
+        }
+        let specificity = (reader.ids.min(255) << 16) | (reader.classes.min(255) << 8) | reader.names.min(255);
+        // How a compound hangs on the one before it is kept with the later one; read from the end.
+        compounds.reverse();
+        let key = compounds.first().and_then(|(_, compound)| {
+            let of = |wanted: fn(&Simple) -> Option<u64>| compound.iter().find_map(wanted);
+            of(|simple| if let Simple::Id(id) = simple { Some(*id) } else { None })
+                .or_else(|| of(|simple| if let Simple::Class(class) = simple { Some(*class) } else { None }))
+                .or_else(|| of(|simple| if let Simple::Name(name) = simple { Some(*name) } else { None }))
+        });
+        Some(Self { compounds, specificity, key })
+    }
+}
+
+struct Reader<'s, 't> {
+    rest: &'s str,
+    tree: &'t Tree,
+    ids: u32,
+    classes: u32,
+    names: u32,
+}
+
+impl Reader<'_, '_> {
+    /// Passes over white space and comments.
+    fn space(&mut self) -> bool {
+        let before = self.rest.len();
+        loop {
+            self.rest = self.rest.trim_start();
+            let Some(comment) = self.rest.strip_prefix("/*") else { break };
+            self.rest = comment.split_once("*/").map_or("", |(_, after)| after);
+        }
+        self.rest.len() < before
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+    }
+
+    /// A name with its escapes undone, in lower case.
+    fn name(&mut self) -> String {
+        let bytes = self.rest.as_bytes();
+        let mut end = 0;
+        while let Some(b) = bytes.get(end) {
+            end += match b {
+                b'\\' => {
+                    let digits = bytes.iter().skip(end + 1).take(6).take_while(|b| b.is_ascii_hexdigit()).count();
+                    let space = digits > 0 && bytes.get(end + 1 + digits).is_some_and(u8::is_ascii_whitespace);
+                    1 + digits.max(1) + usize::from(space)
+                }
+                b if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_') || *b >= 0x80 => 1,
+                _ => break,
+            };
+        }
+        let end = (end..=bytes.len()).find(|end| self.rest.is_char_boundary(*end)).unwrap_or(bytes.len());
+        let name = super::scan::decode(self.rest.get(..end).unwrap_or_default()).to_lowercase();
+        self.skip(end);
+        name
+    }
+
+    fn compound(&mut self, outer: bool) -> Vec<Simple> {
+        let mut found = Vec::new();
+        while let Some(b) = self.rest.bytes().next() {
+            match b {
+                b'*' => self.skip(1),
+                b'&' => {
+                    self.skip(1);
+                    found.push(Simple::Perhaps);
+                }
+                b'|' => self.skip(1),
+                b'.' | b'#' => {
+                    self.skip(1);
+                    let name = self.name();
+                    let number = self.tree.number(&name);
+                    if b == b'.' {
+                        self.classes += u32::from(outer);
+                        found.push(Simple::Class(number));
+                    } else {
+                        self.ids += u32::from(outer);
+                        found.push(Simple::Id(number));
+                    }
+                }
+                b'[' => {
+                    self.classes += u32::from(outer);
+                    found.push(self.attribute());
+                }
+                b':' => found.push(self.pseudo(outer)),
+                b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b'\\') || b >= 0x80 => {
+                    self.names += u32::from(outer);
+                    let name = self.name();
+                    found.push(Simple::Name(self.tree.number(&name)));
+                }
+                _ => break,
+            }
+        }
+        found
+    }
+
+    /// What stands in brackets that begin here.
+    fn bracketed(&mut self, close: u8) -> String {
+        self.skip(1);
+        let end = super::scan::until(self.rest, &[close]).map_or(self.rest.len(), |(at, _)| at);
+        let inner = self.rest.get(..end).unwrap_or_default().to_owned();
+        self.skip(end + 1);
+        inner
+    }
+
+    fn attribute(&mut self) -> Simple {
+        let inner = super::scan::decode(&self.bracketed(b']'));
+        let Some((name, value)) = inner.split_once('=') else {
+            return Simple::Attribute(inner.trim().to_owned(), Test::There, String::new());
+        };
+        let (name, test) = match name.trim_end() {
+            name if name.ends_with('~') => (name.trim_end_matches('~'), Test::Word),
+            name if name.ends_with('|') => (name.trim_end_matches('|'), Test::Dash),
+            name if name.ends_with('^') => (name.trim_end_matches('^'), Test::Start),
+            name if name.ends_with('$') => (name.trim_end_matches('$'), Test::End),
+            name if name.ends_with('*') => (name.trim_end_matches('*'), Test::Holds),
+            name => (name, Test::Is),
+        };
+        let value = value.trim();
+        let value = value.strip_suffix(" i").or(value.strip_suffix(" s")).unwrap_or(value).trim().trim_matches(['"', '\'']);
+        Simple::Attribute(name.trim().to_owned(), test, value.to_owned())
+    }
+
+    fn pseudo(&mut self, outer: bool) -> Simple {
+        let colons = self.rest.bytes().take_while(|b| *b == b':').count();
+        self.skip(colons);
+        let name = self.name();
+        let inner = self.rest.starts_with('(').then(|| self.bracketed(b')'));
+        if colons > 1 {
+            return Simple::Never;
+        }
+        self.classes += u32::from(outer && name != "where");
+        let one = |first| Simple::Nth(0, first);
+        match (name.as_str(), inner) {
+            ("not", Some(inner)) => Simple::Not(self.others(&inner)),
+            ("is" | "where" | "matches" | "-webkit-any" | "-moz-any", Some(inner)) => Simple::Any(self.others(&inner)),
+            ("root", _) => Simple::Root,
+            ("first-child", _) => one(1),
+            ("nth-child", Some(inner)) => match inner.trim() {
+                "odd" | "2n+1" => Simple::Nth(2, 1),
+                "even" | "2n" => Simple::Nth(2, 2),
+                "n" | "1n" => Simple::Nth(1, 1),
+                n => n.parse().map_or(Simple::Perhaps, one),
+            },
+            ("checked", _) => Simple::Attribute("checked".into(), Test::There, String::new()),
+            ("disabled", _) => Simple::Attribute("disabled".into(), Test::There, String::new()),
+            ("link" | "any-link", _) => Simple::Attribute("href".into(), Test::There, String::new()),
+            ("defined" | "enabled" | "read-only" | "scope" | "host" | "dir" | "lang", _) => Simple::Perhaps,
+            (
+                "hover" | "focus" | "active" | "visited" | "target" | "focus-within" | "focus-visible" | "before" | "after"
+                | "first-line" | "first-letter" | "popover-open" | "modal" | "fullscreen" | "playing" | "paused" | "invalid"
+                | "user-invalid" | "autofill" | "open" | "indeterminate",
+                _,
+            ) => Simple::Never,
+            _ => Simple::Perhaps,
+        }
+    }
+
+    fn others(&mut self, inner: &str) -> Vec<Vec<Simple>> {
+        let mut found = Vec::new();
+        let mut rest = inner;
+        while !rest.trim().is_empty() && found.len() < 64 {
+            let end = super::scan::until(rest, b",").map_or(rest.len(), |(at, _)| at);
+            let part = rest.get(..end).unwrap_or_default().trim();
+            rest = rest.get(end + 1..).unwrap_or_default();
+            // Brackets in brackets, and what is not one compound, are not followed.
+            let mut reader = Reader { rest: part, tree: self.tree, ids: 0, classes: 0, names: 0 };
+            let plain = part.matches(':').count() <= 1 && !part.contains('(');
+            let compound = if plain { reader.compound(true) } else { vec![Simple::Perhaps] };
+            let whole = !plain || reader.rest.is_empty();
+            found.push(if whole { compound } else { vec![Simple::Perhaps] });
+            (self.ids, self.classes, self.names) =
+                (self.ids + reader.ids, self.classes + reader.classes, self.names + reader.names);
+        }
+        found
+    }
+}

@@ -1,0 +1,282 @@
+//! Style sheets of a page, and what they and an element's own style say of it.
+
+use std::collections::HashMap;
+
+use super::declare::{Block, Declared, declare};
+use super::look::Look;
+use super::media::holds;
+use super::scan::{decode, until};
+use super::select::{Matches, Selector, Tree};
+use super::vars::Vars;
+
+/// Most rules of a page that are kept.
+const RULES: usize = 20_000;
+/// Deepest nesting of blocks that is read.
+const DEPTH: usize = 32;
+/// Most selectors that a nested rule may come to, and their length in bytes.
+const SELECTORS: usize = 256;
+const SELECTOR_BYTES: usize = 1000;
+/// Steps of matching that a page may cost, for each of its bytes, and besides.
+const STEPS_PER_BYTE: usize = 20;
+const STEPS: usize = 200_000;
+
+/// The style sheets of a page, and its open elements.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    /// A limit was hit: what hides can no longer be told from what shows.
+    pub(crate) exhausted: bool,
+    /// A selector asks for attributes.
+    pub(crate) wants_attributes: bool,
+    /// Styles are taken from elsewhere.
+    pub(crate) linked: bool,
+    tree: Tree,
+    vars: Vars,
+    blocks: Vec<Block>,
+    rules: Vec<Rule>,
+    keyed: HashMap<u64, Vec<usize>>,
+    general: Vec<usize>,
+    steps: usize,
+}
+
+#[derive(Debug)]
+struct Rule {
+    selector: Selector,
+    rank: u64,
+    block: usize,
+    sure: bool,
+}
+
+/// A block that is being read.
+struct Open {
+    /// Selectors of the rule, or of the rule around; empty outside rules.
+    selectors: Vec<String>,
+    block: Block,
+    sure: bool,
+    layered: bool,
+}
+
+impl Sheet {
+    /// For a page of so many bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            exhausted: false,
+            wants_attributes: false,
+            linked: false,
+            tree: Tree::default(),
+            vars: Vars::default(),
+            blocks: Vec::new(),
+            rules: Vec::new(),
+            keyed: HashMap::new(),
+            general: Vec::new(),
+            steps: bytes.saturating_mul(STEPS_PER_BYTE) + STEPS,
+        }
+    }
+
+    /// Whether the page has any styles of its own.
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Reads a style sheet.
+    pub(crate) fn add(&mut self, sheet: &str, media: &str) {
+        let outer = match holds(&decode(media)) {
+            Some(false) => return,
+            other => other == Some(true),
+        };
+        let mut open: Vec<Open> = Vec::new();
+        let mut rest = sheet;
+        loop {
+            rest = rest.trim_start();
+            if open.is_empty() {
+                rest = rest.strip_prefix("<!--").or(rest.strip_prefix("-->")).unwrap_or(rest).trim_start();
+            }
+            if let Some(comment) = rest.strip_prefix("/*") {
+                rest = comment.split_once("*/").map_or("", |(_, after)| after);
+                continue;
+            }
+            if rest.is_empty() {
+                break;
+            }
+            let in_rule = open.last().is_some_and(|open| !open.selectors.is_empty());
+            let ends: &[u8] = match (in_rule || rest.starts_with('@'), open.is_empty()) {
+                (true, true) => b"{;",
+                (true, false) => b"{;}",
+                (false, true) => b"{",
+                (false, false) => b"{}",
+            };
+            let (end, sign) = until(rest, ends).unwrap_or((rest.len(), b';'));
+            let piece = rest.get(..end).unwrap_or_default();
+            rest = rest.get(end + 1..).unwrap_or_default();
+            if sign == b'{' {
+                let sure = open.last().map_or(outer, |open| open.sure);
+                match self.enter(piece, open.last(), sure) {
+                    Some(entered) if open.len() < DEPTH => open.push(entered),
+                    _ => rest = skip_block(rest),
+                }
+                continue;
+            }
+            if in_rule {
+                if let Some(open) = open.last_mut() {
+                    open.block.add(piece);
+                }
+            } else if piece.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("@import")) {
+                self.linked = true;
+            }
+            if sign == b'}'
+                && let Some(closed) = open.pop()
+            {
+                self.keep(closed);
+            }
+        }
+        while let Some(closed) = open.pop() {
+            self.keep(closed);
+        }
+    }
+
+    /// Begins a block; `None` for those that are passed over.
+    fn enter(&mut self, prelude: &str, around: Option<&Open>, sure: bool) -> Option<Open> {
+        let prelude = prelude.trim();
+        let outer = around.map(|open| open.selectors.as_slice()).unwrap_or_default();
+        let layered = around.is_some_and(|open| open.layered);
+        if let Some(at) = prelude.strip_prefix('@') {
+            let at = decode(at);
+            let (name, rest) = at.split_at(at.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(at.len()));
+            let known = match name {
+                "media" => holds(rest.trim()),
+                "layer" | "-moz-document" | "scope" => Some(true),
+                "supports" => (!rest.contains("not")).then_some(true),
+                "container" | "document" => None,
+                _ => Some(false),
+            };
+            if known == Some(false) {
+                return None;
+            }
+            let sure = sure && known == Some(true);
+            return Some(Open { selectors: outer.to_vec(), block: Block::default(), sure, layered: layered || name == "layer" });
+        }
+        let mut selectors = Vec::new();
+        let mut left = prelude;
+        while !left.is_empty() {
+            let end = until(left, b",").map_or(left.len(), |(at, _)| at);
+            let one = left.get(..end).unwrap_or_default().trim();
+            left = left.get(end + 1..).unwrap_or_default();
+            if outer.is_empty() {
+                selectors.push(one.to_owned());
+            }
+            for parent in outer {
+                selectors.push(if one.contains('&') { one.replace('&', parent) } else { format!("{parent} {one}") });
+            }
+            if !outer.is_empty() && (selectors.len() > SELECTORS || selectors.iter().any(|s| s.len() > SELECTOR_BYTES)) {
+                self.exhausted = true;
+                return None;
+            }
+        }
+        Some(Open { selectors, block: Block::default(), sure, layered })
+    }
+
+    fn keep(&mut self, open: Open) {
+        if open.block.is_empty() || open.selectors.is_empty() {
+            return;
+        }
+        let block = self.blocks.len();
+        self.blocks.push(open.block);
+        for text in &open.selectors {
+            let Some(selector) = Selector::read(text, &self.tree) else { continue };
+            if self.rules.len() >= RULES {
+                self.exhausted = true;
+                return;
+            }
+            self.wants_attributes |= text.contains('[') || text.contains(':');
+            let nth = self.rules.len();
+            match selector.key {
+                Some(key) => self.keyed.entry(key).or_default().push(nth),
+                None => self.general.push(nth),
+            }
+            let rank = (u64::from(!open.layered) << 60) | (u64::from(selector.specificity) << 32) | nth as u64;
+            self.rules.push(Rule { selector, rank, block, sure: open.sure });
+        }
+    }
+
+    /// Opens an element that so many others are open around: what the sheets and its own style say of it. `look` is how it
+    /// looks without them.
+    pub(crate) fn open(
+        &mut self,
+        depth: usize,
+        (name, id, classes): (&str, &str, &str),
+        attributes: &[(String, String)],
+        own: &str,
+        mut look: Look,
+    ) -> Look {
+        self.tree.close(depth);
+        self.vars.close(depth);
+        let own = if own.is_empty() { Block::default() } else { Block::read(own) };
+        let mut work = 1 + own.normal.len() + own.important.len();
+        let mut found: Vec<(u64, usize, bool)> = Vec::new();
+        if !self.rules.is_empty() {
+            self.tree.push(name, id, classes, attributes);
+            let lists = self.tree.keys().filter_map(|key| self.keyed.get(&key)).chain([&self.general]);
+            for nth in lists.flatten() {
+                let Some(rule) = self.rules.get(*nth) else { continue };
+                work += 1;
+                let matches = rule.selector.matches(&self.tree, &mut work);
+                if matches > Matches::No {
+                    found.push((rule.rank, rule.block, rule.sure && matches == Matches::Yes));
+                }
+                if work > self.steps {
+                    break;
+                }
+            }
+            found.sort_unstable();
+        }
+        if found.is_empty() && own.is_empty() {
+            self.spend(work);
+            return look;
+        }
+        let mut said: Vec<(&Declared, bool)> = Vec::new();
+        for important in [false, true] {
+            let blocks = found.iter().filter_map(|(_, block, sure)| Some((self.blocks.get(*block)?, *sure)));
+            for (block, sure) in blocks.chain([(&own, true)]) {
+                let declared = if important { &block.important } else { &block.normal };
+                said.extend(declared.iter().map(|declared| (declared, sure)));
+            }
+            work += said.len();
+            if work > self.steps {
+                break;
+            }
+        }
+        for (declared, sure) in &said {
+            if let Declared::Custom(name, value) = declared
+                && *sure
+            {
+                self.vars.set(depth, name, value);
+            }
+        }
+        for (declared, sure) in said {
+            let Declared::Late(name, value) = declared else {
+                look.apply(declared, sure);
+                continue;
+            };
+            work += value.len() / 16;
+            if work > self.steps {
+                break;
+            }
+            let mut read = Vec::new();
+            if let Some(value) = self.vars.resolve(value, &mut work) {
+                declare(name, &value, &mut read);
+            }
+            read.iter().for_each(|declared| look.apply(declared, sure));
+        }
+        self.spend(work);
+        look
+    }
+
+    fn spend(&mut self, work: usize) {
+        self.steps = self.steps.saturating_sub(work);
+        self.exhausted |= self.steps == 0;
+    }
+}
+
+/// What follows a block whose opening brace was read.
+fn skip_block(text: &str) -> &str {
+    until(text, b"}").and_then(|(at, _)| text.get(at + 1..)).unwrap_or_default()
+}

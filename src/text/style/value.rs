@@ -1,0 +1,257 @@
+//! Values of CSS declarations: lengths with their arithmetic, functions, lists.
+
+/// What a screen is taken to measure, in pixels.
+pub(super) const SCREEN: (f32, f32) = (1280.0, 800.0);
+/// Deepest nesting of functions in a value that is calculated.
+const DEPTH: usize = 4;
+/// Most terms of a value that are calculated.
+const TERMS: usize = 64;
+
+/// A length before it is known to what it relates.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Length {
+    pub(super) px: f32,
+    pub(super) em: f32,
+    /// Parts of a hundred of what it relates to.
+    pub(super) percent: f32,
+}
+
+impl Length {
+    pub(super) fn of_px(px: f32) -> Self {
+        Self { px, ..Self::default() }
+    }
+
+    /// In pixels, where `em` is the size of the letters and `whole` what percentages are of.
+    pub(super) fn px(self, em: f32, whole: f32) -> f32 {
+        self.px + self.em * em + self.percent / 100.0 * whole
+    }
+
+    fn add(self, other: Self, sign: f32) -> Self {
+        Self { px: self.px + sign * other.px, em: self.em + sign * other.em, percent: self.percent + sign * other.percent }
+    }
+
+    fn times(self, by: f32) -> Self {
+        Self { px: self.px * by, em: self.em * by, percent: self.percent * by }
+    }
+}
+
+/// The number at the start of a value, and what follows it.
+pub(super) fn number(value: &str) -> Option<(f32, &str)> {
+    let bytes = value.as_bytes();
+    let mut end = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+    let digits = |from: usize| bytes.iter().skip(from).take_while(|b| b.is_ascii_digit()).count();
+    end += digits(end);
+    if bytes.get(end) == Some(&b'.') && digits(end + 1) > 0 {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'-' | b'+')));
+        if digits(end + 1 + sign) > 0 {
+            end += 1 + sign + digits(end + 1 + sign);
+        }
+    }
+    let parsed: f32 = value.get(..end)?.parse().ok()?;
+    Some((parsed.clamp(-1e9, 1e9), value.get(end..)?))
+}
+
+/// Reads one length; `None` for anything else. A bare number counts as pixels, as it does in attributes.
+pub(super) fn length(value: &str) -> Option<Length> {
+    calculated(value.trim(), DEPTH)
+}
+
+fn single(value: &str) -> Option<Length> {
+    let (n, unit) = number(value)?;
+    let px = |by: f32| Some(Length::of_px(n * by));
+    match unit {
+        "" | "px" => px(1.0),
+        "em" | "ex" | "ch" | "lh" | "ic" | "cap" => Some(Length { em: n, ..Length::default() }),
+        "%" => Some(Length { percent: n, ..Length::default() }),
+        "rem" | "rlh" | "pc" => px(16.0),
+        "pt" => px(4.0 / 3.0),
+        "in" => px(96.0),
+        "cm" => px(37.8),
+        "mm" => px(3.78),
+        "q" => px(0.945),
+        "vw" | "svw" | "lvw" | "dvw" | "vi" | "vmax" | "cqw" | "cqi" | "cqmax" => px(SCREEN.0 / 100.0),
+        "vh" | "svh" | "lvh" | "dvh" | "vb" | "vmin" | "cqh" | "cqb" | "cqmin" => px(SCREEN.1 / 100.0),
+        _ => None,
+    }
+}
+
+fn calculated(value: &str, depth: usize) -> Option<Length> {
+    let Some((name, inner)) = value.split_once('(') else { return single(value) };
+    let depth = depth.checked_sub(1)?;
+    let inner = inner.strip_suffix(')').unwrap_or(inner);
+    let about = |length: &Length| length.px(16.0, 100.0);
+    match name {
+        "calc" | "" | "-webkit-calc" | "-moz-calc" => sum(inner, depth),
+        "min" | "max" => {
+            let mut parts = Vec::new();
+            for part in list(inner, ',').into_iter().take(TERMS) {
+                parts.push(sum(part, depth)?);
+            }
+            let order = |a: &Length, b: &Length| about(a).total_cmp(&about(b));
+            if name == "min" { parts.into_iter().min_by(order) } else { parts.into_iter().max_by(order) }
+        }
+        "clamp" => {
+            let parts = list(inner, ',');
+            let [least, wanted, most] = parts.as_slice() else { return None };
+            let (least, wanted, most) = (sum(least, depth)?, sum(wanted, depth)?, sum(most, depth)?);
+            Some(if about(&wanted) < about(&least) {
+                least
+            } else if about(&wanted) > about(&most) {
+                most
+            } else {
+                wanted
+            })
+        }
+        "env" | "fit-content" | "anchor" | "anchor-size" => None,
+        "abs" => sum(inner, depth).map(|length| if about(&length) < 0.0 { length.times(-1.0) } else { length }),
+        _ => None,
+    }
+}
+
+/// Adds up the terms of a calculation.
+fn sum(value: &str, depth: usize) -> Option<Length> {
+    let mut total = Length::default();
+    let mut term: Option<Length> = None;
+    let (mut sign, mut divide) = (1.0, None);
+    for part in words(value).into_iter().flat_map(split_signs).take(TERMS) {
+        match part {
+            "+" | "-" => {
+                total = total.add(term.take()?, sign);
+                sign = if part == "+" { 1.0 } else { -1.0 };
+            }
+            "*" => divide = Some(false),
+            "/" => divide = Some(true),
+            _ => {
+                let read = calculated(part, depth)?;
+                term = Some(match (term, divide.take()) {
+                    (None, _) => read,
+                    (Some(_), None) => return None,
+                    (Some(term), Some(true)) if read.px != 0.0 => term.times(1.0 / read.px),
+                    (Some(_), Some(true)) => return None,
+                    (Some(term), Some(false)) if read.em == 0.0 && read.percent == 0.0 => term.times(read.px),
+                    (Some(term), Some(false)) => read.times(term.px),
+                });
+            }
+        }
+    }
+    Some(total.add(term?, sign))
+}
+
+/// `a*b` and `a/b` without spaces around the sign, outside brackets.
+fn split_signs(word: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, b) in word.bytes().enumerate() {
+        match b {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b'*' | b'/' if depth == 0 => {
+                parts.extend([word.get(start..at), word.get(at..=at)].into_iter().flatten());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(word.get(start..));
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Parts of a value between `mark`s that stand outside brackets and strings.
+pub(super) fn list(value: &str, mark: char) -> Vec<&str> {
+    split(value, |c| c == mark)
+}
+
+/// Words of a value, which white space parts outside brackets and strings.
+pub(super) fn words(value: &str) -> Vec<&str> {
+    split(value, |c| c.is_ascii_whitespace()).into_iter().filter(|word| !word.is_empty()).collect()
+}
+
+fn split(value: &str, mark: impl Fn(char) -> bool) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut depth, mut quote) = (0, 0_usize, None);
+    for (at, c) in value.char_indices() {
+        match c {
+            _ if quote == Some(c) => quote = None,
+            _ if quote.is_some() => {}
+            '"' | '\'' => quote = Some(c),
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            c if depth == 0 && mark(c) => {
+                parts.extend(value.get(start..at).map(str::trim));
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.extend(value.get(start..).map(str::trim));
+    parts
+}
+
+/// The functions of a value, in order: name and what stands in the brackets.
+pub(super) fn functions(value: &str) -> Vec<(&str, &str)> {
+    let call = |word| {
+        let (name, inner) = str::split_once(word, '(')?;
+        Some((name, inner.strip_suffix(')').unwrap_or(inner)))
+    };
+    // `a(1)b(2)` is two functions as well.
+    words(value)
+        .into_iter()
+        .flat_map(|word| {
+            let mut parts = Vec::new();
+            let (mut start, mut depth) = (0, 0_usize);
+            for (at, c) in word.char_indices() {
+                match c {
+                    '(' => depth += 1,
+                    ')' => {
+                        depth = depth.saturating_sub(1);
+                        if depth == 0 {
+                            parts.extend(word.get(start..=at));
+                            start = at + 1;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            parts.extend(word.get(start..).filter(|rest| !rest.is_empty()));
+            parts
+        })
+        .filter_map(call)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_calculated() {
+        for (value, px) in [
+            ("0", 0.0),
+            ("-9999px", -9999.0),
+            ("2em", 40.0),
+            ("10%", 100.0),
+            ("1e1px", 10.0),
+            ("calc(-1 * 9999px)", -9999.0),
+            ("calc(100% - 2em)", 960.0),
+            ("calc(1px*0)", 0.0),
+            ("calc(-1*(5000px + 20px))", -5020.0),
+            ("min(0px, 5px)", 0.0),
+            ("max(1px, 2px)", 2.0),
+            ("clamp(0px, 9px, 1px)", 1.0),
+            ("-100vw", -1280.0),
+        ] {
+            assert_eq!(length(value).map(|length| length.px(20.0, 1000.0)), Some(px), "{value}");
+        }
+        assert_eq!(length("auto"), None);
+        assert_eq!(length(&"calc(".repeat(5000)), None);
+    }
+
+    #[test]
+    fn functions_are_told_apart() {
+        assert_eq!(functions("scale(0) translate(1px, calc(2px + 1px))rotate(3deg)").len(), 3);
+        assert_eq!(list("a(b,c), 'd,e',f", ','), ["a(b,c)", "'d,e'", "f"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! Custom properties (CSS Variables 1): inherited, looked up when a value names them.
+
+use std::collections::HashMap;
+
+/// Most custom properties that are put in for each other in one value.
+const PUT_IN: usize = 16;
+/// Longest value that comes of it, in bytes.
+const VALUE_BYTES: usize = 4096;
+
+/// The custom properties of a page's open elements.
+#[derive(Debug, Default)]
+pub(super) struct Vars {
+    scopes: Vec<Scope>,
+}
+
+#[derive(Debug)]
+struct Scope {
+    /// How many elements were open outside the one that has them.
+    depth: usize,
+    values: HashMap<Box<str>, Box<str>>,
+}
+
+impl Vars {
+    /// Notes one for the element at a depth of the stack.
+    pub(super) fn set(&mut self, depth: usize, name: &str, value: &str) {
+        if self.scopes.last().is_none_or(|scope| scope.depth != depth) {
+            self.scopes.push(Scope { depth, values: HashMap::new() });
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.values.insert(name.into(), value.into());
+        }
+    }
+
+    /// Forgets those of elements that are closed.
+    pub(super) fn close(&mut self, depth: usize) {
+        while self.scopes.last().is_some_and(|scope| scope.depth >= depth) {
+            self.scopes.pop();
+        }
+    }
+
+    fn get(&self, name: &str, work: &mut usize) -> Option<&str> {
+        self.scopes.iter().rev().find_map(|scope| {
+            *work += 1;
+            scope.values.get(name).map(AsRef::as_ref)
+        })
+    }
+
+    /// A value with its `var(…)` put in; `None` where one has neither a value nor a stand-in.
+    pub(super) fn resolve(&self, value: &str, work: &mut usize) -> Option<String> {
+        let mut text = value.to_owned();
+        for _ in 0..PUT_IN {
+            // The innermost is the last to begin.
+            let Some(start) = text.rfind("var(") else { return Some(text) };
+            let inner = text.get(start + 4..)?;
+            let end = close(inner)?;
+            let call = inner.get(..end)?;
+            *work += call.len() / 16 + 1;
+            let (name, other) = call.split_once(',').map_or((call, None), |(name, other)| (name, Some(other)));
+            let name = name.trim().strip_prefix("--")?;
+            // What names itself has no value.
+            let put = self.get(name, work).filter(|found| !found.contains(&format!("var(--{name}"))).or(other)?;
+            if text.len() + put.len() > VALUE_BYTES {
+                return None;
+            }
+            let put = put.trim().to_owned();
+            text.replace_range(start..start + 4 + end + 1, &put);
+        }
+        None
+    }
+}
+
+/// Where the bracket closes that was open before a text.
+fn close(inner: &str) -> Option<usize> {
+    let mut depth = 1_usize;
+    for (at, b) in inner.bytes().enumerate() {
+        match b {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}

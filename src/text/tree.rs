@@ -1,0 +1,118 @@
+//! The open elements of a page. Every question costs the same however deep they are nested.
+
+use std::collections::HashMap;
+
+use super::element::{Kind, Open, State, hash};
+use super::style::Look;
+
+/// Most elements that go on after their block.
+const GOING_ON: usize = 8;
+/// How far up an element looks for the one it ends by beginning.
+const IMPLIED: usize = 32;
+
+#[derive(Default)]
+pub(super) struct Tree {
+    stack: Vec<Open>,
+    /// Where elements of a name are open.
+    places: HashMap<u64, Vec<usize>>,
+    /// Where those are that no end tag from outside reaches into.
+    bounds: Vec<usize>,
+    /// Where those are that end tags of inline elements do not reach past.
+    specials: Vec<usize>,
+    /// Formatting elements that were closed with their block and go on in the next.
+    going_on: Vec<(u64, Box<Look>)>,
+}
+
+impl Tree {
+    pub(super) fn state(&self) -> State {
+        self.stack.last().map_or(State::START, |open| open.state)
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.stack.len()
+    }
+
+    pub(super) fn last(&self) -> Option<&Open> {
+        self.stack.last()
+    }
+
+    pub(super) fn hides_at(&self, at: usize) -> bool {
+        self.stack.get(at).is_some_and(|open| open.state.seen.hides())
+    }
+
+    pub(super) fn push(&mut self, open: Open, special: bool) {
+        let at = self.stack.len();
+        self.places.entry(open.name).or_default().push(at);
+        if open.marker {
+            self.bounds.push(at);
+        }
+        if special {
+            self.specials.push(at);
+        }
+        self.stack.push(open);
+    }
+
+    /// Where the innermost open element of a name stands.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(&hash(name)).and_then(|places| places.last()).copied()
+    }
+
+    /// Whether something bounds what is inside of a place.
+    pub(super) fn bounded(&self, at: usize) -> bool {
+        self.bounds.last().is_some_and(|bound| *bound > at)
+    }
+
+    /// Whether more than text and what stands around text is inside of a place.
+    pub(super) fn holds_blocks(&self, at: usize) -> bool {
+        self.specials.last().is_some_and(|special| *special > at)
+    }
+
+    /// Where the element is that one ends by beginning.
+    pub(super) fn implied(&self, ends: &[&str], until: &[&str]) -> Option<usize> {
+        let is = |open: &Open, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
+        let near = self.stack.iter().rev().take(IMPLIED).take_while(|open| !is(open, until)).position(|open| is(open, ends));
+        near.map(|up| self.stack.len() - up - 1)
+    }
+
+    /// Closes what is open from a place on, innermost first. What `ended` by its own end tag does not go on.
+    pub(super) fn close(&mut self, from: usize, ended: bool) -> Vec<Open> {
+        let closed: Vec<Open> = self.stack.drain(from.min(self.stack.len())..).rev().collect();
+        let mut going_on: Vec<(u64, Box<Look>)> = Vec::new();
+        let last = closed.len().saturating_sub(1);
+        for (nth, open) in closed.iter().enumerate() {
+            if let Some(places) = self.places.get_mut(&open.name) {
+                places.pop();
+            }
+            if open.marker {
+                going_on.clear();
+            } else if let Some(look) = &open.formatting
+                && !(ended && nth == last)
+            {
+                going_on.push((open.name, look.clone()));
+            }
+        }
+        self.bounds.truncate(self.bounds.partition_point(|at| *at < from));
+        self.specials.truncate(self.specials.partition_point(|at| *at < from));
+        going_on.truncate(GOING_ON);
+        self.going_on.extend(going_on.into_iter().rev());
+        let excess = self.going_on.len().saturating_sub(GOING_ON);
+        self.going_on.drain(..excess);
+        closed
+    }
+
+    /// Ends a formatting element that goes on.
+    pub(super) fn stop(&mut self, name: &str) {
+        if let Some(at) = self.going_on.iter().rposition(|(known, _)| *known == hash(name)) {
+            self.going_on.remove(at);
+        }
+    }
+
+    /// Opens again what goes on, for text or an inline element that follows.
+    pub(super) fn go_on(&mut self) {
+        for (name, look) in std::mem::take(&mut self.going_on) {
+            let mut state = self.state();
+            state.seen = look.within(&state.seen);
+            self.push(Open { name, kind: Kind::Inline, state, link: false, formatting: Some(look), marker: false }, false);
+        }
+    }
+}
