@@ -143,6 +143,8 @@ pub struct PolicyConfig {
     pub places: PlacesConfig,
     /// Values that must never leave.
     pub own: OwnConfig,
+    /// Whether secrets are taken out of results (`redact_results`, which switches packs on for all else).
+    pub redact_secrets: bool,
     /// Which tools give and take what (`flow`).
     pub flow: FlowConfig,
 }
@@ -175,6 +177,7 @@ impl Default for PolicyConfig {
             result_block_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
             own: OwnConfig::default(),
+            redact_secrets: false,
             flow: FlowConfig::default(),
         }
     }

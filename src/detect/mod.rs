@@ -6,6 +6,7 @@ pub mod hidden;
 pub mod markup;
 pub mod path;
 pub mod pattern;
+pub mod personal;
 pub mod secret;
 pub mod signal;
 pub mod sql;

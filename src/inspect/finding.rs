@@ -1,6 +1,9 @@
 //! What was found, told so that a reader can act and the match cannot leak.
 
+use sha2::{Digest, Sha256};
+
 use crate::detect::Surface;
+use crate::detect::secret::fingerprint;
 use crate::rules::{Action, RuleId, Severity};
 
 /// A rule that matched a string of a message.
@@ -34,4 +37,18 @@ pub struct Evidence {
     pub sha256: String,
     /// Length of the matched text in bytes.
     pub length: usize,
+}
+
+impl Evidence {
+    /// Of the text that matched.
+    pub(super) fn of(matched: &str) -> Self {
+        let digest = Sha256::digest(matched.as_bytes());
+        Self { sha256: digest.iter().take(16).map(|b| format!("{b:02x}")).collect(), length: matched.len() }
+    }
+
+    /// Of a secret: a short one could be guessed from its digest, so a key that only this process has goes into it.
+    pub(super) fn of_secret(matched: &str) -> Self {
+        let digest = fingerprint(matched.as_bytes());
+        Self { sha256: digest.iter().map(|b| format!("{b:02x}")).collect(), length: matched.len() }
+    }
 }

@@ -48,6 +48,8 @@ impl Inbound<'_> {
     pub(super) fn inspect(&self, inspection: &mut Inspection, edits: &mut Vec<Edit>) -> Option<Refusal> {
         let asked = self.message.id(self.envelope).filter(|_| self.envelope.is_answer()).and_then(|id| self.context.asked(id));
         let method = asked.map(|asked| &*asked.method).or(self.envelope.method());
+        // What the operator guards may come back, too.
+        let ground = Some(&*self.policy.ground);
         let asked_tool = asked.and_then(|asked| asked.tool.as_deref());
         let flow = self.flow.map(|session| self.here(session, asked_tool));
         let first_edit = edits.len();
@@ -77,7 +79,7 @@ impl Inbound<'_> {
             let Some(string) = value.str() else { return };
             let surface = surface::inbound(self.envelope, asked, path);
             let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
-            let place = Place { surface, method, tool, role, seen: self.seen, flow, ..Place::default() };
+            let place = Place { surface, method, tool, role, seen: self.seen, ground, flow, ..Place::default() };
             let at = || self.pointer(path);
             let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
             if role == Role::Value {
@@ -139,7 +141,8 @@ impl Inbound<'_> {
                 None => {}
             }
         });
-        let place = Place { surface: Surface::Content, method, tool: asked_tool, seen: self.seen, flow, ..Place::default() };
+        let place =
+            Place { surface: Surface::Content, method, tool: asked_tool, seen: self.seen, ground, flow, ..Place::default() };
         let site = Site { at: &|| "/result/content".to_owned(), opaque: &|| false, in_block: false };
         joined.judge(&mut judge, &place, &site, edits, self.message.bytes());
         blocks::settle(edits, first_edit);

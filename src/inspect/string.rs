@@ -1,12 +1,10 @@
 //! Judges one string: every reading of it, then what becomes of it.
 
-use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::detect::secret::fingerprint;
 use crate::detect::{Match, Place, work};
 use crate::message::{Direction, Edit, Json, ReadLimits, Role, Step, splice};
 use crate::protocol::AuditId;
@@ -267,7 +265,12 @@ impl<'p> Judge<'p, '_> {
             }
             let Some(rule) = self.rule(hit) else { continue };
             let instead = if site.in_block { Action::Withhold } else { Action::Block };
-            let action = if opaque && rule.action.rewrites() { instead } else { rule.action };
+            let action = match rule.action {
+                // Cursors and ids are for programs, and look drawn at random: no model reads them.
+                Action::Redact if opaque && !site.in_block && is_private(rule) => Action::Log,
+                action if opaque && action.rewrites() => instead,
+                action => action,
+            };
             let first_block = action == Action::Block && self.findings.iter().all(|finding| finding.action != Action::Block);
             if self.findings.len() >= FINDINGS && !first_block {
                 continue;
@@ -285,7 +288,7 @@ impl<'p> Judge<'p, '_> {
                 at: (site.at)(),
                 item: self.item,
                 reading: same.find(|reading| work::ALL.contains(reading)).or(unread).unwrap_or(hit.reading),
-                evidence: if matches!(*rule.find, Find::Secret(_) | Find::Flow(_)) {
+                evidence: if is_private(rule) || matches!(*rule.find, Find::Flow(_)) {
                     Evidence::of_secret(matched)
                 } else {
                     Evidence::of(matched)
@@ -380,18 +383,9 @@ impl<'p> Judge<'p, '_> {
     }
 }
 
-impl Evidence {
-    /// Of the text that matched.
-    pub(super) fn of(matched: &str) -> Self {
-        let digest = Sha256::digest(matched.as_bytes());
-        Self { sha256: digest.iter().take(16).map(|b| format!("{b:02x}")).collect(), length: matched.len() }
-    }
-
-    /// Of a secret: a short one could be guessed from its digest, so a key that only this process has goes into it.
-    fn of_secret(matched: &str) -> Self {
-        let digest = fingerprint(matched.as_bytes());
-        Self { sha256: digest.iter().map(|b| format!("{b:02x}")).collect(), length: matched.len() }
-    }
+/// Whether what a rule finds is itself what nobody may see.
+fn is_private(rule: &Rule) -> bool {
+    matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }
 
 fn is_json(text: &str) -> bool {

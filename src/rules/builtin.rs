@@ -46,6 +46,11 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/signals/clear.toml", include_str!("../../rules/inbound/signals/clear.toml")),
     ("rules/inbound/signals/languages.toml", include_str!("../../rules/inbound/signals/languages.toml")),
     ("rules/inbound/signals/sums.toml", include_str!("../../rules/inbound/signals/sums.toml")),
+    ("rules/inbound/redact/emails.toml", include_str!("../../rules/inbound/redact/emails.toml")),
+    ("rules/inbound/redact/phones.toml", include_str!("../../rules/inbound/redact/phones.toml")),
+    ("rules/inbound/redact/cards.toml", include_str!("../../rules/inbound/redact/cards.toml")),
+    ("rules/inbound/redact/ibans.toml", include_str!("../../rules/inbound/redact/ibans.toml")),
+    ("rules/inbound/redact/ssns.toml", include_str!("../../rules/inbound/redact/ssns.toml")),
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 

@@ -1,6 +1,6 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
-use crate::detect::{Detector, Kind, command, flow, hidden, markup, path, pattern, secret, signal, sql, url};
+use crate::detect::{Detector, Kind, command, flow, hidden, markup, path, pattern, personal, secret, signal, sql, url};
 use crate::document::{Table, suggest};
 
 use super::Rule;
@@ -62,6 +62,7 @@ kinds! {
     Markup, "markup", markup::Markup;
     Path, "path", path::Path;
     Pattern, "pattern", pattern::Pattern;
+    Personal, "personal", personal::Personal;
     Secret, "secret", secret::Secret;
     Signal, "signal", signal::Signal;
     Sql, "sql", sql::Sql;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::config::PolicyConfig;
+use crate::detect::Surface;
 use crate::document::{Fault, suggest};
 use crate::message::Direction;
 
 use super::set::Compiled;
-use super::{Action, BUILTIN_FILES, Rule, RuleId, RuleSet, file, try_cases};
+use super::{Action, BUILTIN_FILES, Find, Only, Rule, RuleId, RuleSet, file, try_cases};
 
 /// Largest rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
@@ -107,6 +108,9 @@ impl Library {
                 },
             }
         }
+        if direction == Direction::Inbound && policy.redact_secrets {
+            wanted.extend(self.rules.iter().filter_map(|rule| coming_back(rule, policy)));
+        }
         if faults.is_empty() { self.compile(direction, wanted) } else { Err(faults) }
     }
 
@@ -133,6 +137,22 @@ impl Library {
             })
             .collect()
     }
+}
+
+/// Where answers hold what a model reads.
+const READ: [Surface; 6] =
+    [Surface::Content, Surface::Structured, Surface::Resource, Surface::Prompt, Surface::Error, Surface::Notification];
+
+/// A rule that keeps secrets from leaving, as one that takes them out of what comes in; `None` if it is another, or off.
+fn coming_back(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> {
+    let Find::Secret(spec) = rule.find.as_ref() else { return None };
+    let off = rule.packs.iter().rev().find_map(|pack| policy.packs.get(pack)) == Some(&false) || !rule.enabled;
+    // What another server sent, and what goes back, are about where secrets go.
+    if off || rule.direction == Direction::Inbound || spec.elsewhere || spec.returned {
+        return None;
+    }
+    let (direction, action, only) = (Direction::Inbound, Action::Redact, Only { surfaces: READ.to_vec(), ..Only::default() });
+    Some(Arc::new(Rule { direction, action, only, ..rule.clone() }))
 }
 
 impl Action {

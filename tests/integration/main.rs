@@ -19,6 +19,7 @@
 //! | `paging` | what is too long is read on in parts that the gate serves, to its own agent and session only |
 //! | `places` | calls stay in the roots, links followed for a child; hosts inside need the policy's leave |
 //! | `quarantine` | what would steer the model is withheld, told and named; the rest stays, byte for byte; caps; HTML |
+//! | `redaction` | secrets and data of people are taken out of results where a policy wants that, and JSON stays JSON |
 //! | `refusal` | what must not reach a server does not, and its sender is answered in its own terms |
 //! | `reload` | edited rules take force without dropping a call, bad ones do not, weaker ones are told as such |
 //! | `schema` | calls are held to the server's schemas and to the operator's overlays, which agents read in lists |
@@ -53,6 +54,7 @@ mod metrics;
 mod paging;
 mod places;
 mod quarantine;
+mod redaction;
 mod refusal;
 mod reload;
 mod schema;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::{Override, PolicyConfig};
-use crate::document::{Located, Table};
+use crate::document::{Located, Table, suggest};
 use crate::rules::Action;
 
 use super::flow::flow;
@@ -57,9 +57,25 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     approval::of_policy(table, &mut made);
     made.own = own(table, reader);
     made.flow = flow(table).unwrap_or_default();
+    redact_results(table, &mut made);
     made.result_text_bytes = sizes(table, "result_text_bytes");
     made.result_block_bytes = sizes(table, "result_block_bytes");
     made
+}
+
+/// What of results is redacted: secrets, and data of people, each of which is a pack of rules.
+const REDACTED: [&str; 6] = ["secrets", "emails", "phones", "cards", "ibans", "ssns"];
+
+fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
+    for what in policy.strings("redact_results") {
+        match what.value.as_str() {
+            "secrets" => made.redact_secrets = true,
+            name if REDACTED.contains(&name) => {
+                made.packs.entry(format!("redact-{name}")).or_insert(true);
+            }
+            name => policy.fault_at(&what.place, format!("`redact_results` holds `{name}`"), Some(&suggest(name, &REDACTED))),
+        }
+    }
 }
 
 fn sizes(policy: &Table<'_>, key: &str) -> BTreeMap<String, usize> {

@@ -1,0 +1,51 @@
+//! Rules of the kind `personal`: data of people, by its form and, where there is one, its checksum.
+
+mod form;
+
+use super::{Detector, Kind, Match, Place};
+use crate::document::Table;
+use crate::text::Text;
+
+pub use form::Form;
+
+/// Most spans told of one text and rule; beyond, the text as a whole is meant.
+const SPANS: usize = 256;
+
+/// The kind `personal`.
+#[derive(Debug)]
+pub struct Personal;
+
+impl Kind for Personal {
+    type Spec = Form;
+
+    fn read(table: &Table<'_>) -> Option<Form> {
+        if !table.has("is") {
+            table.missing("is", "one of `email`, `phone`, `card`, `iban`, `ssn`");
+        }
+        let form = table.choice("is", &Form::WORDS);
+        table.finish();
+        form
+    }
+
+    fn build(rules: &[(usize, &Form)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
+        Ok(Box::new(Forms(rules.iter().map(|(rule, form)| (*rule, **form)).collect())))
+    }
+}
+
+/// All personal rules of a set.
+#[derive(Debug)]
+struct Forms(Vec<(usize, Form)>);
+
+impl Detector for Forms {
+    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
+        let plain = text.plain();
+        for (rule, form) in &self.0 {
+            let spans = form.find(plain, SPANS);
+            if spans.len() > SPANS {
+                found.push(Match { rule: *rule, span: None, reading: "plain" });
+                continue;
+            }
+            found.extend(spans.into_iter().map(|span| Match { rule: *rule, span: Some(text.locate(span)), reading: "plain" }));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Keys, tokens and data of people do not reach the model where the policy says so; all else of the answer does.
+
+use super::harness::{Setup, TestGate, call, json, raw};
+use super::servers::{Server, json_reply};
+use lychgate::config::{PolicyConfig, load_policies};
+
+/// A token by its shape, put together here so that no scanner takes this file for a leak.
+fn token() -> String {
+    format!("ghp_{}", "x7Kq2LmZ9RtVb4WnY8PdC3sHjF6gTa1EuQ5o")
+}
+
+fn policy(line: &str) -> PolicyConfig {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lychgate.toml");
+    std::fs::write(&file, format!("[policy.default]\n{line}\n")).unwrap();
+    load_policies(&file).unwrap().policies.remove("default").unwrap()
+}
+
+async fn gate(line: &str) -> (TestGate, Server, String) {
+    let result = format!(
+        r#"{{"content":[{{"type":"text","text":"Token {0}.\nMail ann@example.org or +1 (415) 555-0132."}},{{"type":"text","text":"{{\"key\":\"{0}\",\"n\":1e2,\"mail\":\"bob@example.org\"}}"}}],"structuredContent":{{"key":"{0}","card":"4111 1111 1111 1111","n":-0}},"nextCursor":"{0}"}}"#,
+        token()
+    );
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+    let sent = body.clone();
+    let server = Server::start(move |_| {
+        let body = body.clone();
+        async move { json_reply(body) }
+    })
+    .await;
+    let gate =
+        Setup::new().http("up", server.url()).with(|config| config.policies = [("default".to_owned(), policy(line))].into());
+    (gate.start().await, server, sent)
+}
+
+async fn asked(gate: &TestGate) -> String {
+    gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await
+}
+
+#[tokio::test]
+async fn nothing_is_redacted_unless_the_policy_says_so() {
+    let (gate, _server, sent) = gate("").await;
+    assert_eq!(asked(&gate).await, sent);
+}
+
+#[tokio::test]
+async fn secrets_are_replaced_by_what_they_were() {
+    let (gate, _server, sent) = gate(r#"redact_results = ["secrets"]"#).await;
+    let got = asked(&gate).await;
+    let (texts, cursor) = got.rsplit_once(r#""nextCursor""#).unwrap();
+    assert!(!texts.contains(&token()) && cursor.contains(&token()), "{got}");
+    assert_eq!(texts.matches("[redacted: secret-").count(), 3, "{got}");
+    for kept in ["Mail ann@example.org", "4111 1111", r#"\"n\":1e2"#, r#""n":-0"#] {
+        assert!(got.contains(kept) && sent.contains(kept), "{kept}: {got}");
+    }
+    let inner = json(&got)
+        .root()
+        .at(&["result", "content"])
+        .unwrap()
+        .elements()
+        .nth(1)
+        .unwrap()
+        .get("text")
+        .unwrap()
+        .str()
+        .unwrap()
+        .into_owned();
+    assert!(raw(&json(&inner), &["key"]).unwrap().starts_with(r#""[redacted: "#), "{inner}");
+    assert!(!gate.audit_text().contains(&token()));
+    let counted: f64 = gate.metric("lychgate_findings_total", &[("action", "redact")]).unwrap();
+    assert!(counted >= 3.0, "{counted}");
+}
+
+#[tokio::test]
+async fn data_of_people_by_kind() {
+    let (gate, _server, _) = gate(r#"redact_results = ["emails", "phones", "cards"]"#).await;
+    let got = asked(&gate).await;
+    for gone in ["ann@example.org", "bob@example.org", "555-0132", "4111 1111"] {
+        assert!(!got.contains(gone), "{gone}: {got}");
+    }
+    for mark in [
+        "Mail [redacted: email-address] or [redacted: phone-number].",
+        r#"\"mail\":\"[redacted: email-address]\""#,
+        r#""card":"[redacted: payment-card]""#,
+    ] {
+        assert!(got.contains(mark), "{mark}: {got}");
+    }
+    assert!(got.contains(&token()), "not asked for: {got}");
+    assert_eq!(gate.metric("lychgate_findings_total", &[("rule", "email-address"), ("action", "redact")]), Some(2.0));
+}
