@@ -67,9 +67,8 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let admin_address = admin.as_ref().map(address_of).transpose()?;
     let recorder = Arc::new(recorder);
     build::announce(&recorder, &loaded);
-    let gate = Gate::new(upstreams, loaded, recorder, config.limits.clone(), &config.approval);
-    let hint = "see what `file` under `[approval]` names";
-    let gate = Arc::new(gate.map_err(|error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))])?);
+    let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
+    gate.tell_held();
     let (draining, drained) = watch::channel(false);
     let front = Arc::new(Front::new(gate.clone(), config.listen.clone(), config.agents.clone(), drained));
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));

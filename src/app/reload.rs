@@ -48,6 +48,10 @@ pub(super) async fn watch(
             },
         };
         gate.sweep();
+        let looks = gate.clone();
+        if tokio::task::spawn_blocking(move || looks.look_at_pins()).await.is_err() {
+            tracing::error!("the lock file could not be looked at");
+        }
         if at_once && let Err(error) = gate.recorder().reopen() {
             tracing::error!(%error, "the audit file cannot be opened anew");
         }
@@ -119,6 +123,9 @@ fn told_restart(old: &Config, new: &Config) {
     }
     if old.approval != new.approval {
         tracing::warn!("`[approval]` was changed in the config: that needs a restart");
+    }
+    if old.pins != new.pins {
+        tracing::warn!("`[pins]` was changed in the config: that needs a restart");
     }
     if old.audit != new.audit {
         tracing::warn!("`[audit]` was changed in the config: that needs a restart");

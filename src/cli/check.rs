@@ -12,6 +12,7 @@ use crate::inspect::Mode;
 use crate::message::Direction;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
+use crate::proxy::pins::LockFile;
 use crate::upstream::Upstream;
 use crate::{app, listen};
 
@@ -51,6 +52,9 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     }
     let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
     faults.extend(tls.err().map(|error| Fault::of_file("listen.tls", error, None)));
+    if let Some(file) = &config.pins.file {
+        faults.extend(LockFile::new(file).read().err().unwrap_or_default());
+    }
     if !faults.is_empty() {
         return Err(faults);
     }

@@ -4,6 +4,7 @@ mod approve;
 mod check;
 mod demo;
 mod inspect;
+mod pins;
 mod rules;
 mod run;
 mod wrap;
@@ -33,6 +34,8 @@ enum Verb {
     Wrap(wrap::Args),
     /// Answer for a person: list the calls that wait for a yes, and allow or refuse them
     Approve(approve::Args),
+    /// List, compare, approve and reset what servers say of their tools, prompts and resources
+    Pins(pins::Args),
     /// Check the config file and all rules that it names
     Check(check::Args),
     /// Try, list, explain or write out rules
@@ -48,6 +51,7 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
         Verb::Approve(args) => written(approve::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Pins(args) => written(pins::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Check(args) => check::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Rules(args) => written(rules::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),

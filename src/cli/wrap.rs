@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::tell_faults;
-use crate::config::{self, AuditConfig, AuditTo, Config};
+use crate::config::{self, AuditConfig, AuditTo, Config, PinsConfig};
 use crate::document::{Fault, suggest};
 use crate::inspect::Policy;
 use crate::listen::stdio;
@@ -60,7 +62,8 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn pipe(args: &Args) -> Result<Pipe, Vec<Fault>> {
-    let config = args.config.as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
+    let mut config = args.config.as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
+    config.pins.file = config.pins.file.or_else(PinsConfig::of_user);
     let default = config::PolicyConfig::default();
     let known: Vec<&str> = config.policies.keys().map(String::as_str).collect();
     let policy = match config.policies.get(&args.policy) {
@@ -78,9 +81,19 @@ fn pipe(args: &Args) -> Result<Pipe, Vec<Fault>> {
     let recorder = Recorder::new(&audit(args, &config)?);
     let recorder =
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
-    let hint = "see what `file` under `[approval]` names";
-    Pipe::new(policy, Arc::new(recorder), &config, upstream)
-        .map_err(|error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))])
+    Pipe::new(policy, Arc::new(recorder), &config, upstream, pinned_as(&args.command))
+}
+
+/// The name by which a server is pinned: that of its program, and what tells it from others that the same program starts.
+/// Arguments may hold secrets and are not written down.
+fn pinned_as(command: &[OsString]) -> Box<str> {
+    let mut hash = Sha256::new();
+    for word in command {
+        hash.update(word.as_encoded_bytes());
+        hash.update([0]);
+    }
+    let digest: String = hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{digest}", name(command)).into()
 }
 
 fn audit(args: &Args, config: &Config) -> Result<AuditConfig, Vec<Fault>> {

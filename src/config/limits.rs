@@ -37,6 +37,10 @@ pub struct Limits {
     pub pending_approvals: usize,
     /// Bytes of all calls that a person is asked about: `pending_approval_bytes`.
     pub pending_approval_bytes: usize,
+    /// Definitions of each kind that are pinned of one upstream: `pinned_definitions`.
+    pub pinned_definitions: usize,
+    /// Bytes of them: `pinned_definition_bytes`.
+    pub pinned_definition_bytes: usize,
     /// So many refusals of one tool by one rule, or of one call, and further ones are cut short: `repeated_refusals`.
     pub repeated_refusals: usize,
     /// Within this time: `repeated_refusal_seconds`.
@@ -52,7 +56,7 @@ pub struct Limits {
 
 impl Limits {
     /// Every limit, by its name in the file.
-    pub const NAMES: [&'static str; 32] = [
+    pub const NAMES: [&'static str; 34] = [
         "message_bytes",
         "strings_per_message",
         "depth",
@@ -75,6 +79,8 @@ impl Limits {
         "queued_messages",
         "pending_approvals",
         "pending_approval_bytes",
+        "pinned_definitions",
+        "pinned_definition_bytes",
         "repeated_refusals",
         "repeated_refusal_seconds",
         "flow_pieces",
@@ -105,6 +111,8 @@ impl Default for Limits {
             queued_messages: 256,
             pending_approvals: 16,
             pending_approval_bytes: 16 << 20,
+            pinned_definitions: 1000,
+            pinned_definition_bytes: 4 << 20,
             repeated_refusals: 5,
             repeated_refusal: Duration::from_secs(60),
             flow: TraceLimits::default(),

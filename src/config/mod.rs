@@ -9,8 +9,10 @@ mod approval;
 mod calls;
 mod flow;
 mod limits;
+mod listen;
 mod load;
 mod own;
+mod pins;
 mod places;
 mod results;
 mod secret;
@@ -20,8 +22,10 @@ pub use approval::{ApprovalConfig, AskTool, Scope};
 pub use calls::{CallLimits, ToolLimits};
 pub use flow::FlowConfig;
 pub use limits::Limits;
-pub use load::{load, load_admin, load_policies};
+pub use listen::{Agent, Listen, ListenTls};
+pub use load::{load, load_admin, load_pins, load_policies};
 pub use own::OwnConfig;
+pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
 pub use results::KeptResults;
 pub use secret::{Secret, names_a_secret};
@@ -44,60 +48,12 @@ pub struct Config {
     pub admin: Admin,
     /// How people are asked about calls.
     pub approval: ApprovalConfig,
+    /// Where definitions are pinned.
+    pub pins: PinsConfig,
     /// Bounds on everything.
     pub limits: Limits,
     /// Files that secrets were read from, besides the config file: a change of one is a change of the config.
     pub files: Vec<PathBuf>,
-}
-
-/// The side that faces agents.
-#[derive(Clone, Debug)]
-pub struct Listen {
-    /// Where to listen.
-    pub address: SocketAddr,
-    /// TLS, if wanted.
-    pub tls: Option<ListenTls>,
-    /// Browser origins allowed, besides the listener's own.
-    pub origins: Vec<String>,
-    /// Host names by which agents may reach the listener, besides loopback names and its own address.
-    pub hosts: Vec<String>,
-    /// Off loopback the gate refuses to start without agents; this says to start all the same
-    /// (`allow_unauthenticated_agents_off_loopback`).
-    pub allow_anyone: bool,
-}
-
-impl Default for Listen {
-    fn default() -> Self {
-        Self { address: SocketAddr::from(([127, 0, 0, 1], 8800)), tls: None, origins: vec![], hosts: vec![], allow_anyone: false }
-    }
-}
-
-/// Certificate and key of the listener, PEM files.
-#[derive(Clone, Debug)]
-pub struct ListenTls {
-    /// Certificate chain.
-    pub cert: PathBuf,
-    /// Private key.
-    pub key: PathBuf,
-    /// If set, agents must show a certificate signed by one of these.
-    pub client_ca: Option<PathBuf>,
-}
-
-/// An agent that may call.
-#[derive(Clone)]
-pub struct Agent {
-    /// Its name in audit and metrics.
-    pub name: String,
-    /// SHA-256 of its bearer token: the token itself is never kept.
-    pub token_sha256: [u8; 32],
-    /// Upstreams it may reach; `None` for all.
-    pub upstreams: Option<Vec<String>>,
-}
-
-impl std::fmt::Debug for Agent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Agent({})", self.name)
-    }
 }
 
 /// How an upstream's traffic is judged.
@@ -135,6 +91,8 @@ pub struct PolicyConfig {
     pub through_agent: bool,
     /// Whether the tools' own schemas are enforced (`schema`).
     pub schema: SchemaConfig,
+    /// What is done about definitions that change (`pins`).
+    pub changes: ChangesConfig,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
     /// The same for each block of it; no other bound where nothing is said.
@@ -173,6 +131,7 @@ impl Default for PolicyConfig {
             scopes: vec![Scope::Once, Scope::Session, Scope::Call],
             through_agent: true,
             schema: SchemaConfig::default(),
+            changes: ChangesConfig::default(),
             result_text_bytes: BTreeMap::new(),
             result_block_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),

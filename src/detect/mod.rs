@@ -8,6 +8,7 @@ pub mod path;
 pub mod pattern;
 pub mod personal;
 pub mod secret;
+pub mod shadow;
 pub mod signal;
 pub mod sql;
 pub mod url;
@@ -176,6 +177,8 @@ pub struct Place<'a> {
     pub seen: Option<&'a secret::Seen<'a>>,
     /// What came in to the agent before, and what the policy says of the tool; `None` where nobody keeps it.
     pub flow: Option<flow::Here<'a>>,
+    /// The tools around what is listed.
+    pub around: Option<&'a shadow::Around<'a>>,
     /// A rule's own case is tried: signals are told that add up to nothing, too.
     pub trial: bool,
 }
@@ -197,6 +200,7 @@ impl Default for Place<'_> {
             lookup: None,
             seen: None,
             flow: None,
+            around: None,
             trial: false,
         }
     }

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
+use crate::detect::shadow::{Around, Names};
 use crate::detect::{Place, Surface};
 use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer};
 use crate::protocol::{AuditId, Context, opaque::is_opaque};
@@ -37,6 +38,7 @@ pub(super) struct Inbound<'a> {
     pub(super) flow: Option<&'a Session<'a>>,
     /// How what does not fit is kept, if it is.
     pub(super) paging: Option<&'a Paging>,
+    pub(super) names: Option<(&'a Names, &'a str)>,
 }
 
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
@@ -65,6 +67,10 @@ impl Inbound<'_> {
             findings: &mut inspection.findings,
             matches: Vec::new(),
         };
+        let here = self.listed(method);
+        let nobody = Names::default();
+        let (all, server) = self.names.unwrap_or((&nobody, ""));
+        let around = here.as_ref().map(|here| Around { all, here, server });
         let (coverage, delivery) = (&mut inspection.coverage, &mut inspection.delivery);
         let is_result = self.envelope.kind == MessageKind::Result;
         self.message.value(self.envelope).walk(|path, value, role| {
@@ -79,7 +85,8 @@ impl Inbound<'_> {
             let Some(string) = value.str() else { return };
             let surface = surface::inbound(self.envelope, asked, path);
             let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
-            let place = Place { surface, method, tool, role, seen: self.seen, ground, flow, ..Place::default() };
+            let around = around.as_ref();
+            let place = Place { surface, method, tool, role, seen: self.seen, ground, flow, around, ..Place::default() };
             let at = || self.pointer(path);
             let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
             if role == Role::Value {
@@ -199,6 +206,15 @@ impl Inbound<'_> {
         let definition = tool.and_then(|tool| self.tools.and_then(|tools| tools.of(tool)));
         let guessed = definition.map_or_else(Sides::default, |definition| definition.sides());
         self.policy.flow.here(session, tool, guessed)
+    }
+
+    /// The names of the tools that it lists, if it does.
+    fn listed(&self, method: Option<&str>) -> Option<Names> {
+        let tools = self.message.body(self.envelope).filter(|_| method == Some("tools/list"))?.get("tools")?;
+        let (mut names, server) = (Names::default(), self.names.map_or("", |(_, server)| server));
+        let each = tools.elements().filter_map(|tool| tool.get("name")?.str());
+        each.for_each(|name| names.add(server, &name));
+        Some(names)
     }
 
     /// Cuts the texts of one surface to a budget.

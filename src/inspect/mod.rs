@@ -4,6 +4,7 @@ mod arguments;
 mod blocks;
 mod caps;
 mod confirm;
+pub mod definitions;
 mod delivery;
 pub mod files;
 mod finding;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::config::{FlowConfig, PolicyConfig, SchemaConfig, Scope, ToolLimits};
+use crate::config::{ChangesConfig, FlowConfig, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
 use crate::detect::flow::Session;
 use crate::detect::secret::Seen;
+use crate::detect::shadow::Names;
 use crate::detect::url::{Answers, Lookup, Wanted};
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
@@ -18,6 +19,7 @@ use crate::text::{Text, glob_fits};
 
 use super::caps::{Caps, Paging};
 use super::confirm::Confirm;
+use super::definitions::{self, HeldCalls, Listed};
 use super::delivery::Delivery;
 use super::ground;
 use super::inbound::Inbound;
@@ -59,6 +61,8 @@ pub struct Policy {
     /// What the operator makes of the tools.
     overlays: Arc<Overlays>,
     schema: SchemaConfig,
+    /// What is done about definitions that change.
+    changes: ChangesConfig,
     /// Time to look up the names of hosts that a call would reach; `None` if they are not looked up.
     resolve: Option<Duration>,
 }
@@ -74,6 +78,10 @@ pub struct Known<'k> {
     pub answers: Option<&'k Answers>,
     /// How results that are too long are kept; if they are not, they are cut.
     pub paging: Option<&'k Paging>,
+    /// The upstream's definitions as they are pinned.
+    pub pins: Option<&'k definitions::Pins>,
+    /// The tools of all upstreams, and the name of the one that speaks among them.
+    pub names: Option<(&'k Names, &'k str)>,
 }
 
 /// What judging a text that is no message gives.
@@ -126,6 +134,7 @@ impl Policy {
             follows,
             overlays: Arc::new(overlays),
             schema: config.schema,
+            changes: config.changes.clone(),
             resolve: config.places.resolve,
         })
     }
@@ -160,6 +169,22 @@ impl Policy {
     /// Where calls may reach.
     pub fn ground(&self) -> &Ground {
         &self.ground
+    }
+
+    /// What a message lists against what is pinned.
+    pub fn listed(&self, message: &Message, context: &Context, pins: &definitions::Pins, limits: &Limits) -> Listed {
+        let most = (limits.pinned_definitions, limits.pinned_definition_bytes);
+        definitions::Reader { pins, changes: &self.changes, rules: &self.inbound, mode: self.mode, most }.read(message, context)
+    }
+
+    /// Whether lists of tools look the same by another policy, as far as the operator's words go.
+    pub fn shows_tools_like(&self, other: &Self) -> bool {
+        self.mode == other.mode && self.overlays.shown() == other.overlays.shown()
+    }
+
+    /// Whether definitions that change are treated the same by another policy.
+    pub fn holds_like(&self, other: &Self) -> bool {
+        (self.mode, &self.changes) == (other.mode, &other.changes)
     }
 
     /// The bytes of a list of tools as agents are to see it; `None` if that is as it came.
@@ -203,6 +228,7 @@ impl Policy {
                         paging: known.paging,
                         tools: known.tools,
                         flow: flow.as_ref(),
+                        names: known.names,
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                 }
@@ -213,7 +239,12 @@ impl Policy {
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));
-            let question = question(self.rules(direction), found, item, self);
+            let mut question = question(self.rules(direction), found, item, self);
+            if let (Direction::Outbound, Some(pins)) = (direction, known.pins) {
+                let held = HeldCalls { pins, changes: &self.changes };
+                question = held.add(question, (message, envelope, item), &self.scopes, self.through_agent);
+                refusals.extend(held.check(message, envelope, item, &mut inspection));
+            }
             questions.extend(self.confirm.add(question, direction, message, envelope, item, known));
             if direction == Direction::Outbound {
                 let contract = Contract { overlays: &self.overlays, config: self.schema, tools: known.tools };

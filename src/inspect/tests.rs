@@ -26,7 +26,7 @@ fn context(method: &str, tool: &str) -> Context {
         upstream: UpstreamName("u".into()),
         era: Era::Modern,
         session: None,
-        asked: Arc::from([Asked { id: "1".into(), method: method.into(), tool: Some(tool.into()) }]),
+        asked: Arc::from([Asked { id: "1".into(), method: method.into(), tool: Some(tool.into()), continues: false }]),
     }
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,6 +32,8 @@ const AFTER_CLOSE: Duration = Duration::from_secs(10);
 const AFTER_TERM: Duration = Duration::from_millis(1500);
 /// How long its output may stand still after its end before what it left behind is ended too.
 const QUIET: Duration = Duration::from_secs(1);
+/// Time between two looks at the lock file.
+const LOOK: Duration = Duration::from_secs(1);
 /// Answers of the gate's own that wait for the server to read them.
 const TOLD: usize = 64;
 
@@ -184,11 +186,15 @@ impl Threads {
         })?;
 
         let from = Lines::new(File::from(stdout), pipe.longest());
+        let (looks, to_agent) = (pipe.clone(), agent.clone());
         let (judge, count) = (pipe, carried.clone());
         thread("from-server", move || {
             told_end("the server's side", from_server(from, &judge, &agent, &tell, &count));
             drop(output_ended);
         })?;
+
+        let agent = Arc::downgrade(&to_agent);
+        thread("pins", move || look_at_pins(&looks, &agent))?;
 
         thread("to-server", move || tell_server(&told, &server))?;
         Ok(Self { agent: agent_ends, output: output_ends, carried })
@@ -261,6 +267,18 @@ fn from_server(mut from: Lines<File>, pipe: &Pipe, agent: &Out, tell: &SyncSende
         count.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// Tells the agent of lists that somebody's approval has changed, until the server's side has ended.
+fn look_at_pins(pipe: &Pipe, agent: &Weak<Out>) {
+    loop {
+        std::thread::sleep(LOOK);
+        let lines = pipe.look_at_pins();
+        let Some(agent) = agent.upgrade() else { return };
+        if lines.iter().try_for_each(|line| agent.write(line)).is_err() {
+            return;
+        }
+    }
 }
 
 fn tell_server(told: &Receiver<Bytes>, server: &Out) {

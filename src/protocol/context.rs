@@ -99,6 +99,8 @@ pub struct Asked {
     pub method: Box<str>,
     /// The tool, prompt or resource it names.
     pub tool: Option<Box<str>>,
+    /// Whether it asks for a later page of a list.
+    pub continues: bool,
 }
 
 /// Who sent a message, to whom, and as part of what.

@@ -119,7 +119,8 @@ pub fn asked(message: &Message) -> Vec<Asked> {
     let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());
     let asked = requests.filter_map(|envelope| {
         let tool = named(message, envelope).map(|name| name.into());
-        Some(Asked { id: message.id(envelope)?.into(), method: envelope.method()?.into(), tool })
+        let continues = message.body(envelope).is_some_and(|params| params.get("cursor").is_some());
+        Some(Asked { id: message.id(envelope)?.into(), method: envelope.method()?.into(), tool, continues })
     });
     asked.collect()
 }

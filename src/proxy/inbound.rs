@@ -8,11 +8,12 @@ use http::HeaderMap;
 
 use super::Gate;
 use super::approve::Matter;
-use super::judge::{Carried, Outcome, as_shown};
+use super::changed::Listens;
+use super::judge::{Carried, Outcome};
 use super::slots::Permit;
 use crate::inspect::{Mode, TextVerdict};
 use crate::message::Direction;
-use crate::protocol::{AuditId, CallError, Context, Frame, Framing, Payload, Reply, answer, sse};
+use crate::protocol::{AuditId, CallError, Context, Frame, Frames, Framing, Payload, Reply, answer, sse};
 use crate::record::Event;
 
 /// A call whose reply is on its way.
@@ -23,6 +24,8 @@ pub(super) struct Waiting {
     pub(super) started: Instant,
     /// What a person was asked about the call, if it was.
     pub(super) approved: Option<Box<Matter>>,
+    /// What it opens a stream for, if it does.
+    pub(super) listens: Option<Listens>,
     /// Its place among the calls in flight, held until the reply has ended.
     pub(super) _permit: Permit,
 }
@@ -31,6 +34,7 @@ impl Gate {
     /// The reply with every frame judged.
     pub(super) fn judge_reply(self: &Arc<Self>, reply: Reply, waiting: Waiting) -> Reply {
         let (gate, waiting, framing) = (self.clone(), Arc::new(waiting), reply.framing);
+        let told_by = waiting.clone();
         let judged = reply.frames.then(move |frame| {
             let (gate, waiting) = (gate.clone(), waiting.clone());
             async move {
@@ -49,7 +53,21 @@ impl Gate {
             let before = std::mem::replace(ended, frame.is_err());
             future::ready((!before).then_some(frame))
         });
-        Reply { frames: Box::pin(frames), ..reply }
+        let frames: Frames = Box::pin(frames);
+        let streams = framing == Framing::Events && reply.status.is_success();
+        let behind = self.upstreams.get(&told_by.context.upstream).filter(|_| streams && told_by.listens.is_some());
+        let frames = match behind {
+            Some(behind) => {
+                let (declared, upstream) = (behind.declared.clone(), told_by.context.upstream.clone());
+                self.changed.told_on(frames, upstream, move |kind| match &told_by.listens {
+                    Some(Listens::Session) => declared.told(kind),
+                    Some(Listens::To(subscription)) => subscription.told(kind),
+                    None => None,
+                })
+            }
+            None => frames,
+        };
+        Reply { frames, ..reply }
     }
 
     async fn judge_frame(
@@ -63,25 +81,35 @@ impl Gate {
             Payload::Text(text) => self.judge_text(text, &waiting.context)?,
             Payload::Message(told) => {
                 let behind = self.upstreams.get(&waiting.context.upstream).ok_or(CallError::NotOffered)?;
-                behind.mirrors.learn(told, &waiting.context);
                 let policy = self.policies.load().get(&waiting.context.upstream).cloned().ok_or(CallError::NotOffered)?;
-                let shown = as_shown(&policy, told, &waiting.context, &self.limits.read, &self.recorder)?;
-                let message = shown.as_ref().unwrap_or(told);
+                let pins = self.pins.of(&waiting.context.upstream.0);
+                let mut shown = self.shown(&policy, told, &waiting.context, pins).await?;
+                let message = shown.message(told);
+                behind.mirrors.learn(shown.said(told), &waiting.context);
                 let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting)).await?;
                 self.sessions.answered(&waiting.context, message);
                 if let Some(approved) = &waiting.approved {
                     self.approvals.goes_on(approved, message);
                 }
                 let Carried { outcome, to_server } = judged.carry_out(message, &waiting.context)?;
-                // What is learnt is what the server said: it is what the server's calls are held to.
-                if outcome != Outcome::Nothing && behind.tools.learn(told, &waiting.context) {
+                // What is learnt is what the server said and what is pinned: it is what its calls are held to.
+                if outcome != Outcome::Nothing && behind.tools.learn(shown.said(told), &waiting.context) {
                     self.tell(Event::Limit { name: "tool_definitions" });
+                }
+                if judged.goes_on()
+                    && let Some(listed) = shown.listed()
+                {
+                    self.keep(listed, policy.mode, &waiting.context).await?;
+                }
+                behind.declared.learn(told, &waiting.context);
+                if let Some(Listens::To(subscription)) = &waiting.listens {
+                    subscription.learn(told);
                 }
                 // A question that is not put is answered to whoever asked it.
                 for error in to_server {
                     self.tell_server(&waiting.context, &waiting.headers, error);
                 }
-                match (outcome, shown) {
+                match (outcome, shown.other()) {
                     (Outcome::Same, Some(shown)) => Outcome::Other(shown.bytes().clone()),
                     (outcome, _) => outcome,
                 }

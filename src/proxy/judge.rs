@@ -9,7 +9,7 @@ use super::resolve::Resolver;
 use crate::detect::url::Answers;
 use crate::detect::work;
 use crate::inspect::{Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
-use crate::message::{Direction, Envelope, Message, ReadLimits, splice};
+use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
 use crate::rules::Action;
@@ -70,24 +70,6 @@ pub(super) struct Refused {
     pub(super) to_server: Vec<String>,
 }
 
-/// A list of tools as agents are to see it; `None` if that is as it came. That it is another is told.
-///
-/// # Errors
-/// It would be longer than a message may be, or it cannot be told.
-pub(super) fn as_shown(
-    policy: &Policy,
-    message: &Message,
-    context: &Context,
-    limits: &ReadLimits,
-    recorder: &Recorder,
-) -> Result<Option<Message>, CallError> {
-    let Some(bytes) = policy.shown(message, context) else { return Ok(None) };
-    let (told_bytes, shown_bytes) = (message.bytes().len(), bytes.len());
-    let shown = Message::parse(bytes, limits).map_err(CallError::NotMcp)?;
-    recorder.tell(Event::Overlaid { context, policy: &policy.name, told_bytes, shown_bytes }).map_err(CallError::Audit)?;
-    Ok(Some(shown))
-}
-
 impl Case<'_> {
     /// Judges and tells of it. Names that have to be looked up hold up the thread.
     ///
@@ -145,6 +127,11 @@ impl Case<'_> {
 }
 
 impl Judged {
+    /// Whether nothing of it is refused.
+    pub(super) fn goes_on(&self) -> bool {
+        self.mode == Mode::Observe || !matches!(self.inspection.verdict, Verdict::Block(_))
+    }
+
     /// What becomes of a message from an agent.
     ///
     /// # Errors

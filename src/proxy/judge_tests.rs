@@ -6,6 +6,7 @@ use super::*;
 use crate::config::{AuditConfig, Limits, PolicyConfig};
 use crate::detect::work;
 use crate::inspect::Policy;
+use crate::message::ReadLimits;
 use crate::protocol::{AgentName, Era, UpstreamName};
 use crate::rules::Library;
 

@@ -68,7 +68,7 @@ mod tests {
         let text = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"q","inputSchema":{"type":"object","properties":{
             "region":{"type":"string","x-mcp-header":"Region"},"deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"plain":{}}}}]}}"#;
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-        let asked = Asked { id: "3".into(), method: "tools/list".into(), tool: None };
+        let asked = Asked { id: "3".into(), method: "tools/list".into(), tool: None, continues: false };
         let mut context = Context {
             agent: AgentName("a".into()),
             upstream: UpstreamName("u".into()),

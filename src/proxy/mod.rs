@@ -3,12 +3,15 @@
 pub mod approve;
 mod asking;
 mod budgets;
+mod changed;
 mod inbound;
 mod judge;
+mod lists;
 mod memories;
 mod mirrors;
 mod outbound;
 mod pages;
+pub mod pins;
 pub mod pipe;
 mod repeats;
 mod resolve;
@@ -16,7 +19,6 @@ mod sessions;
 mod slots;
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -26,8 +28,11 @@ use futures_util::StreamExt;
 use http::StatusCode;
 use tokio::sync::Semaphore;
 
-use crate::config::{ApprovalConfig, Limits};
+use crate::config::{Config, Limits};
+use crate::detect::shadow::Names;
 use crate::detect::url::Answers;
+use crate::document::Fault;
+use crate::inspect::definitions::Pins;
 use crate::inspect::memory::Memory;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Inspection, Known, Paging, Policy};
@@ -38,10 +43,12 @@ use crate::upstream::Upstream;
 use approve::{Approvals, Desk, Matter, asks};
 use asking::Next;
 use budgets::Budgets;
+use changed::{Changed, Declared, Listens};
 use inbound::Waiting;
 use judge::{Case, Judged, limits_hit};
 use memories::Memories;
 use mirrors::Mirrors;
+use pins::Store;
 use resolve::Resolver;
 use sessions::Sessions;
 use slots::{Permit, Slots};
@@ -71,6 +78,8 @@ pub struct Gate {
     slots: Slots,
     budgets: Budgets,
     approvals: Arc<Approvals>,
+    pins: Arc<Store>,
+    changed: Changed,
     resolver: Resolver,
     long: Arc<Semaphore>,
     recorder: Arc<Recorder>,
@@ -82,6 +91,7 @@ struct Behind {
     upstream: Upstream,
     mirrors: Mirrors,
     tools: Arc<Tools>,
+    declared: Arc<Declared>,
 }
 
 /// What a message is judged by, for whichever thread does it.
@@ -91,27 +101,44 @@ struct By {
     tools: Option<Arc<Tools>>,
     memory: Memory,
     paging: Option<Paging>,
+    pins: Arc<Pins>,
+    names: Arc<Names>,
+    server: Box<str>,
 }
 
 impl By {
     fn known<'k>(&'k self, answers: Option<&'k Answers>) -> Known<'k> {
-        Known { tools: self.tools.as_deref(), memory: Some(&self.memory), answers, paging: self.paging.as_ref() }
+        Known {
+            tools: self.tools.as_deref(),
+            memory: Some(&self.memory),
+            answers,
+            pins: Some(&self.pins),
+            paging: self.paging.as_ref(),
+            names: Some((&self.names, &self.server)),
+        }
     }
 }
 
 impl Gate {
-    /// Puts the parts together.
+    /// Puts the parts together. `config` is what the parts themselves leave open.
     ///
     /// # Errors
-    /// The approvals of earlier times cannot be read.
+    /// The approvals of earlier times, or the lock file, cannot be read.
     pub fn new(
         upstreams: Vec<(UpstreamName, Upstream)>,
         policies: Policies,
         recorder: Arc<Recorder>,
-        limits: Limits,
-        approval: &ApprovalConfig,
-    ) -> io::Result<Self> {
-        let behind = |(name, upstream)| (name, Behind { upstream, mirrors: Mirrors::default(), tools: Arc::default() });
+        config: &Config,
+    ) -> Result<Self, Vec<Fault>> {
+        let limits = config.limits.clone();
+        let pins = Arc::new(Store::open(config.pins.file.as_deref())?);
+        let hint = "see what `file` under `[approval]` names";
+        let fault = |error: std::io::Error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))];
+        let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), false).map_err(fault)?;
+        let behind = |(name, upstream)| {
+            let (mirrors, tools, declared) = (Mirrors::default(), Arc::default(), Arc::default());
+            (name, Behind { upstream, mirrors, tools, declared })
+        };
         let upstreams: HashMap<_, _> = upstreams.into_iter().map(behind).collect();
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
         Ok(Self {
@@ -122,7 +149,9 @@ impl Gate {
             upstreams,
             sessions: Sessions::new(limits.sessions, limits.session_idle),
             memories: Memories::new(&limits, limits.sessions),
-            approvals: Arc::new(Approvals::new(approval, &limits, recorder.clone(), false)?),
+            approvals: Arc::new(approvals),
+            pins,
+            changed: Changed::default(),
             resolver: Resolver::default(),
             long: Arc::new(Semaphore::new(workers)),
             recorder,
@@ -132,7 +161,9 @@ impl Gate {
 
     /// Puts other policies in force: messages that arrive from now on are judged by them, in open streams too.
     pub fn replace(&self, policies: Policies) {
-        self.policies.store(Arc::new(policies));
+        let (old, new) = (self.policies.load_full(), Arc::new(policies));
+        self.policies.store(new.clone());
+        self.tell_shown_otherwise(&old, &new);
     }
 
     /// The policies in force.
@@ -229,8 +260,9 @@ impl Gate {
         } else {
             call.context.asked = self.sessions.asked(&call.context);
         }
-        let (context, headers, started) = (call.context.clone(), call.headers.clone(), Instant::now());
-        let waiting = Waiting { context, headers, started, approved, _permit: permit };
+        let (context, headers, started, listens) =
+            (call.context.clone(), call.headers.clone(), Instant::now(), Listens::of(&call));
+        let waiting = Waiting { context, headers, started, approved, listens, _permit: permit };
         let closes = matches!(call.ask, Ask::Close);
         let reply = behind.upstream.call(call).await?;
         if closes && reply.status.is_success() {
@@ -272,7 +304,8 @@ impl Gate {
         let memory = self.memories.of(context);
         let waited = waiting.map(|waiting| waiting.started.elapsed());
         let paging = waiting.and_then(|waiting| self.memories.pages.paging(headers::knows_links(&waiting.headers, context.era)));
-        let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging });
+        let (pins, names, server) = (self.pins.of(&context.upstream.0), self.pins.names(), context.upstream.0.as_ref().into());
+        let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging, pins, names, server });
         let known = by.known(None);
         let case = Case { policy: &by.policy, direction, message, context, waited, known, memories: &self.memories };
         let (mut inspection, mut took) = self.inspect(&case, &by, audit, None).await?;

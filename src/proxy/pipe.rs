@@ -1,7 +1,6 @@
 //! The path of a line between an agent and a server that stand on pipes: the same judging as on the path of a call.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,17 +10,23 @@ use http::HeaderMap;
 
 use super::approve::{self, Approvals, Matter};
 use super::budgets::{Budgets, Held};
-use super::judge::{Carried, Case, Judged, Onward, Outcome, as_shown};
+use super::changed::{Declared, Subscriptions};
+use super::judge::{Carried, Case, Judged, Onward, Outcome};
+use super::lists::{self, Shown};
 use super::memories::Memories;
+use super::pins::Store;
 use super::resolve::Resolver;
-use crate::config::Config;
+use crate::config::{Config, Limits};
+use crate::document::Fault;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Known, Mode, Policy};
-use crate::message::{Direction, Envelope, Message, ParseError, ReadLimits, same_id};
+use crate::message::{Direction, Envelope, Message, ParseError};
 use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
 mod later;
+mod look;
+mod open;
 
 pub use later::{Later, Step};
 
@@ -33,8 +38,13 @@ const OPEN: usize = 1024;
 pub struct Pipe {
     policy: Policy,
     recorder: Arc<Recorder>,
-    limits: ReadLimits,
+    limits: Limits,
     upstream: UpstreamName,
+    pins: Store,
+    /// The name by which the server is pinned.
+    pinned_as: Box<str>,
+    declared: Declared,
+    subscriptions: Subscriptions,
     open: Mutex<VecDeque<Open>>,
     budgets: Budgets,
     tools: Tools,
@@ -70,23 +80,49 @@ pub struct Passage {
 }
 
 impl Pipe {
-    /// Between an agent and the server `upstream`.
+    /// Between an agent and the server `upstream`, which is pinned by the name `pinned_as`.
     ///
     /// # Errors
-    /// The approvals of earlier times cannot be read.
-    pub fn new(policy: Policy, recorder: Arc<Recorder>, config: &Config, upstream: UpstreamName) -> io::Result<Self> {
-        let limits = config.limits.read.clone();
-        let approvals = Arc::new(Approvals::new(&config.approval, &config.limits, recorder.clone(), true)?);
+    /// The approvals of earlier times, or the lock file, cannot be read.
+    pub fn new(
+        policy: Policy,
+        recorder: Arc<Recorder>,
+        config: &Config,
+        upstream: UpstreamName,
+        pinned_as: Box<str>,
+    ) -> Result<Self, Vec<Fault>> {
+        let limits = config.limits.clone();
+        let pins = Store::open(config.pins.file.as_deref())?;
+        let hint = "see what `file` under `[approval]` names";
+        let fault = |error: std::io::Error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))];
+        let approvals = Arc::new(Approvals::new(&config.approval, &limits, recorder.clone(), true).map_err(fault)?);
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
         let memories = Memories::new(&config.limits, 1);
         let links = AtomicBool::new(false);
         let (budgets, resolver) = (Budgets::new(&config.limits), Resolver::default());
-        Ok(Self { policy, recorder, limits, upstream, open, budgets, tools, memories, resolver, approvals, elicits, links })
+        Ok(Self {
+            policy,
+            recorder,
+            limits,
+            upstream,
+            pins,
+            pinned_as,
+            declared: Declared::default(),
+            subscriptions: Subscriptions::default(),
+            open,
+            budgets,
+            tools,
+            memories,
+            resolver,
+            approvals,
+            elicits,
+            links,
+        })
     }
 
     /// Longest line that is read, in bytes: `message_bytes`.
     pub fn longest(&self) -> usize {
-        self.limits.message_bytes
+        self.limits.read.message_bytes
     }
 
     /// Who hears of what happens.
@@ -160,6 +196,7 @@ impl Pipe {
         if message.single().is_some_and(|envelope| envelope.method() == Some("initialize")) {
             self.elicits.store(approve::asks(message, Era::Legacy), Ordering::Relaxed);
         }
+        self.subscriptions.asked(message);
         self.ask(message, context.era, approved, held);
         Passage { on: Some(line), ..Passage::default() }
     }
@@ -190,7 +227,8 @@ impl Pipe {
         };
         let (context, waited) = self.answers(&told);
         self.agreed(&told, &context);
-        let shown = match as_shown(&self.policy, &told, &context, &self.limits, &self.recorder) {
+        let pins = self.pins.of(&self.pinned_as);
+        let mut shown = match Shown::of(&self.policy, &told, &context, &pins, &self.limits, &self.recorder) {
             Ok(shown) => shown,
             Err(error) => {
                 self.tell_failed(&context, &error);
@@ -198,16 +236,25 @@ impl Pipe {
                 return Passage { on: some(on), ..Passage::default() };
             }
         };
-        let message = shown.as_ref().unwrap_or(&told);
-        let judged = self.judge(Direction::Inbound, message, &context, waited);
-        match judged.and_then(|judged| judged.carry_out(message, &context)) {
+        let message = shown.message(&told).clone();
+        let judged = self.judge(Direction::Inbound, &message, &context, waited);
+        let carried = judged.and_then(|judged| {
+            let carried = judged.carry_out(&message, &context)?;
+            if let Some(listed) = shown.listed().filter(|_| judged.goes_on()) {
+                lists::keep(&self.pins, &self.pinned_as, &listed, self.policy.mode, &context, &self.recorder)?;
+            }
+            Ok(carried)
+        });
+        self.declared.learn(&told, &context);
+        self.subscriptions.said(&told);
+        match carried {
             Ok(Carried { outcome, to_server }) => {
-                // What is learnt is what the server said: it is what the server's calls are held to.
-                if outcome != Outcome::Nothing && self.tools.learn(&told, &context) {
+                // What is learnt is what the server said and what is pinned: it is what its calls are held to.
+                if outcome != Outcome::Nothing && self.tools.learn(shown.said(&told), &context) {
                     self.tell(Event::Limit { name: "tool_definitions" });
                 }
                 let on = match outcome {
-                    Outcome::Same => Some(shown.map_or(line, |shown| lined(shown.bytes().to_vec()))),
+                    Outcome::Same => Some(shown.other().map_or(line, |shown| lined(shown.bytes().to_vec()))),
                     Outcome::Other(bytes) => Some(lined(bytes)),
                     Outcome::Nothing => None,
                 };
@@ -215,8 +262,8 @@ impl Pipe {
             }
             Err(error) => {
                 self.tell_failed(&context, &error);
-                let on = broken(message, Envelope::is_answer, &error, &context).concat();
-                Passage { on: some(on), back: broken(message, Envelope::is_request, &error, &context), later: None }
+                let on = broken(&message, Envelope::is_answer, &error, &context).concat();
+                Passage { on: some(on), back: broken(&message, Envelope::is_request, &error, &context), later: None }
             }
         }
     }
@@ -255,7 +302,7 @@ impl Pipe {
         } else {
             (body, line.clone())
         };
-        Some((Message::parse(body, &self.limits), line))
+        Some((Message::parse(body, &self.limits.read), line))
     }
 
     fn judge(
@@ -268,50 +315,21 @@ impl Pipe {
         let memory = self.memories.of(context);
         let links = context.era == Era::Modern || self.links.load(Ordering::Relaxed);
         let paging = if direction == Direction::Inbound { self.memories.pages.paging(links) } else { None };
-        let known = Known { tools: Some(&self.tools), memory: Some(&memory), answers: None, paging: paging.as_ref() };
+        let (pins, names) = (self.pins.of(&self.pinned_as), self.pins.names());
+        let known = Known {
+            tools: Some(&self.tools),
+            memory: Some(&memory),
+            answers: None,
+            paging: paging.as_ref(),
+            pins: Some(&*pins),
+            names: Some((&*names, &self.pinned_as)),
+        };
         let memories = &self.memories;
         Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(&self.recorder, &self.resolver)
     }
 
     fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {
         Context { agent: AgentName("local".into()), upstream: self.upstream.clone(), era, session: None, asked }
-    }
-
-    /// Notes the requests of a message as open.
-    fn ask(&self, message: &Message, era: Era, mut approved: Option<Box<Matter>>, mut held: Held) {
-        let mut open = self.open();
-        // A person is asked about one request at a time: the first is the only one.
-        let made =
-            |asked| Open { asked, era, since: Instant::now(), approved: approved.take(), _held: std::mem::take(&mut held) };
-        open.extend(headers::asked(message).into_iter().map(made));
-        let extra = open.len().saturating_sub(OPEN);
-        open.drain(..extra);
-    }
-
-    /// The requests that a message from the server answers, which are open no more, and how long the first one was.
-    fn answers(&self, message: &Message) -> (Context, Option<Duration>) {
-        let mut open = self.open();
-        let ids = message.envelopes().iter().filter(|envelope| envelope.is_answer()).filter_map(|envelope| message.id(envelope));
-        let mut closed = ids.filter_map(|id| {
-            let at = open.iter().position(|open| same_id(&open.asked.id, id))?;
-            open.remove(at)
-        });
-        let Some(first) = closed.next() else { return (self.context(era(message), Arc::from([])), None) };
-        if let Some(approved) = &first.approved {
-            self.approvals.goes_on(approved, message);
-        }
-        let (era, waited) = (first.era, first.since.elapsed());
-        let asked: Vec<Asked> = std::iter::once(first).chain(closed).map(|open| open.asked).collect();
-        (self.context(era, asked.into()), Some(waited))
-    }
-
-    /// Notes what the two sides have agreed on, if a message says so.
-    fn agreed(&self, message: &Message, context: &Context) {
-        if context.asked.iter().any(|asked| &*asked.method == "initialize")
-            && let Some(version) = message.single().and_then(|envelope| message.body(envelope)?.get("protocolVersion")?.str())
-        {
-            self.links.store(headers::has_links(&version), Ordering::Relaxed);
-        }
     }
 
     fn open(&self) -> MutexGuard<'_, VecDeque<Open>> {

@@ -10,6 +10,7 @@ use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context};
 
 use super::approval::Approval;
+use super::definition::DefinitionChange;
 use super::item::Item;
 use super::line::Line;
 use super::redact::Redactor;
@@ -210,6 +211,22 @@ impl Audit {
         finish(line)
     }
 
+    /// The line of a definition that is not what it was.
+    pub(super) fn definition(&self, change: &DefinitionChange<'_>) -> String {
+        let mut line = start("definition");
+        match change.context {
+            Some(of) => context(&mut line, of),
+            None => line.text("upstream", &change.upstream.0),
+        }
+        line.text("kind", change.kind);
+        line.text("name", &self.name(change.name));
+        line.texts("classes", change.classes.iter().map(|class| class.name().to_owned()));
+        line.text("action", change.action);
+        line.maybe("pinned_sha256", change.old);
+        line.maybe("listed_sha256", change.new);
+        finish(line)
+    }
+
     /// An error with all its causes. Parts of it may be a peer's words.
     pub(super) fn chain(&self, error: &dyn std::error::Error) -> String {
         let mut told = error.to_string();
@@ -253,9 +270,24 @@ pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
     finish(line)
 }
 
-/// The line of a reload that was refused.
-pub(super) fn reload_refused(faults: &[crate::document::Fault]) -> String {
-    let mut line = start("reload_refused");
+/// The line of definitions of a server that was not known.
+pub(super) fn pinned(of: &Context, count: usize) -> String {
+    let mut line = start("pinned");
+    context(&mut line, of);
+    line.json("count", count);
+    finish(line)
+}
+
+/// The line of a lock file that was read anew.
+pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
+    let mut line = start("pins_reloaded");
+    line.texts("upstreams", upstreams.iter().take(SENTENCES).map(|name| (*name).to_owned()));
+    finish(line)
+}
+
+/// The line of a file that was refused.
+pub(super) fn faults(event: &str, faults: &[crate::document::Fault]) -> String {
+    let mut line = start(event);
     line.json("count", faults.len());
     line.texts("faults", faults.iter().take(SENTENCES).map(ToString::to_string));
     finish(line)

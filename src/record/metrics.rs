@@ -18,6 +18,7 @@ use crate::protocol::{Side, UpstreamName};
 use crate::rules::{Action, RuleSet};
 
 use super::approval::{Approval, OUTCOMES, WAYS};
+use super::definition::{self, DefinitionChange};
 use super::item::Item;
 use super::process;
 use super::sink::Counts;
@@ -56,6 +57,8 @@ pub(super) struct Metrics {
     upstream: HistogramVec,
     flow_pieces: IntCounterVec,
     approvals: IntCounterVec,
+    definitions: IntCounterVec,
+    held: IntGaugeVec,
     failures: IntCounterVec,
     turned_away: IntCounterVec,
     limits_hit: IntCounterVec,
@@ -86,6 +89,8 @@ impl Metrics {
             upstream: made.histograms(table::UPSTREAM)?,
             flow_pieces: made.counters(table::FLOW_PIECES)?,
             approvals: made.counters(table::APPROVALS)?,
+            definitions: made.counters(table::DEFINITION_CHANGES)?,
+            held: made.gauges(table::DEFINITIONS_HELD)?,
             failures: made.counters(table::FAILURES)?,
             turned_away: made.counters(table::TURNED_AWAY)?,
             limits_hit: made.counters(table::LIMITS_HIT)?,
@@ -133,6 +138,12 @@ impl Metrics {
             let upstream = upstream.0.as_ref();
             for (direction, verdicts) in [("outbound", ["pass", "ask", "block"]), ("inbound", ["pass", "rewrite", "block"])] {
                 verdicts.iter().for_each(|verdict| self.messages.with_label_values(&[upstream, direction, verdict]).inc_by(0));
+            }
+            self.held.with_label_values(&[upstream]);
+            for class in definition::classes() {
+                ["pass", "hold"]
+                    .iter()
+                    .for_each(|action| self.definitions.with_label_values(&[upstream, class, action]).inc_by(0));
             }
             Side::ALL.iter().for_each(|side| self.failures.with_label_values(&[upstream, side.name()]).inc_by(0));
             self.upstream.with_label_values(&[upstream]);
@@ -250,6 +261,16 @@ impl Metrics {
     /// Something happened to a question to a person.
     pub(super) fn approval(&self, approval: &Approval<'_>) {
         self.approvals.with_label_values(&[approval.outcome, approval.way]).inc();
+    }
+
+    /// A definition is not what it was.
+    pub(super) fn definition(&self, change: &DefinitionChange<'_>) {
+        self.definitions.with_label_values(&[&change.upstream.0, change.class(), change.action]).inc();
+    }
+
+    /// So many definitions wait.
+    pub(super) fn held(&self, upstream: &UpstreamName, count: usize) {
+        self.held.with_label_values(&[&upstream.0]).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A limit was hit.

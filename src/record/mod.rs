@@ -2,6 +2,7 @@
 
 mod approval;
 mod audit;
+mod definition;
 mod item;
 mod line;
 mod log;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use crate::config::AuditConfig;
 use crate::inspect::{Coverage, Finding, Inspection, Mode};
 use crate::message::{Direction, Message};
-use crate::protocol::{AuditId, CallError, Context, Side};
+use crate::protocol::{AuditId, CallError, Context, Side, UpstreamName};
 use crate::rules::RuleId;
 
 use audit::{Audit, Body};
@@ -26,6 +27,7 @@ use metrics::Metrics;
 use sink::Sink;
 
 pub use approval::Approval;
+pub use definition::DefinitionChange;
 pub use log::start_log;
 pub use metrics::InForce;
 pub use table::{Kind, METRICS, Metric};
@@ -116,6 +118,32 @@ pub enum Event<'a> {
         told_bytes: usize,
         /// The same as agents see it.
         shown_bytes: usize,
+    },
+    /// A definition is not what it was when it was pinned.
+    Definition(&'a DefinitionChange<'a>),
+    /// Definitions of a server were pinned that was not known before.
+    Pinned {
+        /// Whose list it was, and who asked for it.
+        context: &'a Context,
+        /// How many.
+        count: usize,
+    },
+    /// How many definitions of an upstream wait for approval.
+    Held {
+        /// Whose.
+        upstream: &'a UpstreamName,
+        /// How many.
+        count: usize,
+    },
+    /// The lock file has changed, and its pins are in force.
+    PinsReloaded {
+        /// Upstreams whose lists agents see otherwise now.
+        upstreams: &'a [&'a str],
+    },
+    /// The lock file cannot be read or written; the pins in memory stay in force.
+    PinsRefused {
+        /// All faults.
+        faults: &'a [crate::document::Fault],
     },
     /// New rules are in force.
     Reloaded {
@@ -285,6 +313,32 @@ impl Recorder {
                 tracing::debug!(upstream = %context.upstream, policy, "a list of tools was overlaid");
                 self.line(|| self.audit.overlaid(context, policy, told_bytes, shown_bytes))
             }
+            Event::Definition(change) => {
+                self.metrics.definition(change);
+                let DefinitionChange { upstream, kind, action, .. } = *change;
+                let class = change.class();
+                match action {
+                    "pass" => tracing::info!(%upstream, kind, class, action, "a definition has changed"),
+                    _ => tracing::warn!(%upstream, kind, class, action, "a definition has changed: see `lychgate pins`"),
+                }
+                self.line(|| self.audit.definition(change))
+            }
+            Event::Pinned { context, count } => {
+                tracing::info!(upstream = %context.upstream, count, "definitions of a new server were pinned");
+                self.line(|| audit::pinned(context, count))
+            }
+            Event::Held { upstream, count } => {
+                self.metrics.held(upstream, count);
+                Ok(())
+            }
+            Event::PinsReloaded { upstreams } => {
+                tracing::info!(?upstreams, "the pins of the lock file are in force");
+                self.line(|| audit::pins_reloaded(upstreams))
+            }
+            Event::PinsRefused { faults } => {
+                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the lock file is not used");
+                self.line(|| audit::faults("pins_refused", faults))
+            }
             Event::Reloaded { rules, weakened } => {
                 self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });
                 tracing::info!(rules, "new rules are in force");
@@ -294,7 +348,7 @@ impl Recorder {
             Event::ReloadRefused { faults } => {
                 self.metrics.reloaded("refused");
                 tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the reload was refused; the old rules stay");
-                self.line(|| audit::reload_refused(faults))
+                self.line(|| audit::faults("reload_refused", faults))
             }
         }
     }

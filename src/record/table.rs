@@ -55,6 +55,10 @@ metrics! {
         "Questions to people: `asked`; `approved` or `denied`, by the agent's own user (`elicitation`), through the admin port (`console`) or by an `earlier` yes; `expired`; `cancelled` with the call; `unused` where the call never came back; `nobody` where there was nobody to ask.";
     PAGES = Kind::Counter, "lychgate_result_pages_total" ["outcome"]
         "Parts of answers that were too long to be shown at once: asked for and `read`, or `gone` because they were not kept (any more) for the session that asked.";
+    DEFINITION_CHANGES = Kind::Counter, "lychgate_definition_changes_total" ["upstream" "class" "action"]
+        "Definitions of tools, prompts and resources that are not what they were when they were pinned, by the gravest class of the change and by what was done: `pass`, `hold`, `ask` or `refuse`; `observed` where the policy only observes.";
+    DEFINITIONS_HELD = Kind::Gauge, "lychgate_definitions_held" ["upstream"]
+        "Definitions that wait for `lychgate pins approve`.";
     FAILURES = Kind::Counter, "lychgate_failures_total" ["upstream" "side"]
         "Calls that failed, by whose fault it was: `agent`, `server` or `gateway`.";
     TURNED_AWAY = Kind::Counter, "lychgate_turned_away_total" ["reason"]

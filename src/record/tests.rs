@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 
 use super::*;
-use crate::config::{AuditTo, PolicyConfig};
+use crate::config::{AuditTo, ChangeClass, PolicyConfig};
 use crate::detect::Surface;
 use crate::document::Fault;
 use crate::inspect::{Evidence, Refusal, Uninspected, Verdict};
@@ -48,8 +48,12 @@ fn message(text: &str) -> Message {
 }
 
 fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
-    let asked =
-        asked.iter().map(|(id, method, tool)| Asked { id: (*id).into(), method: (*method).into(), tool: tool.map(Into::into) });
+    let asked = asked.iter().map(|(id, method, tool)| Asked {
+        id: (*id).into(),
+        method: (*method).into(),
+        tool: tool.map(Into::into),
+        continues: false,
+    });
     Context {
         agent: AgentName("claude".into()),
         upstream: UpstreamName("files".into()),
@@ -178,6 +182,22 @@ fn lines_of_every_event() {
         told.recorder.tell(again).unwrap();
         let list = Event::Overlaid { context: &plain, policy: "default", told_bytes: 900, shown_bytes: 700 };
         told.recorder.tell(list).unwrap();
+        let change = DefinitionChange {
+            context: Some(&plain),
+            upstream: &plain.upstream,
+            kind: "tool",
+            name: "shell\u{202e}",
+            classes: &[ChangeClass::NewImperativeText, ChangeClass::Cosmetic],
+            action: "hold",
+            old: Some("00aa"),
+            new: Some("00bb"),
+        };
+        told.recorder.tell(Event::Definition(&change)).unwrap();
+        told.recorder.tell(Event::Pinned { context: &plain, count: 3 }).unwrap();
+        told.recorder.tell(Event::Held { upstream: &plain.upstream, count: 1 }).unwrap();
+        told.recorder.tell(Event::PinsReloaded { upstreams: &["files"] }).unwrap();
+        let fault = Fault::of_file("lychgate.lock", "cannot be read", None);
+        told.recorder.tell(Event::PinsRefused { faults: &[fault] }).unwrap();
         told.recorder.tell(Event::Reloaded { rules: 60, weakened: &["`delete-root` is off".to_owned()] }).unwrap();
         let fault = Fault::of_file("rules/a.toml", "cannot be read", None);
         told.recorder.tell(Event::ReloadRefused { faults: &[fault] }).unwrap();
@@ -195,13 +215,15 @@ fn lines_of_every_event() {
         }
         let wanted = std::fs::read_to_string(golden).unwrap_or_default();
         assert_eq!(lines, wanted.lines().collect::<Vec<_>>(), "required: {required}");
-        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 14"#), "{}", told.recorder.metrics_text());
+        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 18"#), "{}", told.recorder.metrics_text());
 
         for line in [
             r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 2"#,
             r#"lychgate_approvals_total{outcome="approved",way="console"} 1"#,
             r#"lychgate_approvals_total{outcome="denied",way="elicitation"} 0"#,
             r#"lychgate_limits_hit_total{limit="repeated_refusals"} 1"#,
+            r#"lychgate_definition_changes_total{action="hold",class="new-imperative-text",upstream="files"} 1"#,
+            r#"lychgate_definitions_held{upstream="files"} 1"#,
             r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="pass"} 1"#,
             r#"lychgate_messages_total{direction="inbound",upstream="files",verdict="rewrite"} 1"#,
             r#"lychgate_messages_total{direction="inbound",upstream="files",verdict="pass"} 2"#,

@@ -51,6 +51,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/redact/cards.toml", include_str!("../../rules/inbound/redact/cards.toml")),
     ("rules/inbound/redact/ibans.toml", include_str!("../../rules/inbound/redact/ibans.toml")),
     ("rules/inbound/redact/ssns.toml", include_str!("../../rules/inbound/redact/ssns.toml")),
+    ("rules/inbound/shadowing.toml", include_str!("../../rules/inbound/shadowing.toml")),
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 

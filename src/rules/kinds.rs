@@ -1,6 +1,6 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
-use crate::detect::{Detector, Kind, command, flow, hidden, markup, path, pattern, personal, secret, signal, sql, url};
+use crate::detect::{Detector, Kind, command, flow, hidden, markup, path, pattern, personal, secret, shadow, signal, sql, url};
 use crate::document::{Table, suggest};
 
 use super::Rule;
@@ -64,6 +64,7 @@ kinds! {
     Pattern, "pattern", pattern::Pattern;
     Personal, "personal", personal::Personal;
     Secret, "secret", secret::Secret;
+    Shadow, "shadow", shadow::Shadow;
     Signal, "signal", signal::Signal;
     Sql, "sql", sql::Sql;
     Url, "url", url::Url;

@@ -75,7 +75,13 @@ impl Rule {
             Find::Command(command) => command.compile()?,
             Find::Secret(secret) => secret.compile()?,
             Find::Signal(signal) => signal.compile()?,
-            Find::Flow(_) | Find::Personal(_) | Find::Hidden(_) | Find::Markup(_) | Find::Path(_) | Find::Url(_) => {}
+            Find::Flow(_)
+            | Find::Personal(_)
+            | Find::Hidden(_)
+            | Find::Markup(_)
+            | Find::Path(_)
+            | Find::Shadow(_)
+            | Find::Url(_) => {}
             Find::Sql(sql) => sql.compile()?,
         }
         self.unless.iter().try_for_each(Regex::compile)

@@ -14,6 +14,7 @@ mod html;
 mod layout;
 mod markdown;
 mod readings;
+mod skeleton;
 mod sniff;
 mod strip;
 mod style;
@@ -28,6 +29,7 @@ pub mod unseen;
 pub use glob::glob_fits;
 pub use html::Page;
 pub use readings::{Reading, Way};
+pub use skeleton::skeleton;
 pub use talk::quoted_in_talk;
 
 /// A string under judgement.

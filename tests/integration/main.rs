@@ -17,6 +17,7 @@
 //! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
 //! | `paging` | what is too long is read on in parts that the gate serves, to its own agent and session only |
+//! | `pins` | definitions stay what they were when first seen, until a person approves; who listens is told |
 //! | `places` | calls stay in the roots, links followed for a child; hosts inside need the policy's leave |
 //! | `quarantine` | what would steer the model is withheld, told and named; the rest stays, byte for byte; caps; HTML |
 //! | `redaction` | secrets and data of people are taken out of results where a policy wants that, and JSON stays JSON |
@@ -52,6 +53,7 @@ mod limits;
 mod listener;
 mod metrics;
 mod paging;
+mod pins;
 mod places;
 mod quarantine;
 mod redaction;

@@ -107,6 +107,7 @@ impl Wrapped {
             .args(options.iter().map(|option| option.replace("$DIR", &folder.path().display().to_string())))
             .args(["--", "sh", "-c", script])
             .env("DIR", folder.path())
+            .env("XDG_STATE_HOME", folder.path().join("state"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(folder.path().join("stderr")).unwrap())
@@ -130,7 +131,7 @@ impl Wrapped {
         self.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
     }
 
-    fn hear(&self) -> String {
+    pub(crate) fn hear(&self) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap()
     }
 
@@ -153,6 +154,11 @@ impl Wrapped {
             assert!(began.elapsed() < PATIENCE, "it does not end; it said: {}", self.read("stderr"));
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// The folder of its own.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     /// A file that the server wrote.

@@ -5,6 +5,7 @@ mod calls;
 mod flow;
 mod listen;
 mod own;
+mod pins;
 mod places;
 mod policy;
 mod printed;
@@ -21,7 +22,7 @@ use crate::detect::flow::TraceLimits;
 use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
-use super::{Admin, ApprovalConfig, Config, KeptResults, Limits, PolicyConfig};
+use super::{Admin, ApprovalConfig, Config, KeptResults, Limits, PinsConfig, PolicyConfig};
 use values::Reader;
 
 /// Longest config file, in bytes.
@@ -54,6 +55,14 @@ pub fn load_admin(path: &Path) -> Result<(Admin, ApprovalConfig), Vec<Fault>> {
         let listen = listen::listen(root, reader);
         (listen::admin(root, listen.address), approval::approval(root, reader))
     })
+}
+
+/// Reads only where definitions are pinned, as [`load_admin`] does.
+///
+/// # Errors
+/// What is wrong with that section.
+pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
+    read(path, &Machine, pins::pins)
 }
 
 /// What a config file is read for.
@@ -128,6 +137,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let audit = listen::audit(root, reader);
     let admin = listen::admin(root, listen.address);
     let approval = approval::approval(root, reader);
+    let pins = pins::pins(root, reader);
     let limits = root.table("limits").map_or_else(Limits::default, |table| limits(&table));
     root.finish();
 
@@ -150,6 +160,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
         audit,
         admin,
         approval,
+        pins,
         limits,
         files: reader.files(),
     }
@@ -250,6 +261,8 @@ fn limits(table: &Table<'_>) -> Limits {
         queued_messages: count("queued_messages", 1..=1_000_000, base.queued_messages),
         pending_approvals: count("pending_approvals", 1..=10_000, base.pending_approvals),
         pending_approval_bytes: count("pending_approval_bytes", 1024..=1 << 30, base.pending_approval_bytes),
+        pinned_definitions: count("pinned_definitions", 1..=1_000_000, base.pinned_definitions),
+        pinned_definition_bytes: count("pinned_definition_bytes", 1024..=1 << 30, base.pinned_definition_bytes),
         repeated_refusals: count("repeated_refusals", 2..=10_000, base.repeated_refusals),
         repeated_refusal: seconds("repeated_refusal_seconds", 86_400, base.repeated_refusal),
         flow: TraceLimits {

@@ -10,7 +10,7 @@ use super::flow::flow;
 use super::own::own;
 use super::places::places;
 use super::values::Reader;
-use super::{approval, tool};
+use super::{approval, pins, tool};
 
 /// The word in `rules` that stands for the built-in rules.
 const BUILTIN: &str = "builtin";
@@ -53,6 +53,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.sql_read_only = arguments(table, "sql_read_only");
     made.tools = tool::tools(table);
     made.schema = tool::schema(table);
+    made.changes = pins::changes(table);
     made.places = places(table, reader);
     approval::of_policy(table, &mut made);
     made.own = own(table, reader);

@@ -224,6 +224,7 @@ fn the_sample_explains_every_key_that_is_read() {
         include_str!("places.rs"),
         include_str!("approval.rs"),
         include_str!("own.rs"),
+        include_str!("pins.rs"),
         include_str!("tool.rs"),
     ]
     .concat()

@@ -93,7 +93,7 @@ mod tests {
             {{"type":"object","properties":{{"a":{property}}},"required":["a"]}}}}]}}}}"#
         );
         let message = Message::parse(list.into(), &ReadLimits::default()).unwrap();
-        let asked = [Asked { id: "1".into(), method: "tools/list".into(), tool: None }].into();
+        let asked = [Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues: false }].into();
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let tools = Tools::default();
         tools.learn(&message, &Context { agent, upstream, era: Era::Modern, session: None, asked });

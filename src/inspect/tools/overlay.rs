@@ -51,6 +51,11 @@ impl Overlays {
         if faults.is_empty() { Ok(Self(made)) } else { Err(faults) }
     }
 
+    /// What agents see of them.
+    pub(in crate::inspect) fn shown(&self) -> Vec<(&str, Option<bool>, &Json)> {
+        self.0.iter().map(|overlay| (overlay.tool.as_str(), overlay.hidden, &overlay.shown)).collect()
+    }
+
     fn of<'o>(&'o self, tool: &'o str) -> impl DoubleEndedIterator<Item = &'o Overlay> {
         self.0.iter().filter(move |overlay| glob_fits(&overlay.tool, tool))
     }
@@ -105,27 +110,7 @@ impl Overlays {
                 (tool.span(), hidden)
             })
             .collect();
-        // A hidden one goes with the comma before it; where none that stays stands before it, with the one behind.
-        let (mut kept_end, mut before) = (None, None);
-        for (span, hidden) in &tools {
-            match (hidden, kept_end) {
-                (true, Some(kept)) => patch.cut(before.unwrap_or(kept)..span.end),
-                (true, None) => {}
-                (false, None) => {
-                    if let Some((first, true)) = tools.first() {
-                        patch.cut(first.start..span.start);
-                    }
-                }
-                (false, Some(_)) => {}
-            }
-            before = Some(span.end);
-            if !hidden {
-                kept_end = Some(span.end);
-            }
-        }
-        if let (None, Some((first, _)), Some((last, _))) = (kept_end, tools.first(), tools.last()) {
-            patch.cut(first.start..last.end);
-        }
+        patch.leave_out(&tools);
     }
 }
 
@@ -233,7 +218,7 @@ pub(super) fn merge(base: &mut Json, over: &Json) {
 
 /// Changes to the bytes of a message, noted before they are carried out.
 #[derive(Default)]
-struct Patch {
+pub(in crate::inspect) struct Patch {
     edits: Vec<(Range<usize>, String)>,
     /// What is put in behind an opening brace or bracket: whether something stands there, and the new parts.
     inserts: BTreeMap<usize, (bool, Vec<String>)>,
@@ -262,6 +247,41 @@ impl Patch {
         }
     }
 
+    /// Puts other JSON in the place of a value.
+    pub(in crate::inspect) fn replace(&mut self, value: Value<'_>, with: &str) {
+        self.edits.push((value.span(), with.to_owned()));
+    }
+
+    /// Takes elements out of a list: all its elements are given, and whether each goes.
+    pub(in crate::inspect) fn leave_out(&mut self, elements: &[(Range<usize>, bool)]) {
+        // One that goes takes the comma before it along; where none that stays stands before it, the one behind.
+        let (mut kept_end, mut before) = (None, None);
+        for (span, goes) in elements {
+            match (goes, kept_end) {
+                (true, Some(kept)) => self.cut(before.unwrap_or(kept)..span.end),
+                (true, None) => {}
+                (false, None) => {
+                    if let Some((first, true)) = elements.first() {
+                        self.cut(first.start..span.start);
+                    }
+                }
+                (false, Some(_)) => {}
+            }
+            before = Some(span.end);
+            if !goes {
+                kept_end = Some(span.end);
+            }
+        }
+        if let (None, Some((first, _)), Some((last, _))) = (kept_end, elements.first(), elements.last()) {
+            self.cut(first.start..last.end);
+        }
+    }
+
+    /// How many changes there are.
+    pub(in crate::inspect) fn len(&self) -> usize {
+        self.edits.len() + self.inserts.len()
+    }
+
     fn cut(&mut self, span: Range<usize>) {
         self.edits.push((span, String::new()));
     }
@@ -271,7 +291,8 @@ impl Patch {
         self.inserts.entry(into.span().start + 1).or_insert((filled, Vec::new())).1.push(part);
     }
 
-    fn carry_out(mut self, bytes: &Bytes) -> Option<Bytes> {
+    /// The bytes with the changes made; `None` if there are none.
+    pub(in crate::inspect) fn carry_out(mut self, bytes: &Bytes) -> Option<Bytes> {
         for (at, (filled, parts)) in self.inserts {
             self.edits.push((at..at, parts.join(",") + if filled { "," } else { "" }));
         }

@@ -14,7 +14,7 @@ fn message(text: String) -> Message {
 }
 
 fn context(method: &str) -> Context {
-    let asked = [Asked { id: "3".into(), method: method.into(), tool: None }].into();
+    let asked = [Asked { id: "3".into(), method: method.into(), tool: None, continues: false }].into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
     Context { agent, upstream, era: Era::Modern, session: None, asked }
 }

@@ -54,7 +54,7 @@ fn recorder() -> Arc<Recorder> {
 }
 
 fn pipe(resolve: Option<Duration>, resolver: Resolver) -> Pipe {
-    let mut pipe = Pipe::new(policy(resolve), recorder(), &Config::default(), UpstreamName("u".into())).unwrap();
+    let mut pipe = Pipe::new(policy(resolve), recorder(), &Config::default(), UpstreamName("u".into()), "u".into()).unwrap();
     pipe.resolver = resolver;
     pipe
 }
@@ -126,7 +126,7 @@ async fn a_call_through_the_gate_is_judged_so_too_however_long_it_is() {
     let asked = Arc::new(AtomicUsize::new(0));
     let (upstream, config) = (UpstreamName("u".into()), Config::default());
     let policies = Policies::from([(upstream.clone(), Arc::new(policy(Some(SHORT))))]);
-    let mut gate = Gate::new(vec![], policies, recorder(), config.limits.clone(), &config.approval).unwrap();
+    let mut gate = Gate::new(vec![], policies, recorder(), &config).unwrap();
     gate.resolver = zone(&asked);
     let context = Context { agent: AgentName("a".into()), upstream, era: Era::Legacy, session: None, asked: [].into() };
     for (url, passes) in [("https://inside.example/", false), ("https://public.example/", true), ("https://slow.example/", false)]

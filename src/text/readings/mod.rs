@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+pub(super) use fold::alike as looks_like;
+
 use super::html::Page;
 use super::unicode::Plain;
 

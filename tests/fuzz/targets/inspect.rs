@@ -29,7 +29,7 @@ fuzz_target!(|input: &str| {
         upstream: UpstreamName("u".into()),
         era: Era::Modern,
         session: None,
-        asked: [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()) }].into(),
+        asked: [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()), continues: false }].into(),
     };
     let began = Instant::now();
     let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);

@@ -1,0 +1,261 @@
+//! `lychgate pins`: what servers said of their tools when it was pinned, what they say now, and which of the two counts.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::config::{self, ChangeClass, PinsConfig};
+use crate::document::Fault;
+use crate::inspect::definitions::{Content, Key, Kind, Pin};
+use crate::proxy::pins::{Lock, LockFile};
+
+/// Arguments of `lychgate pins`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+A gate that runs takes up what is approved or reset here within two seconds, and tells agents that the list has changed where
+their stream and the server allow. The file is the one that `[pins]` of the config names; without a config at hand, the one
+that `lychgate wrap` keeps for whoever runs it.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
+    config: PathBuf,
+    /// The lock file, if not as in the config
+    #[arg(long, value_name = "FILE", global = true)]
+    file: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List what is pinned, and what waits for approval
+    List(Which),
+    /// Show how what waits differs from what is pinned
+    Diff(Which),
+    /// Let what waits take the place of what is pinned
+    Approve(Chosen),
+    /// Forget pins: what the server lists next is pinned as if it were first seen
+    Reset(Chosen),
+}
+
+#[derive(clap::Args)]
+struct Which {
+    /// The upstream; left out, all
+    upstream: Option<String>,
+    /// The tool, prompt, resource or template; left out, all
+    name: Option<String>,
+}
+
+#[derive(clap::Args)]
+struct Chosen {
+    /// The upstream
+    #[arg(required_unless_present = "all")]
+    upstream: Option<String>,
+    /// The tool, prompt, resource or template; left out, all of the upstream
+    name: Option<String>,
+    /// Those of every upstream
+    #[arg(long, conflicts_with = "upstream")]
+    all: bool,
+}
+
+/// Carries it out; 0 if that went well and nothing waits, 1 if something does or nothing fits, 2 if the file cannot be used.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let told = match args.file() {
+        Ok(file) => match &args.verb {
+            Verb::List(which) => file.read().map(|lock| list(&lock, which, out)),
+            Verb::Diff(which) => file.read().map(|lock| diff(&lock, which, out)),
+            Verb::Approve(chosen) => file.edit(|lock| approve(lock, chosen)).map(|done| tell(&done, "approved", out, err)),
+            Verb::Reset(chosen) => file.edit(|lock| reset(lock, chosen)).map(|done| tell(&done, "reset", out, err)),
+        },
+        Err(faults) => Err(faults),
+    };
+    match told {
+        Ok(code) => code,
+        Err(faults) => {
+            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            Ok(2)
+        }
+    }
+}
+
+impl Args {
+    fn file(&self) -> Result<LockFile, Vec<Fault>> {
+        let named = match &self.file {
+            Some(file) => Some(file.clone()),
+            None if self.config.exists() => config::load_pins(&self.config)?.file,
+            None => None,
+        };
+        let hint = "name it with `--file FILE`, or with `file` under `[pins]`";
+        let none = || vec![Fault::of_file("--file", "there is no lock file", Some(hint))];
+        named.or_else(PinsConfig::of_user).map(LockFile::new).ok_or_else(none)
+    }
+}
+
+/// What a name on the command line means.
+fn fits(upstream: Option<&str>, name: Option<&str>, of: &str, key: &Key) -> bool {
+    upstream.is_none_or(|upstream| upstream == of) && name.is_none_or(|name| name == &*key.name)
+}
+
+fn chosen<'l>(lock: &'l Lock, which: &'l Which) -> impl Iterator<Item = (&'l str, &'l Key, &'l Pin)> {
+    let all = lock.iter().flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream, key, pin)));
+    all.filter(|(upstream, key, _)| fits(which.upstream.as_deref(), which.name.as_deref(), upstream, key))
+}
+
+fn list(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
+    let mut waits = false;
+    let mut any = false;
+    for (upstream, key, pin) in chosen(lock, which) {
+        (any, waits) = (true, waits || pin.held.is_some());
+        let digest = pin.content.as_ref().map_or_else(|| "-".repeat(12), |content| short(&content.digest()));
+        write!(out, "{digest}  {}  {} {}", shown(upstream), key.kind.name(), shown(&key.name))?;
+        match &pin.held {
+            Some(held) => writeln!(out, "  waits: {}", words(&held.classes))?,
+            None => writeln!(out)?,
+        }
+    }
+    if !any {
+        writeln!(out, "nothing is pinned")?;
+    }
+    Ok(u8::from(waits))
+}
+
+fn diff(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
+    let mut any = false;
+    for (upstream, key, pin) in chosen(lock, which) {
+        let Some(held) = &pin.held else { continue };
+        any = true;
+        writeln!(out, "{} {} {}: {}", shown(upstream), key.kind.name(), shown(&key.name), words(&held.classes))?;
+        let old = pin.content.as_ref().map(Content::pretty).unwrap_or_default();
+        for (mark, line) in compared(&old, &held.content.pretty()) {
+            writeln!(out, "{mark} {line}")?;
+        }
+        writeln!(out)?;
+    }
+    if !any {
+        writeln!(out, "nothing waits")?;
+    }
+    Ok(u8::from(any))
+}
+
+/// What was done, told by upstream and name.
+type Done = Vec<(String, Kind, String)>;
+
+fn approve(lock: &mut Lock, which: &Chosen) -> Done {
+    change(
+        lock,
+        which,
+        |pin| pin.held.is_some(),
+        |pins, key, pin| {
+            if let Some(held) = pin.held {
+                pins.insert(key, Pin { content: Some(held.content), held: None });
+            }
+        },
+    )
+}
+
+fn reset(lock: &mut Lock, which: &Chosen) -> Done {
+    change(
+        lock,
+        which,
+        |_| true,
+        |pins, key, _| {
+            pins.remove(&key);
+        },
+    )
+}
+
+fn change(
+    lock: &mut Lock,
+    which: &Chosen,
+    meant: impl Fn(&Pin) -> bool,
+    does: impl Fn(&mut crate::inspect::definitions::Pins, Key, Pin),
+) -> Done {
+    let all = lock.iter().flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream.to_owned(), key, pin)));
+    let fitting =
+        all.filter(|(upstream, key, pin)| fits(which.upstream.as_deref(), which.name.as_deref(), upstream, key) && meant(pin));
+    let fitting: Vec<(String, Key, Pin)> = fitting.map(|(upstream, key, pin)| (upstream, key.clone(), pin.clone())).collect();
+    let mut done = Done::new();
+    for (upstream, key, pin) in fitting {
+        done.push((upstream.clone(), key.kind, key.name.to_string()));
+        does(lock.of_mut(&upstream), key, pin);
+    }
+    done
+}
+
+fn tell(done: &Done, what: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    for (upstream, kind, name) in done {
+        writeln!(out, "{} {} {}: {what}", shown(upstream), kind.name(), shown(name))?;
+    }
+    if done.is_empty() {
+        writeln!(err, "nothing fits\n  hint: `lychgate pins list` shows what is pinned and what waits")?;
+    }
+    Ok(u8::from(done.is_empty()))
+}
+
+fn words(classes: &[ChangeClass]) -> String {
+    classes.iter().map(|class| class.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
+/// A server's name for something, on a terminal that obeys what it is written.
+fn shown(name: &str) -> String {
+    name.chars()
+        .flat_map(|c| {
+            if c.is_alphanumeric() || (' '..='~').contains(&c) { c.to_string() } else { c.escape_unicode().to_string() }
+                .chars()
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Lines compared at the most; what is longer is shown whole, old before new.
+const LINES: usize = 2000;
+
+/// The lines of two texts: those of both, of the old one alone and of the new one alone. A person reads this: the longest
+/// common part, found the plain way.
+fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    if old.len() > LINES || new.len() > LINES {
+        return old.into_iter().map(|line| ('-', line)).chain(new.into_iter().map(|line| ('+', line))).collect();
+    }
+    let width = new.len() + 1;
+    let mut longest = vec![0usize; (old.len() + 1) * width];
+    let at = |row: usize, column: usize| row * width + column;
+    for (row, a) in old.iter().enumerate().rev() {
+        for (column, b) in new.iter().enumerate().rev() {
+            let get = |index: usize| longest.get(index).copied().unwrap_or(0);
+            let best =
+                if a == b { get(at(row + 1, column + 1)) + 1 } else { get(at(row + 1, column)).max(get(at(row, column + 1))) };
+            if let Some(cell) = longest.get_mut(at(row, column)) {
+                *cell = best;
+            }
+        }
+    }
+    let (mut out, mut row, mut column) = (Vec::new(), 0, 0);
+    loop {
+        let get = |index: usize| longest.get(index).copied().unwrap_or(0);
+        match (old.get(row), new.get(column)) {
+            (None, None) => return out,
+            (Some(a), Some(b)) if a == b => {
+                out.push((' ', *a));
+                (row, column) = (row + 1, column + 1);
+            }
+            (Some(a), b) if b.is_none() || get(at(row + 1, column)) >= get(at(row, column + 1)) => {
+                out.push(('-', *a));
+                row += 1;
+            }
+            (_, Some(b)) => {
+                out.push(('+', *b));
+                column += 1;
+            }
+            (Some(_), None) => return out,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

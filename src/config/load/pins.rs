@@ -1,0 +1,28 @@
+//! `[pins]`, and `[policy.NAME.pins]`
+
+use crate::config::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
+use crate::document::Table;
+
+use super::values::Reader;
+
+/// `[pins]`
+pub(super) fn pins(root: &Table<'_>, reader: &Reader<'_>) -> PinsConfig {
+    let Some(table) = root.table("pins") else { return PinsConfig::default() };
+    let made = PinsConfig { file: reader.any_path(&table, "file") };
+    table.finish();
+    made
+}
+
+/// What a policy does about definitions that change.
+pub(super) fn changes(policy: &Table<'_>) -> ChangesConfig {
+    let mut made = ChangesConfig::default();
+    let Some(table) = policy.table("pins") else { return made };
+    // What the server no longer lists cannot be kept in its list.
+    for (word, class) in ChangeClass::WORDS.iter().filter(|(_, class)| *class != ChangeClass::Gone) {
+        if let Some(action) = table.choice(word, &ChangeAction::WORDS) {
+            made.set(*class, action);
+        }
+    }
+    table.finish();
+    made
+}

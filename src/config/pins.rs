@@ -1,0 +1,121 @@
+//! Where definitions are pinned, and what is done about those that change.
+
+use std::path::PathBuf;
+
+/// Where definitions are pinned: `[pins]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PinsConfig {
+    /// The lock file; without one, pins last as long as the process: `file`.
+    pub file: Option<PathBuf>,
+}
+
+impl PinsConfig {
+    /// The lock file of `lychgate wrap` where the config names none: one in the folder for the state of whoever runs it, if
+    /// there is one.
+    pub fn of_user() -> Option<PathBuf> {
+        let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
+        Some(folder.join("lychgate").join("lychgate.lock"))
+    }
+}
+
+/// How a definition differs from the one that is pinned. The gravest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ChangeClass {
+    /// The server no longer lists it.
+    Gone,
+    /// Case, white space, punctuation, a title.
+    Cosmetic,
+    /// New parameters, or looser ones.
+    WiderInput,
+    /// Seen for the first time, on a server whose list is known.
+    New,
+    /// Anything else: other words, tighter parameters.
+    Other,
+    /// It may do more than it said: its hints, or verbs that change something.
+    CapabilityGrown,
+    /// Sentences that tell the reader what to do, or what the inbound rules find something in.
+    NewImperativeText,
+    /// A parameter that asks for keys, tokens, the environment, the conversation, or anything at all beside.
+    NewSecretLikeParameter,
+}
+
+impl ChangeClass {
+    /// The words of the config file, the lock file, the audit log and metrics.
+    pub const WORDS: [(&'static str, Self); 8] = [
+        ("gone", Self::Gone),
+        ("cosmetic", Self::Cosmetic),
+        ("wider-input", Self::WiderInput),
+        ("new", Self::New),
+        ("other", Self::Other),
+        ("capability-grown", Self::CapabilityGrown),
+        ("new-imperative-text", Self::NewImperativeText),
+        ("new-secret-like-parameter", Self::NewSecretLikeParameter),
+    ];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+    }
+
+    /// The class of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
+    }
+}
+
+/// What is done about a definition that has changed. The strictest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ChangeAction {
+    /// The new one is pinned and passes.
+    Pass,
+    /// The old one stays in the list; the new one waits for approval.
+    Hold,
+    /// The same, and until then a person is asked about each call.
+    Ask,
+    /// Neither is listed, and calls are refused, until the new one is approved.
+    Refuse,
+}
+
+impl ChangeAction {
+    /// Words of the config file, the audit log and metrics.
+    pub const WORDS: [(&'static str, Self); 4] =
+        [("pass", Self::Pass), ("hold", Self::Hold), ("ask", Self::Ask), ("refuse", Self::Refuse)];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// What a policy does about each class of change: `[policy.NAME.pins]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangesConfig(Vec<(ChangeClass, ChangeAction)>);
+
+impl Default for ChangesConfig {
+    fn default() -> Self {
+        let action = |class| match class {
+            ChangeClass::Gone | ChangeClass::Cosmetic | ChangeClass::WiderInput | ChangeClass::New => ChangeAction::Pass,
+            _ => ChangeAction::Hold,
+        };
+        Self(ChangeClass::WORDS.iter().map(|(_, class)| (*class, action(*class))).collect())
+    }
+}
+
+impl ChangesConfig {
+    /// What is done about a change of this class.
+    pub fn of(&self, class: ChangeClass) -> ChangeAction {
+        self.0.iter().find(|(known, _)| *known == class).map_or(ChangeAction::Hold, |(_, action)| *action)
+    }
+
+    /// Does something else about a class.
+    pub fn set(&mut self, class: ChangeClass, action: ChangeAction) {
+        self.0.retain(|(known, _)| *known != class);
+        self.0.push((class, action));
+    }
+
+    /// What is done about a change of several classes: the strictest that any of them calls for.
+    pub fn of_all(&self, classes: &[ChangeClass]) -> ChangeAction {
+        classes.iter().map(|class| self.of(*class)).max().unwrap_or(ChangeAction::Pass)
+    }
+}

@@ -1,0 +1,201 @@
+//! A definition in a form that does not depend on who wrote it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::Kind;
+use crate::message::{Json, ParseError, ReadLimits, Value, ValueKind, quote};
+
+/// Containers that are no longer than this stay on one line, in bytes.
+const LINE_BYTES: usize = 100;
+
+/// Everything that a definition says, as canonical JSON: no white space, members in the order of their names. Cheap to
+/// clone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Content(Arc<str>);
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Content({})", self.digest())
+    }
+}
+
+impl Content {
+    /// Of a definition. What a resource says of its data as they are now (`size`, `annotations.lastModified`) is none of it.
+    pub fn of(definition: Value<'_>, kind: Kind) -> Self {
+        Self(canonical(definition, kind).into())
+    }
+
+    /// Reads it back from any JSON that says the same.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    pub fn read(text: &str, kind: Kind) -> Result<Self, ParseError> {
+        Ok(Self::of(Json::parse(text.to_owned().into(), &limits(text))?.root(), kind))
+    }
+
+    /// As canonical JSON, on one line.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As values.
+    pub(super) fn json(&self) -> Option<Json> {
+        Json::parse(self.0.to_string().into(), &limits(&self.0)).ok()
+    }
+
+    /// Its SHA-256, in hex.
+    pub fn digest(&self) -> String {
+        Sha256::digest(self.0.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+            // Writing to a `String` cannot fail.
+            let _infallible = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+
+    /// On several lines, for people: what leaves no mark on a page is written as an escape.
+    pub fn pretty(&self) -> String {
+        let Some(json) = self.json() else { return self.0.to_string() };
+        let mut out = String::new();
+        for c in lines(json.root()).chars() {
+            match c {
+                c if unseen(c) => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        let _infallible = write!(out, "\\u{unit:04x}");
+                    }
+                }
+                c => out.push(c),
+            }
+        }
+        out
+    }
+}
+
+/// What was a part of a message within its limits is read back whatever they are now.
+fn limits(text: &str) -> ReadLimits {
+    ReadLimits { message_bytes: text.len(), strings_per_message: text.len(), depth: 1024, ..ReadLimits::default() }
+}
+
+/// Characters that a reader of the lock file would not see, or that turn the line around.
+fn unseen(c: char) -> bool {
+    !c.is_ascii()
+        && (c.is_control()
+            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+                | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'))
+}
+
+enum Part<'j> {
+    Value(Value<'j>, usize),
+    Text(String),
+}
+
+fn canonical(root: Value<'_>, kind: Kind) -> String {
+    let mut out = String::new();
+    let mut open = vec![Part::Value(root, 0)];
+    while let Some(part) = open.pop() {
+        let (value, depth) = match part {
+            Part::Text(text) => {
+                out.push_str(&text);
+                continue;
+            }
+            Part::Value(value, depth) => (value, depth),
+        };
+        match value.kind() {
+            ValueKind::Object => {
+                let mut members: Vec<_> = value.members().filter(|(key, _)| !passing(kind, depth, key)).collect();
+                members.sort_by(|a, b| a.0.cmp(&b.0));
+                out.push('{');
+                open.push(Part::Text("}".to_owned()));
+                for (index, (key, value)) in members.into_iter().enumerate().rev() {
+                    open.push(Part::Value(value, depth + 1));
+                    open.push(Part::Text(format!("{}{}:", if index == 0 { "" } else { "," }, quote(&key))));
+                }
+            }
+            ValueKind::Array => {
+                out.push('[');
+                open.push(Part::Text("]".to_owned()));
+                let elements: Vec<_> = value.elements().collect();
+                for (index, value) in elements.into_iter().enumerate().rev() {
+                    open.push(Part::Value(value, depth + 1));
+                    if index > 0 {
+                        open.push(Part::Text(",".to_owned()));
+                    }
+                }
+            }
+            ValueKind::String => out.push_str(&quote(&value.str().unwrap_or_default())),
+            _ => out.push_str(value.raw()),
+        }
+    }
+    out
+}
+
+/// Whether a member tells of the data as they are now rather than of what they are.
+fn passing(kind: Kind, depth: usize, key: &str) -> bool {
+    kind == Kind::Resource && matches!((depth, key), (0, "size") | (1, "lastModified"))
+}
+
+fn lines(root: Value<'_>) -> String {
+    let mut out = String::new();
+    let mut open = vec![Part::Value(root, 0)];
+    while let Some(part) = open.pop() {
+        let (value, depth) = match part {
+            Part::Text(text) => {
+                out.push_str(&text);
+                continue;
+            }
+            Part::Value(value, depth) => (value, depth),
+        };
+        let margin = "  ".repeat(depth + 1);
+        let (members, elements): (Vec<_>, Vec<_>) = (value.members().collect(), value.elements().collect());
+        let filled = !members.is_empty() || !elements.is_empty();
+        if !filled || (depth > 0 && value.raw().len() + margin.len() <= LINE_BYTES) {
+            out.push_str(value.raw());
+            continue;
+        }
+        let (opens, closes) = if elements.is_empty() { ('{', '}') } else { ('[', ']') };
+        out.push(opens);
+        open.push(Part::Text(format!("\n{}{closes}", "  ".repeat(depth))));
+        let comma = |index: usize| if index == 0 { "" } else { "," };
+        for (index, (key, value)) in members.into_iter().enumerate().rev() {
+            open.push(Part::Value(value, depth + 1));
+            open.push(Part::Text(format!("{}\n{margin}{}: ", comma(index), quote(&key))));
+        }
+        for (index, value) in elements.into_iter().enumerate().rev() {
+            open.push(Part::Value(value, depth + 1));
+            open.push(Part::Text(format!("{}\n{margin}", comma(index))));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_and_layout_do_not_matter_and_everything_else_does() {
+        let of = |text: &str| Content::read(text, Kind::Tool).unwrap();
+        let one = of(r#"{"name":"t","inputSchema":{"b":1,"a":[1, "\u0041"]}}"#);
+        assert_eq!(one.as_str(), r#"{"inputSchema":{"a":[1,"A"],"b":1},"name":"t"}"#);
+        assert_eq!(one, of(r#"{ "inputSchema" : {"a":[1,"A"],"b":1}, "name":"t" }"#));
+        assert_ne!(one.digest(), of(r#"{"name":"t","inputSchema":{"b":1,"a":["A",1]}}"#).digest());
+        let file = |size| Content::read(&format!(r#"{{"uri":"a","size":{size}}}"#), Kind::Resource).unwrap();
+        assert_eq!(file(1), file(2), "how much there is now is no part of what it is");
+    }
+
+    #[test]
+    fn what_people_read_hides_nothing_and_reads_back() {
+        let long = "x".repeat(120);
+        let text = format!(
+            r#"{{"description":"a\u200bb\ud83d\ude00 '''\udb40\udc41 ä","inputSchema":{{"p":"{long}","q":{{}},"r":[1,2]}}}}"#
+        );
+        let content = Content::read(&text, Kind::Tool).unwrap();
+        let pretty = content.pretty();
+        assert!(pretty.contains("a\\u200bb😀 '''\\udb40\\udc41 ä") && pretty.lines().count() == 8, "{pretty}");
+        assert_eq!(Content::read(&pretty, Kind::Tool).unwrap(), content);
+    }
+}

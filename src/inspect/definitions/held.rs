@@ -1,0 +1,95 @@
+//! Calls of tools whose definitions wait for approval.
+
+use super::{Key, Kind, Pins};
+use crate::config::{ChangeAction, ChangeClass, ChangesConfig, Scope};
+use crate::detect::Surface;
+use crate::inspect::{Evidence, Finding, Inspection, Question, Refusal};
+use crate::message::{Envelope, Message};
+use crate::rules::{Action, RuleId, Severity};
+
+/// Stands in the place of a rule where the definition of the tool that is called has changed.
+pub const CHANGED: &str = "definition-changed";
+
+const TITLE: &str = "The tool is no longer what it was when it was approved";
+
+/// What becomes of calls of a tool whose definition waits.
+pub(in crate::inspect) struct Held<'a> {
+    pub(in crate::inspect) pins: &'a Pins,
+    pub(in crate::inspect) changes: &'a ChangesConfig,
+}
+
+impl Held<'_> {
+    /// Refuses a call where the policy refuses calls of tools that have changed like this.
+    pub(in crate::inspect) fn check(
+        &self,
+        message: &Message,
+        envelope: &Envelope,
+        item: usize,
+        inspection: &mut Inspection,
+    ) -> Option<Refusal> {
+        let (action, class, name) = self.call(message, envelope)?;
+        let acts = if action == ChangeAction::Refuse { Action::Block } else { Action::Ask };
+        let at = if message.is_batch() { format!("/{item}/params/name") } else { "/params/name".to_owned() };
+        inspection.findings.push(Finding {
+            rule: RuleId::new(CHANGED),
+            title: TITLE.to_owned(),
+            severity: Severity::High,
+            action: acts,
+            surface: Surface::Params,
+            at,
+            item,
+            reading: class.name(),
+            evidence: Evidence::of(&name),
+        });
+        let why = format!(
+            "Its server has changed what it says of it (`{}`). Ask the user to look at `lychgate pins diff` and to approve it, or do \
+             without it.",
+            class.name()
+        );
+        (acts == Action::Block).then(|| Refusal { item, rule: RuleId::new(CHANGED), title: TITLE.to_owned(), why })
+    }
+
+    /// The question of the rules, if there is one, with what is asked about a tool that has changed.
+    pub(in crate::inspect) fn add(
+        &self,
+        question: Option<Question>,
+        (message, envelope, item): (&Message, &Envelope, usize),
+        scopes: &[Scope],
+        through_agent: bool,
+    ) -> Option<Question> {
+        let Some((ChangeAction::Ask, class, _)) = self.call(message, envelope) else { return question };
+        let own = RuleId::new(CHANGED);
+        Some(match question {
+            Some(mut question) => {
+                question.rules.push(own);
+                question
+            }
+            None => Question {
+                item,
+                rules: vec![own],
+                title: TITLE.to_owned(),
+                why: format!("Its server has changed what it says of it (`{}`): see `lychgate pins diff`.", class.name()),
+                severity: Severity::High,
+                scopes: scopes.to_vec(),
+                through_agent,
+            },
+        })
+    }
+
+    /// What the policy does about a call, the gravest class of its tool's change, and the tool; `None` if it is judged like
+    /// any other.
+    fn call(&self, message: &Message, envelope: &Envelope) -> Option<(ChangeAction, ChangeClass, Box<str>)> {
+        let params = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"))?;
+        let key = Key { kind: Kind::Tool, name: params.get("name")?.str()?.into() };
+        let pin = self.pins.get(&key)?;
+        let held = pin.held.as_ref()?;
+        let class = held.classes.iter().copied().max().unwrap_or(ChangeClass::Other);
+        let action = match (self.changes.of_all(&held.classes), &pin.content) {
+            (ChangeAction::Pass, _) | (ChangeAction::Hold, Some(_)) => return None,
+            (ChangeAction::Ask, Some(_)) => ChangeAction::Ask,
+            // Nothing of it was ever let through.
+            (_, None) | (ChangeAction::Refuse, _) => ChangeAction::Refuse,
+        };
+        Some((action, class, key.name))
+    }
+}

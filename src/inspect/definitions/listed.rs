@@ -1,0 +1,163 @@
+//! What a list says against what is pinned.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use super::{Content, Key, Kind, Pin, Pins, change};
+use crate::config::{ChangeAction, ChangeClass, ChangesConfig};
+use crate::inspect::Mode;
+use crate::inspect::tools::overlay::Patch;
+use crate::message::{Message, Value, ValueKind};
+use crate::protocol::Context;
+use crate::rules::RuleSet;
+
+/// How long a list in which something is held may be kept by who asked for it, in milliseconds.
+const HELD_MS: u32 = 60_000;
+
+/// What a message lists, against what is pinned.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// The message with pinned definitions in the place of those that are held; `None` if that is as it came.
+    pub shown: Option<Bytes>,
+    /// What was not pinned like this before.
+    pub seen: Vec<Seen>,
+    /// The kinds whose list ends here.
+    pub ended: Vec<Kind>,
+    /// What is pinned and no longer listed.
+    pub gone: Vec<Key>,
+    /// Whether something was left out since no more may be pinned.
+    pub full: bool,
+}
+
+/// A definition that was not pinned like this before.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What it is of.
+    pub key: Key,
+    /// As the server says it.
+    pub content: Content,
+    /// As it is pinned.
+    pub pinned: Option<Content>,
+    /// How it differs; empty where its upstream is seen for the first time.
+    pub classes: Vec<ChangeClass>,
+    /// What the policy does about it.
+    pub action: ChangeAction,
+    /// Whether it waits already: nothing is to be done or told again.
+    pub waits: bool,
+}
+
+/// What lists are read by.
+pub(in crate::inspect) struct Reader<'a> {
+    pub(in crate::inspect) pins: &'a Pins,
+    pub(in crate::inspect) changes: &'a ChangesConfig,
+    pub(in crate::inspect) rules: &'a RuleSet,
+    pub(in crate::inspect) mode: Mode,
+    /// Most definitions of a kind that are pinned, and their bytes.
+    pub(in crate::inspect) most: (usize, usize),
+}
+
+impl Reader<'_> {
+    /// Reads the lists of a message.
+    pub(in crate::inspect) fn read(&self, message: &Message, context: &Context) -> Listed {
+        let (mut out, mut patch) = (Listed::default(), Patch::default());
+        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            let Some(result) = message.body(envelope) else { continue };
+            for kind in Kind::ALL {
+                let (method, member, _) = kind.listed();
+                if asked.is_some_and(|asked| &*asked.method != method) {
+                    continue;
+                }
+                let Some(list) = result.get(member).filter(|list| list.kind() == ValueKind::Array) else { continue };
+                let untouched = patch.len();
+                self.list(kind, list, &mut out, &mut patch);
+                // What is approved should be seen before long, where nobody can be told (2026-07-28, caching).
+                let lasts =
+                    result.get("ttlMs").filter(|lasts| lasts.raw().parse::<f64>().is_ok_and(|ms| ms > f64::from(HELD_MS)));
+                if let Some(lasts) = lasts.filter(|_| patch.len() > untouched) {
+                    patch.replace(lasts, &HELD_MS.to_string());
+                }
+                let last = result.get("nextCursor").is_none_or(|cursor| cursor.kind() == ValueKind::Null);
+                if last {
+                    out.ended.push(kind);
+                }
+                if last && asked.is_some_and(|asked| !asked.continues) {
+                    self.gone(kind, list, &mut out);
+                }
+            }
+        }
+        if self.mode == Mode::Enforce {
+            out.shown = patch.carry_out(message.bytes());
+        }
+        out
+    }
+
+    fn list(&self, kind: Kind, list: Value<'_>, out: &mut Listed, patch: &mut Patch) {
+        // What this message has listed already: it is held to that as if it were pinned.
+        let mut here: HashMap<Key, Content> = HashMap::new();
+        let (mut count, mut bytes) = self.pins.size(kind);
+        let mut left = Vec::new();
+        for definition in list.elements() {
+            let Some(key) = key(kind, definition) else {
+                left.push((definition.span(), false));
+                continue;
+            };
+            let content = Content::of(definition, kind);
+            let pin = self.pins.get(&key);
+            let pinned = pin.and_then(|pin| pin.content.clone()).or_else(|| here.get(&key).cloned());
+            if pinned.as_ref() == Some(&content) {
+                left.push((definition.span(), false));
+                continue;
+            }
+            let classes = self.classes(kind, pin, pinned.as_ref(), &content);
+            let action = self.changes.of_all(&classes);
+            let waits = pin.and_then(|pin| pin.held.as_ref()).is_some_and(|held| held.content == content);
+            let length = content.as_str().len();
+            if pinned.is_none() && action == ChangeAction::Pass {
+                if count >= self.most.0 || bytes + length > self.most.1 {
+                    // Of a resource a description is read and nothing is called; lists of them may be of any length.
+                    out.full = true;
+                    left.push((definition.span(), kind != Kind::Resource));
+                    continue;
+                }
+                (count, bytes) = (count + 1, bytes + length);
+            }
+            let gone = match (action, &pinned) {
+                (ChangeAction::Pass, _) => false,
+                (ChangeAction::Hold | ChangeAction::Ask, Some(pinned)) => {
+                    patch.replace(definition, pinned.as_str());
+                    false
+                }
+                (ChangeAction::Hold | ChangeAction::Ask, None) | (ChangeAction::Refuse, _) => true,
+            };
+            left.push((definition.span(), gone));
+            here.entry(key.clone()).or_insert_with(|| pinned.clone().unwrap_or_else(|| content.clone()));
+            if bytes + length > self.most.1.saturating_mul(2) {
+                // It is held all the same: only what waits is not written down.
+                out.full = true;
+                continue;
+            }
+            out.seen.push(Seen { key, content, pinned, classes, action, waits });
+        }
+        patch.leave_out(&left);
+    }
+
+    fn classes(&self, kind: Kind, pin: Option<&Pin>, pinned: Option<&Content>, content: &Content) -> Vec<ChangeClass> {
+        match pinned {
+            Some(pinned) => change::classes(kind, pinned, content, self.rules),
+            None if pin.is_some() || self.pins.is_complete(kind) => vec![ChangeClass::New],
+            None => Vec::new(),
+        }
+    }
+
+    fn gone(&self, kind: Kind, list: Value<'_>, out: &mut Listed) {
+        let here: std::collections::HashSet<Key> = list.elements().filter_map(|definition| key(kind, definition)).collect();
+        out.gone.extend(self.pins.iter().map(|(key, _)| key).filter(|key| key.kind == kind && !here.contains(key)).cloned());
+    }
+}
+
+fn key(kind: Kind, definition: Value<'_>) -> Option<Key> {
+    let (_, _, name) = kind.listed();
+    Some(Key { kind, name: definition.get(name)?.str()?.into() })
+}

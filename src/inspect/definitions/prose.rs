@@ -1,0 +1,249 @@
+//! What the words of a definition say that they did not say before.
+
+use std::collections::HashSet;
+
+use super::change::Difference;
+use crate::message::{Role, ValueKind};
+
+/// Words by which a text tells its reader what to do.
+const ORDERS: [&str; 50] = [
+    "must",
+    "shall",
+    "should",
+    "always",
+    "never",
+    "ensure",
+    "remember",
+    "ignore",
+    "disregard",
+    "forget",
+    "instead",
+    "immediately",
+    "silently",
+    "secretly",
+    "mandatory",
+    "important",
+    "urgent",
+    "beforehand",
+    "you",
+    "your",
+    "assistant",
+    "llm",
+    "don't",
+    "dont",
+    "please",
+    "confidential",
+    "override",
+    "bypass",
+    "regardless",
+    // The same in German, French, Spanish, Italian, Portuguese, Russian, Chinese, Japanese.
+    "musst",
+    "müssen",
+    "immer",
+    "niemals",
+    "devez",
+    "toujours",
+    "jamais",
+    "debes",
+    "siempre",
+    "nunca",
+    "deve",
+    "sempre",
+    "mai",
+    "должен",
+    "всегда",
+    "никогда",
+    "必须",
+    "总是",
+    "不要",
+    "必ず",
+    "してください",
+];
+/// The same, of two words.
+const TWO: [(&str, &str); 12] = [
+    ("do", "not"),
+    ("make", "sure"),
+    ("need", "to"),
+    ("have", "to"),
+    ("required", "to"),
+    ("before", "using"),
+    ("before", "calling"),
+    ("before", "any"),
+    ("after", "using"),
+    ("after", "calling"),
+    ("without", "asking"),
+    ("without", "telling"),
+];
+/// Verbs that order about what is not in a tool's own hands, where they begin a sentence.
+const VERBS: [&str; 22] = [
+    "append", "attach", "bcc", "call", "cc", "copy", "embed", "forward", "include", "insert", "invoke", "mention", "obtain",
+    "pass", "provide", "put", "read", "send", "share", "submit", "tell", "use",
+];
+/// Stems of verbs that change or reach something.
+const CAPABILITIES: [&str; 44] = [
+    "write",
+    "writ",
+    "delet",
+    "remov",
+    "drop",
+    "send",
+    "post",
+    "upload",
+    "publish",
+    "execut",
+    "exec",
+    "run",
+    "spawn",
+    "install",
+    "uninstall",
+    "transfer",
+    "pay",
+    "purchas",
+    "buy",
+    "refund",
+    "modif",
+    "updat",
+    "creat",
+    "overwrit",
+    "mov",
+    "renam",
+    "kill",
+    "terminat",
+    "shutdown",
+    "reboot",
+    "deploy",
+    "push",
+    "merg",
+    "grant",
+    "revok",
+    "forward",
+    "email",
+    "encrypt",
+    "format",
+    "truncat",
+    "chmod",
+    "sudo",
+    "eras",
+    "wip",
+];
+/// Characters that stand in no language for a word or a part of one.
+const PUNCTUATION: &str = "–—‘’“”„«»‹›…•·¡¿、。，．：；！？（）「」『』【】《》〈〉";
+
+/// The words of a text, in lower case. Whatever is neither white space nor plain punctuation counts as part of one, so that
+/// nothing can hide between them.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let between = |c: char| {
+        c.is_whitespace() || (c.is_ascii_punctuation() && !matches!(c, '\'' | '$' | '<' | '>')) || PUNCTUATION.contains(c)
+    };
+    text.replace('’', "'").split(between).map(str::to_lowercase).filter(|word| !word.is_empty()).collect()
+}
+
+/// Whether two texts differ in nothing but case, white space and punctuation.
+pub(super) fn same_words(old: &str, new: &str) -> bool {
+    let bare = |text| words(text).into_iter().map(|word| word.trim_matches('\'').to_owned()).filter(|word| !word.is_empty());
+    bare(old).eq(bare(new))
+}
+
+/// The sentences of two definitions where they differ.
+#[derive(Default)]
+pub(super) struct Prose {
+    /// Words of sentences that are new.
+    fresh: Vec<Vec<String>>,
+    /// Stems of all words that were there.
+    stems: HashSet<String>,
+}
+
+impl Prose {
+    /// Of the values that differ.
+    pub(super) fn of(differences: &[Difference<'_>]) -> Self {
+        let mut out = Self::default();
+        let mut old: HashSet<Vec<String>> = HashSet::new();
+        for difference in differences {
+            if let Some(value) = difference.old {
+                value.strings(|_, text| {
+                    out.stems.extend(words(&text.value).iter().map(|word| stem(word).to_owned()));
+                    old.extend(sentences(&text.value));
+                });
+            }
+        }
+        for Difference { new, path, .. } in differences {
+            let Some(value) = new else { continue };
+            let prose = value.kind() != ValueKind::String || path.last().is_some_and(|last| last != "pattern" && last != "$ref");
+            value.strings(|_, text| {
+                if text.role == Role::Value && prose {
+                    out.fresh.extend(sentences(&text.value).into_iter().filter(|sentence| !old.contains(sentence)));
+                }
+            });
+        }
+        out
+    }
+
+    /// Whether a new sentence tells the reader what to do.
+    pub(super) fn is_imperative(&self) -> bool {
+        self.fresh.iter().any(|sentence| {
+            let is = |list: &[&str], word: &String| list.contains(&word.as_str());
+            let long = sentence.len() > 2;
+            sentence.iter().any(|word| is(&ORDERS, word) || (!word.is_ascii() && ORDERS.iter().any(|order| holds(word, order))))
+                || sentence.windows(2).any(|pair| matches!(pair, [a, b] if TWO.contains(&(a.as_str(), b.as_str()))))
+                || (long && sentence.first().is_some_and(|word| is(&VERBS, word)))
+        })
+    }
+
+    /// Whether a new sentence has a verb for changing something that was nowhere before.
+    pub(super) fn is_capable(&self) -> bool {
+        self.fresh.iter().flatten().any(|word| {
+            let stem = stem(word);
+            CAPABILITIES.contains(&stem) && !self.stems.contains(stem)
+        })
+    }
+}
+
+/// Whether a word of a script without spaces holds an order.
+fn holds(word: &str, order: &str) -> bool {
+    !order.is_ascii() && order.chars().any(|c| u32::from(c) > 0x2E80) && word.contains(order)
+}
+
+/// The words of each sentence.
+fn sentences(text: &str) -> Vec<Vec<String>> {
+    let ends = |c: char| matches!(c, '.' | '!' | '?' | ';' | '\n' | '。' | '！' | '？');
+    text.split(ends).map(words).filter(|sentence| !sentence.is_empty()).collect()
+}
+
+/// A word without its ending, as far as verbs of English go.
+fn stem(word: &str) -> &str {
+    let cut = ["ing", "es", "ed", "s", "e"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 2));
+    let stem = cut.unwrap_or(word);
+    let doubled = match stem.as_bytes() {
+        [.., a, b] if a == b && stem.len() > 3 && cut.is_some() && !matches!(b, b's' | b'l') => stem.get(..stem.len() - 1),
+        _ => None,
+    };
+    let stem = doubled.unwrap_or(stem);
+    stem.strip_suffix("ie").or_else(|| stem.strip_suffix(['y', 'i'])).filter(|short| short.len() > 3).unwrap_or(stem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_what_a_reader_reads() {
+        assert!(same_words("Adds two numbers.", "adds  two\nNumbers!"));
+        assert!(same_words("It's “fine” — really", "its 'fine' really") || same_words("“fine” — really", "'fine' really"));
+        for other in
+            ["Adds two number", "Adds twonumbers.", "Adds two numbers\u{200b}.", "Adds two numbers. \u{e0041}", "Adds two"]
+        {
+            assert!(!same_words("Adds two numbers.", other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn stems_meet() {
+        for (a, b) in [("writes", "write"), ("deleting", "deletes"), ("modify", "modified"), ("running", "runs"), ("pays", "pay")]
+        {
+            assert_eq!(stem(a), stem(b), "{a} {b}");
+        }
+        for word in ["writes", "deleted", "sending", "executes", "runs", "modifies", "removing", "moves", "creates"] {
+            assert!(CAPABILITIES.contains(&stem(word)), "{word}: {}", stem(word));
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Where in a definition something stands, and what changes of its parameters mean.
+
+use std::collections::HashSet;
+
+use super::Kind;
+use super::change::Difference;
+use super::prose::words;
+use crate::message::{Value, ValueKind};
+
+/// What stands at the end of a way into a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// A keyword, or a member of the definition itself.
+    Keyword,
+    /// A parameter.
+    Property,
+    /// Something that a keyword holds: an example, a value.
+    Within,
+}
+
+/// What stands at the end of a way from a definition's root.
+pub(super) fn spot(path: &[String]) -> Spot {
+    let mut steps = path.iter().map(String::as_str);
+    match steps.next() {
+        Some("inputSchema" | "outputSchema") => {}
+        Some("annotations" | "arguments" | "icons") => return if path.len() > 3 { Spot::Within } else { Spot::Keyword },
+        _ => return if path.len() > 1 { Spot::Within } else { Spot::Keyword },
+    }
+    let mut spot = Spot::Keyword;
+    while let Some(step) = steps.next() {
+        spot = match step {
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => match steps.next() {
+                Some(_) => Spot::Property,
+                None => Spot::Keyword,
+            },
+            "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
+                steps.next();
+                Spot::Keyword
+            }
+            "items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains" | "propertyNames" => Spot::Keyword,
+            _ if steps.next().is_some() => return Spot::Within,
+            _ => Spot::Keyword,
+        };
+    }
+    spot
+}
+
+/// Whether a way leads to a keyword of a schema, or to a member of a definition.
+pub(super) fn is_keyword(path: &[String]) -> bool {
+    spot(path) == Spot::Keyword
+}
+
+fn is_input(kind: Kind, path: &[String]) -> bool {
+    path.first().is_some_and(|first| first == if kind == Kind::Prompt { "arguments" } else { "inputSchema" })
+}
+
+/// Whether a whole parameter is different, not something of it.
+fn is_parameter(kind: Kind, path: &[String]) -> bool {
+    is_input(kind, path) && if kind == Kind::Prompt { path.len() == 2 } else { spot(path) == Spot::Property }
+}
+
+/// The name of a parameter that was added here.
+pub(super) fn added<'p>(kind: Kind, difference: &'p Difference<'_>) -> Option<&'p str> {
+    let is = difference.old.is_none() && is_parameter(kind, &difference.path);
+    difference.path.last().filter(|_| is).map(String::as_str)
+}
+
+/// Whether a difference lets more in and takes nothing away. `added` are the parameters that are new.
+pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<&str>) -> bool {
+    let Difference { path, old, new } = difference;
+    if !is_input(kind, path) {
+        return false;
+    }
+    if is_parameter(kind, path) {
+        return old.is_none();
+    }
+    let last = path.last().map(String::as_str).unwrap_or_default();
+    // The first parameters of a tool that had none.
+    if matches!(last, "properties" | "inputSchema" | "arguments") {
+        return old.is_none();
+    }
+    if spot(path) != Spot::Keyword {
+        return false;
+    }
+    let number = |value: &Option<Value<'_>>| value.and_then(|value| value.raw().parse::<f64>().ok());
+    let raw = |value: &Option<Value<'_>>| value.map(|value| value.raw().to_owned());
+    let gone = new.is_none();
+    match last {
+        "required" if kind == Kind::Prompt => raw(new).as_deref() != Some("true"),
+        "required" => {
+            let before = set(*old);
+            set(*new).iter().filter(|name| !before.contains(*name)).all(|name| added.contains(name.trim_matches('"')))
+        }
+        "type" => {
+            gone || (old.is_some() && set(*new).is_superset(&set(*old)))
+                || (raw(old), raw(new)) == (Some("\"integer\"".into()), Some("\"number\"".into()))
+        }
+        "enum" => gone || (old.is_some() && set(*new).is_superset(&set(*old))),
+        "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => {
+            gone || number(old) < number(new) && old.is_some()
+        }
+        "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => {
+            gone || number(old) > number(new) && old.is_some()
+        }
+        "pattern" | "format" | "multipleOf" | "const" | "not" => gone,
+        "uniqueItems" => raw(new).as_deref() != Some("true"),
+        "additionalProperties" => raw(old).as_deref() == Some("false") || gone,
+        _ => false,
+    }
+}
+
+/// A value, or the elements of a list of them, as written.
+fn set(value: Option<Value<'_>>) -> HashSet<String> {
+    match value {
+        Some(list) if list.kind() == ValueKind::Array => list.elements().map(|element| element.raw().to_owned()).collect(),
+        value => value.iter().map(|value| value.raw().to_owned()).collect(),
+    }
+}
+
+/// Names of parameters that ask for what no tool should be handed by the way.
+const ASKS: [&str; 28] = [
+    "apikey",
+    "authorization",
+    "bearer",
+    "conversation",
+    "cookie",
+    "cookies",
+    "credential",
+    "credentials",
+    "cvv",
+    "env",
+    "environ",
+    "environment",
+    "envvars",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "pwd",
+    "reasoning",
+    "secret",
+    "secrets",
+    "sidenote",
+    "ssh",
+    "ssn",
+    "thoughts",
+    "token",
+    "tokens",
+    "transcript",
+];
+/// The same where it is the whole name.
+const ASKS_WHOLE: [&str; 10] = ["auth", "chat", "context", "history", "key", "memory", "messages", "notes", "otp", "pin"];
+/// The same of two words that follow each other, in names and in descriptions.
+const ASKS_TWO: [(&str, &str); 30] = [
+    ("access", "key"),
+    ("access", "keys"),
+    ("access", "token"),
+    ("api", "key"),
+    ("api", "keys"),
+    ("auth", "token"),
+    ("bearer", "token"),
+    ("chat", "history"),
+    ("config", "file"),
+    ("contents", "of"),
+    ("id", "rsa"),
+    ("credit", "card"),
+    ("debug", "info"),
+    ("environment", "variables"),
+    ("environment", "variable"),
+    ("file", "content"),
+    ("file", "contents"),
+    ("full", "context"),
+    ("personal", "data"),
+    ("previous", "messages"),
+    ("private", "key"),
+    ("raw", "context"),
+    ("session", "id"),
+    ("side", "note"),
+    ("ssh", "key"),
+    ("system", "prompt"),
+    ("user", "prompt"),
+    ("user", "messages"),
+    ("whole", "conversation"),
+    ("seed", "phrase"),
+];
+/// Words before `token` and `tokens` where they count words or turn pages.
+const HARMLESS: [&str; 14] = [
+    "max",
+    "min",
+    "page",
+    "next",
+    "continuation",
+    "cursor",
+    "num",
+    "total",
+    "prompt",
+    "completion",
+    "sync",
+    "count",
+    "pagination",
+    "limit",
+];
+/// Words that ask by themselves where a description has them.
+const ASKS_IN_PROSE: [&str; 16] = [
+    "password",
+    "passwords",
+    "passphrase",
+    "secret",
+    "secrets",
+    "credential",
+    "credentials",
+    "conversation",
+    "transcript",
+    "cookie",
+    "cookies",
+    "apikey",
+    "sidenote",
+    "reasoning",
+    "env",
+    "token",
+];
+
+/// Whether a parameter is new, or newly described, that asks for secrets, the surroundings or the conversation.
+pub(super) fn asks_for_secrets(kind: Kind, differences: &[Difference<'_>]) -> bool {
+    differences.iter().any(|difference| {
+        let Difference { path, old, new } = difference;
+        let Some(new) = new.filter(|_| is_input(kind, path)) else { return false };
+        let named = added(kind, difference).is_some_and(name_asks);
+        let mut asks = named;
+        // Parameters within what is new, and what is said of them.
+        let before = old.and_then(|old| old.str()).map(|old| asked(&old)).unwrap_or_default();
+        new.strings(|inner, found| {
+            let within: Vec<String> = path.iter().cloned().chain(inner.iter().map(step)).collect();
+            let says = within.last().is_some_and(|last| matches!(last.as_str(), "description" | "title" | "default"));
+            asks |= match found.role {
+                crate::message::Role::Key => spot(&within) == Spot::Property && name_asks(&found.value),
+                crate::message::Role::Value => says && asked(&found.value).iter().any(|word| !before.contains(word)),
+            };
+        });
+        asks
+    })
+}
+
+fn step(step: &crate::message::Step<'_>) -> String {
+    match step {
+        crate::message::Step::Key(key) => key.to_string(),
+        crate::message::Step::Index(index) => index.to_string(),
+    }
+}
+
+fn name_asks(name: &str) -> bool {
+    let words = parts(name);
+    let joined: String = words.concat();
+    let counts = |index: usize| {
+        index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|before| HARMLESS.contains(&before.as_str()))
+    };
+    words.iter().enumerate().any(|(index, word)| ASKS.contains(&word.as_str()) && !(word.starts_with("token") && counts(index)))
+        || words.windows(2).any(|pair| matches!(pair, [a, b] if ASKS_TWO.contains(&(a.as_str(), b.as_str()))))
+        || ASKS_WHOLE.contains(&joined.as_str())
+        || ASKS.contains(&joined.as_str())
+}
+
+/// What a description asks for.
+fn asked(text: &str) -> HashSet<String> {
+    let words = words(text);
+    let counts = |index: usize| {
+        index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|before| HARMLESS.contains(&before.as_str()))
+    };
+    let single = words
+        .iter()
+        .enumerate()
+        .filter(|(index, word)| ASKS_IN_PROSE.contains(&word.as_str()) && !(word.starts_with("token") && counts(*index)));
+    let two = words.windows(2).filter_map(|pair| match pair {
+        [a, b] if ASKS_TWO.contains(&(a.as_str(), b.as_str())) => Some(format!("{a} {b}")),
+        _ => None,
+    });
+    single.map(|(_, word)| word.clone()).chain(two).collect()
+}
+
+/// The words of a name: split where it is not a letter or digit, and before a capital.
+fn parts(name: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && lower) {
+            out.push(String::new());
+        }
+        lower = c.is_lowercase() || c.is_numeric();
+        if let (Some(word), true) = (out.last_mut(), c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    out.retain(|word| !word.is_empty());
+    out
+}

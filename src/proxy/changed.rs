@@ -1,0 +1,201 @@
+//! Telling agents that a list has changed by the gate's own doing: a definition was approved or reset, or the policy shows
+//! tools otherwise. Only where the server has declared that its lists may change, and on streams that are open for it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::{StreamExt, stream};
+use tokio::sync::broadcast::{self, error::RecvError};
+
+use crate::inspect::definitions::Kind;
+use crate::message::Message;
+use crate::protocol::{Ask, Call, Context, Era, Frames, UpstreamName, answer, sse};
+
+/// Changes that a stream may be behind; one that is further behind is told of every list.
+const CHANGES: usize = 64;
+
+/// Tells open streams of changes.
+pub(super) struct Changed(broadcast::Sender<(UpstreamName, Kind)>);
+
+impl Default for Changed {
+    fn default() -> Self {
+        Self(broadcast::channel(CHANGES).0)
+    }
+}
+
+impl Changed {
+    /// Tells that agents see a list otherwise from now on.
+    pub(super) fn tell(&self, upstream: &UpstreamName, kind: Kind) {
+        // Without a stream there is nobody to hear it.
+        let _heard = self.0.send((upstream.clone(), kind)).ok();
+    }
+
+    /// The frames of a reply, with what there is to tell on the stream. It ends with the frames.
+    pub(super) fn told_on(
+        &self,
+        frames: Frames,
+        upstream: UpstreamName,
+        told: impl Fn(Kind) -> Option<String> + Send + Sync + 'static,
+    ) -> Frames {
+        let hears = self.0.subscribe();
+        let state = (frames, hears, Vec::<String>::new(), upstream, told);
+        Box::pin(stream::unfold(state, |(mut frames, mut hears, mut due, upstream, told)| async move {
+            loop {
+                if let Some(text) = due.pop() {
+                    let frame = answer::made(sse::event(Some("message"), text.as_bytes()));
+                    return Some((Ok(frame), (frames, hears, due, upstream, told)));
+                }
+                tokio::select! {
+                    frame = frames.next() => return Some((frame?, (frames, hears, due, upstream, told))),
+                    changed = hears.recv() => match changed {
+                        Ok((of, kind)) if of == upstream => due.extend(told(kind)),
+                        Ok(_) => {}
+                        Err(RecvError::Lagged(_)) => due.extend([Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().filter_map(&told)),
+                        // The gate ends; so does the stream, by itself.
+                        Err(RecvError::Closed) => return Some((frames.next().await?, (frames, hears, due, upstream, told))),
+                    },
+                }
+            }
+        }))
+    }
+}
+
+/// Of which lists a server has said that they may change (2024-11-05 to 2025-11-25, `ServerCapabilities`).
+#[derive(Default)]
+pub(super) struct Declared(AtomicU8);
+
+impl Declared {
+    /// Learns from a message, if it answers `initialize`.
+    pub(super) fn learn(&self, message: &Message, context: &Context) {
+        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            if asked.is_some_and(|asked| &*asked.method == "initialize")
+                && let Some(capabilities) = message.body(envelope).and_then(|result| result.get("capabilities"))
+            {
+                let says =
+                    |kind: &Kind| capabilities.at(&[member(*kind), "listChanged"]).is_some_and(|says| says.raw() == "true");
+                self.0.store(bits(Kind::ALL.iter().copied().filter(|kind| says(kind))), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The notification that a list has changed, if the server has said that it may.
+    pub(super) fn told(&self, kind: Kind) -> Option<String> {
+        let declared = self.0.load(Ordering::Relaxed) & bits([kind]) != 0;
+        declared.then(|| format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, kind.list_changed()))
+    }
+}
+
+/// An open subscription (2026-07-28, `subscriptions/listen`): which lists the server has agreed to tell of.
+pub(super) struct Subscription {
+    /// The id of the request, as written.
+    id: Box<str>,
+    agreed: AtomicU8,
+}
+
+impl Subscription {
+    /// That of a message, if it is one.
+    pub(super) fn of(message: &Message) -> Option<Self> {
+        let envelope = message.single().filter(|envelope| envelope.method() == Some("subscriptions/listen"))?;
+        Some(Self { id: message.id(envelope)?.into(), agreed: AtomicU8::default() })
+    }
+
+    /// Learns from a message, if it is the server's agreement to this subscription.
+    pub(super) fn learn(&self, message: &Message) {
+        for envelope in message.envelopes() {
+            let agrees = envelope.method() == Some("notifications/subscriptions/acknowledged");
+            let Some(params) = message.body(envelope).filter(|_| agrees) else { continue };
+            if !params.at(&["_meta", SUBSCRIPTION]).is_some_and(|id| crate::message::same_id(id.raw(), &self.id)) {
+                continue;
+            }
+            let says = |kind: &Kind| {
+                let key = format!("{}ListChanged", member(*kind));
+                params.at(&["notifications", &key]).is_some_and(|says| says.raw() == "true")
+            };
+            self.agreed.store(bits(Kind::ALL.iter().copied().filter(|kind| says(kind))), Ordering::Relaxed);
+        }
+    }
+
+    /// The notification that a list has changed, if the subscription is for it.
+    pub(super) fn told(&self, kind: Kind) -> Option<String> {
+        let agreed = self.agreed.load(Ordering::Relaxed) & bits([kind]) != 0;
+        let (method, id) = (kind.list_changed(), &self.id);
+        agreed.then(|| format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{SUBSCRIPTION}":{id}}}}}}}"#))
+    }
+}
+
+/// Names the subscription that a message belongs to (2026-07-28, `basic/patterns/subscriptions`).
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The subscriptions of a pipe. Bounded: the oldest goes.
+#[derive(Default)]
+pub(super) struct Subscriptions(Mutex<Vec<Subscription>>);
+
+/// Most subscriptions remembered of one pipe.
+const SUBSCRIPTIONS: usize = 64;
+
+impl Subscriptions {
+    /// Notes what an agent sends.
+    pub(super) fn asked(&self, message: &Message) {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for envelope in message.envelopes().iter().filter(|envelope| envelope.method() == Some("notifications/cancelled")) {
+            let id = message.body(envelope).and_then(|params| params.get("requestId"));
+            open.retain(|subscription| !id.is_some_and(|id| crate::message::same_id(id.raw(), &subscription.id)));
+        }
+        open.extend(Subscription::of(message));
+        let extra = open.len().saturating_sub(SUBSCRIPTIONS);
+        open.drain(..extra);
+    }
+
+    /// Notes what the server says.
+    pub(super) fn said(&self, message: &Message) {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.is_empty() {
+            return;
+        }
+        open.iter().for_each(|subscription| subscription.learn(message));
+        let ended = |subscription: &Subscription| {
+            let mut answers = message.envelopes().iter().filter(|envelope| envelope.is_answer());
+            answers.any(|envelope| message.id(envelope).is_some_and(|id| crate::message::same_id(id, &subscription.id)))
+        };
+        open.retain(|subscription| !ended(subscription));
+    }
+
+    /// What is to be told on each.
+    pub(super) fn told(&self, kind: Kind) -> Vec<String> {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.iter().filter_map(|subscription| subscription.told(kind)).collect()
+    }
+}
+
+/// What a call opens a stream for, if it is one on which changes are told.
+pub(super) enum Listens {
+    /// The session's own stream.
+    Session,
+    /// A subscription.
+    To(Subscription),
+}
+
+impl Listens {
+    /// That of a call.
+    pub(super) fn of(call: &Call) -> Option<Self> {
+        match (&call.ask, call.context.era) {
+            (Ask::Listen, Era::Legacy) => Some(Self::Session),
+            (Ask::Send(message), Era::Modern) => Subscription::of(message).map(Self::To),
+            _ => None,
+        }
+    }
+}
+
+/// The capability that a list belongs to.
+fn member(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tool => "tools",
+        Kind::Prompt => "prompts",
+        Kind::Resource | Kind::Template => "resources",
+    }
+}
+
+fn bits(kinds: impl IntoIterator<Item = Kind>) -> u8 {
+    kinds.into_iter().fold(0, |bits, kind| bits | 1 << kind as u8)
+}

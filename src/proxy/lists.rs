@@ -1,0 +1,189 @@
+//! Lists as agents are to see them: with pinned definitions in the place of those that wait, and the operator's words on top.
+
+use std::sync::Arc;
+
+use super::pins::{Became, Kept, Store};
+use super::{Gate, LONG_BYTES, Policies};
+use crate::config::{ChangeAction, Limits};
+use crate::inspect::definitions::{Kind, Listed, Pins};
+use crate::inspect::{Mode, Policy};
+use crate::message::Message;
+use crate::protocol::{CallError, Context, UpstreamName};
+use crate::record::{DefinitionChange, Event, Recorder};
+
+/// A message from a server as agents are to see it.
+pub(super) struct Shown {
+    listed: Listed,
+    /// With pinned definitions in their places, if that is another message.
+    pinned: Option<Message>,
+    /// The same with the operator's words in it, if that is another one again.
+    overlaid: Option<Message>,
+}
+
+impl Shown {
+    /// What becomes of what a server told. That it is another list is told.
+    ///
+    /// # Errors
+    /// It would be longer than a message may be, or it cannot be told.
+    pub(super) fn of(
+        policy: &Policy,
+        told: &Message,
+        context: &Context,
+        pins: &Pins,
+        limits: &Limits,
+        recorder: &Recorder,
+    ) -> Result<Self, CallError> {
+        let mut listed = policy.listed(told, context, pins, limits);
+        let read = |bytes| Message::parse(bytes, &limits.read).map_err(CallError::NotMcp);
+        let pinned = listed.shown.take().map(read).transpose()?;
+        let said = pinned.as_ref().unwrap_or(told);
+        let overlaid = match policy.shown(said, context) {
+            Some(bytes) => {
+                let (told_bytes, shown_bytes) = (said.bytes().len(), bytes.len());
+                let shown = read(bytes)?;
+                let event = Event::Overlaid { context, policy: &policy.name, told_bytes, shown_bytes };
+                recorder.tell(event).map_err(CallError::Audit)?;
+                Some(shown)
+            }
+            None => None,
+        };
+        Ok(Self { listed, pinned, overlaid })
+    }
+
+    /// What the server is held to: what it told, where that is pinned.
+    pub(super) fn said<'m>(&'m self, told: &'m Message) -> &'m Message {
+        self.pinned.as_ref().unwrap_or(told)
+    }
+
+    /// What agents see, if nothing in it is found.
+    pub(super) fn message<'m>(&'m self, told: &'m Message) -> &'m Message {
+        self.overlaid.as_ref().unwrap_or(self.said(told))
+    }
+
+    /// The same, if it is not what the server told.
+    pub(super) fn other(self) -> Option<Message> {
+        self.overlaid.or(self.pinned)
+    }
+
+    /// What is to be kept of it, if anything is.
+    pub(super) fn listed(&mut self) -> Option<Listed> {
+        let Listed { seen, ended, gone, full, .. } = &self.listed;
+        let any = !seen.is_empty() || !ended.is_empty() || !gone.is_empty() || *full;
+        any.then(|| std::mem::take(&mut self.listed))
+    }
+}
+
+/// Keeps what a list says that has passed, and tells of what became of it. May wait for the disk.
+///
+/// # Errors
+/// What must be told and cannot be is not passed on.
+pub(super) fn keep(
+    store: &Store,
+    name: &str,
+    listed: &Listed,
+    mode: Mode,
+    context: &Context,
+    recorder: &Recorder,
+) -> Result<(), CallError> {
+    let Kept { became, first, faults } = store.keep(name, listed);
+    let tell = |event: Event<'_>| recorder.tell(event).map_err(CallError::Audit);
+    if listed.full {
+        tell(Event::Limit { name: "pinned_definitions" })?;
+    }
+    if !faults.is_empty() {
+        tell(Event::PinsRefused { faults: &faults })?;
+    }
+    if first > 0 {
+        tell(Event::Pinned { context, count: first })?;
+    }
+    for Became { key, classes, action, old, new } in &became {
+        let observed = mode == Mode::Observe && *action != ChangeAction::Pass;
+        let digest = |content: &Option<crate::inspect::definitions::Content>| content.as_ref().map(|content| content.digest());
+        let (old, new) = (digest(old), digest(new));
+        tell(Event::Definition(&DefinitionChange {
+            context: Some(context),
+            upstream: &context.upstream,
+            kind: key.kind.name(),
+            name: &key.name,
+            classes,
+            action: if observed { "observed" } else { action.name() },
+            old: old.as_deref(),
+            new: new.as_deref(),
+        }))?;
+    }
+    if !became.is_empty() || first > 0 {
+        tell_held(store, name, &context.upstream, recorder)?;
+    }
+    Ok(())
+}
+
+fn tell_held(store: &Store, name: &str, upstream: &UpstreamName, recorder: &Recorder) -> Result<(), CallError> {
+    recorder.tell(Event::Held { upstream, count: store.of(name).held() }).map_err(CallError::Audit)
+}
+
+impl Gate {
+    /// What becomes of what a server told. A long list is compared where it holds up nobody.
+    pub(super) async fn shown(
+        &self,
+        policy: &Arc<Policy>,
+        told: &Message,
+        context: &Context,
+        pins: Arc<Pins>,
+    ) -> Result<Shown, CallError> {
+        if told.bytes().len() <= LONG_BYTES {
+            return Shown::of(policy, told, context, &pins, &self.limits, &self.recorder);
+        }
+        let (policy, told, context) = (policy.clone(), told.clone(), context.clone());
+        let (limits, recorder) = (self.limits.clone(), self.recorder.clone());
+        let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
+        let shown = tokio::task::spawn_blocking(move || Shown::of(&policy, &told, &context, &pins, &limits, &recorder));
+        shown.await.map_err(|_| CallError::BadReply("comparing it failed"))?
+    }
+
+    /// Pins what a list says, where the disk holds up nobody.
+    pub(super) async fn keep(&self, listed: Listed, mode: Mode, context: &Context) -> Result<(), CallError> {
+        let (store, recorder, context) = (self.pins.clone(), self.recorder.clone(), context.clone());
+        let kept = move || keep(&store, &context.upstream.0, &listed, mode, &context, &recorder);
+        if !self.pins.is_on_disk() {
+            return kept();
+        }
+        tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning it failed"))?
+    }
+
+    /// Reads the lock file again if it has changed. To be called now and then; may wait for the disk.
+    pub fn look_at_pins(&self) {
+        match self.pins.look() {
+            Ok(None) => {}
+            Ok(Some(visible)) => {
+                let known = |name: &str| self.upstream_named(name);
+                visible.iter().filter_map(|(name, kind)| Some((known(name)?, kind))).for_each(|(upstream, kind)| {
+                    self.changed.tell(&upstream, *kind);
+                });
+                let mut upstreams: Vec<&str> = visible.iter().map(|(name, _)| &**name).collect();
+                upstreams.dedup();
+                self.tell(Event::PinsReloaded { upstreams: &upstreams });
+                self.tell_held();
+            }
+            Err(faults) => self.tell(Event::PinsRefused { faults: &faults }),
+        }
+    }
+
+    /// Tells how many definitions wait.
+    pub fn tell_held(&self) {
+        for upstream in self.upstreams.keys() {
+            self.tell(Event::Held { upstream, count: self.pins.of(&upstream.0).held() });
+        }
+    }
+
+    /// Tells agents of lists that another policy shows otherwise.
+    pub(super) fn tell_shown_otherwise(&self, old: &Policies, new: &Policies) {
+        for (upstream, policy) in new.iter() {
+            let before = old.get(upstream);
+            if before.is_some_and(|before| !before.shows_tools_like(policy)) {
+                self.changed.tell(upstream, Kind::Tool);
+            } else if before.is_some_and(|before| !before.holds_like(policy)) {
+                self.pins.of(&upstream.0).held_kinds().into_iter().for_each(|kind| self.changed.tell(upstream, kind));
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The lock file's text: one table for each pinned definition, in the order of their names, so that a change of one is a
+//! change of a few lines.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::config::ChangeClass;
+use crate::document::{self, Fault, Table};
+use crate::inspect::definitions::{Content, Held, Key, Kind, Pin, Pins};
+
+const HEAD: &str = "\
+# What MCP servers say of their tools, prompts and resources, as lychgate first saw it or as it was approved. Keep it in
+# version control; `lychgate pins` lists, compares, approves and resets. `held` waits for `lychgate pins approve`.
+format = 1
+";
+const BROKEN: &str =
+    "bring the file back from version control, or drop the pin with `lychgate pins reset` from a file that reads";
+
+/// The pins of every upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock(BTreeMap<Box<str>, Arc<Pins>>);
+
+impl Lock {
+    /// Reads a lock file. `file` is its name in faults.
+    ///
+    /// # Errors
+    /// Everything that is wrong, with line and column.
+    pub fn read(file: &str, text: &str) -> Result<Self, Vec<Fault>> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        document::read(file, text, |root| {
+            let mut lock = Self::default();
+            root.integer("format", 1..=1);
+            for table in root.tables("pin") {
+                if let Some((upstream, key, pin)) = pin(&table) {
+                    let pins = lock.of_mut(&upstream);
+                    if pins.get(&key).is_some() {
+                        table.fault(format!("`{}` is pinned twice", key.name), Some("leave one of them"));
+                    }
+                    pins.insert(key, pin);
+                }
+                table.finish();
+            }
+            root.finish();
+            Some(lock)
+        })
+    }
+
+    /// The text of the file.
+    pub fn written(&self) -> String {
+        let mut out = HEAD.to_owned();
+        for (upstream, pins) in &self.0 {
+            for (key, pin) in pins.iter() {
+                let (upstream, kind, name) = (basic(upstream), key.kind.name(), basic(&key.name));
+                // Writing to a `String` cannot fail.
+                let _infallible = write!(out, "\n[[pin]]\nupstream = {upstream}\nkind = \"{kind}\"\nname = {name}\n");
+                if let Some(content) = &pin.content {
+                    definition(&mut out, "", content);
+                }
+                if let Some(held) = &pin.held {
+                    let classes: Vec<String> = held.classes.iter().map(|class| format!("\"{}\"", class.name())).collect();
+                    let _infallible = writeln!(out, "held = [{}]", classes.join(", "));
+                    definition(&mut out, "held_", &held.content);
+                }
+            }
+        }
+        out
+    }
+
+    /// The pins of one upstream.
+    pub fn of(&self, upstream: &str) -> Arc<Pins> {
+        self.0.get(upstream).cloned().unwrap_or_default()
+    }
+
+    /// The same, to change them.
+    pub fn of_mut(&mut self, upstream: &str) -> &mut Pins {
+        Arc::make_mut(self.0.entry(upstream.into()).or_default())
+    }
+
+    /// Every upstream's, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<Pins>)> {
+        self.0.iter().map(|(name, pins)| (&**name, pins))
+    }
+}
+
+fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
+    let hint = "each pin has `upstream`, `kind`, `name`, `sha256` and `definition`";
+    let upstream = table.required("upstream", hint);
+    let words = Kind::ALL.map(|kind| (kind.name(), kind));
+    if !table.has("kind") {
+        table.missing("kind", hint);
+    }
+    let (kind, name) = (table.choice("kind", &words), table.required("name", hint));
+    let kind = kind?;
+    let content = if table.has("definition") || !table.has("held") { content(table, "", kind) } else { None };
+    let held = if table.has("held") {
+        let classes = table.strings("held").into_iter().filter_map(|word| {
+            let class = ChangeClass::named(&word.value);
+            if class.is_none() {
+                let known = ChangeClass::WORDS.map(|(word, _)| word);
+                table.fault_at(
+                    &word.place,
+                    format!("no such class: `{}`", word.value),
+                    Some(&document::suggest(&word.value, &known)),
+                );
+            }
+            class
+        });
+        let classes = classes.collect();
+        content_held(table, kind).map(|content| Held { content, classes })
+    } else {
+        None
+    };
+    Some((upstream?.value, Key { kind, name: name?.value.into() }, Pin { content, held }))
+}
+
+fn content_held(table: &Table<'_>, kind: Kind) -> Option<Content> {
+    content(table, "held_", kind)
+}
+
+fn content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
+    let (key, digest) = (format!("{prefix}definition"), format!("{prefix}sha256"));
+    let written = table.required(&key, "the definition as JSON")?;
+    let digest = table.required(&digest, "the SHA-256 of the definition")?;
+    match Content::read(&written.value, kind) {
+        Ok(content) if content.digest() == digest.value => Some(content),
+        Ok(_) => {
+            table.fault_at(
+                &digest.place,
+                format!("`{}` is not that of the definition: it was changed", digest.value),
+                Some(BROKEN),
+            );
+            None
+        }
+        Err(error) => {
+            table.fault_at(&written.place, format!("`{key}` cannot be read: {error}"), Some(BROKEN));
+            None
+        }
+    }
+}
+
+fn definition(out: &mut String, prefix: &str, content: &Content) {
+    // No literal of TOML holds three quotes, and JSON has another way to write one.
+    let text = content.pretty().replace("'''", "''\\u0027");
+    let _infallible = write!(out, "{prefix}sha256 = \"{}\"\n{prefix}definition = '''\n{text}\n'''\n", content.digest());
+}
+
+/// A basic string of TOML in which everything can be seen.
+fn basic(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            ' '..='~' => out.push(c),
+            c if c.is_alphanumeric() => out.push(c),
+            c => {
+                let _infallible = write!(out, "\\U{:08x}", u32::from(c));
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOL: &str = r#"{"name":"a","description":"It's '''quoted''' \u202e and \"so\"","inputSchema":{"type":"object"}}"#;
+
+    fn lock() -> Lock {
+        let content = Content::read(TOOL, Kind::Tool).unwrap();
+        let other = Content::read(r#"{"name":"a","description":"You must."}"#, Kind::Tool).unwrap();
+        let mut lock = Lock::default();
+        let held = Held { content: other.clone(), classes: vec![ChangeClass::NewImperativeText, ChangeClass::Cosmetic] };
+        let key = |name: &str| Key { kind: Kind::Tool, name: name.into() };
+        lock.of_mut("up").insert(key("a"), Pin { content: Some(content.clone()), held: Some(held.clone()) });
+        lock.of_mut("up").insert(key("b\"\u{200b}ü"), Pin { content: None, held: Some(held) });
+        lock.of_mut("ab").insert(Key { kind: Kind::Prompt, name: "p".into() }, Pin { content: Some(other), held: None });
+        lock
+    }
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        let text = lock().written();
+        let read = Lock::read("l", &text).unwrap();
+        assert_eq!((read.written(), &read), (text.clone(), &lock()));
+        assert!(text.find("upstream = \"ab\"") < text.find("upstream = \"up\"") && !text.contains('\u{202e}'), "{text}");
+        assert_eq!(Lock::read("l", "").unwrap(), Lock::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let text = lock().written();
+        let told = |text: &str| Lock::read("l", text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let changed = text.replacen("You must.", "You may.", 1);
+        assert!(told(&changed).starts_with("l:9:10: `") && told(&changed).contains("it was changed"), "{}", told(&changed));
+        let conflict = text.replacen("[[pin]]", "<<<<<<< HEAD\n[[pin]]", 1);
+        assert!(told(&conflict).starts_with("l:5:"), "{}", told(&conflict));
+        let twice = format!("{text}{}", text.split_once("\n\n").unwrap().1);
+        assert!(told(&twice).contains("is pinned twice"), "{}", told(&twice));
+        assert!(told("format = 1\n[[pin]]\nkind = \"tul\"\n").contains("did you mean `tool`?"));
+    }
+}

@@ -1,0 +1,227 @@
+//! What is pinned of each upstream, in memory and in the lock file.
+
+mod file;
+mod lock;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use crate::config::{ChangeAction, ChangeClass};
+use crate::detect::shadow::Names;
+use crate::document::Fault;
+use crate::inspect::definitions::{Content, Held, Key, Kind, Listed, Pin, Pins, Seen};
+
+pub use file::LockFile;
+pub use lock::Lock;
+
+/// The pins in force. Readers never wait.
+pub(super) struct Store {
+    now: ArcSwap<Lock>,
+    /// The names of all tools in it.
+    names: ArcSwap<Names>,
+    file: Option<LockFile>,
+    /// Held while pins change; the state of the file as it was last read or written, and what is gone and told of.
+    changing: Mutex<Changing>,
+}
+
+#[derive(Default)]
+struct Changing {
+    stamp: file::Stamp,
+    gone: std::collections::HashSet<(Box<str>, Key)>,
+}
+
+/// Something that became of a definition, to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Became {
+    pub(super) key: Key,
+    pub(super) classes: Vec<ChangeClass>,
+    pub(super) action: ChangeAction,
+    pub(super) old: Option<Content>,
+    pub(super) new: Option<Content>,
+}
+
+/// What keeping a list came to.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) became: Vec<Became>,
+    /// Definitions pinned of a server that is seen for the first time.
+    pub(super) first: usize,
+    /// Why the lock file could not be written; in memory everything holds.
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Kinds of definitions of an upstream that agents see otherwise from now on.
+pub(super) type Visible = Vec<(Box<str>, Kind)>;
+
+impl Store {
+    /// With what the file holds, if there is one.
+    ///
+    /// # Errors
+    /// What is wrong in the file: nothing is pinned anew over it.
+    pub(super) fn open(path: Option<&Path>) -> Result<Self, Vec<Fault>> {
+        let file = path.map(LockFile::new);
+        let stamp = file.as_ref().and_then(LockFile::stamp);
+        let mut lock = file.as_ref().map(LockFile::read).transpose()?.unwrap_or_default();
+        complete(&mut lock);
+        let changing = Mutex::new(Changing { stamp, ..Changing::default() });
+        Ok(Self { names: ArcSwap::from_pointee(names(&lock)), now: ArcSwap::from_pointee(lock), file, changing })
+    }
+
+    /// The pins of one upstream.
+    pub(super) fn of(&self, upstream: &str) -> Arc<Pins> {
+        self.now.load().of(upstream)
+    }
+
+    /// The tools of all upstreams.
+    pub(super) fn names(&self) -> Arc<Names> {
+        self.names.load_full()
+    }
+
+    fn store(&self, before: &Lock, after: Lock) {
+        if after != *before {
+            self.names.store(Arc::new(names(&after)));
+            self.now.store(Arc::new(after));
+        }
+    }
+
+    /// Whether keeping something may wait for the disk.
+    pub(super) fn is_on_disk(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Keeps what a list that has passed says.
+    pub(super) fn keep(&self, upstream: &str, listed: &Listed) -> Kept {
+        let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut kept, before) = (Kept::default(), self.now.load_full());
+        let fresh = listed.seen.iter().any(|seen| !seen.waits);
+        let mut after = Lock::clone(&before);
+        match &self.file {
+            Some(file) if fresh => match file.change(|lock| apply(lock.of_mut(upstream), &listed.seen, &mut kept)) {
+                Ok((lock, stamp)) => {
+                    changing.stamp = stamp;
+                    after = carried(&before, lock, upstream);
+                }
+                Err(faults) => {
+                    kept = Kept { faults, ..Kept::default() };
+                    apply(after.of_mut(upstream), &listed.seen, &mut kept);
+                }
+            },
+            _ => apply(after.of_mut(upstream), &listed.seen, &mut kept),
+        }
+        listed.ended.iter().for_each(|kind| after.of_mut(upstream).complete(*kind));
+        for key in &listed.gone {
+            if changing.gone.insert((upstream.into(), key.clone())) {
+                let old = before.of(upstream).get(key).and_then(|pin| pin.content.clone());
+                let classes = vec![ChangeClass::Gone];
+                kept.became.push(Became { key: key.clone(), classes, action: ChangeAction::Pass, old, new: None });
+            }
+        }
+        if !changing.gone.is_empty() {
+            let gone = |key: &Key| listed.gone.contains(key);
+            changing.gone.retain(|(of, key)| **of != *upstream || !listed.ended.contains(&key.kind) || gone(key));
+        }
+        self.store(&before, after);
+        kept
+    }
+
+    /// Reads the file again if it has changed. Gives what agents see otherwise now; `None` if it has not changed.
+    ///
+    /// # Errors
+    /// What is wrong in it: the pins in force stay.
+    pub(super) fn look(&self) -> Result<Option<Visible>, Vec<Fault>> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = file.stamp();
+        // A file that has vanished takes nothing with it: the pins in force are written with the next change.
+        if stamp == changing.stamp || stamp.is_none() {
+            return Ok(None);
+        }
+        // Good or not, the same state is not read again.
+        changing.stamp = stamp;
+        let before = self.now.load_full();
+        let after = carried(&before, file.read()?, "");
+        let visible = visible(&before, &after);
+        self.store(&before, after);
+        Ok(Some(visible))
+    }
+}
+
+/// The names of all tools that are pinned.
+fn names(lock: &Lock) -> Names {
+    let mut names = Names::default();
+    for (upstream, pins) in lock.iter() {
+        pins.iter().filter(|(key, _)| key.kind == Kind::Tool).for_each(|(key, _)| names.add(upstream, &key.name));
+    }
+    names
+}
+
+/// Does to the pins what the policy says of what was seen, unless they have changed since.
+fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut Kept) {
+    for Seen { key, content, pinned, classes, action, waits } in seen {
+        let now = pins.get(key);
+        if *waits || now.and_then(|pin| pin.content.as_ref()) != pinned.as_ref() {
+            continue;
+        }
+        let pin = if *action == ChangeAction::Pass {
+            Pin { content: Some(content.clone()), held: None }
+        } else {
+            Pin { content: pinned.clone(), held: Some(Held { content: content.clone(), classes: classes.clone() }) }
+        };
+        pins.insert(key.clone(), pin);
+        if classes.is_empty() {
+            kept.first += 1;
+            continue;
+        }
+        let (key, classes, old) = (key.clone(), classes.clone(), pinned.clone());
+        kept.became.push(Became { key, classes, action: *action, old, new: Some(content.clone()) });
+    }
+}
+
+/// A file of pins says that the lists it has pins of were seen.
+fn complete(lock: &mut Lock) {
+    let upstreams: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
+    upstreams.iter().for_each(|name| lock.of_mut(name).complete_all());
+}
+
+/// What a file holds now, with what is known beyond it of lists seen to their end. Where all pins of a kind are gone, its list
+/// is seen for the first time again. The lists of `own` are being seen just now.
+fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
+    let known = |name: &str| name == own || before.iter().any(|(known, _)| known == name);
+    let fresh: Vec<String> = after.iter().map(|(name, _)| name.to_owned()).filter(|name| !known(name)).collect();
+    let known: Vec<(String, Arc<Pins>)> = before.iter().map(|(name, pins)| (name.to_owned(), pins.clone())).collect();
+    for (name, old) in known {
+        let new = after.of_mut(&name);
+        for kind in Kind::ALL {
+            let reset = old.size(kind).0 > 0 && new.size(kind).0 == 0;
+            if old.is_complete(kind) && !reset {
+                new.complete(kind);
+            }
+        }
+    }
+    // Pins of a server that this process has not met yet were made by another.
+    fresh.iter().for_each(|name| after.of_mut(name).complete_all());
+    after
+}
+
+/// What is listed otherwise: another definition is in force, or what waited does so no longer.
+fn visible(before: &Lock, after: &Lock) -> Visible {
+    let mut out = Visible::new();
+    for (upstream, old) in before.iter() {
+        let new = after.of(upstream);
+        for (key, pin) in old.iter() {
+            let now = new.get(key);
+            let same = now.is_some_and(|now| now.content == pin.content && now.held.is_some() == pin.held.is_some());
+            // A pin that is gone changes the list only where something waited behind it.
+            let shows = !same && (now.is_some() || pin.held.is_some());
+            if shows && !out.iter().any(|(name, kind)| **name == *upstream && *kind == key.kind) {
+                out.push((upstream.into(), key.kind));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
