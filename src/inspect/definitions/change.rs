@@ -115,7 +115,7 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
     match last {
         _ if !strings || !keyword => false,
         // A new title may be anything short that gives no orders, which is looked at elsewhere.
-        "title" => new.len() <= TITLE_BYTES || prose::same_words(&old, &new),
+        "title" => (new.len() <= TITLE_BYTES && prose::says_little(&new)) || prose::same_words(&old, &new),
         "description" | "$comment" => prose::same_words(&old, &new),
         _ => false,
     }

@@ -144,6 +144,18 @@ pub(super) fn same_words(old: &str, new: &str) -> bool {
     bare(old).eq(bare(new))
 }
 
+/// Longest text that says little, in bytes.
+const LITTLE_BYTES: usize = 200;
+/// As long a run of letters and digits is no word: it stands for something else.
+const CODE_CHARS: usize = 20;
+
+/// Whether a text is short, and has nothing encoded in it.
+pub(super) fn says_little(text: &str) -> bool {
+    let mut runs = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')));
+    let code = |run: &str| run.len() >= CODE_CHARS && run.bytes().any(|b| b.is_ascii_digit());
+    text.len() <= LITTLE_BYTES && !runs.any(code)
+}
+
 /// The sentences of two definitions where they differ.
 #[derive(Default)]
 pub(super) struct Prose {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Kind;
 use super::change::Difference;
-use super::prose::words;
+use super::prose::{self, words};
 use crate::message::{Value, ValueKind};
 
 /// What stands at the end of a way into a schema.
@@ -72,12 +72,12 @@ pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<
         return false;
     }
     if is_parameter(kind, path) {
-        return old.is_none();
+        return old.is_none() && new.is_some_and(says_little);
     }
     let last = path.last().map(String::as_str).unwrap_or_default();
     // The first parameters of a tool that had none.
     if matches!(last, "properties" | "inputSchema" | "arguments") {
-        return old.is_none();
+        return old.is_none() && new.is_some_and(says_little);
     }
     if spot(path) != Spot::Keyword {
         return false;
@@ -107,6 +107,13 @@ pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<
         "additionalProperties" => raw(old).as_deref() == Some("false") || gone,
         _ => false,
     }
+}
+
+/// Whether nothing in a new value says more than what it is for.
+fn says_little(value: Value<'_>) -> bool {
+    let mut little = true;
+    value.strings(|_, text| little &= prose::says_little(&text.value));
+    little
 }
 
 /// A value, or the elements of a list of them, as written.

@@ -76,10 +76,10 @@ impl LockFile {
         Ok((lock, self.stamp()))
     }
 
-    /// As [`Self::change`], for people: gives what `change` says.
+    /// Reads it, changes it and writes it, while no other process does; gives what `change` says.
     ///
     /// # Errors
-    /// As [`Self::change`].
+    /// It cannot be read or written; it is as it was.
     pub fn edit<T: Default>(&self, change: impl FnOnce(&mut Lock) -> T) -> Result<T, Vec<Fault>> {
         let mut said = T::default();
         self.change(|lock| said = change(lock))?;
