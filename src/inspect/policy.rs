@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::config::{ChangesConfig, FlowConfig, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
-use crate::detect::flow::Session;
+use crate::detect::flow::{Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::Names;
 use crate::detect::url::{Answers, Lookup, Wanted};
@@ -93,6 +93,8 @@ pub struct TextInspection {
     pub findings: Vec<Finding>,
     /// How much was looked at.
     pub coverage: Coverage,
+    /// What is worth remembering of it.
+    pub learnt: Learnt,
 }
 
 /// What becomes of a text that is no message.
@@ -265,8 +267,10 @@ impl Policy {
     }
 
     /// Judges a text that is no JSON-RPC message, such as the body of an HTTP error: always inbound.
-    pub fn inspect_text(&self, text: &str, _context: &Context, audit: AuditId) -> TextInspection {
-        let place = Place { surface: Surface::Error, ..Place::default() };
+    pub fn inspect_text(&self, text: &str, audit: AuditId, known: &Known<'_>) -> TextInspection {
+        let session = known.memory.filter(|_| self.follows).map(|memory| Session::new(&memory.traces, memory.from));
+        let flow = session.as_ref().map(|session| self.flow.here(session, None, Sides::default()));
+        let place = Place { surface: Surface::Error, flow, ..Place::default() };
         let mut findings = Vec::new();
         let coverage = Coverage { strings: 1, bytes: text.len(), uninspected: Vec::new() };
         let mut judge = Judge { rules: &self.inbound, audit, item: 0, findings: &mut findings, matches: Vec::new() };
@@ -277,7 +281,8 @@ impl Policy {
             (None, Outcome::Replace(text) | Outcome::Withhold(text)) => TextVerdict::Rewrite(text),
             (None, Outcome::Keep) => TextVerdict::Pass,
         };
-        TextInspection { verdict, findings, coverage }
+        let learnt = Learnt { flow: session.map(Session::learnt).unwrap_or_default(), ..Learnt::default() };
+        TextInspection { verdict, findings, coverage, learnt }
     }
 
     /// The rules of one direction.

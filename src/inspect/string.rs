@@ -1,6 +1,7 @@
 //! Judges one string: every reading of it, then what becomes of it.
 
 use std::collections::BTreeSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -300,18 +301,17 @@ impl<'p> Judge<'p, '_> {
     /// Has it remembered what gives orders: what the agent does not get, or gets marked.
     fn taken(&self, hits: &[Hit], base: &str, page: Option<&Page>, place: &Place<'_>) {
         let Some(here) = place.flow.filter(|_| place.direction == Direction::Inbound) else { return };
+        let mut done = BTreeSet::new();
         for hit in hits.iter().filter(|hit| !self.is_markup(hit)) {
-            let whole = match self.action(hit) {
-                Action::Quarantine | Action::Wrap | Action::Block => false,
-                Action::Withhold => true,
-                Action::Log | Action::Strip | Action::Redact | Action::Ask => continue,
+            let span = match (self.action(hit), &hit.span) {
+                (Action::Log | Action::Strip | Action::Redact | Action::Ask, _) => continue,
+                (Action::Quarantine | Action::Wrap | Action::Block, Some(span)) if !hit.hidden => passage(base, span),
+                _ => 0..base.len(),
             };
-            let text = match (&hit.span, page) {
-                (_, Some(page)) if hit.hidden => page.hidden.as_str(),
-                (Some(span), _) if !whole => base.get(passage(base, span)).unwrap_or(base),
-                _ => base,
-            };
-            here.session.withheld(text);
+            if done.insert((hit.hidden, span.start, span.end)) {
+                let hidden = page.filter(|_| hit.hidden).map(|page| page.hidden.as_str());
+                here.session.withheld(hidden.unwrap_or(base.get(span).unwrap_or(base)));
+            }
         }
     }
 

@@ -298,7 +298,7 @@ fn a_rule_may_have_a_person_asked() {
 
 #[test]
 fn text_that_is_no_message_is_judged_too() {
-    let judge = |text: &str| policy(|_| {}).inspect_text(text, &context("tools/call", "x"), AuditId::make());
+    let judge = |text: &str| policy(|_| {}).inspect_text(text, AuditId::make(), &Known::default());
     assert!(matches!(judge("502 Bad Gateway").verdict, TextVerdict::Pass));
     let TextVerdict::Rewrite(text) = judge(&format!("Error.\n{ORDER}")).verdict else { panic!("not rewritten") };
     assert!(text.contains("Error.") && !text.contains("wire"));

@@ -9,9 +9,9 @@ use http::HeaderMap;
 use super::Gate;
 use super::approve::Matter;
 use super::changed::Listens;
-use super::judge::{Carried, Outcome};
+use super::judge::{Carried, Outcome, limits_hit};
 use super::slots::Permit;
-use crate::inspect::{Mode, TextVerdict};
+use crate::inspect::{Known, Mode, TextVerdict};
 use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context, Frame, Frames, Framing, Payload, Reply, answer, sse};
 use crate::record::Event;
@@ -130,7 +130,8 @@ impl Gate {
         let text = std::str::from_utf8(text).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
         let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
         let (audit, mode) = (AuditId::make(), policy.mode);
-        let judged = policy.inspect_text(text, context, audit);
+        let memory = self.memories.of(context);
+        let mut judged = policy.inspect_text(text, audit, &Known { memory: Some(&memory), ..Known::default() });
         let rules = policy.rules_digest(Direction::Inbound);
         let verdict = match &judged.verdict {
             TextVerdict::Pass => "pass",
@@ -140,6 +141,8 @@ impl Gate {
         let (findings, coverage) = (&judged.findings[..], &judged.coverage);
         let event = Event::JudgedText { audit, context, bytes: text.len(), verdict, findings, coverage, mode, rules };
         self.recorder.tell(event).map_err(CallError::Audit)?;
+        let learnt = std::mem::take(&mut judged.learnt);
+        limits_hit(&self.recorder, &self.memories.learn(context, Direction::Inbound, learnt))?;
         Ok(match (mode, judged.verdict) {
             (Mode::Observe, _) | (_, TextVerdict::Pass) => Outcome::Same,
             (_, TextVerdict::Rewrite(new)) => Outcome::Other(new.into()),

@@ -1,5 +1,6 @@
 //! Looks for what came in in what goes out.
 
+use super::net::with_signs;
 use super::piece::{Found, Look, Piece, folded, pieces};
 use super::session::{Here, sayable};
 use super::spec::{Spec, To};
@@ -12,6 +13,9 @@ use crate::text::Text;
 
 /// While nothing has come in that could be known again, phrases of longer arguments are not remembered as the agent's own.
 const PHRASED_BYTES: usize = 512;
+
+/// Most pieces of an argument that are looked for in the tool's schema; all others are not from there.
+const SCHEMA_ASKS: usize = 64;
 
 /// All flow rules of a set.
 #[derive(Debug)]
@@ -43,8 +47,8 @@ impl Detector for Flows {
         if empty && !says {
             return;
         }
-        let mut search = Search { flows: self, here, found, before: 0 };
-        search.before = search.found.len();
+        let before = found.len();
+        let mut search = Search { flows: self, here, found, before, schema: None, asks: SCHEMA_ASKS };
         let same = lower.len() == plain.len();
         here.session.traces.look(|kept| {
             let look = match (empty, plain.len() <= PHRASED_BYTES) {
@@ -63,6 +67,9 @@ impl Detector for Flows {
             });
             if empty {
                 return;
+            }
+            if let Some(signs) = with_signs(&lower) {
+                search.through(kept, &signs, "spelt", None);
             }
             if let Some(opened) = unescape(plain) {
                 search.through(kept, &opened, "unescaped", None);
@@ -111,6 +118,9 @@ struct Search<'s, 'h> {
     here: Here<'h>,
     found: &'s mut Vec<Match>,
     before: usize,
+    /// The schema of the tool in lower case, once it was asked for, and how often it still may be.
+    schema: Option<String>,
+    asks: usize,
 }
 
 impl Search<'_, '_> {
@@ -133,6 +143,14 @@ impl Search<'_, '_> {
                 self.weigh(kept, &piece, reading, Some(text.locate(place)));
             });
         }
+    }
+
+    /// Whether the tool's own schema holds a piece.
+    fn is_of_schema(&mut self, piece: &str) -> bool {
+        let Some(schema) = self.here.schema.filter(|_| !piece.is_empty() && self.asks > 0) else { return false };
+        self.asks -= 1;
+        let lower = self.schema.get_or_insert_with(|| schema.to_lowercase());
+        memchr::memmem::find(lower.as_bytes(), piece.as_bytes()).is_some()
     }
 
     /// Tells the rules that a piece matches.
@@ -161,9 +179,7 @@ impl Search<'_, '_> {
                 && piece.piece.is_reference()
                 && !self.here.declared.untrusted
                 && kept.is_clean(piece.hash, server);
-            let of_schema =
-                || !piece.text.is_empty() && self.here.schema.is_some_and(|schema| schema.to_lowercase().contains(piece.text));
-            if !opened && !of_schema() {
+            if !opened && !self.is_of_schema(piece.text) {
                 self.found.push(Match { rule: *rule, span: span.clone(), reading });
             }
         }

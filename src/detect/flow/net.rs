@@ -122,6 +122,44 @@ pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fo
     }
 }
 
+/// A text in which addresses are spelt for people, `drop (at) host [dot] com`, with their signs; `None` where none is.
+/// The text is in lower case.
+pub(super) fn with_signs(text: &str) -> Option<String> {
+    let worth = ["at)", "at]", "at}", "dot)", "dot]", "dot}", " dot ", "at )", "at ]"];
+    if !worth.iter().any(|sign| memchr::memmem::find(text.as_bytes(), sign.as_bytes()).is_some()) {
+        return None;
+    }
+    let bare = memchr::memmem::find(text.as_bytes(), b" dot ").is_some();
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(c) = rest.chars().next() {
+        let inner = rest.get(1..).filter(|_| matches!(c, '(' | '[' | '{')).map(str::trim_start);
+        let word = inner.and_then(|inner| {
+            let (sign, behind) =
+                inner.strip_prefix("at").map(|behind| ('@', behind)).or(inner.strip_prefix("dot").map(|behind| ('.', behind)))?;
+            Some((sign, behind.trim_start().strip_prefix([')', ']', '}'])?))
+        });
+        let spelt = || {
+            let (sign, behind) = rest
+                .strip_prefix(" at ")
+                .map(|behind| ('@', behind))
+                .or(rest.strip_prefix(" dot ").map(|behind| ('.', behind)))?;
+            bare.then_some((sign, behind))
+        };
+        match word.or_else(spelt) {
+            Some((sign, behind)) => {
+                out.truncate(out.trim_end().len());
+                out.push(sign);
+                rest = behind.trim_start();
+            }
+            None => {
+                out.push(c);
+                rest = rest.get(c.len_utf8()..).unwrap_or_default();
+            }
+        }
+    }
+    Some(out)
+}
+
 /// A host by its name; to compare it, by what it ends with, too.
 fn host(name: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let name = name.strip_prefix("www.").unwrap_or(name);

@@ -94,7 +94,7 @@ pub(super) fn folded(text: &str) -> Cow<'_, str> {
 pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = text.as_bytes();
     let (mut start, mut seen, mut digits, mut any_digits) = (0, 0, 0, false);
-    for (at, byte) in bytes.iter().chain(&[b' ']).enumerate() {
+    for (at, byte) in bytes.iter().chain(b" ").enumerate() {
         let class = CLASSES.get(usize::from(*byte)).copied().unwrap_or(0);
         if class & ENDS == 0 {
             seen |= class;

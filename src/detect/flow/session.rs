@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use crate::text::{Text, cut};
 
 use super::hash::Hashes;
+use super::net::with_signs;
 use super::piece::{Look, Piece, folded, pieces};
 use super::traces::{Came, Traces};
 
@@ -56,8 +57,9 @@ pub struct Session<'s> {
 #[derive(Default)]
 struct Learning {
     learnt: Learnt,
-    /// Text of which pieces were taken, in bytes.
-    bytes: usize,
+    /// Text of which pieces were taken, in bytes: of what the agent gets, and of what it does not. What comes in plenty
+    /// cannot keep what is withheld from being remembered.
+    bytes: [usize; 2],
     /// URLs that were looked at closely.
     urls: usize,
     seen: [Hashes; 5],
@@ -140,7 +142,7 @@ impl<'s> Session<'s> {
     /// Notes text that was withheld from the agent.
     pub fn withheld(&self, text: &str) {
         let Ok(mut learning) = self.learnt.try_borrow_mut() else { return };
-        let Some(text) = learning.afford(text, self.traces.limits().message_bytes) else { return };
+        let Some(text) = learning.afford(1, text, self.traces.limits().message_bytes) else { return };
         let text = Text::new(text);
         learning.withhold(text.plain());
         for reading in text.readings() {
@@ -165,7 +167,7 @@ impl Here<'_> {
         if !private && !untrusted {
             return learning.openly(text.raw(), self.session.traces);
         }
-        let Some(plain) = learning.afford(text.plain(), self.session.traces.limits().message_bytes) else { return };
+        let Some(plain) = learning.afford(0, text.plain(), self.session.traces.limits().message_bytes) else { return };
         pieces(&folded(plain), Look::Some, &mut |found| {
             if untrusted {
                 learning.add(0, found.hash);
@@ -191,10 +193,11 @@ impl Here<'_> {
 
 impl Learning {
     /// As much of a text as pieces may still be taken of.
-    fn afford<'t>(&mut self, text: &'t str, most: usize) -> Option<&'t str> {
-        let left = most.saturating_sub(self.bytes);
+    fn afford<'t>(&mut self, of: usize, text: &'t str, most: usize) -> Option<&'t str> {
+        let bytes = self.bytes.get_mut(of)?;
+        let left = most.saturating_sub(*bytes);
         self.learnt.cut |= text.len() > left;
-        self.bytes += text.len().min(left);
+        *bytes += text.len().min(left);
         Some(cut(text, left)).filter(|text| !text.is_empty())
     }
 
@@ -217,8 +220,15 @@ impl Learning {
 
     fn withhold(&mut self, plain: &str) {
         let text = folded(plain);
+        if let Some(signs) = with_signs(&text) {
+            self.hold(&signs, &signs);
+        }
+        self.hold(plain, &text);
+    }
+
+    fn hold(&mut self, plain: &str, text: &str) {
         let same = text.len() == plain.len();
-        pieces(&text, Look::All, &mut |found| {
+        pieces(text, Look::All, &mut |found| {
             let Learnt { quarantined, cut, .. } = &mut self.learnt;
             let [.., seen] = &mut self.seen;
             *cut |= quarantined.len() >= QUARANTINED;
