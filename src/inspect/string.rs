@@ -1,7 +1,6 @@
 //! Judges one string: every reading of it, then what becomes of it.
 
 use std::collections::BTreeSet;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::Bytes;
