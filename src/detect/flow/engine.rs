@@ -138,7 +138,8 @@ impl Search<'_, '_> {
                 if !encoded && !stands_alone(plain, &place) {
                     return;
                 }
-                let piece = Found { piece, hash, text: "", span: span.clone() };
+                let written = squeezed.text.get(span.clone()).filter(|_| !encoded).unwrap_or_default().to_lowercase();
+                let piece = Found { piece, hash, text: &written, span };
                 let reading = if encoded { "encoded" } else { "squeezed" };
                 self.weigh(kept, &piece, reading, Some(text.locate(place)));
             });
