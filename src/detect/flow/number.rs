@@ -37,7 +37,7 @@ pub(super) fn numbers(text: &str, take: &mut dyn FnMut(Found<'_>)) {
 /// A number that begins with the digits at `at`, to `end`. Gives where to go on.
 fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -> usize {
     let bytes = text.as_bytes();
-    let mut groups = vec![at..end];
+    let mut groups: Vec<std::ops::Range<usize>> = std::iter::once(at..end).collect();
     let mut last = end;
     while groups.len() < GROUPS {
         let gap = bytes

@@ -120,7 +120,7 @@ pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(Found<'_>))
         }
     }
     let written = |word: &&str| word.bytes().any(|byte| !byte.is_ascii_alphabetic() && byte < 0x80);
-    if words.len() < 3 || !words.iter().skip(1).any(|word| written(word)) {
+    if words.len() < 3 || !words.iter().skip(1).any(written) {
         return;
     }
     let mut joined = words.join(" ");
