@@ -7,6 +7,10 @@ const BYTES: usize = 256 << 10;
 const DEPTH: usize = 32;
 /// Most cells of tables that it gets.
 const CELLS: usize = 2000;
+/// Most cells of a row, and the longest of them in bytes: others it breaks into lines, and mixes those of one cell with
+/// those of the next.
+const ROW: usize = 4;
+const CELL_BYTES: usize = 24;
 
 const KEPT: [&str; 26] = [
     "b",
@@ -43,19 +47,28 @@ pub(super) struct Clean {
     text: Option<String>,
     tables: usize,
     cells: usize,
+    in_row: usize,
+    cell: Option<usize>,
 }
 
 impl Clean {
     /// For a page of so many bytes, if it is `wanted`.
     pub(super) fn new(wanted: bool, bytes: usize) -> Self {
-        Self { text: (wanted && bytes <= 4 * BYTES).then(String::new), tables: 0, cells: 0 }
+        Self { text: (wanted && bytes <= 4 * BYTES).then(String::new), tables: 0, cells: 0, in_row: 0, cell: None }
     }
 
     /// Begins or, with a slash, ends an element, at a depth.
     pub(super) fn tag(&mut self, name: &str, slash: &str, depth: usize) {
         self.tables += usize::from(name == "table");
         self.cells += usize::from(matches!(name, "td" | "th"));
-        if depth > DEPTH || self.cells > CELLS {
+        match name {
+            "tr" | "table" => (self.in_row, self.cell) = (0, None),
+            "td" | "th" if slash.is_empty() => (self.in_row, self.cell) = (self.in_row + 1, Some(0)),
+            "td" | "th" => self.cell = None,
+            "br" | "p" | "div" | "li" | "pre" | "hr" | "blockquote" if self.cell.is_some() => self.text = None,
+            _ => {}
+        }
+        if depth > DEPTH || self.cells > CELLS || self.in_row > ROW {
             self.text = None;
         }
         if let Some(text) = self.text.as_mut().filter(|_| KEPT.binary_search(&name).is_ok()) {
@@ -67,6 +80,13 @@ impl Clean {
 
     pub(super) fn text(&mut self, part: &str) {
         let Some(text) = &mut self.text else { return };
+        if let Some(cell) = &mut self.cell {
+            *cell += part.trim().len();
+            if *cell > CELL_BYTES {
+                self.text = None;
+                return;
+            }
+        }
         for c in part.chars() {
             match c {
                 '<' => text.push_str("&lt;"),

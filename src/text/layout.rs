@@ -45,6 +45,16 @@ impl Lines {
         self.text.push_str(mark);
     }
 
+    /// Parts a cell of a table from the one before it on its line.
+    pub(super) fn cell(&mut self) {
+        let first = self.breaks > 0 || self.text.is_empty() || self.text.ends_with(['\n', '|']);
+        if !first {
+            self.space = true;
+            self.mark("|");
+        }
+        self.space = !first;
+    }
+
     /// Ends the line; with 2, leaves an empty one.
     pub(super) fn end(&mut self, breaks: usize) {
         self.breaks = self.breaks.max(if self.verbatim { 1 } else { breaks });

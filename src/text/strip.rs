@@ -205,7 +205,8 @@ impl Reader {
         state.pre |= matches!(&*name, "pre" | "textarea" | "xmp" | "plaintext" | "listing");
         state.folded = match &*name {
             "details" => state.folded || !tag.open,
-            "summary" => self.tree.last().is_none_or(|details| !details.state.folded || details.name != hash("details")),
+            // It shows with what its element stands in.
+            "summary" => self.tree.outside().is_some_and(|outside| outside.folded),
             _ => state.folded,
         };
         state.foreign = match &*name {
@@ -256,7 +257,7 @@ impl Reader {
                 self.lines.text(&alt, false);
                 self.clean.text(&alt);
             }
-            "td" | "th" => self.lines.text(" ", false),
+            "td" | "th" => self.lines.cell(),
             "li" => {
                 self.lines.end(1);
                 self.lines.mark("- ");

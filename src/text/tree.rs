@@ -28,6 +28,11 @@ impl Tree {
         self.stack.last().map_or(State::START, |open| open.state)
     }
 
+    /// The state around the innermost element.
+    pub(super) fn outside(&self) -> Option<State> {
+        self.stack.len().checked_sub(2).and_then(|at| self.stack.get(at)).map(|open| open.state)
+    }
+
     pub(super) fn depth(&self) -> usize {
         self.stack.len()
     }

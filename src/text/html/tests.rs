@@ -94,7 +94,7 @@ fn layout_reads_well() {
     assert_eq!(read.visible, "## Head line\n\nOne two three.\n\n- a\n- b\n\nSee [here](https://a.test/x).\nNext\n\nx\n  y");
     assert_eq!(read.written(), read.visible);
     let table = page("<html><table><tr><th>name</th><th>size</th></tr><tr><td>a</td><td>1</td></tr></table></html>");
-    assert!(table.visible.contains("name size") && table.written().contains("name"), "{}", table.written());
+    assert!(table.visible.contains("name | size\n") && table.written().contains("name"), "{}", table.written());
 }
 
 #[test]
