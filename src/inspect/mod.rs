@@ -34,4 +34,6 @@ pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Ve
 pub use wrap::between_markers;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

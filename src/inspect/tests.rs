@@ -50,11 +50,12 @@ fn judged(policy: &Policy, direction: Direction, text: &str) -> (Inspection, Str
     (inspection, text)
 }
 
-fn inbound(result: &str) -> (Inspection, String) {
-    judged(&policy(|_| {}), Direction::Inbound, &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#))
+pub(super) fn inbound(result: &str) -> (Inspection, String) {
+    static POLICY: LazyLock<Policy> = LazyLock::new(|| policy(|_| {}));
+    judged(&POLICY, Direction::Inbound, &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#))
 }
 
-fn content(text: &str) -> String {
+pub(super) fn content(text: &str) -> String {
     format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, quote(text))
 }
 

@@ -56,7 +56,7 @@ impl Page {
             hidden.push_str("\n\n");
         }
         hidden.push_str(&read.hidden);
-        Self { visible: read.visible, hidden, clean: read.clean, folded: read.folded }
+        Self { visible: settled(read.visible), hidden, clean: read.clean, folded: read.folded }
     }
 
     /// What an agent gets of it where nothing is withheld: like `visible`, with tables laid out.
@@ -66,8 +66,31 @@ impl Page {
             // A panic in a foreign crate must cost no more than the nicer layout.
             catch_unwind(AssertUnwindSafe(|| config().string_from_read(clean.as_bytes(), WIDTH).ok())).ok().flatten()
         });
-        laid_out.unwrap_or_else(|| self.visible.clone())
+        laid_out.map_or_else(|| self.visible.clone(), settled)
     }
+}
+
+/// A text that showed tags, with them written so that nobody who reads it again takes them for markup: another gate, or what
+/// shows it to a person.
+fn settled(text: String) -> String {
+    let code = if text.contains('<') { sniff::code(&text) } else { return text };
+    if sniff::shape(&text, &code).is_none() {
+        return text;
+    }
+    let mut code = code.iter().peekable();
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut after = text.chars().skip(1);
+    for (at, c) in text.char_indices() {
+        let next = after.next().unwrap_or(' ');
+        while code.next_if(|range| range.end <= at).is_some() {}
+        let tag = c == '<' && (next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?'));
+        if tag && !code.peek().is_some_and(|range| range.contains(&at)) {
+            out.push_str("&lt;");
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 #[cfg(test)]
