@@ -4,7 +4,7 @@
 //! enough together. Most near misses end here, at the price of an automaton that is shared by all rules.
 
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::rarity;
 
@@ -13,10 +13,12 @@ pub(super) const GROUPS: usize = 3;
 /// Shorter literals stand nearly everywhere,
 const LITERAL_BYTES: usize = 3;
 /// but for some, such as `<|`, that are as rare as one place in so many powers of two.
-const RARE_BITS: u32 = 12;
+const RARE_BITS: u32 = 10;
 const RARE_BYTES: usize = 2;
 /// A group with more literals than this says too little.
 const LITERALS: usize = 64;
+/// The same of what a search begins with, where every word more costs next to nothing.
+const BEGINNINGS: usize = 160;
 /// Longer ones need not be known to their end.
 const LONGEST_BYTES: usize = 16;
 /// How much better it is to know where a match begins.
@@ -69,13 +71,13 @@ fn needles(hir: &Hir) -> Needles {
         let rest = || parts.get(at..).unwrap_or_default();
         let words = match part.kind() {
             HirKind::Look(_) => continue,
-            // Nothing, or nearly anything, can stand here.
+            // Nothing can stand here.
             HirKind::Repetition(repetition) if repetition.min == 0 => None,
-            HirKind::Class(_) => None,
-            HirKind::Repetition(repetition) if matches!(repetition.sub.kind(), HirKind::Class(_)) => None,
             _ => begins(&Hir::concat(rest().iter().take(PARTS).cloned().collect())).or_else(|| alternatives(part)),
         };
         if let Some(words) = words {
+            // Where white space begins is not where a match does.
+            let first = first && !words.iter().any(|word| word.starts_with(b" "));
             // Where a match begins one look is enough.
             let often = frequency(&words) * if first { FIRST } else { 1.0 };
             if often < least {
@@ -87,10 +89,38 @@ fn needles(hir: &Hir) -> Needles {
     best
 }
 
-/// What every match of a regex begins with.
+/// What every match of a regex begins with; a blank is any white space.
 fn begins(hir: &Hir) -> Option<Vec<Vec<u8>>> {
-    let seq = Extractor::new().limit_total(LITERALS).limit_literal_len(LONGEST_BYTES).extract(hir);
-    group(seq.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect())
+    let seq = Extractor::new().limit_total(BEGINNINGS).limit_literal_len(LONGEST_BYTES).extract(&blanks(hir));
+    group(seq.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect(), BEGINNINGS)
+}
+
+/// The regex with a single blank in place of any white space, however much.
+fn blanks(hir: &Hir) -> Hir {
+    let blank = || Hir::literal(*b" ");
+    match hir.kind() {
+        HirKind::Class(class) if is_blank(class) => blank(),
+        HirKind::Repetition(repetition) => match repetition.sub.kind() {
+            HirKind::Class(class) if is_blank(class) && repetition.min > 0 => blank(),
+            HirKind::Class(class) if is_blank(class) => {
+                Hir::repetition(Repetition { min: 0, max: Some(1), greedy: true, sub: Box::new(blank()) })
+            }
+            _ => Hir::repetition(repetition.with(blanks(&repetition.sub))),
+        },
+        HirKind::Capture(capture) => blanks(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(blanks).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(blanks).collect()),
+        _ => hir.clone(),
+    }
+}
+
+/// Whether a class is `\s`, of ASCII.
+fn is_blank(class: &Class) -> bool {
+    let ranges = |first: (u8, u8), second: (u8, u8)| first == (b'\t', b'\r') && second == (b' ', b' ');
+    match class {
+        Class::Bytes(class) => matches!(class.ranges(), [a, b] if ranges((a.start(), a.end()), (b.start(), b.end()))),
+        Class::Unicode(_) => false,
+    }
 }
 
 /// How often one of `words` stands in ordinary text, for each byte of it.
@@ -107,7 +137,7 @@ fn groups(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
             HirKind::Capture(capture) => open.push(&capture.sub),
             HirKind::Repetition(repetition) if repetition.min > 0 => open.push(&repetition.sub),
             HirKind::Concat(children) => open.extend(children.iter().rev()),
-            HirKind::Literal(literal) => all.extend(group(vec![literal.0.to_vec()])),
+            HirKind::Literal(literal) => all.extend(group(vec![literal.0.to_vec()], LITERALS)),
             HirKind::Alternation(_) => all.extend(alternatives(hir)),
             _ => {}
         }
@@ -131,12 +161,12 @@ fn shortest(group: &[Vec<u8>]) -> usize {
 fn alternatives(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     [ExtractKind::Prefix, ExtractKind::Suffix].into_iter().find_map(|kind| {
         let seq = Extractor::new().kind(kind).limit_total(LITERALS).extract(hir);
-        group(seq.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect())
+        group(seq.literals()?.iter().map(|literal| literal.as_bytes().to_vec()).collect(), LITERALS)
     })
 }
 
 /// A group, if it tells anything. Of letters beyond ASCII the other case is not known here.
-fn group(mut literals: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+fn group(mut literals: Vec<Vec<u8>>, most: usize) -> Option<Vec<Vec<u8>>> {
     for literal in &mut literals {
         literal.make_ascii_lowercase();
     }
@@ -144,7 +174,7 @@ fn group(mut literals: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     literals.dedup();
     let ascii = literals.iter().all(|literal| literal.is_ascii());
     let telling = |word: &Vec<u8>| word.len() >= LITERAL_BYTES || word.len() >= RARE_BYTES && rarity::bits(word) >= RARE_BITS;
-    (ascii && !literals.is_empty() && literals.len() <= LITERALS && literals.iter().all(telling)).then_some(literals)
+    (ascii && !literals.is_empty() && literals.len() <= most && literals.iter().all(telling)).then_some(literals)
 }
 
 #[cfg(test)]

@@ -42,8 +42,18 @@ const ODD: u32 = 3;
 /// A byte of a letter beyond ASCII.
 const BEYOND: u32 = 6;
 
+/// Words that stand in texts of today far more often than their letters say, and how many bits they are worth.
+const USUAL: [&str; 24] = [
+    "http", "https://", "http://", "data", "user", "tool", "model", "agent", "llm", "message", "request", "response", "system",
+    "context", "document", "content", "start", "root", "value", "string", "return", "error", "token", "your ",
+];
+const USUAL_BITS: u32 = 10;
+
 /// Of so many places of ordinary text, in powers of two, one holds `run`.
 pub(super) fn bits(run: &[u8]) -> u32 {
+    if USUAL.iter().any(|usual| usual.as_bytes().eq_ignore_ascii_case(run)) {
+        return USUAL_BITS;
+    }
     let mut before = None;
     run.iter()
         .map(|b| {

@@ -30,7 +30,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
 fn spaced(text: &str, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
     let (mut at, mut done) = (0, 0);
-    while let Some(window) = bytes.get(at..at + 8) {
+    while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         if !alternates(window) {
             at += 6;
             continue;
@@ -53,22 +53,22 @@ fn spaced(text: &str, found: &mut Vec<Found>) {
 }
 
 /// Whether every other byte of eight is a sign that parts letters, and the same one.
-fn alternates(window: &[u8]) -> bool {
-    let parts = |b: u8| matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+');
-    let every = |from: usize, of: &dyn Fn(u8) -> bool| window.iter().skip(from).step_by(2).take(3).all(|b| of(*b));
-    let letter = |b: u8| b.is_ascii_graphic();
-    let alnum = |b: u8| b.is_ascii_alphanumeric();
-    (0..3).any(|from| {
-        let Some(sign) = window.get(from + 1).copied().filter(|b| parts(*b)) else { return false };
-        every(from, &letter)
-            && window.iter().skip(from).step_by(2).take(3).filter(|b| alnum(**b)).count() >= 2
-            && window.iter().skip(from + 1).step_by(2).take(2).all(|b| *b == sign)
-    })
+fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
+    let apart = |letters: [u8; 3], sign: u8| {
+        parts(sign)
+            && letters.iter().all(u8::is_ascii_graphic)
+            && letters.iter().filter(|b| b.is_ascii_alphanumeric()).count() >= 2
+    };
+    b == d && apart([a, c, e], b) || c == e && apart([b, d, f], c) || d == f && apart([c, e, g], d)
+}
+
+/// Whether a sign parts letters that are written apart.
+fn parts(b: u8) -> bool {
+    matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+')
 }
 
 /// The stretch of letters that stand alone around `at`, not before `from`.
 fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
-    let parts = |b: u8| matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+');
     let single = |at: usize| {
         let apart = |b: Option<&u8>| b.is_none_or(|b| parts(*b) || *b == b'\n');
         bytes.get(at).is_some_and(|b| {
@@ -84,7 +84,6 @@ fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
 /// Letters put together, and how many there are; wider gaps part words.
 fn together(run: &str) -> Option<(String, usize)> {
     let bytes = run.as_bytes();
-    let parts = |b: &u8| matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+');
     // The sign between letters is the one that is met most.
     let sign = [b' ', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+']
         .into_iter()
@@ -99,7 +98,7 @@ fn together(run: &str) -> Option<(String, usize)> {
             out.push(' ');
         }
         gap = 0;
-        letters += usize::from(!parts(b));
+        letters += usize::from(!parts(*b));
         out.push(char::from(*b));
     }
     Some((out, letters))
