@@ -3,9 +3,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
 use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::{Around, Names};
@@ -15,6 +12,7 @@ use crate::protocol::{AuditId, Context, opaque::is_opaque};
 use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
+use super::binary;
 use super::blocks;
 use super::caps::{Budget, Paging, address};
 use super::delivery::{Delivery, broken_digests, quarter_tokens};
@@ -22,7 +20,7 @@ use super::joined::Joined;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::Tools;
-use super::{Evidence, Finding, Inspection, Policy, Refusal, Uninspected, surface};
+use super::{Evidence, Finding, Inspection, Policy, Refusal, surface};
 
 /// One message of a body, on its way to an agent.
 pub(super) struct Inbound<'a> {
@@ -91,21 +89,14 @@ impl Inbound<'_> {
             let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
             if role == Role::Value {
                 let holder = path.len().checked_sub(1).and_then(|at| holders.get(at));
-                match holder.map_or(Binary::No, |holder| binary(path, *holder, &string)) {
-                    Binary::No => {}
-                    Binary::Opaque => {
-                        coverage.uninspected.push(Uninspected { at: at(), reason: "binary", bytes: string.len() });
-                        return;
+                if let Some((declared, bytes)) = holder.and_then(|holder| block_data(path, *holder, &string)) {
+                    let contents = binary::open(&bytes);
+                    let site = Site { at: &at, opaque: &|| true, in_block: block.is_some() };
+                    let gone = judge.contents(&contents, &declared, &place, &site, coverage, string.len());
+                    if let (Some(notice), Some(block)) = (gone, block) {
+                        edits.push(blocks::without(block, path, &notice));
                     }
-                    Binary::Text(text) => {
-                        coverage.strings += 1;
-                        coverage.bytes += text.len();
-                        let site = Site { at: &at, opaque: &|| true, in_block: block.is_some() };
-                        if let (Outcome::Withhold(notice), Some(block)) = (judge.string(&Text::new(text), &place, &site), block) {
-                            edits.push(blocks::without(block, path, &notice));
-                        }
-                        return;
-                    }
+                    return;
                 }
             }
             coverage.strings += 1;
@@ -120,7 +111,15 @@ impl Inbound<'_> {
             if self.seen.is_some() {
                 self.policy.outbound.learn(&text, &place);
             }
-            let outcome = judge.string(&text, &place, &site);
+            let mut outcome = judge.string(&text, &place, &site);
+            if outcome == Outcome::Keep && role == Role::Value && text.raw().contains(";base64,") {
+                let in_block = block.is_some() || !is_opaque(path, role);
+                let site = Site { at: &at, opaque: &|| true, in_block };
+                for (declared, contents) in binary::in_addresses(text.raw()) {
+                    let gone = judge.contents(&contents, &declared, &place, &site, coverage, text.raw().len());
+                    outcome = gone.map_or(outcome, Outcome::Withhold);
+                }
+            }
             // What lists say of tools comes from who offers them, not from what they return.
             if let Some(here) = flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions)) {
                 match &outcome {
@@ -298,30 +297,8 @@ fn counted(surface: Surface, path: &Path<'_>, role: Role) -> Option<Surface> {
     }
 }
 
-enum Binary {
-    /// It is no binary block.
-    No,
-    /// It is one that no rule can read.
-    Opaque,
-    /// It is one, and this is the text in it.
-    Text(String),
-}
-
-/// Whether the string at `path` is the data of a binary block (`data` of images and audio, `blob` of resources).
-/// What only claims to be is text.
-fn binary(path: &Path<'_>, holder: Value<'_>, string: &str) -> Binary {
-    let Some(Step::Key(key)) = path.last() else { return Binary::No };
-    let claims = match &**key {
-        "blob" => true,
-        "data" => matches!(holder.get("type").and_then(|kind| kind.str()).as_deref(), Some("image" | "audio")),
-        _ => false,
-    };
-    let encoded = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-    if !claims || !string.bytes().all(encoded) {
-        return Binary::No;
-    }
-    let mime = holder.get("mimeType").and_then(|mime| mime.str()).unwrap_or_default().to_ascii_lowercase();
-    let names_text = ["text/", "json", "xml", "javascript", "yaml", "html"].iter().any(|word| mime.contains(word));
-    let text = names_text.then(|| STANDARD.decode(string).ok().and_then(|bytes| String::from_utf8(bytes).ok()));
-    text.flatten().map_or(Binary::Opaque, Binary::Text)
+/// The declared type and the bytes of a binary block, if the string at `path` is one. What only claims to be is text.
+fn block_data(path: &Path<'_>, holder: Value<'_>, string: &str) -> Option<(String, Vec<u8>)> {
+    let declared = binary::declared(path, holder)?;
+    Some((declared, binary::decoded(string)?))
 }

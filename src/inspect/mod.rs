@@ -1,9 +1,11 @@
 //! From a message to a verdict. Pure: no clock, no I/O, no state.
 
 mod arguments;
+mod binary;
 mod blocks;
 mod caps;
 mod confirm;
+mod contents;
 pub mod definitions;
 mod delivery;
 pub mod files;

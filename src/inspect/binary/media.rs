@@ -1,0 +1,113 @@
+//! Text in images and sound: comments and descriptions. What is drawn or spoken is not read.
+
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+
+use super::{Contents, RUN, TEXT_BYTES, as_text};
+
+/// PNG (ISO/IEC 15948): `tEXt`, `zTXt`, `iTXt`, `eXIf`, and what stands behind the end.
+pub(super) fn png(bytes: &[u8]) -> Contents {
+    let mut contents = Contents::of("png", "binary");
+    let mut at = 8;
+    while let Some(head) = bytes.get(at..at + 8) {
+        let length = head.iter().take(4).fold(0usize, |n, byte| n << 8 | usize::from(*byte));
+        let kind = head.get(4..).unwrap_or_default();
+        let Some(data) = bytes.get(at + 8..at.saturating_add(8).saturating_add(length)) else {
+            // It is not as long as it says: the rest is no image.
+            add_runs(&mut contents, bytes.get(at..).unwrap_or_default());
+            return contents;
+        };
+        match kind {
+            b"tEXt" => add_latin(&mut contents, data),
+            b"zTXt" => match data.iter().position(|byte| *byte == 0) {
+                Some(zero) => add_packed(&mut contents, data.get(zero + 2..).unwrap_or_default()),
+                None => add_latin(&mut contents, data),
+            },
+            b"iTXt" => international(&mut contents, data),
+            b"IDAT" | b"IHDR" | b"PLTE" => {}
+            _ => add_runs(&mut contents, data),
+        }
+        at += length + 12;
+        if kind == b"IEND" {
+            break;
+        }
+    }
+    add_runs(&mut contents, bytes.get(at..).unwrap_or_default());
+    contents
+}
+
+fn international(contents: &mut Contents, data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let (keyword, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    add_latin(contents, keyword);
+    let packed = rest.first() == Some(&1);
+    let mut parts = rest.get(2..).unwrap_or_default().splitn(3, |byte| *byte == 0);
+    let (_language, title, text) = (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    add_latin(contents, title);
+    if packed {
+        add_packed(contents, text);
+    } else {
+        add_latin(contents, text);
+    }
+}
+
+fn add_packed(contents: &mut Contents, data: &[u8]) {
+    match decompress_to_vec_zlib_with_limit(data, TEXT_BYTES) {
+        Ok(text) => add_latin(contents, &text),
+        Err(_) => contents.unread = Some("undecodable"),
+    }
+}
+
+/// JPEG (ITU-T T.81): comments, Exif and XMP, and what stands behind the end.
+pub(super) fn jpeg(bytes: &[u8]) -> Contents {
+    let mut contents = Contents::of("jpeg", "binary");
+    let mut at = 2;
+    while let Some([0xFF, kind, high, low]) = bytes.get(at..at + 4) {
+        let length = usize::from(*high) << 8 | usize::from(*low);
+        let data = bytes.get(at + 4..at + 2 + length.max(2)).unwrap_or_default();
+        match kind {
+            0xFE => add_latin(&mut contents, data),
+            0xE0..=0xEF => add_runs(&mut contents, data),
+            0xDA => break,
+            _ => {}
+        }
+        at += 2 + length.max(2);
+    }
+    let end = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xD9]);
+    add_runs(&mut contents, end.and_then(|end| bytes.get(end + 2..)).unwrap_or_default());
+    contents
+}
+
+/// Whatever text stands in data of some other type.
+pub(super) fn runs(kind: &'static str, bytes: &[u8]) -> Contents {
+    let mut contents = Contents::of(kind, "binary");
+    add_runs(&mut contents, bytes);
+    contents
+}
+
+fn add_latin(contents: &mut Contents, data: &[u8]) {
+    let text = as_text(data).unwrap_or_else(|| data.iter().map(|byte| char::from(*byte)).collect());
+    contents.add(&text.replace('\0', " "));
+}
+
+/// Runs of readable characters that are words: letters and blanks, not chance.
+pub(super) fn add_runs(contents: &mut Contents, data: &[u8]) {
+    let mut all = String::new();
+    for wide in [false, true] {
+        // Exif of some cameras is UTF-16: every other byte is nothing.
+        let narrow: Vec<u8> = if wide { data.iter().copied().filter(|byte| *byte != 0).collect() } else { data.to_vec() };
+        if wide && narrow.len() * 4 > data.len() * 3 {
+            break;
+        }
+        for run in narrow.split(|byte| !matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r' | 0x80..)) {
+            // Chance puts bytes beyond ASCII before words; they are no reason not to read on.
+            for text in String::from_utf8_lossy(run).split('\u{fffd}') {
+                let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
+                if text.len() >= RUN && text.trim().contains(' ') && letters * 10 >= text.chars().count() * 6 {
+                    all.push_str(text);
+                    all.push('\n');
+                }
+            }
+        }
+    }
+    contents.add(&all);
+}

@@ -1,0 +1,207 @@
+//! What stands in binary blocks: which type they are by their first bytes, and the text in them that a program would show.
+//! Bounded in bytes and members; what is not read is said to be.
+
+mod archive;
+mod media;
+mod pdf;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use crate::message::{Path, Step, Value};
+
+/// Most text that is taken out of one block, in bytes.
+const TEXT_BYTES: usize = 1 << 20;
+/// Most texts of one block.
+const TEXTS: usize = 256;
+/// Most data that is read of `data:` addresses in one text, and how many of them.
+const DATA_BYTES: usize = 4 << 20;
+const DATA_ADDRESSES: usize = 16;
+/// Shortest run of characters in data that counts as text.
+const RUN: usize = 6;
+
+/// What is in a block.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// Its type by its first bytes: `png`, `zip` and so on, `text`, or nothing if it is not known.
+    pub(super) kind: &'static str,
+    /// The texts in it.
+    pub(super) texts: Vec<String>,
+    /// Why some of it was not read; nothing if all of it is text.
+    pub(super) unread: Option<&'static str>,
+    bytes: usize,
+}
+
+impl Contents {
+    fn of(kind: &'static str, unread: &'static str) -> Self {
+        Self { kind, unread: Some(unread), ..Self::default() }
+    }
+
+    /// Adds a text. `false` if there is no room left.
+    fn add(&mut self, text: &str) -> bool {
+        if text.trim().is_empty() {
+            return true;
+        }
+        self.bytes += text.len();
+        let fits = self.bytes <= TEXT_BYTES && self.texts.len() < TEXTS;
+        if fits {
+            self.texts.push(text.to_owned());
+        } else {
+            self.unread = Some("too-much-text");
+        }
+        fits
+    }
+
+    /// Whether the declared type is another than the actual one.
+    pub(super) fn belies(&self, declared: &str) -> bool {
+        let declared = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let Some((class, sub)) = declared.split_once('/') else { return false };
+        match self.kind {
+            "" => false,
+            "text" => {
+                matches!(class, "image" | "audio" | "video" | "font") && !sub.contains("svg") || sub == "pdf" || sub == "zip"
+            }
+            "svg" => !sub.contains("svg") && !sub.contains("xml") && class != "text",
+            "zip" => {
+                !sub.contains("zip")
+                    && !sub.contains("officedocument")
+                    && !sub.contains("opendocument")
+                    && sub != "octet-stream"
+                    && !sub.contains("epub")
+                    && !sub.contains("java-archive")
+                    && !sub.contains("android")
+            }
+            "gzip" => !sub.contains("gzip") && sub != "octet-stream" && !sub.contains("tar") && sub != "x-tgz",
+            "pdf" => sub != "pdf" && sub != "octet-stream" && sub != "x-pdf",
+            "jpeg" => sub != "octet-stream" && sub != "jpeg" && sub != "jpg" && sub != "pjpeg",
+            "program" => class != "application" || sub == "pdf" || sub.contains("zip"),
+            kind => sub != "octet-stream" && !sub.contains(kind),
+        }
+    }
+}
+
+/// The declared type of the binary block whose data stands at `path`, if it is one: `data` of images and audio, `blob` of
+/// resources.
+pub(super) fn declared(path: &Path<'_>, holder: Value<'_>) -> Option<String> {
+    let Some(Step::Key(key)) = path.last() else { return None };
+    let claims = match &**key {
+        "blob" => true,
+        "data" => matches!(holder.get("type").and_then(|kind| kind.str()).as_deref(), Some("image" | "audio")),
+        _ => false,
+    };
+    claims.then(|| holder.get("mimeType").and_then(|mime| mime.str()).unwrap_or_default().into_owned())
+}
+
+/// Shortest line of base64 that goes on in another, in characters (RFC 2045 has 76, RFC 7468 has 64).
+const LINE: usize = 60;
+
+/// The bytes that a text stands for in base64; `None` if it is none. Words on lines of their own are words.
+pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    let engine = GeneralPurpose::new(&STANDARD, config);
+    let text = text.trim_end_matches(['\r', '\n']);
+    let Some((first, rest)) = text.split_once('\n') else { return engine.decode(text).ok() };
+    let last = rest.rsplit('\n').next().unwrap_or_default();
+    let whole = text.get(..text.len() - last.len()).unwrap_or_default();
+    if first.len() < LINE || whole.lines().any(|line| line.len() != first.trim_end().len()) {
+        return None;
+    }
+    engine.decode(text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect::<Vec<u8>>()).ok()
+}
+
+/// Opens data.
+pub(super) fn open(bytes: &[u8]) -> Contents {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => media::png(bytes),
+        [0xFF, 0xD8, 0xFF, ..] => media::jpeg(bytes),
+        [b'G', b'I', b'F', b'8', ..] => media::runs("gif", bytes),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => media::runs("webp", bytes),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => media::runs("wav", bytes),
+        [b'I', b'D', b'3', ..] => media::runs("mpeg", bytes),
+        [b'O', b'g', b'g', b'S', ..] => media::runs("ogg", bytes),
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => media::runs("bmp", bytes),
+        [b'%', b'P', b'D', b'F', ..] => pdf::open(bytes),
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => archive::zip(bytes),
+        [0x1F, 0x8B, 8, ..] => archive::gzip(bytes),
+        [0x7F, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] => Contents::of("program", "binary"),
+        _ => text(bytes),
+    }
+}
+
+/// A text, or what nobody knows.
+fn text(bytes: &[u8]) -> Contents {
+    let Some(text) = as_text(bytes) else { return media::runs("", bytes) };
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    let head: String = start.chars().take(400).collect::<String>().to_ascii_lowercase();
+    let kind = if head.contains("<svg") { "svg" } else { "text" };
+    let mut contents = Contents { kind, ..Contents::default() };
+    contents.add(&text);
+    if kind == "svg" {
+        contents.add(&without_tags(&text));
+    }
+    contents
+}
+
+/// What stands between the tags: a picture's words run on over the elements that place them.
+fn without_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (n, part) in text.split('<').enumerate() {
+        let words = if n == 0 { part } else { part.split_once('>').map_or(part, |(_, words)| words) };
+        out.push_str(words);
+    }
+    out
+}
+
+/// What bytes say, if they are text: UTF-8, or UTF-16 by its mark.
+fn as_text(bytes: &[u8]) -> Option<String> {
+    let wide = |unit: fn([u8; 2]) -> u16| {
+        let units = bytes
+            .get(2..)?
+            .chunks_exact(2)
+            .map(|pair| unit([pair.first().copied().unwrap_or(0), pair.get(1).copied().unwrap_or(0)]));
+        char::decode_utf16(units).collect::<Result<String, _>>().ok()
+    };
+    match bytes {
+        [0xFF, 0xFE, ..] => wide(u16::from_le_bytes),
+        [0xFE, 0xFF, ..] => wide(u16::from_be_bytes),
+        _ => {
+            let text = std::str::from_utf8(bytes).ok()?;
+            let odd = text.bytes().filter(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)).count();
+            (odd * 50 <= text.len()).then(|| text.to_owned())
+        }
+    }
+}
+
+/// What stands in the `data:` addresses of a text, as far as it is no plain text, which other readings of it show.
+pub(super) fn in_addresses(text: &str) -> Vec<(String, Contents)> {
+    let (mut found, mut at, mut room) = (Vec::new(), 0, DATA_BYTES);
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find(";base64,")) {
+        let (mark, start) = (at + next, at + next + ";base64,".len());
+        let data = text.get(start..).unwrap_or_default();
+        let length = data
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_'))
+            .count();
+        at = start + length;
+        let low = (mark.saturating_sub(100)..=mark).find(|low| text.is_char_boundary(*low)).unwrap_or(mark);
+        let before = text.get(low..mark).unwrap_or_default();
+        let before = before.to_ascii_lowercase();
+        let declared = before.rsplit_once("data:").map(|(_, declared)| declared.to_owned());
+        let Some(declared) = declared.filter(|declared| !declared.contains(char::is_whitespace)) else { continue };
+        if length > room || found.len() >= DATA_ADDRESSES {
+            found.push((declared, Contents::of("", "data-address")));
+            break;
+        }
+        room -= length;
+        let contents =
+            data.get(..length).and_then(decoded).map_or_else(|| Contents::of("", "data-address"), |bytes| open(&bytes));
+        found.push((declared, contents));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

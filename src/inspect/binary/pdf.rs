@@ -1,0 +1,145 @@
+//! Text in PDF (ISO 32000): the strings of its objects and of its pages, packed by Flate or not at all. Fonts with codes of
+//! their own are not undone, and streams packed otherwise are not opened: so it is never said to be read as a whole.
+
+use memchr::memmem;
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+
+use super::{Contents, TEXT_BYTES};
+
+/// Most streams that are opened, and bytes of all of them as unpacked.
+const STREAMS: usize = 512;
+const STREAM_BYTES: usize = 4 << 20;
+/// A stream's dictionary stands in so many bytes before it.
+const DICTIONARY_BYTES: usize = 1024;
+
+pub(super) fn open(bytes: &[u8]) -> Contents {
+    let mut contents = Contents::of("pdf", "binary");
+    let (mut at, mut room) = (0, STREAM_BYTES);
+    for _ in 0..STREAMS {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(start) = memmem::find(rest, b"stream") else { break };
+        let objects = rest.get(..start).unwrap_or_default();
+        contents.add(&strings(objects));
+        let head = objects.get(objects.len().saturating_sub(DICTIONARY_BYTES)..).unwrap_or_default();
+        let body = rest.get(start + 6..).unwrap_or_default();
+        let body = body.strip_prefix(b"\r\n").or_else(|| body.strip_prefix(b"\n")).unwrap_or(body);
+        let length = memmem::find(body, b"endstream").unwrap_or(body.len());
+        let data = body.get(..length).unwrap_or_default();
+        let has = |word: &[u8]| memmem::find(head, word).is_some();
+        if has(b"FlateDecode") || has(b"/Fl ") {
+            match decompress_to_vec_zlib_with_limit(data, room) {
+                Ok(text) => {
+                    room = room.saturating_sub(text.len());
+                    contents.add(&strings(&text));
+                }
+                Err(_) => contents.unread = Some("undecodable"),
+            }
+        } else if !has(b"/Filter") {
+            contents.add(&strings(data));
+        }
+        at = bytes.len() - body.len() + length + 9;
+        if room == 0 {
+            contents.unread = Some("too-much-text");
+            break;
+        }
+    }
+    contents.add(&strings(bytes.get(at.min(bytes.len())..).unwrap_or_default()));
+    if memmem::find(bytes, b"/Encrypt").is_some() {
+        contents.unread = Some("encrypted");
+    }
+    contents
+}
+
+/// The strings of a content stream or of objects: pieces of one line joined, lines apart.
+fn strings(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    while let Some(next) = bytes.get(at..).and_then(|rest| memchr::memchr3(b'(', b'<', b'T', rest)).map(|next| at + next) {
+        at = next + 1;
+        if out.len() > TEXT_BYTES {
+            break;
+        }
+        match bytes.get(next) {
+            Some(b'(') => at = literal(bytes, at, &mut out),
+            Some(b'<') if bytes.get(at) != Some(&b'<') => at = hex(bytes, at, &mut out),
+            // `T*`, `Td`, `TD`, `Tm` go to another line.
+            Some(b'T') if matches!(bytes.get(at), Some(b'*' | b'd' | b'D' | b'm')) && !out.ends_with([' ', '\n']) => {
+                out.push('\n')
+            }
+            _ => at += usize::from(bytes.get(next) == Some(&b'<')),
+        }
+    }
+    out
+}
+
+fn literal(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
+    let mut depth = 1;
+    let mut said = Vec::new();
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'\\' => {
+                let escaped = bytes.get(at).copied().unwrap_or(b' ');
+                at += 1;
+                match escaped {
+                    b'n' | b'r' => said.push(b'\n'),
+                    b't' | b'b' | b'f' => said.push(b' '),
+                    b'\n' => {}
+                    b'0'..=b'7' => {
+                        let digits = bytes
+                            .get(at - 1..)
+                            .unwrap_or_default()
+                            .iter()
+                            .take(3)
+                            .take_while(|byte| (b'0'..=b'7').contains(byte));
+                        let (count, code) =
+                            digits.fold((0, 0u32), |(count, code), digit| (count + 1, code * 8 + u32::from(digit - b'0')));
+                        said.push(u8::try_from(code & 0xFF).unwrap_or(b' '));
+                        at += count - 1;
+                    }
+                    other => said.push(other),
+                }
+            }
+            b'(' => {
+                depth += 1;
+                said.push(b'(');
+            }
+            b')' => {
+                depth -= 1;
+                if depth == 0 {
+                    break;
+                }
+                said.push(b')');
+            }
+            other => said.push(*other),
+        }
+    }
+    say(&said, out);
+    at
+}
+
+fn hex(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
+    let mut digits = Vec::new();
+    while let Some(byte) = bytes.get(at) {
+        match char::from(*byte).to_digit(16) {
+            Some(digit) => digits.push(u8::try_from(digit).unwrap_or(0)),
+            None if byte.is_ascii_whitespace() => {}
+            None => break,
+        }
+        at += 1;
+    }
+    let said: Vec<u8> = digits.chunks(2).map(|pair| pair.first().unwrap_or(&0) << 4 | pair.get(1).unwrap_or(&0)).collect();
+    say(&said, out);
+    at
+}
+
+/// UTF-16 by its mark or by its zeros, else letters of one byte.
+fn say(said: &[u8], out: &mut String) {
+    let wide = said.starts_with(&[0xFE, 0xFF]) || said.len() >= 4 && said.iter().step_by(2).all(|byte| *byte == 0);
+    if wide {
+        let units = said.chunks_exact(2).map(|pair| pair.iter().fold(0u16, |n, byte| n << 8 | u16::from(*byte)));
+        out.extend(char::decode_utf16(units).filter_map(Result::ok).filter(|c| *c != '\u{feff}'));
+    } else {
+        out.extend(said.iter().map(|byte| char::from(*byte)));
+    }
+}
