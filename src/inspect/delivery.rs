@@ -98,7 +98,7 @@ mod tests {
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
         let envelope = message.single().unwrap();
         let at = text.find("two").unwrap();
-        let broken = |edits: &[Edit]| broken_digests(&message, envelope, edits, |path| crate::message::pointer(path));
+        let broken = |edits: &[Edit]| broken_digests(&message, envelope, edits, crate::message::pointer);
         assert_eq!(broken(&[Edit::text(at..at + 3, "x")]), ["/result/_meta/x~1sha256", "/result/contents/1/_meta/digest"]);
         assert!(broken(&[]).is_empty());
     }
