@@ -7,12 +7,10 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
-use regex_automata::{Anchored, Input as RegexInput};
 
-use super::lazy::Lazy;
+use super::search::{Looks, Near, Searched, Windows, widen};
 use super::sieve::{Hit, Sieve};
 use super::{Detector, Match, Place, Spec, literals};
 use crate::detect::work;
@@ -22,12 +20,8 @@ use crate::text::Text;
 /// How far a regex looks on each side of a keyword, in bytes, if its longest match is not shorter. A match that runs on to
 /// the end of that window is followed further.
 pub const REACH_BYTES: usize = 512;
-/// So much of a window is searched at once.
-const PIECE_BYTES: usize = 4 << 10;
 /// Bytes that regexes may look at for any text, whatever its size.
 const BUDGET_BYTES: usize = 16 << 10;
-/// What starting one search costs, in bytes looked at.
-const SEARCH_BYTES: usize = 128;
 
 /// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
 const APART_BYTES: usize = 128;
@@ -55,18 +49,6 @@ pub(in crate::detect) struct Patterns {
     literals: AhoCorasick,
     /// Literal to branch, and which of its groups the literal belongs to.
     literal_groups: Vec<Vec<(usize, usize)>>,
-}
-
-#[derive(Debug)]
-struct Searched {
-    /// Its index in the set.
-    rule: usize,
-    regex: Lazy,
-    reach: usize,
-    /// Longest match in bytes, if it has an end.
-    most: Option<usize>,
-    /// Of which words one must stand near a match, where that is not what was looked for first.
-    near: Option<Near>,
 }
 
 #[derive(Debug)]
@@ -106,7 +88,7 @@ impl Patterns {
                 let first = within && branch.needles.first;
                 branches.push(Branch { owner, groups: groups.len(), reach, first });
                 if within && !keywords.is_empty() && about.near.is_none() {
-                    about.near = Some(Near { words: keywords.clone(), built: OnceLock::new() });
+                    about.near = Some(Near::new(keywords.clone()));
                 }
             }
             searched.push(about);
@@ -233,104 +215,6 @@ fn keywords(spec: &Spec) -> Vec<Vec<u8>> {
     words
 }
 
-/// Keywords of one rule, prepared when one of its regexes first matches.
-#[derive(Debug)]
-struct Near {
-    words: Vec<Vec<u8>>,
-    built: OnceLock<Option<AhoCorasick>>,
-}
-
-impl Near {
-    fn stands_in(&self, part: &[u8]) -> bool {
-        let build = || AhoCorasick::builder().ascii_case_insensitive(true).build(&self.words).ok();
-        // Words that cannot be looked for stand there, as far as anybody knows.
-        self.built.get_or_init(build).as_ref().is_none_or(|near| near.is_match(part))
-    }
-}
-
-impl Searched {
-    /// Whether one of the rule's keywords stands near a match, where that is still to be seen.
-    fn is_near(&self, text: &str, found: Range<usize>) -> bool {
-        let around = || text.as_bytes().get(widen(found, self.reach, text.len())).unwrap_or_default();
-        self.near.as_ref().is_none_or(|near| near.stands_in(around()))
-    }
-
-    /// Runs the rule's regexes at single places. What is left when the budget is spent is added to the windows.
-    fn look_at(
-        &self,
-        text: &str,
-        mut starts: Vec<usize>,
-        windows: &mut Windows,
-        budget: &mut usize,
-        mut tell: impl FnMut(Range<usize>),
-    ) {
-        starts.sort_unstable();
-        starts.dedup();
-        let mut done = 0;
-        for start in starts {
-            if start < done {
-                continue;
-            }
-            let mut stop = start.saturating_add(PIECE_BYTES).min(text.len());
-            loop {
-                let Some(regex) = self.regex.get().filter(|_| *budget > 0) else {
-                    windows.add(start..stop);
-                    break;
-                };
-                let hit = regex.search(&RegexInput::new(text).range(start..stop).anchored(Anchored::Yes));
-                *budget = budget.saturating_sub(hit.map_or(0, |hit| hit.len()).saturating_add(SEARCH_BYTES));
-                match hit {
-                    // It may run on: look again, further.
-                    Some(hit) if hit.end() == stop && stop < text.len() => {
-                        stop = stop.saturating_add(hit.len()).min(text.len());
-                        continue;
-                    }
-                    Some(hit) if self.most.is_some_and(|most| hit.len() > most) => {}
-                    Some(hit) if self.is_near(text, hit.range()) => {
-                        done = hit.end();
-                        tell(whole_characters(text, hit.range()));
-                    }
-                    _ => {}
-                }
-                break;
-            }
-        }
-    }
-
-    /// Runs the rule's regexes in its windows.
-    fn look(&self, text: &str, windows: Windows, most: usize, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
-        let mut spans = 0;
-        for Range { start: mut at, end } in windows.merged() {
-            // Searched in pieces, so that no search looks much further than the match it finds.
-            let mut stop = end.min(at.saturating_add(PIECE_BYTES));
-            while at < stop {
-                let Some(regex) = self.regex.get().filter(|_| *budget > 0 && spans < most) else { return tell(None) };
-                let hit = regex.search(&RegexInput::new(text).range(at..stop));
-                let looked = hit.map_or(stop, |hit| hit.end()) - at;
-                *budget = budget.saturating_sub(looked.saturating_add(SEARCH_BYTES));
-                at = match hit {
-                    None if stop == end => break,
-                    None => stop.saturating_sub(self.reach).max(at.saturating_add(1)),
-                    // It may run on: look again, further.
-                    Some(hit) if hit.end() == stop && stop < text.len() => {
-                        stop = stop.saturating_add(hit.len().max(PIECE_BYTES)).min(text.len());
-                        at = hit.start();
-                        continue;
-                    }
-                    Some(hit) if self.most.is_some_and(|most| hit.len() > most) => hit.start().saturating_add(1),
-                    Some(hit) if !self.is_near(text, hit.range()) => hit.end().max(at.saturating_add(1)),
-                    Some(hit) => {
-                        spans += 1;
-                        tell(Some(whole_characters(text, hit.range())));
-                        hit.end().max(at.saturating_add(1))
-                    }
-                };
-                stop = end.min(at.saturating_add(PIECE_BYTES));
-            }
-        }
-    }
-}
-
 impl Detector for Patterns {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let (plain, raw) = (text.plain(), text.raw());
@@ -370,37 +254,6 @@ impl Detector for Patterns {
     }
 }
 
-/// Where to run the regexes of a rule.
-#[derive(Clone, Debug, Default)]
-struct Looks {
-    /// Places where a match can begin.
-    starts: Vec<usize>,
-    /// Ranges that can hold one.
-    windows: Windows,
-}
-
-/// Ranges of a text.
-#[derive(Clone, Debug, Default)]
-struct Windows(Vec<Range<usize>>);
-
-impl Windows {
-    /// Adds a range; keeps the list short as long as they come more or less in order.
-    fn add(&mut self, mut window: Range<usize>) {
-        while let Some(last) = self.0.pop_if(|last| last.end >= window.start) {
-            window = window.start.min(last.start)..window.end.max(last.end);
-        }
-        self.0.push(window);
-    }
-
-    /// In order, and none that touches another.
-    fn merged(mut self) -> Vec<Range<usize>> {
-        self.0.sort_unstable_by_key(|window| window.start);
-        let mut merged = Self::default();
-        self.0.into_iter().for_each(|window| merged.add(window));
-        merged.0
-    }
-}
-
 /// Words to look for, each once, and what each stands for.
 struct Words<T>(std::collections::BTreeMap<Vec<u8>, Vec<T>>);
 
@@ -436,15 +289,4 @@ impl<T: PartialEq> Words<T> {
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect())
-}
-
-fn widen(range: Range<usize>, by: usize, end: usize) -> Range<usize> {
-    range.start.saturating_sub(by)..range.end.saturating_add(by).min(end)
-}
-
-/// The smallest range of whole characters that holds `range`.
-fn whole_characters(text: &str, range: Range<usize>) -> Range<usize> {
-    let start = (0..=range.start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let end = (range.end..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    start..end
 }

@@ -5,6 +5,7 @@ mod lazy;
 mod literals;
 mod rarity;
 mod regex;
+mod search;
 mod sieve;
 
 pub use engine::REACH_BYTES;
