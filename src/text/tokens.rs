@@ -53,9 +53,8 @@ impl<E: Emitter<Token = Infallible>> ForwardingEmitter for Moded<'_, E> {
     }
 
     fn emit_current_tag(&mut self) -> Option<State> {
-        // It names no state of its own.
-        let _ = self.inner.emit_current_tag();
-        let next = self.mode.next.take();
+        let own = self.inner.emit_current_tag();
+        let next = self.mode.next.take().or(own);
         if next.is_some() {
             self.inner.init_string();
         }

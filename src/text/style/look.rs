@@ -134,12 +134,12 @@ impl Look {
             D::ClipText(clip) => self.clip_text = clip,
             D::Scheme(dark) => self.dark = Some(dark),
             D::Position(placed, fixed) => (self.placed, self.fixed) = (placed, fixed),
-            D::Shift(side, length) => self.shift[side as usize] = length,
-            D::Margin(side, length) => self.margin[side as usize] = length,
+            D::Shift(side, length) => put(&mut self.shift, side as usize, length),
+            D::Margin(side, length) => put(&mut self.margin, side as usize, length),
             D::Indent(length) => self.indent = length,
             D::Translate(x, y) => self.translate = (x, y),
             D::Overflow(clips) => self.overflow = clips,
-            D::Size(measure, length) => self.size[measure as usize] = length,
+            D::Size(measure, length) => put(&mut self.size, measure as usize, length),
             D::ZIndex(index) => self.behind = index < 0,
             D::Blend(blend) => self.blend = blend,
             D::All => *self = Self { gone: self.gone, colour: self.colour.map(|_| Paint::Inherit), ..Self::default() },
@@ -268,6 +268,12 @@ impl Look {
         seen.x += margin_left.px(em, width) + self.indent.px(em, width) + x.px(em, own(Measure::Width, width, BOX.0));
         seen.y += margin_top.px(em, height).min(height) + y.px(em, own(Measure::Height, height, BOX.1)).min(height);
         seen.gone |= y.px(em, 0.0) >= 5.0 * height;
+    }
+}
+
+fn put<T>(places: &mut [T], at: usize, value: T) {
+    if let Some(place) = places.get_mut(at) {
+        *place = value;
     }
 }
 

@@ -90,9 +90,9 @@ pub(super) enum Simple {
     Class(u64),
     Attribute(String, Test, String),
     /// None of these compounds.
-    Not(Vec<Vec<Simple>>),
+    Not(Vec<Vec<Self>>),
     /// Any of them.
-    Any(Vec<Vec<Simple>>),
+    Any(Vec<Vec<Self>>),
     /// Each `step` children from one on.
     Nth(usize, usize),
     Root,
