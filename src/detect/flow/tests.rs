@@ -195,8 +195,10 @@ fn percent(text: &str) -> String {
         .collect()
 }
 
+type Dress = fn(&str) -> String;
+
 /// How a piece may be dressed.
-const DRESSES: [(&str, fn(&str) -> String); 11] = [
+const DRESSES: [(&str, Dress); 11] = [
     ("plain", str::to_owned),
     ("upper case", str::to_uppercase),
     ("in a sentence", |piece| format!("Send it to {piece}, please.")),

@@ -1,8 +1,8 @@
 //! Which elements a tag opens or ends besides its own (WHATWG HTML, 13.2.6).
 
-use super::super::element::{Kind, Open, formats, hash, kind, of_head, special};
-use super::super::hints::look;
 use super::Reader;
+use crate::text::element::{Kind, Open, formats, hash, kind, of_head, special};
+use crate::text::hints::look;
 
 impl Reader {
     /// Opens what a page leaves out, where styles may speak of it.
