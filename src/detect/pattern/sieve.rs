@@ -6,11 +6,14 @@
 //! their blocks of letters but without shifts, which many words make short.)
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use super::rarity;
 
 /// Bytes of a word that are looked for.
 const GRAM_BYTES: usize = 4;
+/// The same for shorter words.
+const PAIR_BYTES: usize = 2;
 /// How much rarer four bytes must be to be worth a bit of their own.
 const SHARED_BITS: u32 = 4;
 /// Bits of a hash.
@@ -22,9 +25,10 @@ const WORDS_OF_BITS: usize = (1 << HASH_BITS) / 64;
 /// Words to look for in any ASCII case. A blank in them is any white space, and as much as there is.
 pub(super) struct Sieve {
     words: Vec<Box<[u8]>>,
+    /// For words of four bytes and more.
     grams: Table,
-    /// For words of less than four bytes: the last two.
-    pairs: Option<Table>,
+    /// For shorter words: their last two bytes.
+    pairs: Table,
 }
 
 /// A word that stands in a text.
@@ -43,8 +47,20 @@ struct Table {
     before: Box<[u32; WORDS_OF_BITS]>,
     /// For each bit that is set, in order, where its owners begin.
     starts: Vec<usize>,
-    /// Hash, word, and how many bytes of the word come after what is hashed; sorted.
-    owners: Vec<(u16, u32, usize)>,
+    /// By their hashes.
+    owners: Vec<Owner>,
+}
+
+/// A word that is looked for by a hash.
+#[derive(Clone, Copy)]
+struct Owner {
+    hash: u16,
+    word: u32,
+    /// How many bytes of the word come after what is hashed.
+    after: usize,
+    /// The last eight bytes of the word up to there, and which of them there are.
+    last: u64,
+    mask: u64,
 }
 
 impl Sieve {
@@ -54,73 +70,68 @@ impl Sieve {
         let (mut grams, mut pairs) = (Vec::new(), Vec::new());
         let mut taken = HashSet::new();
         for (index, word) in words.iter().enumerate() {
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
             // One that another word is looked for by is nearly as good as the rarest: the fewer, the fewer bits are set.
             let worth = |gram: &[u8]| rarity::bits(gram) + if taken.contains(gram) { SHARED_BITS } else { 0 };
             let best = word.windows(GRAM_BYTES).enumerate().max_by_key(|(_, gram)| worth(gram));
-            let window = |part: &[u8]| part.iter().fold(0, |window, b| window << 8 | u32::from(*b));
-            match (best, word.last_chunk::<2>()) {
-                (Some((at, gram)), _) => {
+            match best {
+                Some((at, gram)) => {
                     taken.insert(gram);
-                    grams.push((hash(window(gram)), index, word.len() - at - GRAM_BYTES));
+                    grams.extend(Owner::new(index, word, at + GRAM_BYTES, hash));
                 }
-                (None, Some(last)) => pairs.push((pair(window(last)), index, 0)),
-                (None, None) => {}
+                None if word.len() >= PAIR_BYTES => pairs.extend(Owner::new(index, word, word.len(), pair)),
+                None => {}
             }
         }
-        let pairs = (!pairs.is_empty()).then(|| Table::new(pairs));
-        Self { words, grams: Table::new(grams), pairs }
+        Self { words, grams: Table::new(grams), pairs: Table::new(pairs) }
     }
 
     /// Every place of every word, by where it ends.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
-        match &self.pairs {
-            None => self.grams(text, &mut hits),
-            Some(pairs) => self.both(pairs, text, &mut hits),
+        let fold = &*FOLDED;
+        let mut window = 0_u64;
+        for (at, b) in text.iter().enumerate() {
+            let b = fold.get(usize::from(*b)).copied().unwrap_or(*b);
+            // Of white space the first byte counts.
+            if b == b' ' && window as u8 == b' ' {
+                continue;
+            }
+            window = window << 8 | u64::from(b);
+            if self.grams.may_hold(hash(window)) {
+                self.check(&self.grams, hash(window), window, (text, at + 1), &mut hits);
+            }
+            if self.pairs.may_hold(pair(window)) {
+                self.check(&self.pairs, pair(window), window, (text, at + 1), &mut hits);
+            }
         }
         hits.sort_unstable_by_key(|hit| (hit.end, hit.start));
         hits
     }
 
-    fn grams(&self, text: &[u8], hits: &mut Vec<Hit>) {
-        let mut window = 0;
-        for (at, b) in text.iter().enumerate() {
-            let Some(next) = shift(window, *b) else { continue };
-            window = next;
-            if self.grams.may_hold(hash(window)) {
-                self.check(&self.grams, hash(window), text, at + 1, hits);
-            }
-        }
-    }
-
-    fn both(&self, pairs: &Table, text: &[u8], hits: &mut Vec<Hit>) {
-        let mut window = 0;
-        for (at, b) in text.iter().enumerate() {
-            let Some(next) = shift(window, *b) else { continue };
-            window = next;
-            if self.grams.may_hold(hash(window)) {
-                self.check(&self.grams, hash(window), text, at + 1, hits);
-            }
-            if pairs.may_hold(pair(window)) {
-                self.check(pairs, pair(window), text, at + 1, hits);
-            }
-        }
-    }
-
     #[inline(never)]
-    fn check(&self, table: &Table, hash: u16, text: &[u8], end: usize, hits: &mut Vec<Hit>) {
-        for (_, index, after) in table.of(hash).iter().take_while(|(other, ..)| *other == hash) {
-            let index = *index as usize;
-            let Some((before, after)) = self.words.get(index).and_then(|word| word.split_at_checked(word.len() - after)) else {
+    fn check(&self, table: &Table, hash: u16, window: u64, (text, end): (&[u8], usize), hits: &mut Vec<Hit>) {
+        for owner in table.of(hash).iter().take_while(|owner| owner.hash == hash) {
+            if (window ^ owner.last) & owner.mask != 0 {
                 continue;
-            };
-            if let Some(start) = backward(text, end, before)
+            }
+            let index = owner.word as usize;
+            let word = self.words.get(index).and_then(|word| word.split_at_checked(word.len() - owner.after));
+            if let Some((before, after)) = word
+                && let Some(start) = backward(text, end, before)
                 && let Some(end) = forward(text, end, before, after)
             {
                 hits.push(Hit { start, end, word: index });
             }
         }
+    }
+}
+
+impl Owner {
+    /// Of a word that is looked for by what stands before its `end`.
+    fn new(index: usize, word: &[u8], end: usize, hash: fn(u64) -> u16) -> Option<Self> {
+        let last = word.get(..end)?.iter().fold(0, |window, b| window << 8 | u64::from(*b));
+        let mask = if end >= 8 { u64::MAX } else { (1 << (8 * end)) - 1 };
+        Some(Self { hash: hash(last), word: u32::try_from(index).ok()?, after: word.len() - end, last, mask })
     }
 }
 
@@ -168,10 +179,10 @@ impl std::fmt::Debug for Sieve {
 }
 
 impl Table {
-    fn new(mut owners: Vec<(u16, u32, usize)>) -> Self {
-        owners.sort_unstable();
+    fn new(mut owners: Vec<Owner>) -> Self {
+        owners.sort_by_key(|owner| owner.hash);
         let mut bits = Box::new([0_u64; WORDS_OF_BITS]);
-        for (hash, ..) in &owners {
+        for Owner { hash, .. } in &owners {
             bits.get_mut(usize::from(*hash) / 64).into_iter().for_each(|bits| *bits |= 1 << (hash % 64));
         }
         let mut before = Box::new([0; WORDS_OF_BITS]);
@@ -180,13 +191,13 @@ impl Table {
             *before = sum;
             sum += bits.count_ones();
         }
-        let last = |at: usize| at.checked_sub(1).and_then(|at| owners.get(at)).map(|(hash, ..)| *hash);
-        let starts = (0..owners.len()).filter(|at| last(*at) != owners.get(*at).map(|(hash, ..)| *hash)).collect();
+        let last = |at: usize| at.checked_sub(1).and_then(|at| owners.get(at)).map(|owner| owner.hash);
+        let starts = (0..owners.len()).filter(|at| last(*at) != owners.get(*at).map(|owner| owner.hash)).collect();
         Self { bits, before, starts, owners }
     }
 
     /// The owners from the first of a hash on, which there is one of.
-    fn of(&self, hash: u16) -> &[(u16, u32, usize)] {
+    fn of(&self, hash: u16) -> &[Owner] {
         let at = usize::from(hash) / 64;
         let below = self.bits.get(at).map_or(0, |bits| (bits & ((1 << (hash % 64)) - 1)).count_ones());
         let nth = self.before.get(at).map_or(u32::MAX, |before| before + below);
@@ -199,26 +210,23 @@ impl Table {
     }
 }
 
-/// The window with one byte more; `None` where that is one more blank.
-#[inline]
-fn shift(window: u32, b: u8) -> Option<u32> {
-    let b = fold(b);
-    (b != b' ' || window as u8 != b' ').then_some(window << 8 | u32::from(b))
-}
+/// What each byte is looked for as.
+static FOLDED: LazyLock<[u8; 256]> = LazyLock::new(|| std::array::from_fn(|b| fold(b as u8)));
 
 /// Letters of either case are one, and so is all white space.
-#[inline]
 fn fold(b: u8) -> u8 {
     if matches!(b, b'\t'..=b'\r') { b' ' } else { b.to_ascii_lowercase() }
 }
 
+/// Of the last four bytes.
 #[inline]
-fn hash(window: u32) -> u16 {
-    (window.wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as u16
+fn hash(window: u64) -> u16 {
+    ((window as u32).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as u16
 }
 
+/// Of the last two.
 #[inline]
-fn pair(window: u32) -> u16 {
+fn pair(window: u64) -> u16 {
     window as u16
 }
 
