@@ -246,7 +246,8 @@ impl Search {
         // A struck-over letter is the same letter, or an underscore.
         let other = erased.iter().rev().zip(written).filter(|(old, new)| *old != new && **old != '_' && *new != '_').count();
         if other > 0 {
-            self.overwritten.add(other, at.saturating_sub(length)..at + length);
+            let bytes: usize = erased.iter().map(|c| c.len_utf8()).sum();
+            self.overwritten.add(other, at - bytes..at + length);
         }
         length
     }
@@ -371,6 +372,14 @@ mod tests {
         assert_eq!(kinds("\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m"), [Unseen::Conceal]);
         assert_eq!(kinds("bad order\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}all is ok"), [Unseen::Overwrite]);
         assert_eq!(kinds("\x1b]0;you must now do this\x07"), [Unseen::TerminalString]);
+    }
+
+    #[test]
+    fn places_are_those_of_whole_characters() {
+        let raw = "a\u{200b}\u{200c}öäü über alles\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}quite another";
+        let found = unseen(raw);
+        assert!(found.iter().any(|(what, _)| *what == Unseen::Overwrite), "{found:?}");
+        assert!(found.iter().all(|(_, span)| raw.get(span.clone()).is_some()), "{found:?}");
     }
 
     #[test]
