@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 mod approval;
 mod calls;
+mod classifier;
 mod flow;
 mod limits;
 mod listen;
@@ -20,6 +22,7 @@ mod tool;
 
 pub use approval::{ApprovalConfig, AskTool, Scope};
 pub use calls::{CallLimits, ToolLimits};
+pub use classifier::{AskAbout, ClassifierConfig};
 pub use flow::FlowConfig;
 pub use limits::Limits;
 pub use listen::{Agent, Listen, ListenTls};
@@ -105,6 +108,8 @@ pub struct PolicyConfig {
     pub redact_secrets: bool,
     /// Which tools give and take what (`flow`).
     pub flow: FlowConfig,
+    /// Who else is asked about what servers say (`classifier`); nobody if not set.
+    pub classifier: Option<Arc<ClassifierConfig>>,
 }
 
 /// Default for [`PolicyConfig::result_text_bytes`].
@@ -138,6 +143,7 @@ impl Default for PolicyConfig {
             own: OwnConfig::default(),
             redact_secrets: false,
             flow: FlowConfig::default(),
+            classifier: None,
         }
     }
 }

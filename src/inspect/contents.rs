@@ -32,6 +32,7 @@ impl Judge<'_, '_> {
                 item: self.item,
                 reading: contents.kind,
                 evidence: Evidence::of(declared),
+                detail: None,
             });
         }
         if let Some(reason) = contents.unread {

@@ -27,6 +27,20 @@ pub struct Finding {
     pub reading: &'static str,
     /// Enough of the match to recognise it.
     pub evidence: Evidence,
+    /// What else is to be said of it.
+    pub detail: Option<Detail>,
+}
+
+/// What is to be said of some findings besides.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Detail {
+    /// An external classifier scored the text.
+    Score {
+        /// From 0 to 1.
+        score: f64,
+        /// The classifier's name and version, as it says.
+        by: String,
+    },
 }
 
 /// Enough of a match to recognise it again, never enough to use it.

@@ -15,6 +15,7 @@ use crate::text::Text;
 use super::binary;
 use super::blocks;
 use super::caps::{Budget, Paging, address};
+use super::classify::Classifier;
 use super::delivery::{Delivery, broken_digests, quarter_tokens};
 use super::joined::Joined;
 use super::rewrite::Outcome;
@@ -37,6 +38,8 @@ pub(super) struct Inbound<'a> {
     /// How what does not fit is kept, if it is.
     pub(super) paging: Option<&'a Paging>,
     pub(super) names: Option<(&'a Names, &'a str)>,
+    /// Who else is asked about texts.
+    pub(super) classifier: Option<Classifier<'a>>,
 }
 
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
@@ -69,7 +72,7 @@ impl Inbound<'_> {
         let nobody = Names::default();
         let (all, server) = self.names.unwrap_or((&nobody, ""));
         let around = here.as_ref().map(|here| Around { all, here, server });
-        let (coverage, delivery) = (&mut inspection.coverage, &mut inspection.delivery);
+        let (coverage, delivery, open) = (&mut inspection.coverage, &mut inspection.delivery, &mut inspection.unclassified);
         let is_result = self.envelope.kind == MessageKind::Result;
         self.message.value(self.envelope).walk(|path, value, role| {
             if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
@@ -119,6 +122,9 @@ impl Inbound<'_> {
                     let gone = judge.contents(&contents, &declared, &place, &site, coverage, text.raw().len());
                     outcome = gone.map_or(outcome, Outcome::Withhold);
                 }
+            }
+            if let Some(classifier) = self.classifier {
+                outcome = classifier.judge(&text, outcome, &mut judge, (&place, &site), open);
             }
             // What lists say of tools comes from who offers them, not from what they return.
             if let Some(here) = flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions)) {
@@ -194,6 +200,7 @@ impl Inbound<'_> {
             item: self.item,
             reading: "schema",
             evidence: Evidence::of(structured.raw()),
+            detail: None,
         });
         let why = "A part of it was to be withheld or cut off, and the schema leaves no room for that. Go on without this \
                    answer, ask for less of it, or ask the user to look at it.";

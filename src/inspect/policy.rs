@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::config::{ChangesConfig, FlowConfig, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
+use crate::config::{ChangesConfig, ClassifierConfig, FlowConfig, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
 use crate::detect::flow::{Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::Names;
-use crate::detect::url::{Answers, Lookup, Wanted};
+use crate::detect::url::{Answers, Lookup};
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
@@ -18,9 +18,9 @@ use crate::rules::{Action, Find, Library, Rule, RuleSet};
 use crate::text::{Text, glob_fits};
 
 use super::caps::{Caps, Paging};
+use super::classify::{self, Classified, Classifier, Unclassified};
 use super::confirm::Confirm;
 use super::definitions::{self, HeldCalls, Listed};
-use super::delivery::Delivery;
 use super::ground;
 use super::inbound::Inbound;
 use super::memory::{Learnt, Memory};
@@ -65,6 +65,8 @@ pub struct Policy {
     changes: ChangesConfig,
     /// Time to look up the names of hosts that a call would reach; `None` if they are not looked up.
     resolve: Option<Duration>,
+    /// Who else is asked about what servers say.
+    classifier: Option<Arc<ClassifierConfig>>,
 }
 
 /// What is known beyond the message at hand. Judging without it is judging with less.
@@ -82,6 +84,8 @@ pub struct Known<'k> {
     pub pins: Option<&'k definitions::Pins>,
     /// The tools of all upstreams, and the name of the one that speaks among them.
     pub names: Option<(&'k Names, &'k str)>,
+    /// What the external classifier said, once it was asked.
+    pub classified: Option<&'k Arc<Classified>>,
 }
 
 /// What judging a text that is no message gives.
@@ -138,6 +142,7 @@ impl Policy {
             schema: config.schema,
             changes: config.changes.clone(),
             resolve: config.places.resolve,
+            classifier: config.classifier.clone(),
         })
     }
 
@@ -151,6 +156,13 @@ impl Policy {
     pub fn to_resolve(&self, inspection: &Inspection) -> Option<Duration> {
         let open = !inspection.wanted.names.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
         self.resolve.filter(|_| open)
+    }
+
+    /// Whom to ask about which texts of a message that rules do not refuse anyway.
+    pub fn to_classify(&self, inspection: &mut Inspection) -> Option<(&Arc<ClassifierConfig>, Unclassified)> {
+        let open = !inspection.unclassified.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
+        let classifier = self.classifier.as_ref().filter(|_| open)?;
+        Some((classifier, std::mem::take(&mut inspection.unclassified)))
     }
 
     /// The same rules under another mode.
@@ -203,14 +215,8 @@ impl Policy {
         audit: AuditId,
         known: &Known<'_>,
     ) -> Inspection {
-        let mut inspection = Inspection {
-            verdict: Verdict::Pass,
-            findings: Vec::new(),
-            coverage: Coverage::default(),
-            delivery: Delivery::default(),
-            learnt: Learnt::default(),
-            wanted: Wanted::default(),
-        };
+        let mut inspection = Inspection { classified: known.classified.cloned(), ..Inspection::default() };
+        let classifier = self.classifier.as_deref().map(|config| Classifier { config, said: known.classified.map(Arc::as_ref) });
         let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers));
         let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
         let flow = known.memory.filter(|_| self.follows).map(|memory| Session::new(&memory.traces, memory.from));
@@ -231,8 +237,10 @@ impl Policy {
                         tools: known.tools,
                         flow: flow.as_ref(),
                         names: known.names,
+                        classifier,
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
+                    refusals.extend(classifier.and_then(|classifier| classifier.failed(item, &mut inspection)));
                 }
                 Direction::Outbound => {
                     let (seen, lookup, flow) = (seen.as_ref(), lookup.as_ref(), flow.as_ref());
@@ -241,6 +249,7 @@ impl Policy {
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));
+            refusals.extend(classify::refusal(found, item));
             let mut question = question(self.rules(direction), found, item, self);
             if let (Direction::Outbound, Some(pins)) = (direction, known.pins) {
                 let held = HeldCalls { pins, changes: &self.changes };

@@ -68,6 +68,13 @@ impl<'p> Judge<'p, '_> {
         self.judge(text, place, site, true)
     }
 
+    /// Whether anything in a text is a signal of an attack, if signals of nothing by themselves.
+    pub(super) fn signals(&mut self, text: &str, place: &Place<'_>) -> bool {
+        let mut matches = Vec::new();
+        self.rules.scan(&Text::new(text), &Place { trial: true, ..*place }, &mut matches);
+        matches.iter().any(|found| !self.of_markup(found.rule))
+    }
+
     /// Judges several strings as their receiver may put them together; findings are noted at a place that holds them all.
     pub(super) fn pieces(&mut self, parts: &[&str], place: &Place<'_>, site: &Site<'_>) {
         let mut matches = std::mem::take(&mut self.matches);
@@ -293,6 +300,7 @@ impl<'p> Judge<'p, '_> {
                 } else {
                     Evidence::of(matched)
                 },
+                detail: None,
             });
         }
     }

@@ -1,11 +1,14 @@
 //! What becomes of a message.
 
+use std::sync::Arc;
+
 use crate::config::Scope;
 use crate::detect::url::Wanted;
 use crate::message::Edit;
 use crate::rules::{RuleId, Severity};
 
 use super::Finding;
+use super::classify::{Classified, Unclassified};
 use super::delivery::Delivery;
 use super::memory::Learnt;
 
@@ -33,9 +36,10 @@ impl Mode {
 }
 
 /// What is to be done with a message, by the rules alone. [`Mode`] decides whether it is done.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Verdict {
     /// The bytes that came in go out.
+    #[default]
     Pass,
     /// The same bytes with these strings replaced. Inbound only.
     Rewrite(Vec<Edit>),
@@ -112,7 +116,7 @@ pub struct Uninspected {
 }
 
 /// Everything that judging a message gives.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Inspection {
     /// What the rules want done. In [`Mode::Observe`] it is recorded and not done.
     pub verdict: Verdict,
@@ -127,6 +131,11 @@ pub struct Inspection {
     /// Names of hosts that should be looked up, and the message judged again with the answers: see
     /// [`Policy::to_resolve`](super::Policy::to_resolve).
     pub wanted: Wanted,
+    /// Texts that an external classifier should be asked about, and the message judged again with its scores: see
+    /// [`Policy::to_classify`](super::Policy::to_classify).
+    pub unclassified: Unclassified,
+    /// What it said, once it was asked.
+    pub classified: Option<Arc<Classified>>,
 }
 
 impl Question {

@@ -175,7 +175,7 @@ impl Threads {
 
         let from = Lines::new(File::from(io::stdin().as_fd().try_clone_to_owned()?), pipe.longest());
         let (judge, to, back) = (pipe.clone(), server.clone(), agent.clone());
-        let runtime = Handle::current();
+        let (runtime, asks) = (Handle::current(), Handle::current());
         thread("from-agent", move || {
             // What the judge has looked up is looked up there.
             let _entered = runtime.enter();
@@ -189,6 +189,7 @@ impl Threads {
         let (looks, to_agent) = (pipe.clone(), agent.clone());
         let (judge, count) = (pipe, carried.clone());
         thread("from-server", move || {
+            let _entered = asks.enter();
             told_end("the server's side", from_server(from, &judge, &agent, &tell, &count));
             drop(output_ended);
         })?;

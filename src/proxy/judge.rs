@@ -1,14 +1,16 @@
 //! Judging one message, and what follows from the verdict: the same for calls and for lines.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::classify::Classifiers;
 use super::memories::Memories;
-use super::resolve::Resolver;
+use super::resolve::{Resolved, Resolver};
 use crate::detect::url::Answers;
 use crate::detect::work;
-use crate::inspect::{Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
+use crate::inspect::{Classified, Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
@@ -25,6 +27,36 @@ pub(super) struct Case<'a> {
     pub(super) known: Known<'a>,
     /// Where what it leaves behind is remembered.
     pub(super) memories: &'a Memories,
+}
+
+/// What was asked elsewhere once a message had been judged, for judging it again.
+#[derive(Default)]
+pub(super) struct More {
+    answers: Option<Answers>,
+    classified: Option<Arc<Classified>>,
+}
+
+impl More {
+    /// What came of asking, if anything was asked.
+    ///
+    /// # Errors
+    /// As [`limits_hit`].
+    pub(super) fn of(
+        looked_up: Option<Resolved>,
+        classified: Option<Classified>,
+        recorder: &Recorder,
+    ) -> Result<Option<Self>, CallError> {
+        if let Some(looked_up) = &looked_up {
+            limits_hit(recorder, &looked_up.hit)?;
+        }
+        let asked = looked_up.is_some() || classified.is_some();
+        Ok(asked.then(|| Self { answers: looked_up.map(|looked_up| looked_up.answers), classified: classified.map(Arc::new) }))
+    }
+
+    /// All that is known, with this.
+    pub(super) fn with<'k>(&'k self, known: Known<'k>) -> Known<'k> {
+        Known { answers: self.answers.as_ref(), classified: self.classified.as_ref(), ..known }
+    }
 }
 
 /// What judging gave, and how it is named in the audit log.
@@ -71,24 +103,25 @@ pub(super) struct Refused {
 }
 
 impl Case<'_> {
-    /// Judges and tells of it. Names that have to be looked up hold up the thread.
+    /// Judges and tells of it. What has to be looked up or asked holds up the thread.
     ///
     /// # Errors
     /// As [`Self::tell`].
-    pub(super) fn judge(&self, recorder: &Recorder, resolver: &Resolver) -> Result<Judged, CallError> {
+    pub(super) fn judge(&self, recorder: &Recorder, resolver: &Resolver, classifiers: &Classifiers) -> Result<Judged, CallError> {
         let audit = AuditId::make();
-        let (mut inspection, mut took) = self.inspect(audit, None);
-        if let Some(more) = resolver.more_for_blocking(self.policy, &mut inspection) {
-            limits_hit(recorder, &more.hit)?;
-            let (with_answers, again) = self.inspect(audit, Some(&more.answers));
-            (inspection, took) = (with_answers, took + again);
+        let (mut inspection, mut took) = self.inspect(audit, &More::default());
+        let looked_up = resolver.more_for_blocking(self.policy, &mut inspection);
+        let classified = classifiers.more_for_blocking(self.policy, &mut inspection);
+        if let Some(more) = More::of(looked_up, classified, recorder)? {
+            let (knowing_more, again) = self.inspect(audit, &more);
+            (inspection, took) = (knowing_more, took + again);
         }
         self.tell(recorder, audit, inspection, took)
     }
 
-    /// Judges, with what names resolve to if that is known. Says how long it took.
-    pub(super) fn inspect(&self, audit: AuditId, answers: Option<&Answers>) -> (Inspection, Duration) {
-        let (started, known) = (Instant::now(), Known { answers, ..self.known });
+    /// Judges, with what was asked for that. Says how long it took.
+    pub(super) fn inspect(&self, audit: AuditId, more: &More) -> (Inspection, Duration) {
+        let (started, known) = (Instant::now(), more.with(self.known));
         let inspection = self.policy.inspect(self.direction, self.message, self.context, audit, &known);
         (inspection, started.elapsed())
     }

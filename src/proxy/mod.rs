@@ -4,6 +4,7 @@ pub mod approve;
 mod asking;
 mod budgets;
 mod changed;
+mod classify;
 mod inbound;
 mod judge;
 mod lists;
@@ -30,7 +31,6 @@ use tokio::sync::Semaphore;
 
 use crate::config::{Config, Limits};
 use crate::detect::shadow::Names;
-use crate::detect::url::Answers;
 use crate::document::Fault;
 use crate::inspect::definitions::Pins;
 use crate::inspect::memory::Memory;
@@ -44,8 +44,9 @@ use approve::{Approvals, Desk, Matter, asks};
 use asking::Next;
 use budgets::Budgets;
 use changed::{Changed, Declared, Listens};
+use classify::Classifiers;
 use inbound::Waiting;
-use judge::{Case, Judged, limits_hit};
+use judge::{Case, Judged, More};
 use memories::Memories;
 use mirrors::Mirrors;
 use pins::Store;
@@ -81,6 +82,7 @@ pub struct Gate {
     pins: Arc<Store>,
     changed: Changed,
     resolver: Resolver,
+    classifiers: Classifiers,
     long: Arc<Semaphore>,
     recorder: Arc<Recorder>,
     limits: Limits,
@@ -107,14 +109,15 @@ struct By {
 }
 
 impl By {
-    fn known<'k>(&'k self, answers: Option<&'k Answers>) -> Known<'k> {
+    fn known(&self) -> Known<'_> {
         Known {
             tools: self.tools.as_deref(),
             memory: Some(&self.memory),
-            answers,
+            answers: None,
             pins: Some(&self.pins),
             paging: self.paging.as_ref(),
             names: Some((&self.names, &self.server)),
+            classified: None,
         }
     }
 }
@@ -153,6 +156,7 @@ impl Gate {
             pins,
             changed: Changed::default(),
             resolver: Resolver::default(),
+            classifiers: Classifiers::default(),
             long: Arc::new(Semaphore::new(workers)),
             recorder,
             limits,
@@ -306,34 +310,28 @@ impl Gate {
         let paging = waiting.and_then(|waiting| self.memories.pages.paging(headers::knows_links(&waiting.headers, context.era)));
         let (pins, names, server) = (self.pins.of(&context.upstream.0), self.pins.names(), context.upstream.0.as_ref().into());
         let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging, pins, names, server });
-        let known = by.known(None);
+        let known = by.known();
         let case = Case { policy: &by.policy, direction, message, context, waited, known, memories: &self.memories };
-        let (mut inspection, mut took) = self.inspect(&case, &by, audit, None).await?;
-        if let Some(more) = self.resolver.more_for(&by.policy, &mut inspection).await {
-            limits_hit(&self.recorder, &more.hit)?;
-            let (with_answers, again) = self.inspect(&case, &by, audit, Some(more.answers)).await?;
-            (inspection, took) = (with_answers, took + again);
+        let (mut inspection, mut took) = self.inspect(&case, &by, audit, More::default()).await?;
+        let looked_up = self.resolver.more_for(&by.policy, &mut inspection).await;
+        let classified = self.classifiers.more_for(&by.policy, &mut inspection).await;
+        if let Some(more) = More::of(looked_up, classified, &self.recorder)? {
+            let (knowing_more, again) = self.inspect(&case, &by, audit, more).await?;
+            (inspection, took) = (knowing_more, took + again);
         }
         case.tell(&self.recorder, audit, inspection, took)
     }
 
     /// Judges a message, and says how long it took. A long one is judged where it holds up nobody.
-    async fn inspect(
-        &self,
-        case: &Case<'_>,
-        by: &By,
-        audit: AuditId,
-        answers: Option<Answers>,
-    ) -> Result<(Inspection, Duration), CallError> {
+    async fn inspect(&self, case: &Case<'_>, by: &By, audit: AuditId, more: More) -> Result<(Inspection, Duration), CallError> {
         if case.message.bytes().len() <= LONG_BYTES {
-            return Ok(case.inspect(audit, answers.as_ref()));
+            return Ok(case.inspect(audit, &more));
         }
         let (direction, message, context, by) = (case.direction, case.message.clone(), case.context.clone(), by.clone());
         let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
         let started = Instant::now();
-        let judged = tokio::task::spawn_blocking(move || {
-            by.policy.inspect(direction, &message, &context, audit, &by.known(answers.as_ref()))
-        });
+        let judged =
+            tokio::task::spawn_blocking(move || by.policy.inspect(direction, &message, &context, audit, &more.with(by.known())));
         let inspection = judged.await.map_err(|_| CallError::BadReply("judging it failed"))?;
         Ok((inspection, started.elapsed()))
     }

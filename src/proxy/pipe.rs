@@ -11,6 +11,7 @@ use http::HeaderMap;
 use super::approve::{self, Approvals, Matter};
 use super::budgets::{Budgets, Held};
 use super::changed::{Declared, Subscriptions};
+use super::classify::Classifiers;
 use super::judge::{Carried, Case, Judged, Onward, Outcome};
 use super::lists::{self, Shown};
 use super::memories::Memories;
@@ -50,6 +51,7 @@ pub struct Pipe {
     tools: Tools,
     memories: Memories,
     pub(super) resolver: Resolver,
+    classifiers: Classifiers,
     pub(super) approvals: Arc<Approvals>,
     /// Whether the agent's client puts forms to its user.
     pub(super) elicits: AtomicBool,
@@ -114,6 +116,7 @@ impl Pipe {
             tools,
             memories,
             resolver,
+            classifiers: Classifiers::default(),
             approvals,
             elicits,
             links,
@@ -212,7 +215,8 @@ impl Pipe {
         Passage { later: None, on: None, back: vec![lined(answer::broken(None, error, &context))] }
     }
 
-    /// A line from the server, with the line feed that ends it.
+    /// A line from the server, with the line feed that ends it. Where a classifier is asked, that holds up the thread, which
+    /// must be one of a runtime for it.
     pub fn from_server(&self, line: &Bytes) -> Passage {
         let Some((message, line)) = self.read(line, Direction::Inbound) else {
             return Passage { on: Some(line.clone()), ..Passage::default() };
@@ -323,9 +327,14 @@ impl Pipe {
             paging: paging.as_ref(),
             pins: Some(&*pins),
             names: Some((&*names, &self.pinned_as)),
+            classified: None,
         };
         let memories = &self.memories;
-        Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(&self.recorder, &self.resolver)
+        Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(
+            &self.recorder,
+            &self.resolver,
+            &self.classifiers,
+        )
     }
 
     fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {

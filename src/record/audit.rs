@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use crate::inspect::{Coverage, Delivery, Finding, Mode, Uninspected};
+use crate::inspect::{Classified, Coverage, Delivery, Detail, Finding, Mode, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context};
 
@@ -37,6 +37,7 @@ pub(super) struct Body<'a> {
     pub(super) is_batch: bool,
     pub(super) coverage: &'a Coverage,
     pub(super) delivery: Option<&'a Delivery>,
+    pub(super) classified: Option<&'a Classified>,
     pub(super) mode: Mode,
     pub(super) rules: &'a str,
     pub(super) took: Option<Duration>,
@@ -85,8 +86,26 @@ impl Audit {
         if let Some(delivery) = body.delivery {
             self.delivery(&mut line, delivery);
         }
+        if let Some(classified) = body.classified {
+            line.json("classifier", self.classified(classified).close());
+        }
         self.end(&mut line, body, &item.findings, &item.uninspected);
         finish(line)
+    }
+
+    fn classified(&self, classified: &Classified) -> Line {
+        let mut line = Line::open();
+        match &classified.scores {
+            Ok(scores) => {
+                line.text("name", &self.name(&classified.name));
+                line.maybe("version", classified.version.as_deref().map(|version| self.name(version)).as_deref());
+                line.json("texts", scores.len());
+                line.json("highest", format_args!("{:.4}", classified.highest().unwrap_or_default()));
+            }
+            Err(failure) => line.text("failed", failure.name()),
+        }
+        line.json("ms", format_args!("{:.3}", classified.took.as_secs_f64() * 1000.0));
+        line
     }
 
     fn delivery(&self, line: &mut Line, delivery: &Delivery) {
@@ -146,6 +165,13 @@ impl Audit {
         line.text("at", &self.name(&finding.at));
         line.text("reading", finding.reading);
         line.json("evidence", evidence.close());
+        match &finding.detail {
+            Some(Detail::Score { score, by }) => {
+                line.json("score", format_args!("{score:.4}"));
+                line.text("by", &self.name(by));
+            }
+            None => {}
+        }
         line
     }
 

@@ -12,7 +12,7 @@ use prometheus::{
 
 use crate::config::Limits;
 use crate::detect::flow::From;
-use crate::inspect::{Finding, Mode};
+use crate::inspect::{ClassifierFailure, Finding, Mode};
 use crate::message::Direction;
 use crate::protocol::{Side, UpstreamName};
 use crate::rules::{Action, RuleSet};
@@ -59,6 +59,7 @@ pub(super) struct Metrics {
     approvals: IntCounterVec,
     definitions: IntCounterVec,
     held: IntGaugeVec,
+    classified: IntCounterVec,
     failures: IntCounterVec,
     turned_away: IntCounterVec,
     limits_hit: IntCounterVec,
@@ -91,6 +92,7 @@ impl Metrics {
             approvals: made.counters(table::APPROVALS)?,
             definitions: made.counters(table::DEFINITION_CHANGES)?,
             held: made.gauges(table::DEFINITIONS_HELD)?,
+            classified: made.counters(table::CLASSIFIED)?,
             failures: made.counters(table::FAILURES)?,
             turned_away: made.counters(table::TURNED_AWAY)?,
             limits_hit: made.counters(table::LIMITS_HIT)?,
@@ -147,6 +149,9 @@ impl Metrics {
             }
             Side::ALL.iter().for_each(|side| self.failures.with_label_values(&[upstream, side.name()]).inc_by(0));
             self.upstream.with_label_values(&[upstream]);
+            ["clean", "flagged"].into_iter().chain(ClassifierFailure::ALL.map(ClassifierFailure::name)).for_each(|outcome| {
+                self.classified.with_label_values(&[upstream, outcome]);
+            });
             From::WORDS.iter().for_each(|(from, _)| self.flow_pieces.with_label_values(&[upstream, from]).inc_by(0));
             for rule in outbound.rules() {
                 distinct[0].insert(rule.id.as_str());
@@ -261,6 +266,11 @@ impl Metrics {
     /// Something happened to a question to a person.
     pub(super) fn approval(&self, approval: &Approval<'_>) {
         self.approvals.with_label_values(&[approval.outcome, approval.way]).inc();
+    }
+
+    /// An external classifier was asked.
+    pub(super) fn classified(&self, upstream: &UpstreamName, outcome: &'static str) {
+        self.classified.with_label_values(&[&*upstream.0, outcome]).inc();
     }
 
     /// A definition is not what it was.

@@ -235,6 +235,9 @@ impl Recorder {
         match event {
             Event::Judged { audit, direction, context, message, inspection, mode, rules, took, waited } => {
                 self.metrics.remembered(&context.upstream, inspection.learnt.flow.counts());
+                if let Some(classified) = &inspection.classified {
+                    self.metrics.classified(&context.upstream, classified.outcome(&inspection.findings));
+                }
                 let body = Body {
                     audit,
                     direction,
@@ -242,6 +245,7 @@ impl Recorder {
                     is_batch: message.is_batch(),
                     coverage: &inspection.coverage,
                     delivery: Some(&inspection.delivery),
+                    classified: inspection.classified.as_deref(),
                     mode,
                     rules,
                     took: Some(took),
@@ -257,6 +261,7 @@ impl Recorder {
                     is_batch: false,
                     coverage,
                     delivery: None,
+                    classified: None,
                     mode,
                     rules,
                     took: None,

@@ -59,6 +59,8 @@ metrics! {
         "Definitions of tools, prompts and resources that are not what they were when they were pinned, by the gravest class of the change and by what was done: `pass`, `hold`, `ask` or `refuse`; `observed` where the policy only observes.";
     DEFINITIONS_HELD = Kind::Gauge, "lychgate_definitions_held" ["upstream"]
         "Definitions that wait for `lychgate pins approve`.";
+    CLASSIFIED = Kind::Counter, "lychgate_classified_total" ["upstream" "outcome"]
+        "Messages that an external classifier was asked about: `clean`, `flagged`, or why there was no answer (`timeout`, `busy`, `unreachable`, `bad-answer`, `too-large`).";
     FAILURES = Kind::Counter, "lychgate_failures_total" ["upstream" "side"]
         "Calls that failed, by whose fault it was: `agent`, `server` or `gateway`.";
     TURNED_AWAY = Kind::Counter, "lychgate_turned_away_total" ["reason"]

@@ -74,18 +74,12 @@ fn finding(rule: &str, action: Action, surface: Surface, at: &str, item: usize) 
         item,
         reading: "raw",
         evidence: Evidence { sha256: "00ff".into(), length: 12 },
+        detail: None,
     }
 }
 
 fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
-    Inspection {
-        verdict,
-        findings,
-        coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] },
-        delivery: Default::default(),
-        learnt: crate::inspect::memory::Learnt::default(),
-        wanted: crate::detect::url::Wanted::default(),
-    }
+    Inspection { verdict, findings, coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] }, ..Inspection::default() }
 }
 
 fn refusal(rule: &str, item: usize) -> Refusal {

@@ -8,6 +8,7 @@ mod http;
 mod ids;
 mod lines;
 mod probe;
+mod service;
 mod sessions;
 mod sse;
 mod stdio;
@@ -17,6 +18,8 @@ mod ticket;
 mod tls;
 
 use std::sync::{Mutex, PoisonError};
+
+pub use self::service::{NoAnswer, Service};
 
 use self::http::Http;
 use self::probe::Probe;

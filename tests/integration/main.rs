@@ -9,6 +9,7 @@
 //! | `binaries` | text in images, PDF and archives is judged, their types are held to what they say, what is not read is said |
 //! | `budgets` | calls of tools keep to their rates, numbers and sizes, and are told when to come back |
 //! | `bypasses` | the page that says what is caught and what is not is true, row by row |
+//! | `classifier` | an external classifier is asked within bounds, heeded, named, and missed as the policy says |
 //! | `demo`, `wrap`, `wrap_ask` | both verbs as whole programs; what waits for a yes among lines |
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
@@ -45,6 +46,7 @@ mod binaries;
 mod budgets;
 mod bypasses;
 mod child;
+mod classifier;
 mod demo;
 mod drain;
 mod eras;

@@ -2,6 +2,7 @@
 
 mod approval;
 mod calls;
+mod classifier;
 mod flow;
 mod listen;
 mod own;

@@ -1,11 +1,13 @@
 //! `[policy.NAME]`
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::config::{Override, PolicyConfig};
 use crate::document::{Located, Table, suggest};
 use crate::rules::Action;
 
+use super::classifier::classifier;
 use super::flow::flow;
 use super::own::own;
 use super::places::places;
@@ -58,6 +60,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     approval::of_policy(table, &mut made);
     made.own = own(table, reader);
     made.flow = flow(table).unwrap_or_default();
+    made.classifier = classifier(table, reader).map(Arc::new);
     redact_results(table, &mut made);
     made.result_text_bytes = sizes(table, "result_text_bytes");
     made.result_block_bytes = sizes(table, "result_block_bytes");

@@ -74,8 +74,9 @@ pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     UpstreamRead { config, policy }
 }
 
-fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
-    let url = table.required("url", "the server's MCP endpoint, as in `https://mcp.example.org/mcp`");
+/// Reads how a server is reached by HTTP.
+pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
+    let url = table.required("url", "where the server is, as in `https://mcp.example.org/mcp`");
     let https = url.as_ref().is_some_and(|url| check_url(table, url));
     let bearer = reader.secret(table, "bearer");
     if bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {

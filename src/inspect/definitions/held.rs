@@ -40,6 +40,7 @@ impl Held<'_> {
             item,
             reading: class.name(),
             evidence: Evidence::of(&name),
+            detail: None,
         });
         let why = format!(
             "Its server has changed what it says of it (`{}`). Ask the user to look at `lychgate pins diff` and to approve it, or do \

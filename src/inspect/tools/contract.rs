@@ -59,6 +59,7 @@ impl Contract<'_> {
             item,
             reading: if breach.rule == TOO_COSTLY { work::SCHEMA } else { "schema" },
             evidence: Evidence::of(matched),
+            detail: None,
         });
         Some(Refusal { item, rule: RuleId::new(breach.rule), title: breach.title.to_owned(), why: breach.why })
     }

@@ -1,0 +1,264 @@
+//! An external classifier's say: which texts it is asked about, and what its scores come to. Asking is done elsewhere, between
+//! two judgements; here its answer is data like all else that is known.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use crate::config::{AskAbout, ClassifierConfig};
+use crate::detect::{Place, Surface};
+use crate::message::Role;
+use crate::rules::{Action, RuleId, Severity};
+use crate::text::Text;
+
+use super::finding::Detail;
+use super::rewrite::{MARK, NOTICE, Outcome, Withheld};
+use super::string::{Judge, Site};
+use super::wrap::{WARNING, wrapped};
+use super::{Evidence, Finding, Inspection, Refusal};
+
+/// The name under which its findings are told.
+const RULE: &str = "classifier";
+/// The same where it could not be asked.
+const FAILED: &str = "classifier-failed";
+/// Most texts of one message that it is asked about.
+const TEXTS: usize = 1024;
+
+/// Texts that a classifier is to be asked about, in the order of the message; none twice.
+#[derive(Clone, Debug, Default)]
+pub struct Unclassified {
+    /// The texts.
+    pub texts: Vec<ToScore>,
+    /// There are more than the bounds allow: none is asked about then.
+    pub too_many: bool,
+    bytes: usize,
+}
+
+/// A text that a classifier is to be asked about: what the rules leave of it.
+#[derive(Clone, Debug)]
+pub struct ToScore {
+    /// The text.
+    pub text: String,
+    /// The part of the message.
+    pub surface: Surface,
+    /// The tool that answers, or that is described.
+    pub tool: Option<String>,
+    /// The place, as a JSON pointer.
+    pub at: String,
+}
+
+/// What came of asking.
+#[derive(Clone, Debug)]
+pub struct Classified {
+    /// What it calls itself.
+    pub name: String,
+    /// Its version, as it says.
+    pub version: Option<String>,
+    /// The score of each text; why there are none.
+    pub scores: Result<HashMap<String, f64>, ClassifierFailure>,
+    /// Time that asking took.
+    pub took: Duration,
+}
+
+/// Why there are no scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassifierFailure {
+    /// Not in time.
+    Timeout,
+    /// All places were taken for as long as there was time.
+    Busy,
+    /// It could not be reached, or broke off.
+    Unreachable,
+    /// It said something else than the scores that were asked for.
+    BadAnswer,
+    /// The message holds more text than it is asked about at once.
+    TooLarge,
+}
+
+impl ClassifierFailure {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Timeout, Self::Busy, Self::Unreachable, Self::BadAnswer, Self::TooLarge];
+
+    /// The name in the audit log and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Busy => "busy",
+            Self::Unreachable => "unreachable",
+            Self::BadAnswer => "bad-answer",
+            Self::TooLarge => "too-large",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Timeout => "did not answer in time",
+            Self::Busy => "had no place free",
+            Self::Unreachable => "could not be reached",
+            Self::BadAnswer => "gave an answer that cannot be used",
+            Self::TooLarge => "is not asked about texts as long as these",
+        }
+    }
+}
+
+impl Classified {
+    /// The highest score, if there is any.
+    pub fn highest(&self) -> Option<f64> {
+        self.scores.as_ref().ok()?.values().copied().reduce(f64::max)
+    }
+
+    /// What came of it, in a word: `clean`, `flagged`, or why there are no scores.
+    pub fn outcome(&self, findings: &[Finding]) -> &'static str {
+        match &self.scores {
+            Err(failure) => failure.name(),
+            Ok(_) if findings.iter().any(|finding| finding.rule.as_str() == RULE) => "flagged",
+            Ok(_) => "clean",
+        }
+    }
+
+    /// What it calls itself, with its version.
+    pub fn by(&self) -> String {
+        self.version.as_ref().map_or_else(|| self.name.clone(), |version| format!("{} {version}", self.name))
+    }
+
+    fn score(&self, text: &str) -> Option<f64> {
+        self.scores.as_ref().ok()?.get(text).copied()
+    }
+}
+
+/// A classifier, as far as judging one message is concerned.
+#[derive(Clone, Copy)]
+pub(super) struct Classifier<'a> {
+    pub(super) config: &'a ClassifierConfig,
+    /// What it said; `None` as long as it was not asked.
+    pub(super) said: Option<&'a Classified>,
+}
+
+impl Classifier<'_> {
+    /// Notes that it could not be asked, and says whether the message falls for that.
+    pub(super) fn failed(&self, item: usize, inspection: &mut Inspection) -> Option<Refusal> {
+        let failure = *self.said?.scores.as_ref().err()?;
+        let (rule, title) = (RuleId::new(FAILED), "The external classifier could not be asked");
+        inspection.findings.push(Finding {
+            rule: rule.clone(),
+            title: title.to_owned(),
+            severity: Severity::Medium,
+            action: if self.config.passes_on_failure { Action::Log } else { Action::Block },
+            surface: Surface::Other,
+            at: String::new(),
+            item,
+            reading: failure.name(),
+            evidence: Evidence::of(""),
+            detail: None,
+        });
+        let why = format!(
+            "It {}, and the policy lets nothing pass unasked. Try again later or ask for less, or tell the user of it.",
+            failure.words()
+        );
+        (!self.config.passes_on_failure).then(|| Refusal { item, rule, title: title.to_owned(), why })
+    }
+
+    /// What becomes of a text that the rules have left as `outcome` says. Before it was asked, the text is added to `open`.
+    pub(super) fn judge(
+        &self,
+        text: &Text<'_>,
+        outcome: Outcome,
+        judge: &mut Judge<'_, '_>,
+        (place, site): (&Place<'_>, &Site<'_>),
+        open: &mut Unclassified,
+    ) -> Outcome {
+        let left = match &outcome {
+            Outcome::Keep => text.raw(),
+            Outcome::Replace(with) => without_our_words(with),
+            Outcome::Withhold(_) => return outcome,
+        };
+        if place.role != Role::Value || left.len() < self.config.least_bytes || (site.opaque)() {
+            return outcome;
+        }
+        match self.said {
+            None => {
+                if self.config.ask_about == AskAbout::All || judge.signals(left, place) {
+                    open.add(left, place, site, self.config.text_bytes);
+                }
+                outcome
+            }
+            Some(said) => match said.score(left).filter(|score| *score >= self.config.threshold) {
+                Some(score) => self.act(score, said, left, outcome.clone(), judge, (place, site)),
+                None => outcome,
+            },
+        }
+    }
+
+    fn act(
+        &self,
+        score: f64,
+        said: &Classified,
+        left: &str,
+        outcome: Outcome,
+        judge: &mut Judge<'_, '_>,
+        (place, site): (&Place<'_>, &Site<'_>),
+    ) -> Outcome {
+        let rules = BTreeSet::from([RULE]);
+        let withheld = |passages| Withheld { passages, rules: rules.clone() };
+        let (audit, action) = (judge.audit, self.config.action);
+        let new = match action {
+            Action::Quarantine => Outcome::Replace(withheld(1).notice(place.surface, audit) + MARK),
+            Action::Withhold => Outcome::Withhold(withheld(0).block_notice(place.surface, audit)),
+            Action::Wrap => match wrapped(left, &rules, audit) {
+                Some(wrapped) => Outcome::Replace(wrapped),
+                None => Outcome::Withhold(withheld(0).block_notice(place.surface, audit)),
+            },
+            _ => outcome,
+        };
+        judge.findings.push(Finding {
+            rule: RuleId::new(RULE),
+            title: "An external classifier takes it for an attack".to_owned(),
+            severity: Severity::High,
+            action,
+            surface: place.surface,
+            at: (site.at)(),
+            item: judge.item,
+            reading: RULE,
+            evidence: Evidence::of(left),
+            detail: Some(Detail::Score { score, by: said.by() }),
+        });
+        if let Some(here) = place.flow.filter(|_| action > Action::Log) {
+            here.session.withheld(left);
+        }
+        new
+    }
+}
+
+/// The refusal of what a classifier has blocked.
+pub(super) fn refusal(findings: &[Finding], item: usize) -> Option<Refusal> {
+    let blocks = |finding: &&Finding| finding.rule.as_str() == RULE && finding.action == Action::Block;
+    let finding = findings.iter().find(blocks)?;
+    let why = "Go on without this answer, or ask the user to look at it.".to_owned();
+    Some(Refusal { item, rule: finding.rule.clone(), title: finding.title.clone(), why })
+}
+
+impl Unclassified {
+    fn add(&mut self, text: &str, place: &Place<'_>, site: &Site<'_>, most_bytes: usize) {
+        if self.too_many || self.texts.iter().any(|known| known.text == text) {
+            return;
+        }
+        self.bytes += text.len();
+        self.too_many = self.bytes > most_bytes || self.texts.len() >= TEXTS;
+        if self.too_many {
+            self.texts.clear();
+            return;
+        }
+        let (tool, at) = (place.tool.map(str::to_owned), (site.at)());
+        self.texts.push(ToScore { text: text.to_owned(), surface: place.surface, tool, at });
+    }
+
+    /// Whether there is nothing to ask about.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty() && !self.too_many
+    }
+}
+
+/// A text without the line that the gate has put in front of it: that names attacks, and is none.
+fn without_our_words(text: &str) -> &str {
+    let ours = text.starts_with(NOTICE) || text.starts_with(WARNING);
+    text.split_once('\n').filter(|_| ours).map_or(text, |(_, rest)| rest)
+}

@@ -1,0 +1,183 @@
+//! Asks an external classifier about what a server says, between two judgements: one request for each message, bounded in
+//! time, in bytes and in requests at once. What is asked and answered is laid down in the README, "An external classifier".
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+
+use crate::config::ClassifierConfig;
+use crate::inspect::{Classified, ClassifierFailure, Inspection, Policy, Unclassified};
+use crate::message::{Json, ReadLimits, quote};
+use crate::upstream::{NoAnswer, Service};
+
+/// Longest answer.
+const ANSWER_BYTES: usize = 64 << 10;
+/// Longest name and version of a classifier, in characters.
+const NAME_CHARS: usize = 64;
+/// What an answer may be late beyond its deadline before nobody waits for it.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// The classifiers that are asked: one for each policy in force that names one.
+#[derive(Clone, Default)]
+pub(super) struct Classifiers(Arc<Mutex<Vec<Known>>>);
+
+/// A classifier, and the policy's word on it: a reload makes another word, and another classifier.
+type Known = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);
+
+impl Classifiers {
+    /// What the policy's classifier says of a judged message, for a task: `None` if it is not to be asked.
+    pub(super) async fn more_for(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Classified> {
+        let (config, open) = policy.to_classify(inspection)?;
+        Some(self.ask(config.clone(), open).await)
+    }
+
+    /// The same for a thread that may block.
+    pub(super) fn more_for_blocking(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Classified> {
+        let (config, open) = policy.to_classify(inspection)?;
+        let failed =
+            |why, started: Instant| Classified { name: String::new(), version: None, scores: Err(why), took: started.elapsed() };
+        let started = Instant::now();
+        let Ok(runtime) = Handle::try_current() else { return Some(failed(ClassifierFailure::Unreachable, started)) };
+        let (tell, told) = mpsc::channel();
+        let (classifiers, config, within) = (self.clone(), config.clone(), config.timeout);
+        runtime.spawn(async move { tell.send(classifiers.ask(config, open).await).ok() });
+        Some(told.recv_timeout(within + GRACE).unwrap_or_else(|_| failed(ClassifierFailure::Timeout, started)))
+    }
+
+    async fn ask(&self, config: Arc<ClassifierConfig>, open: Unclassified) -> Classified {
+        let started = Instant::now();
+        let answer = match self.service(&config) {
+            _ if open.too_many => Err(ClassifierFailure::TooLarge),
+            Err(()) => Err(ClassifierFailure::Unreachable),
+            Ok(service) => {
+                let answer = service.ask(request(&open), config.timeout).await;
+                answer.map_err(failure).and_then(|answer| read(answer, open).ok_or(ClassifierFailure::BadAnswer))
+            }
+        };
+        let took = started.elapsed();
+        match answer {
+            Ok(Said { name, version, scores }) => Classified { name, version, scores: Ok(scores), took },
+            Err(why) => Classified { name: String::new(), version: None, scores: Err(why), took },
+        }
+    }
+
+    fn service(&self, config: &Arc<ClassifierConfig>) -> Result<Arc<Service>, ()> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(of, _)| of.strong_count() > 0);
+        if let Some((_, service)) = known.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(config))) {
+            return service.clone();
+        }
+        let made = Service::new(&config.server, config.calls_at_once, ANSWER_BYTES).map(Arc::new);
+        let service = made.map_err(|error| tracing::error!(%error, "the external classifier cannot be asked"));
+        known.push((Arc::downgrade(config), service.clone()));
+        service
+    }
+}
+
+/// What a classifier says.
+struct Said {
+    name: String,
+    version: Option<String>,
+    scores: HashMap<String, f64>,
+}
+
+fn request(open: &Unclassified) -> Bytes {
+    let mut body = String::from(r#"{"format":1,"texts":["#);
+    for (n, text) in open.texts.iter().enumerate() {
+        let comma = if n > 0 { "," } else { "" };
+        let tool = text.tool.as_ref().map(|tool| format!(r#""tool":{},"#, quote(tool))).unwrap_or_default();
+        let (surface, at) = (text.surface.name(), quote(&text.at));
+        body += &format!(r#"{comma}{{"surface":"{surface}",{tool}"at":{at},"text":{}}}"#, quote(&text.text));
+    }
+    (body + "]}").into()
+}
+
+/// The scores that an answer gives to the texts, one for each and in their order; `None` if it is anything else.
+fn read(answer: Bytes, open: Unclassified) -> Option<Said> {
+    let json = Json::parse(answer, &ReadLimits { message_bytes: ANSWER_BYTES, ..ReadLimits::default() }).ok()?;
+    let root = json.root();
+    let label = |key: &str| root.get(key)?.str().filter(|label| is_label(label)).map(|label| label.into_owned());
+    let (name, version) = (label("name")?, label("version"));
+    if version.is_none() && root.get("version").is_some() {
+        return None;
+    }
+    let scores: Vec<f64> = root.get("scores")?.elements().map(|score| score.raw().parse().ok()).collect::<Option<_>>()?;
+    if scores.len() != open.texts.len() || !scores.iter().all(|score| (0.0..=1.0).contains(score)) {
+        return None;
+    }
+    let scores = open.texts.into_iter().map(|text| text.text).zip(scores).collect();
+    Some(Said { name, version, scores })
+}
+
+fn is_label(text: &str) -> bool {
+    (1..=NAME_CHARS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn failure(no_answer: NoAnswer) -> ClassifierFailure {
+    match no_answer {
+        NoAnswer::Late => ClassifierFailure::Timeout,
+        NoAnswer::Busy => ClassifierFailure::Busy,
+        NoAnswer::Unreachable => ClassifierFailure::Unreachable,
+        NoAnswer::Unusable => ClassifierFailure::BadAnswer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::Surface;
+    use crate::inspect::ToScore;
+
+    fn open(texts: &[&str]) -> Unclassified {
+        let text = |text: &&str| ToScore {
+            text: (*text).to_owned(),
+            surface: Surface::Content,
+            tool: Some("fe\"tch".to_owned()),
+            at: "/result/content/0/text".to_owned(),
+        };
+        let mut open = Unclassified::default();
+        open.texts = texts.iter().map(text).collect();
+        open
+    }
+
+    #[test]
+    fn what_is_asked_reads_back() {
+        let body = request(&open(&["one \"two\"\n", "three"]));
+        #[allow(clippy::disallowed_types, reason = "a second opinion")]
+        let read: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(read["format"], 1);
+        assert_eq!(read["texts"][0]["text"], "one \"two\"\n");
+        assert_eq!((&read["texts"][1]["tool"], &read["texts"][1]["surface"]), (&"fe\"tch".into(), &"content".into()));
+    }
+
+    #[test]
+    fn only_whole_answers_count() {
+        let said = |answer: &'static str| read(answer.into(), open(&["a", "b"]));
+        let good = said(r#" {"name":"guard","version":"2.1","scores":[0, 0.75],"model":{"any":"thing"}} "#).unwrap();
+        assert_eq!((&*good.name, good.version.as_deref(), good.scores["b"]), ("guard", Some("2.1"), 0.75));
+        assert!(said(r#"{"name":"guard","scores":[1,0]}"#).is_some_and(|said| said.version.is_none()));
+        for bad in [
+            "",
+            "[0,1]",
+            r#"{"scores":[0,1]}"#,
+            r#"{"name":"guard","scores":[0]}"#,
+            r#"{"name":"guard","scores":[0,1,0]}"#,
+            r#"{"name":"guard","scores":[0,1.01]}"#,
+            r#"{"name":"guard","scores":[0,-0.5]}"#,
+            r#"{"name":"guard","scores":[0,1e999]}"#,
+            r#"{"name":"guard","scores":[0,"1"]}"#,
+            r#"{"name":"guard","scores":[0,null]}"#,
+            r#"{"name":"guard","scores":{"a":0,"b":1}}"#,
+            r#"{"name":"two words","scores":[0,1]}"#,
+            r#"{"name":"","scores":[0,1]}"#,
+            r#"{"name":"guard","version":"a\nb","scores":[0,1]}"#,
+            r#"{"name":"guard","version":3,"scores":[0,1]}"#,
+            r#"{"name":"guard","scores":[0,1]"#,
+        ] {
+            assert!(said(bad).is_none(), "{bad}");
+        }
+    }
+}

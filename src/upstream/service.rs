@@ -1,0 +1,75 @@
+//! A service that the gate itself asks, by one POST of JSON.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use tokio::sync::Semaphore;
+
+use super::body;
+use super::client::{Client, Lasting};
+use crate::config::HttpTransport;
+use crate::message::ReadLimits;
+use crate::protocol::CallError;
+
+/// A service reached by HTTP, with bounds on what is asked at once and on how long an answer is.
+pub struct Service {
+    client: Client,
+    places: Semaphore,
+    answer: ReadLimits,
+}
+
+/// Why a service gave no answer. Says nothing of its URL, which may hold a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It did not come in time.
+    Late,
+    /// There was no place among those asked at once.
+    Busy,
+    /// It could not be reached, or broke off.
+    Unreachable,
+    /// It is no answer of this kind: another status than 200, a redirect, a wish for a login, too long.
+    Unusable,
+}
+
+impl Service {
+    /// Nothing is connected before something is asked.
+    ///
+    /// # Errors
+    /// A URL, header or TLS file that cannot be used, in words for the config's user.
+    pub fn new(transport: &HttpTransport, at_once: usize, answer_bytes: usize) -> Result<Self, String> {
+        let answer = ReadLimits { message_bytes: answer_bytes, ..ReadLimits::default() };
+        Ok(Self { client: Client::new(transport)?, places: Semaphore::new(at_once), answer })
+    }
+
+    /// Asks, and gives the answer's body if it comes `within` this time, of which half may be spent on waiting for a place.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn ask(&self, body: Bytes, within: Duration) -> Result<Bytes, NoAnswer> {
+        let deadline = tokio::time::Instant::now() + within;
+        let place = tokio::time::timeout(within / 2, self.places.acquire()).await;
+        let _place = place.ok().and_then(Result::ok).ok_or(NoAnswer::Busy)?;
+        let answer = tokio::time::timeout_at(deadline, self.exchange(body, within)).await;
+        answer.unwrap_or(Err(NoAnswer::Late))
+    }
+
+    async fn exchange(&self, body: Bytes, within: Duration) -> Result<Bytes, NoAnswer> {
+        let json = HeaderValue::from_static("application/json");
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
+        let sent = self.client.send(Lasting::Call, Method::POST, &self.client.url, &headers, body).await;
+        let response = sent.map_err(why)?;
+        if response.status() != StatusCode::OK {
+            return Err(NoAnswer::Unusable);
+        }
+        body::whole(response.into_body(), &self.answer, within).await.map_err(why)
+    }
+}
+
+fn why(error: CallError) -> NoAnswer {
+    match error {
+        CallError::Connect(_) => NoAnswer::Unreachable,
+        CallError::Silent(_) => NoAnswer::Late,
+        _ => NoAnswer::Unusable,
+    }
+}
