@@ -47,8 +47,8 @@ pub(super) fn kind(name: &str, foreign: bool) -> Kind {
         | "link" | "meta" | "param" | "source" | "track" | "wbr" => Kind::Void,
         "script" | "style" | "noembed" | "noframes" | "noscript" | "iframe" | "title" => Kind::Raw,
         "head" | "template" | "datalist" | "object" | "desc" | "metadata" | "defs" | "symbol" | "applet" | "audio" | "video"
-        | "canvas" | "clippath" | "mask" | "pattern" | "marker" | "lineargradient" | "radialgradient" | "filter"
-        | "annotation" | "annotation-xml" | "mphantom" | "rp" | "frameset" => Kind::Gone,
+        | "canvas" | "clippath" | "mask" | "pattern" | "marker" | "lineargradient" | "radialgradient" | "filter" | "meter"
+        | "progress" | "annotation" | "annotation-xml" | "mphantom" | "rp" | "frameset" => Kind::Gone,
         "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd" | "details" | "dialog" | "dir"
         | "div" | "dl" | "dt" | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5"
         | "h6" | "header" | "hgroup" | "html" | "legend" | "li" | "listing" | "main" | "menu" | "nav" | "ol" | "optgroup"

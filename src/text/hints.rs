@@ -14,7 +14,7 @@ pub(super) fn prose(text: &str) -> bool {
 
 /// Class names that hide by custom of the great style sheets (Bootstrap, Tailwind, WordPress, HTML5 Boilerplate), where the
 /// page's own sheets say nothing else.
-const HIDING: [&str; 24] = [
+const HIDING: [&str; 25] = [
     "a11y-hidden",
     "d-none",
     "display-none",
@@ -37,6 +37,7 @@ const HIDING: [&str; 24] = [
     "u-hidden",
     "u-visually-hidden",
     "visually-hidden",
+    "visually-hidden-focusable",
     "visuallyhidden",
     "vh",
 ];
@@ -84,6 +85,9 @@ pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &m
         _ if foreign && STYLES.contains(&name) => add(name, value),
         "x" | "dx" if foreign => add("margin-left", value),
         "y" | "dy" if foreign => add("margin-top", value),
+        "viewbox" if element == "svg" => add("viewbox", value),
+        "textlength" if foreign => add("textlength", value),
+        "width" | "height" if element == "marquee" => add(name, value),
         "mathcolor" => add("color", value),
         "mathbackground" => add("background-color", value),
         "mathsize" => add("font-size", value),
@@ -111,12 +115,17 @@ pub(super) fn look(element: &str, hidden: bool, hints: &str) -> Look {
         "big" => look.hint("font-size:larger"),
         "mark" => look.hint("background-color:#ff0;color:#000"),
         "button" | "input" | "select" => look.hint("background-color:#efefef;color:#000"),
-        "textarea" => look.hint("background-color:#fff;color:#000"),
-        "svg" => look.hint("overflow:hidden"),
+        "textarea" => look.hint("background-color:#fff;color:#000;overflow:hidden"),
+        "svg" | "foreignobject" | "marquee" => look.hint("overflow:hidden"),
         _ => {}
     }
     if !hints.is_empty() {
         look.hint(hints);
+    }
+    if element == "svg" && !hints.contains("viewbox:") {
+        let side = |name: &str| hints.split(';').rev().find_map(|hint| hint.strip_prefix(name));
+        let of = |side: Option<&str>| side.filter(|side| !side.contains('%')).unwrap_or("100000").to_owned();
+        look.hint(&format!("viewbox:0 0 {} {}", of(side("width:")), of(side("height:"))));
     }
     if hidden {
         look.hint("display:none");

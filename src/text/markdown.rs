@@ -1,29 +1,39 @@
 //! What Markdown hides when it is shown: titles of links, definitions that nothing refers to, comments written as such
 //! definitions, long descriptions of images (CommonMark 0.31, 4.7 and 6.3).
 
+mod asides;
+mod link;
+
 use std::ops::Range;
 
 use super::hints::{ALT_BYTES, prose};
 
 /// Longest title or label that is looked at, in bytes.
 const PART_BYTES: usize = 4000;
+/// Words in brackets with which lines of logs begin.
+const LEVELS: [&str; 12] =
+    ["info", "warn", "warning", "error", "debug", "trace", "notice", "fatal", "critical", "ok", "fail", "skip"];
 /// Most labels that are looked for elsewhere in the text; the references to more are taken for none.
 const LABELS: usize = 64;
 
 /// Takes out what shows nowhere: what is left, and what was taken, each on a paragraph of its own. `None` if there is none.
 pub(super) fn strip(text: &str, code: &[Range<usize>]) -> Option<(String, String)> {
-    if !text.contains("](") && !text.contains("]:") {
-        return None;
-    }
     let mut cuts: Vec<(Range<usize>, &str)> = Vec::new();
-    definitions(text, &mut cuts);
-    inline(text, &mut cuts);
+    if text.contains("](") || text.contains("]:") || text.contains("![") {
+        definitions(text, &mut cuts);
+        inline(text, &mut cuts);
+    }
+    asides::find(text, &mut cuts);
     let mut code = code.iter().peekable();
     cuts.sort_by_key(|(range, _)| range.start);
     cuts.retain(|(range, _)| {
         while code.next_if(|known| known.end <= range.start).is_some() {}
         !code.peek().is_some_and(|known| known.contains(&range.start))
     });
+    if text.contains("```") || text.contains("~~~") {
+        asides::fences(text, &mut cuts);
+        cuts.sort_by_key(|(range, _)| range.start);
+    }
     if cuts.is_empty() {
         return None;
     }
@@ -48,83 +58,95 @@ pub(super) fn strip(text: &str, code: &[Range<usize>]) -> Option<(String, String
 fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut labels = 0;
     let mut at = 0;
+    // Whether a definition may stand here: within a paragraph it is a part of it.
+    let (mut free, mut until) = (true, 0);
     for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
-        let inner = line.trim_start_matches(' ');
-        if line.len() - inner.len() > 3 || !inner.starts_with('[') {
+        if start < until {
+            continue;
+        }
+        let inner = line.trim_start_matches([' ', '>', '-', '*', '+', '\t']);
+        let may = std::mem::replace(&mut free, inner.trim().is_empty() || inner.starts_with('#'));
+        let indent = line.len() - inner.len();
+        let spaces = line.bytes().take_while(|b| *b == b' ').count();
+        if spaces > 3 || indent > 12 || !inner.starts_with('[') {
             continue;
         }
         let Some((label, rest)) = inner.get(1..).and_then(|rest| rest.split_once("]:")) else { continue };
         if label.contains(['[', ']']) || label.len() > PART_BYTES {
             continue;
         }
+        let from = start + indent;
         let mut used = || {
             labels += 1;
             let name = format!("[{label}]");
             labels <= LABELS && text.matches(&*name).nth(1).is_some()
         };
+        let after = at - rest.len();
         if label.starts_with('^') {
-            if prose(rest) && !used() {
-                cuts.push((start..at, ""));
+            let end = at + continued(text.get(at..).unwrap_or_default());
+            if text.get(after..end).is_some_and(prose) && !used() {
+                cuts.push((from..end, ""));
             }
             continue;
         }
-        let rest = rest.trim();
-        let (target, title) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+        let Some(definition) = link::definition(text, after) else { continue };
+        free = may;
+        until = definition.end;
+        let target = text.get(definition.target.clone()).unwrap_or_default();
         let nowhere = matches!(target, "#" | "<>" | "-" | "_" | "//" | "/" | "<#>" | "." | "about:blank");
-        let comment = !label.contains(|c: char| c.is_alphanumeric()) || label.eq_ignore_ascii_case("comment");
-        let title_start = at - line.len() + line.find(title).unwrap_or(0);
-        let title = title.trim();
-        let quoted = title.starts_with(['"', '\'', '(']);
-        if quoted && (nowhere || comment) && title.len() >= 8 {
-            cuts.push((start..at, ""));
-        } else if quoted && leads_somewhere(target) && prose(title) && !title.starts_with('(') {
-            cuts.push((title_start..title_start + title.len(), ""));
-        } else if (nowhere || leads_somewhere(target)) && title.is_empty() {
-            if prose(label) && label.split(' ').count() > 5 && !used() {
-                cuts.push((start..at, ""));
+        let comment = !label.contains(|c: char| c.is_alphanumeric())
+            || ["comment", "comments", "note", "hidden"].iter().any(|word| label.eq_ignore_ascii_case(word));
+        let log = LEVELS.iter().any(|level| label.eq_ignore_ascii_case(level));
+        let Some(title) = definition.title else {
+            if (nowhere || leads_somewhere(target)) && prose(label) && label.split(' ').count() > 5 && !(nowhere && used()) {
+                cuts.push((from..definition.end, ""));
             }
-            // A title may stand on the line after.
-            let next = text.get(at..).unwrap_or_default();
-            let line = next.split_inclusive('\n').next().unwrap_or_default();
-            let title = line.trim();
-            if title.len() > 2 && title.starts_with(['"', '\'']) && title.ends_with(['"', '\'']) && prose(title) {
-                cuts.push((at..at + line.len(), ""));
-            }
+            continue;
+        };
+        let said = text.get(title.clone()).unwrap_or_default();
+        let quoted = !said.starts_with('(');
+        // What only looks so stands among lines like it.
+        let alone = may
+            && text
+                .get(definition.end..)
+                .is_none_or(|rest| rest.trim_start_matches([' ', '>']).starts_with('\n') || rest.is_empty());
+        if (nowhere || comment) && said.len() >= 8 {
+            cuts.push((from..definition.end, ""));
+        } else if prose(said) && !log && (leads_somewhere(target) && (quoted || may) || may && quoted || alone) {
+            cuts.push((title, ""));
         }
     }
 }
 
+/// How much of what follows a footnote's first line belongs to it: lines that are indented.
+fn continued(rest: &str) -> usize {
+    rest.split_inclusive('\n').take_while(|line| line.starts_with("    ") || line.starts_with('\t')).map(str::len).sum()
+}
+
 fn leads_somewhere(target: &str) -> bool {
-    target.contains("://") || target.starts_with(['/', '#', '.', '<']) || target.starts_with("mailto:")
+    let scheme = target.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')).count();
+    target.starts_with(['/', '#', '.', '<']) || (scheme > 1 && target.as_bytes().get(scheme) == Some(&b':'))
 }
 
 /// Titles within links, and what long descriptions of images say.
 fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    for (at, _) in text.match_indices("](") {
-        let after = at + 2;
-        let rest = text.get(after..).unwrap_or_default();
-        let target = rest.bytes().take(PART_BYTES).take_while(|b| !matches!(b, b' ' | b'\n' | b'\t' | b')' | b'(')).count();
-        if target == PART_BYTES {
-            continue;
-        }
-        let spaced = rest.get(target..).unwrap_or_default();
-        let title = spaced.trim_start();
-        let opening = title.bytes().next().filter(|b| matches!(b, b'"' | b'\''));
-        if let Some(quote) = opening
-            && title.len() < spaced.len()
-        {
-            let inner = title.as_bytes().iter().skip(1).take(PART_BYTES);
-            if let Some(end) = inner.clone().position(|b| *b == quote) {
-                let start = after + target;
-                let end = text.len() - title.len() + end + 2;
-                if text.get(end..).is_some_and(|rest| rest.trim_start().starts_with(')'))
-                    && text.get(start..end).is_some_and(prose)
-                {
-                    cuts.push((start..end, ""));
-                }
+    for (at, mark) in text.match_indices("](").chain(text.match_indices("][")) {
+        if mark == "](" {
+            if let Some(title) = link::title(text, at + 2)
+                && text.get(title.clone()).is_some_and(prose)
+            {
+                cuts.push((title, ""));
             }
+        } else if let Some(label) =
+            text.get(at + 2..).map(|rest| super::cut(rest, PART_BYTES)).and_then(|rest| rest.split_once(']'))
+            && prose(label.0)
+            && label.0.split(' ').count() > 5
+            && !label.0.contains(['[', '\n'])
+        {
+            // Of two labels only the first shows.
+            cuts.push((at + 2..at + 2 + label.0.len(), "link"));
         }
         if let Some(alt) = image(text, at)
             && alt.len() > ALT_BYTES
@@ -160,6 +182,22 @@ mod tests {
             "see [x][y] b\n\n[y]: https://a.test/\n  \"SECRET words for nobody\"\n",
             "b\n\n[SECRET words that say what nobody shall see]: #\n",
             "b\n\n[^1]: SECRET words for nobody to see\n",
+            "b [x]( <https://a.test/b c> (SECRET words for nobody at all) )",
+            "b [x](https://a.test/b(c) 'SECRET words for nobody at all')",
+            "b\n\n[a]: c (SECRET words for nobody at all)\n\nd",
+            "b\n\n[a]:\nc\n\"SECRET words for nobody at all\"\n",
+            "b\n\n[comment]: # (\nSECRET words for nobody\n)\n",
+            "> b\n>\n> [a]: /u \"SECRET words for nobody at all\"\n",
+            "b\n\n[x]: javascript:0 \"SECRET words for nobody at all\"\n",
+            "b\n\n[^n]: one\n    SECRET words for nobody to see\n",
+            "![b][SECRET words that say what nobody shall see]",
+            "```text SECRET words that say what nobody shall see\nb\n```\n",
+            "## b {#c data-note=\"SECRET words for nobody at all\"}\n",
+            "[b](/c){title=\"SECRET words for nobody at all\"}",
+            "b $x\\phantom{\\text{SECRET words for nobody at all}}$",
+            "b \\textcolor{white}{SECRET words for nobody at all}",
+            "| b | c |\n|---|---|\n| d | e | SECRET words for nobody |\n",
+            &format!("![SECRET {}][b]\n\n[b]: a.png", "word ".repeat(20)),
             &format!("![SECRET {}](a.png) b", "word ".repeat(20)),
         ] {
             let (left, taken) = strip(text, &[]).unwrap_or_else(|| panic!("{text}"));
@@ -175,6 +213,14 @@ mod tests {
             "[INFO]: started (with 3 workers and more)\n[WARN]: a.txt (was not found in the path)\n",
             "[section]: \"a quoted text that follows\"\nlist[0]: 'one of these words'\n",
             "[a]: https://a.test/\n[b]: <https://b.test>\n",
+            "text\n[main]: started (with 3 workers and more)\n[main]: stopped (with no workers any more)\n",
+            "[a]: first \"b\" c\n",
+            "```rust,ignore (only an example)\nx\n```\n",
+            "```js title=\"a b c.js\" {1,3}\nx\n```\n",
+            "let x = y {a: \"one two three four\"};\n{ \"a\": \"one two three four\" }\n",
+            "| a | b |\n|---|---|\n| c `d | e` | f |\n| c \\| d | e |\n",
+            "a | b | c\nno table | at | all | here\n",
+            "$a \\phantom{0} b$ \\textcolor{red}{one two three four five}",
         ] {
             assert_eq!(left(text), text);
         }

@@ -49,6 +49,12 @@ const HIDING_IF_CLOSED: [&str; 20] = [
     "xmp",
 ];
 
+/// Attributes by which a page fetches or sends something, by their ends.
+const LOADING: [&str; 8] = ["src", "srcset", "poster", "action", "background", "ping", "data", "xlink:href"];
+
+/// Elements without content that are words of other notations too.
+const VOID: [&str; 5] = ["bgsound", "link", "param", "source", "track"];
+
 /// Attributes by which an element may be hidden; they stand in tags of prose about HTML too, but with other tags.
 const HIDING_ATTRIBUTES: [&str; 9] = ["style", "hidden", "class", "color", "bgcolor", "inert", "popover", "aria-hidden", "id"];
 
@@ -97,7 +103,8 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         if matches!(known, Some("html" | "body" | "head")) && start < 1000 {
             return Some(Shape::Document);
         }
-        let name = rest.bytes().take(64).take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+        let name =
+            rest.bytes().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b':' | b'_' | b'.')).count();
         if !rest.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
             continue;
         }
@@ -105,9 +112,11 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         let attributes = rest.get(name..end).unwrap_or_default();
         let Some(element) = known else {
             // Of elements that are not HTML's, or are words of other notations too, only plain hiding counts.
-            if attributes.len() > 5
-                && flags(attributes, false)
-                && !(xml && !attributes.contains("hidden") && !attributes.contains("display"))
+            let own =
+                rest.get(..name).is_some_and(|name| name.contains('-') || VOID.iter().any(|v| name.eq_ignore_ascii_case(v)));
+            let plainly = !xml || own || attributes.contains("hidden") || attributes.contains("display");
+            if (attributes.len() > 5 && flags(attributes, false) && plainly)
+                || (own && !xml && (flags(attributes, true) || loads(attributes)))
             {
                 tags += 1;
                 hides = true;
@@ -122,7 +131,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
             continue;
         }
         tags += 1;
-        hides |= HIDING.contains(&element) || flags(attributes, true);
+        hides |= HIDING.contains(&element) || flags(attributes, true) || loads(attributes);
         if !attributes.is_empty() {
             at += end;
         }
@@ -186,6 +195,22 @@ fn flags(attributes: &str, all: bool) -> bool {
         })
     };
     names.iter().any(there) || (all && lower.split(['"', '\'']).any(super::hints::prose))
+}
+
+/// Whether a tag makes who shows it fetch something, or send it.
+fn loads(attributes: &str) -> bool {
+    let away = |value: &str| {
+        let value = value.trim_start_matches(['"', '\'', ' ']);
+        ["http:", "https:", "//"].iter().any(|start| value.get(..start.len()).is_some_and(|v| v.eq_ignore_ascii_case(start)))
+    };
+    attributes.match_indices('=').any(|(at, _)| {
+        let name = attributes.get(..at).unwrap_or_default().trim_end();
+        let fetches = |known: &&str| {
+            let from = name.len().checked_sub(known.len());
+            from.and_then(|from| name.get(from..)).is_some_and(|name| name.eq_ignore_ascii_case(known))
+        };
+        LOADING.iter().any(fetches) && attributes.get(at + 1..).is_some_and(away)
+    })
 }
 
 /// The element name at the start of a tag's inside, if it is one of HTML.

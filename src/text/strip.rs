@@ -161,6 +161,12 @@ impl Reader {
             "rel" => tag.rel.push_str(&value.to_ascii_lowercase()),
             "media" => tag.media.push_str(value),
             "alt" if tag.name == "img" && value.trim().len() <= ALT_BYTES => tag.alt.push_str(value),
+            // It stands in the place of what is in the element.
+            "label" if tag.name == "option" && !value.is_empty() => {
+                tag.set_aside = true;
+                let value = value.to_owned();
+                self.hide(&value);
+            }
             "aria-hidden" => tag.set_aside |= value.trim().eq_ignore_ascii_case("true"),
             "src" | "srcset" | "d" | "action" | "xmlns" | "points" => {}
             _ if value.len() >= PROSE_BYTES && value.contains(' ') => {

@@ -9,14 +9,18 @@ impl Reader {
     pub(super) fn begin(&mut self, name: &str) {
         let body = !of_head(name) && name != "body";
         for (implied, wanted) in [("html", name != "html"), ("body", body)] {
-            if self.sheet.has_rules() && wanted && self.tree.place(implied).is_none() {
-                let mut state = self.tree.state();
-                let look = self.sheet.open(self.tree.depth(), (implied, "", ""), &[], "", look(implied, false, ""));
-                state.seen = look.within(&state.seen);
-                let (name, kind) = (hash(implied), Kind::Block);
-                self.tree.push(Open { name, kind, state, link: false, formatting: None, marker: false }, true);
+            if wanted && self.sheet.has_rules() && self.tree.place(implied).is_none() {
+                self.imply(implied);
             }
         }
+    }
+
+    fn imply(&mut self, name: &str) {
+        let mut state = self.tree.state();
+        let look = self.sheet.open(self.tree.depth(), (name, "", ""), &[], "", look(name, false, ""));
+        state.seen = look.within(&state.seen);
+        let (name, kind) = (hash(name), Kind::Block);
+        self.tree.push(Open { name, kind, state, link: false, formatting: None, marker: false }, true);
     }
 
     /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4 and 13.2.6).
@@ -67,6 +71,9 @@ impl Reader {
         };
         if let Some(at) = at {
             self.close(at, false);
+        }
+        if name == "tr" && self.sheet.has_rules() && self.tree.last().is_some_and(|open| open.name == hash("table")) {
+            self.imply("tbody");
         }
         if kind == Kind::Block
             && !matches!(

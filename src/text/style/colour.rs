@@ -1,6 +1,6 @@
 //! Colours as CSS writes them (CSS Color 4 and 5).
 
-use super::value::{list, number, words};
+use super::value::{arguments, length, list, number, words};
 
 /// Red, green, blue and opacity, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -8,6 +8,8 @@ pub(crate) struct Colour(pub(super) [f32; 4]);
 
 /// Letters whose every channel is as close to the ground as this are not told from it.
 const NEAR: f32 = 26.0 / 255.0;
+/// Units of the channels of a colour.
+const UNITS: [&str; 5] = ["%", "deg", "turn", "rad", "grad"];
 /// Deepest mixture of colours that is read.
 const DEPTH: usize = 3;
 
@@ -103,18 +105,16 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
     if name == "color-mix" {
         return mix(inner, depth);
     }
-    if let Some(origin) = inner.strip_prefix("from ") {
-        // What is made of the origin is near it, or unknown.
-        return words(origin).first().and_then(|first| read(first, depth)).or(Some(Paint::Unknown));
+    if let Some(relative) = inner.strip_prefix("from ") {
+        return relative_to(name, relative, depth);
     }
     let (space, inner) = if name == "color" { inner.split_once(' ')? } else { ("", inner) };
-    let parts: Vec<(f32, &str)> = inner
-        .split([',', '/', ' ', '\t', '\n'])
-        .filter(|part| !part.is_empty())
-        .take(8)
-        .map(|part| if part == "none" { Some((0.0, "")) } else { number(part) })
-        .collect::<Option<_>>()
-        .unwrap_or_default();
+    let channel = |part: &'_ str| match part {
+        "none" => Some((0.0, "")),
+        _ if part.contains('(') => length(part).map(|length| (length.px(0.0, 1.0), "")),
+        _ => number(part).map(|(n, unit)| (n, UNITS.iter().find(|known| **known == unit).copied().unwrap_or(""))),
+    };
+    let parts: Vec<(f32, &str)> = arguments(inner).into_iter().take(8).map(channel).collect::<Option<_>>().unwrap_or_default();
     let [a, b, c, rest @ ..] = parts.as_slice() else { return Some(Paint::Unknown) };
     let share = |(n, unit): &(f32, &str), whole: f32| if *unit == "%" { n / 100.0 } else { n / whole };
     let alpha = rest.first().map_or(1.0, |part| share(part, 1.0)).clamp(0.0, 1.0);
@@ -143,7 +143,15 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
             };
             oklab(if ok { light } else { lightness(light) }, x, y)
         }
-        "color" if space.starts_with("xyz") => return Some(Paint::Unknown),
+        "color" if space.starts_with("xyz") => {
+            let [x, y, z] = [a, b, c].map(|part| share(part, 1.0));
+            [
+                3.240_97 * x - 1.537_38 * y - 0.498_61 * z,
+                -0.969_24 * x + 1.875_97 * y + 0.041_56 * z,
+                0.055_63 * x - 0.203_98 * y + 1.056_97 * z,
+            ]
+            .map(|n| gamma(unit(n)))
+        }
         "color" => {
             let linear = space.ends_with("-linear");
             [a, b, c].map(|part| if linear { gamma(unit(share(part, 1.0))) } else { unit(share(part, 1.0)) })
@@ -152,6 +160,70 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
     };
     let [r, g, b] = rgb;
     Some(Paint::Is(Colour([r, g, b, alpha])))
+}
+
+/// A colour made of the channels of another (CSS Color 5, 4).
+fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
+    let (origin, rest) = relative.trim().split_at(words(relative).first()?.len());
+    let Some(Paint::Is(Colour([r, g, b, alpha]))) = read(origin, depth) else { return Some(Paint::Unknown) };
+    let (hue, saturation, light) = to_hsl([r, g, b]);
+    let [ok_light, ok_a, ok_b] = to_oklab([r, g, b]);
+    let degrees = ok_b.atan2(ok_a).to_degrees();
+    let channels: &[(&str, f32)] = match name {
+        "rgb" | "rgba" => &[("r", r * 255.0), ("g", g * 255.0), ("b", b * 255.0)],
+        "color" => &[("r", r), ("g", g), ("b", b)],
+        "hsl" | "hsla" => &[("h", hue), ("s", saturation * 100.0), ("l", light * 100.0)],
+        "hwb" => &[("h", hue), ("w", r.min(g).min(b) * 100.0), ("b", 100.0 - r.max(g).max(b) * 100.0)],
+        "oklab" => &[("l", ok_light), ("a", ok_a), ("b", ok_b)],
+        "oklch" => &[("l", ok_light), ("c", ok_a.hypot(ok_b)), ("h", degrees)],
+        // Close enough: the scales differ.
+        "lab" => &[("l", ok_light * 100.0), ("a", ok_a * 312.0), ("b", ok_b * 312.0)],
+        "lch" => &[("l", ok_light * 100.0), ("c", ok_a.hypot(ok_b) * 312.0), ("h", degrees)],
+        _ => return Some(Paint::Unknown),
+    };
+    let mut put = String::new();
+    let mut rest = rest;
+    while let Some(c) = rest.chars().next() {
+        let word = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let taken = word.max(c.len_utf8());
+        let piece = rest.get(..taken).unwrap_or_default();
+        match channels.iter().find(|(channel, _)| *channel == piece) {
+            Some((_, value)) => put.push_str(&value.to_string()),
+            None if piece == "alpha" => put.push_str(&alpha.to_string()),
+            None => put.push_str(piece),
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    function(name, put.trim(), depth.checked_sub(1)?)
+}
+
+/// Hue in degrees, saturation and lightness.
+fn to_hsl([r, g, b]: [f32; 3]) -> (f32, f32, f32) {
+    let (most, least) = (r.max(g).max(b), r.min(g).min(b));
+    let (reach, light) = (most - least, f32::midpoint(most, least));
+    if reach == 0.0 {
+        return (0.0, 0.0, light);
+    }
+    let sixth = if most == r {
+        ((g - b) / reach).rem_euclid(6.0)
+    } else if most == g {
+        (b - r) / reach + 2.0
+    } else {
+        (r - g) / reach + 4.0
+    };
+    (sixth * 60.0, reach / (1.0 - (2.0 * light - 1.0).abs()), light)
+}
+
+fn to_oklab(rgb: [f32; 3]) -> [f32; 3] {
+    let [r, g, b] = rgb.map(|n| if n <= 0.040_45 { n / 12.92 } else { ((n + 0.055) / 1.055).powf(2.4) });
+    let l = (0.412_221_47 * r + 0.536_332_54 * g + 0.051_445_993 * b).cbrt();
+    let m = (0.211_903_5 * r + 0.680_699_5 * g + 0.107_396_96 * b).cbrt();
+    let s = (0.088_302_46 * r + 0.281_718_84 * g + 0.629_978_7 * b).cbrt();
+    [
+        0.210_454_26 * l + 0.793_617_8 * m - 0.004_072_047 * s,
+        1.977_998_5 * l - 2.428_592_2 * m + 0.450_593_7 * s,
+        0.025_904_037 * l + 0.782_771_77 * m - 0.808_675_77 * s,
+    ]
 }
 
 fn mix(inner: &str, depth: usize) -> Option<Paint> {
@@ -168,7 +240,13 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
         }
         (colour, share)
     };
-    let ((Some(Paint::Is(x)), p), (Some(Paint::Is(y)), q)) = (one(first), one(second)) else { return Some(Paint::Unknown) };
+    let (x, y) = match (one(first), one(second)) {
+        // Of what is unknown nothing is left.
+        ((_, Some(0.0)), (Some(known), _)) | ((Some(known), _), (_, Some(0.0))) => return Some(known),
+        ((Some(Paint::Is(x)), p), (Some(Paint::Is(y)), q)) => ((x, p), (y, q)),
+        _ => return Some(Paint::Unknown),
+    };
+    let ((x, p), (y, q)) = (x, y);
     let p = p.or(q.map(|q| 1.0 - q)).unwrap_or(0.5).clamp(0.0, 1.0);
     // Channels weigh by opacity, as premultiplied colours do.
     let alpha = x.alpha() * p + y.alpha() * (1.0 - p);
@@ -297,6 +375,12 @@ mod tests {
             "transparent",
             "snow",
             "rgb(from white r g b)",
+            "rgb(from black calc(r + 255) 255 255)",
+            "hsl(from red h s 100%)",
+            "oklch(from navy 1 0 h)",
+            "rgb(calc(250 + 5) 255 255)",
+            "color(xyz 0.95 1 1.089)",
+            "color-mix(in srgb, currentcolor 0%, white)",
             "rgb(0 0 0 / 5%)",
             "#0000000a",
         ] {

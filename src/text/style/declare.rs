@@ -22,7 +22,8 @@ pub(crate) enum Declared {
     Colour(Paint),
     /// The colour of the letters' faces alone; `None` takes it from the other.
     Fill(Option<Paint>),
-    Stroke(bool),
+    /// The lines around letters; `None` where there are none.
+    Stroke(Option<Paint>),
     Ground(Paint),
     /// An image behind: `None` there is none, or a plain one of a colour.
     Image(Option<Paint>),
@@ -35,7 +36,24 @@ pub(crate) enum Declared {
     Margin(Side, Length),
     Indent(Length),
     Translate(Length, Length),
-    Overflow(bool),
+    /// Whether what does not fit is cut off, and whether that is for good.
+    Overflow(bool, bool),
+    /// Whether its box keeps its size whatever is in it.
+    Contained(bool),
+    /// The padding at the top.
+    Pad(Length),
+    /// Padding is a part of the size.
+    BorderBox(bool),
+    /// What `transform`, or `scale`, leaves of the size.
+    Grow(bool, f32),
+    /// Its back is to the front.
+    Turned(bool),
+    /// Its back is not seen.
+    OneSided(bool),
+    /// Width and height of what it shows, in its own unit.
+    View(f32, f32),
+    /// Words about its animation.
+    Animation(Box<str>),
     Size(Measure, Option<Length>),
     ZIndex(i32),
     Blend(Blend),
@@ -63,6 +81,8 @@ pub(crate) enum Way {
     Security,
     Contain,
     FontAdjust,
+    Replaced,
+    Font,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +100,7 @@ pub(crate) enum Measure {
     MaxWidth,
     MaxHeight,
     Rows,
+    Columns,
 }
 
 /// How an element's colours are mixed with what lies behind it.
@@ -91,6 +112,8 @@ pub(crate) enum Blend {
     Lighter,
     /// What is dark behind stays.
     Darker,
+    /// What is black changes nothing.
+    Difference,
 }
 
 /// Declarations of one block, the important ones apart.
@@ -140,13 +163,20 @@ impl Block {
     }
 }
 
+/// Whether browsers know a property, as far as it is known here.
+pub(super) fn knows(name: &str) -> bool {
+    name.starts_with("--")
+        || KNOWN.binary_search(&name).is_ok()
+        || matches!(name, "gap" | "aspect-ratio" | "grid-area" | "backdrop-filter" | "-webkit-backdrop-filter" | "object-fit")
+}
+
 /// Reads a declaration, in lower case, as what it says; nothing where it says nothing that matters or is none.
 pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declared>) {
     if let Some(custom) = name.strip_prefix("--") {
         to.push(Declared::Custom(custom.into(), value.into()));
         return;
     }
-    if !KNOWN.contains(&name) {
+    if KNOWN.binary_search(&name).is_err() {
         return;
     }
     if value.len() > VALUE_BYTES {
@@ -163,103 +193,25 @@ pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declared>) {
     }
 }
 
-/// Properties that are read: all others cost no more than a look at their names.
-const KNOWN: [&str; 86] = [
-    "display",
-    "visibility",
-    "content-visibility",
-    "opacity",
-    "filter",
-    "-webkit-filter",
-    "font-size",
-    "font",
-    "font-size-adjust",
-    "color",
-    "-webkit-text-fill-color",
-    "fill",
-    "fill-opacity",
-    "stroke",
-    "background-color",
-    "background",
-    "background-image",
-    "background-clip",
-    "-webkit-background-clip",
-    "position",
-    "left",
-    "top",
-    "right",
-    "bottom",
-    "inset",
-    "inset-inline",
-    "inset-block",
-    "inset-inline-start",
-    "inset-inline-end",
-    "inset-block-start",
-    "inset-block-end",
-    "margin",
-    "margin-left",
-    "margin-top",
-    "margin-right",
-    "margin-bottom",
-    "margin-inline",
-    "margin-block",
-    "margin-inline-start",
-    "margin-block-start",
-    "text-indent",
-    "padding",
-    "padding-left",
-    "padding-inline-start",
-    "padding-top",
-    "transform",
-    "-webkit-transform",
-    "-ms-transform",
-    "translate",
-    "scale",
-    "rotate",
-    "clip",
-    "clip-path",
-    "-webkit-clip-path",
-    "mask",
-    "mask-image",
-    "mask-size",
-    "-webkit-mask",
-    "-webkit-mask-image",
-    "-webkit-mask-size",
-    "overflow",
-    "overflow-x",
-    "overflow-y",
-    "width",
-    "height",
-    "max-width",
-    "max-height",
-    "block-size",
-    "inline-size",
-    "max-block-size",
-    "max-inline-size",
-    "grid-template-rows",
-    "line-height",
-    "zoom",
-    "z-index",
-    "mix-blend-mode",
-    "all",
-    "letter-spacing",
-    "word-spacing",
-    "-webkit-text-security",
-    "text-security",
-    "contain",
-    "color-scheme",
-    "stroke-width",
-    "margin-inline-end",
-    "margin-block-end",
+/// Properties that are read, sorted: all others cost no more than a look at their names.
+#[rustfmt::skip]
+const KNOWN: [&str; 104] = [
+    "-ms-transform", "-webkit-animation", "-webkit-animation-fill-mode", "-webkit-animation-name",
+    "-webkit-backface-visibility", "-webkit-background-clip", "-webkit-clip-path", "-webkit-filter", "-webkit-mask",
+    "-webkit-mask-image", "-webkit-mask-size", "-webkit-text-fill-color", "-webkit-text-security", "-webkit-transform",
+    "all", "animation", "animation-delay", "animation-duration", "animation-fill-mode", "animation-name",
+    "animation-play-state", "backface-visibility", "background", "background-clip", "background-color", "background-image",
+    "block-size", "bottom", "box-sizing", "clip", "clip-path", "color", "color-scheme", "contain", "content",
+    "content-visibility", "display", "fill", "fill-opacity", "filter", "font", "font-family", "font-size",
+    "font-size-adjust", "grid-template", "grid-template-columns", "grid-template-rows", "height", "inline-size", "inset",
+    "inset-block", "inset-block-end", "inset-block-start", "inset-inline", "inset-inline-end", "inset-inline-start", "left",
+    "letter-spacing", "line-height", "margin", "margin-block", "margin-block-end", "margin-block-start", "margin-bottom",
+    "margin-inline", "margin-inline-end", "margin-inline-start", "margin-left", "margin-right", "margin-top", "mask",
+    "mask-image", "mask-size", "max-block-size", "max-height", "max-inline-size", "max-width", "mix-blend-mode", "opacity",
+    "overflow", "overflow-x", "overflow-y", "padding", "padding-inline-start", "padding-left", "padding-top", "position",
+    "right", "rotate", "scale", "stroke", "stroke-width", "text-indent", "text-security", "textlength", "top", "transform",
+    "translate", "viewbox", "visibility", "width", "word-spacing", "z-index", "zoom",
 ];
-
-fn share(value: &str) -> Option<f32> {
-    match number(value) {
-        Some((n, "%")) => Some(n / 100.0),
-        Some((n, "")) => Some(n),
-        _ => length(value).map(|length| length.px(0.0, 1.0)),
-    }
-}
 
 fn single(name: &str, value: &str) -> Option<Declared> {
     use Declared as D;
@@ -271,7 +223,10 @@ fn single(name: &str, value: &str) -> Option<Declared> {
     let measure = |what| Some(D::Size(what, read));
     match name {
         "display" if value == "inherit" => None,
-        "display" => words(value).iter().all(|word| hides::displays(word)).then_some(D::Display(value == "none")),
+        "display" => words(value)
+            .iter()
+            .all(|word| hides::displays(word))
+            .then_some(D::Display(value == "none" || value.starts_with("table-column"))),
         "visibility" => match value {
             "hidden" | "collapse" => Some(D::Visibility(Some(true))),
             "visible" | "initial" => Some(D::Visibility(Some(false))),
@@ -280,7 +235,7 @@ fn single(name: &str, value: &str) -> Option<Declared> {
         },
         "content-visibility" => vanish(Way::Content, value == "hidden"),
         "opacity" | "fill-opacity" if general => Some(D::Opacity(1.0)),
-        "opacity" | "fill-opacity" => share(value).map(|n| D::Opacity(n.clamp(0.0, 1.0))),
+        "opacity" | "fill-opacity" => hides::share(value).map(|n| D::Opacity(n.clamp(0.0, 1.0))),
         "filter" | "-webkit-filter" => vanish(Way::Filter, hides::filter(value)),
         "font-size" => font_size(value).map(D::FontSize),
         "font-size-adjust" => vanish(Way::FontAdjust, words(value).last().and_then(|n| number(n)).is_some_and(|(n, _)| n < 0.05)),
@@ -288,7 +243,8 @@ fn single(name: &str, value: &str) -> Option<Declared> {
         "-webkit-text-fill-color" => paint(value).map(|paint| D::Fill((paint != Paint::Current).then_some(paint))),
         "fill" if value == "none" => Some(D::Fill(Some(Paint::Is(super::Colour::CLEAR)))),
         "fill" => Some(D::Fill(Some(paint(value).unwrap_or(Paint::Unknown)))),
-        "stroke" => Some(D::Stroke(!matches!(value, "none" | "transparent"))),
+        "stroke" if value == "none" => Some(D::Stroke(None)),
+        "stroke" => Some(D::Stroke(Some(paint(value).unwrap_or(Paint::Unknown)))),
         "background-color" => paint(value).map(D::Ground),
         "background-image" => Some(D::Image((value != "none" && !general).then(|| hides::gradient(value)))),
         "background-clip" | "-webkit-background-clip" => Some(D::ClipText(words(value).contains(&"text"))),
@@ -307,7 +263,7 @@ fn single(name: &str, value: &str) -> Option<Declared> {
             let at = |n: usize| parts.get(n).and_then(|part| length(part)).unwrap_or_default();
             Some(D::Translate(at(0), at(1)))
         }
-        "scale" => vanish(Way::Scale, value != "none" && hides::scale(&words(value))),
+        "scale" => vanish(Way::Scale, false),
         "rotate" => vanish(Way::Rotate, hides::rotate(value)),
         "clip" => vanish(Way::Clip, hides::clip(value)),
         "clip-path" | "-webkit-clip-path" => vanish(Way::ClipPath, hides::clip_path(value)),
@@ -316,29 +272,60 @@ fn single(name: &str, value: &str) -> Option<Declared> {
             vanish(Way::MaskSize, words(value).iter().any(|part| length(part).is_some_and(|size| size.px(16.0, 1000.0) < 1.0)))
         }
         "overflow" | "overflow-x" | "overflow-y" => {
-            Some(D::Overflow(words(value).iter().any(|word| matches!(*word, "hidden" | "clip" | "scroll" | "auto"))))
+            let cuts = words(value).iter().any(|word| matches!(*word, "hidden" | "clip"));
+            Some(D::Overflow(cuts || words(value).iter().any(|word| matches!(*word, "scroll" | "auto")), cuts))
         }
         "width" | "inline-size" => measure(Measure::Width),
         "height" | "block-size" => measure(Measure::Height),
         "max-width" | "max-inline-size" => measure(Measure::MaxWidth),
         "max-height" | "max-block-size" => measure(Measure::MaxHeight),
-        "grid-template-rows" => Some(D::Size(Measure::Rows, (value == "0fr").then(Length::default).or(read))),
+        "grid-template-rows" => Some(D::Size(Measure::Rows, track(value))),
+        "grid-template-columns" => Some(D::Size(Measure::Columns, track(value))),
+        "padding-top" => read.map(D::Pad),
+        "box-sizing" => Some(D::BorderBox(value == "border-box")),
+        "viewbox" => {
+            let numbers: Vec<f32> = value.split([',', ' ']).filter_map(|part| number(part.trim())).map(|(n, _)| n).collect();
+            if let [_, _, width, height] = *numbers.as_slice() { Some(D::View(width, height)) } else { None }
+        }
+        "textlength" => vanish(Way::Spacing, read.is_some_and(|length| length.px(16.0, 300.0) <= 3.0)),
+        "backface-visibility" | "-webkit-backface-visibility" => Some(D::OneSided(value == "hidden")),
+        // An image in the place of what is in the element.
+        "content" => vanish(Way::Replaced, value.contains("url(")),
+        "font-family" => vanish(Way::Font, value.contains("blank")),
+        _ if name.starts_with("animation-") || name.starts_with("-webkit-animation") || name == "animation" => {
+            Some(D::Animation(value.into()))
+        }
         "line-height" => line_height(value).map(D::LineHeight),
-        "zoom" => share(value).map(|n| D::Zoom(n.clamp(0.0, 100.0))),
+        "zoom" => hides::share(value).map(|n| D::Zoom(n.clamp(0.0, 100.0))),
         "z-index" => Some(D::ZIndex(value.parse().unwrap_or(0))),
         "mix-blend-mode" => Some(D::Blend(match value {
             "screen" | "lighten" | "color-dodge" | "plus-lighter" => Blend::Lighter,
             "multiply" | "darken" | "color-burn" | "plus-darker" => Blend::Darker,
+            "difference" | "exclusion" => Blend::Difference,
             _ => Blend::Normal,
         })),
         "all" => Some(D::All),
-        "letter-spacing" | "word-spacing" => vanish(Way::Spacing, read.is_some_and(|gap| gap.px(16.0, 16.0) <= -100.0)),
+        "letter-spacing" | "word-spacing" => vanish(
+            Way::Spacing,
+            read.is_some_and(|gap| gap.px(16.0, 16.0) <= if name == "word-spacing" { -100.0 } else { -11.0 }),
+        ),
         "-webkit-text-security" | "text-security" => vanish(Way::Security, value != "none"),
         "contain" => {
             let parts = words(value);
-            vanish(Way::Contain, parts.contains(&"strict") || (parts.contains(&"size") && parts.contains(&"paint")))
+            let size = parts.contains(&"strict") || parts.contains(&"size");
+            if size && (parts.contains(&"strict") || parts.contains(&"paint")) {
+                vanish(Way::Contain, true)
+            } else {
+                Some(D::Contained(size))
+            }
         }
         "color-scheme" => Some(D::Scheme(words(value).iter().all(|word| matches!(*word, "dark" | "only")))),
         _ => None,
     }
+}
+
+/// The first track of a grid, where it is one of nothing.
+fn track(value: &str) -> Option<Length> {
+    let first = words(value).first().copied()?;
+    if first == "0fr" { Some(Length::default()) } else { length(first) }
 }

@@ -3,17 +3,55 @@
 use super::colour::{Colour, Paint, paint};
 use super::value::{Length, functions, length, list, number, words};
 
+/// An image placed so far off covers nothing.
+const FAR_OFF: f32 = -1000.0;
+
 /// Whether a word is one of `display`: a declaration with any other is passed over.
 pub(super) fn displays(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') && !matches!(word, "hidden" | "visible" | "0")
+    matches!(
+        word,
+        "none"
+            | "block"
+            | "inline"
+            | "contents"
+            | "flow"
+            | "flow-root"
+            | "flex"
+            | "grid"
+            | "table"
+            | "list-item"
+            | "ruby"
+            | "math"
+            | "run-in"
+            | "initial"
+            | "unset"
+            | "revert"
+            | "revert-layer"
+    ) || ["inline-", "table-", "ruby-", "-webkit-", "-ms-", "-moz-"].iter().any(|start| word.starts_with(start))
+}
+
+/// A number or a share, which may have to be calculated.
+pub(super) fn share(value: &str) -> Option<f32> {
+    match number(value.trim()) {
+        Some((n, "%")) => Some(n / 100.0),
+        Some((n, "")) => Some(n),
+        _ => length(value).map(|length| length.px(0.0, 1.0)),
+    }
 }
 
 /// `filter`: nothing of it is left, or nothing that could be told apart.
 pub(super) fn filter(value: &str) -> bool {
+    let mut white = false;
     functions(value).into_iter().any(|(name, inner)| {
-        let share = || number(inner.trim()).map(|(n, unit)| if unit == "%" { n / 100.0 } else { n });
+        let share = || share(inner);
         match name {
             "opacity" => share().is_some_and(|n| n <= 0.1),
+            "brightness" if !white => {
+                white = share().is_some_and(|n| n <= 0.02);
+                false
+            }
+            // Letters made white; on the page's own ground.
+            "invert" => white && share().is_none_or(|n| n >= 0.98),
             "contrast" => share().is_some_and(|n| n <= 0.03),
             "blur" => length(inner).is_some_and(|radius| radius.px(16.0, 0.0) >= 8.0),
             _ => false,
@@ -23,9 +61,10 @@ pub(super) fn filter(value: &str) -> bool {
 
 /// `transform`: the element is turned or scaled to nothing.
 pub(super) fn transform(value: &str) -> bool {
+    let mut depth = f32::MAX;
     functions(value).into_iter().any(|(name, inner)| {
         let parts = list(inner, ',');
-        let near = |at: usize| parts.get(at).and_then(|n| number(n)).is_some_and(|(n, _)| n.abs() < 0.05);
+        let near = |at: usize| parts.get(at).and_then(|n| share(n)).is_some_and(|n| n.abs() < 0.05);
         match name {
             "scale" | "scale3d" => scale(parts.get(..parts.len().min(2)).unwrap_or_default()),
             "scalex" | "scaley" => near(0),
@@ -36,7 +75,13 @@ pub(super) fn transform(value: &str) -> bool {
                 parts.get(2).and_then(|z| number(z)).is_some_and(|(z, _)| z == 0.0)
                     && parts.get(3).is_some_and(|turn| edge_on(turn))
             }
-            "skew" | "skewx" | "skewy" => edge_on(inner),
+            "skew" | "skewx" | "skewy" => parts.iter().any(|part| edge_on(part)),
+            "perspective" => {
+                depth = length(inner).map_or(depth, |depth| depth.px(16.0, 0.0));
+                false
+            }
+            // Behind the eye.
+            "translatez" => length(inner).is_some_and(|z| z.px(16.0, 0.0) >= depth),
             _ => false,
         }
     })
@@ -45,24 +90,48 @@ pub(super) fn transform(value: &str) -> bool {
 /// `rotate`: turned edge-on.
 pub(super) fn rotate(value: &str) -> bool {
     let parts = words(value);
-    (parts.contains(&"x") || parts.contains(&"y")) && parts.iter().any(|part| number(part).is_some() && edge_on(part))
+    // An axis in numbers is a tilted one, but for `0 0 1`.
+    let numbers: Vec<f32> =
+        parts.iter().filter_map(|part| number(part)).filter(|(_, unit)| unit.is_empty()).map(|n| n.0).collect();
+    let tilted = matches!(numbers.as_slice(), [x, y, z] if *z == 0.0 && (*x != 0.0 || *y != 0.0));
+    (tilted || parts.contains(&"x") || parts.contains(&"y")) && parts.iter().any(|part| number(part).is_some() && edge_on(part))
+}
+
+/// Whether a `transform` turns the back to the front.
+pub(super) fn turned(value: &str) -> bool {
+    functions(value).into_iter().any(|(name, inner)| {
+        let degrees = degrees(inner.rsplit(',').next().unwrap_or_default()).map(|turn| turn.rem_euclid(360.0));
+        matches!(name, "rotatex" | "rotatey" | "rotate3d") && degrees.is_some_and(|turn| turn > 90.0 && turn < 270.0)
+    })
 }
 
 /// Whether an angle is a right one, or nearly.
 fn edge_on(angle: &str) -> bool {
-    let Some((n, unit)) = number(angle.trim()) else { return false };
-    let degrees = match unit {
+    degrees(angle).is_some_and(|degrees| (degrees.rem_euclid(180.0) - 90.0).abs() < 1.0)
+}
+
+fn degrees(angle: &str) -> Option<f32> {
+    let (n, unit) = number(angle.trim())?;
+    Some(match unit {
         "turn" => n * 360.0,
         "rad" => n.to_degrees(),
         "grad" => n * 0.9,
         _ => n,
-    };
-    (degrees.rem_euclid(180.0) - 90.0).abs() < 1.0
+    })
+}
+
+/// How much of its size the functions of a `transform` leave, and the single numbers of `scale`.
+pub(super) fn left_by(value: &str) -> f32 {
+    functions(value)
+        .into_iter()
+        .filter(|(name, _)| matches!(*name, "scale" | "scale3d" | "scalex" | "scaley"))
+        .filter_map(|(_, inner)| share(inner.split(',').next().unwrap_or_default()))
+        .fold(1.0, |left, by| left * by.abs())
 }
 
 /// Whether any of the factors leaves next to nothing.
 pub(super) fn scale(parts: &[&str]) -> bool {
-    parts.iter().take(2).any(|part| number(part).is_some_and(|(n, unit)| (if unit == "%" { n / 100.0 } else { n }).abs() < 0.05))
+    parts.iter().take(2).any(|part| share(part).is_some_and(|n| n.abs() < 0.05))
 }
 
 /// `clip`: a rectangle without area.
@@ -97,25 +166,38 @@ pub(super) fn clip_path(value: &str) -> bool {
                 let left = at(3).unwrap_or(right);
                 top + bottom >= WHOLE - 3.0 || left + right >= WHOLE - 3.0
             }
-            "circle" | "ellipse" => at(0).is_some_and(|n| n <= 1.0) || at(1).is_some_and(|n| n <= 1.0),
+            "circle" | "ellipse" => {
+                at(0).is_some_and(|n| n <= 1.0) || at(1).is_some_and(|n| n <= 1.0) || {
+                    let centre = inner.split_once(" at ").map_or("", |(_, centre)| centre);
+                    let radius = at(0).unwrap_or(WHOLE).max(at(1).unwrap_or(0.0));
+                    words(centre).iter().filter_map(|part| length(part)).any(|far| px(far) <= -radius)
+                }
+            }
             "rect" => {
                 at(2).zip(at(0)).is_some_and(|(to, from)| to - from <= 1.0)
                     || at(1).zip(at(3)).is_some_and(|(to, from)| to - from <= 1.0)
             }
-            "xywh" => at(2).is_some_and(|n| n <= 1.0) || at(3).is_some_and(|n| n <= 1.0),
-            "polygon" => flat(inner),
-            // A path that never leaves its first point.
-            "path" => !inner.bytes().any(|b| b.is_ascii_digit() && b != b'0'),
+            "xywh" => {
+                let beyond = |from: usize, size: usize| at(from).zip(at(size)).is_some_and(|(from, size)| from + size <= 1.0);
+                at(2).is_some_and(|n| n <= 1.0) || at(3).is_some_and(|n| n <= 1.0) || beyond(0, 2) || beyond(1, 3)
+            }
+            "polygon" => flat(inner, WHOLE) && flat(inner, 10.0 * WHOLE),
+            // A path that never leaves its first point, or begins and stays outside.
+            "path" | "shape" => {
+                let outside = inner.trim_start_matches(['"', '\'', 'm', ' ', '+']).starts_with('-')
+                    && !inner.contains(['l', 'c', 'q', 'a', 's', 't']);
+                outside || !inner.bytes().any(|b| b.is_ascii_digit() && b != b'0')
+            }
             _ => false,
         }
     })
 }
 
-/// Whether a polygon encloses nothing.
-fn flat(inner: &str) -> bool {
+/// Whether a polygon encloses nothing of a box of a size.
+fn flat(inner: &str, whole: f32) -> bool {
     let mut points = Vec::new();
     for point in list(inner, ',') {
-        let read: Vec<f32> = words(point).iter().filter_map(|part| length(part)).map(|part| part.px(16.0, 300.0)).collect();
+        let read: Vec<f32> = words(point).iter().filter_map(|part| length(part)).map(|part| part.px(16.0, whole)).collect();
         match read.as_slice() {
             [x, y] => points.push((*x, *y)),
             _ if matches!(point, "nonzero" | "evenodd") => {}
@@ -125,12 +207,28 @@ fn flat(inner: &str) -> bool {
     let next = points.iter().cycle().skip(1);
     let area: f32 = points.iter().zip(next).map(|((x, y), (x2, y2))| x * y2 - x2 * y).sum();
     // Or it lies wholly outside the box.
-    area.abs() < 4.0 || points.iter().all(|(x, _)| *x < 0.0) || points.iter().all(|(_, y)| *y < 0.0)
+    area.abs() < 4.0
+        || points.iter().all(|(x, _)| *x < 0.0)
+        || points.iter().all(|(_, y)| *y < 0.0)
+        || points.iter().all(|(x, _)| *x >= whole)
+        || points.iter().all(|(_, y)| *y >= whole)
 }
 
 /// `mask`: nothing of it shows through.
 pub(super) fn mask(value: &str) -> bool {
-    let stops = stops(value);
+    // An image that cannot be had masks all, and one that can be had is not seen here.
+    if value.contains("url(") && !value.contains("url(#") {
+        return true;
+    }
+    let far = |part: &str| length(part).is_some_and(|at| at.px(16.0, 0.0) <= FAR_OFF);
+    let size = value.split_once('/').map_or("", |(_, size)| size);
+    if words(size).iter().take(2).any(|part| length(part).is_some_and(|n| n.px(16.0, 1000.0) < 1.0))
+        || words(value).into_iter().any(far)
+    {
+        return true;
+    }
+    let inner = functions(value).into_iter().find(|(name, _)| name.ends_with("image-set")).map_or(value, |(_, inner)| inner);
+    let stops = stops(inner);
     !stops.is_empty() && stops.iter().all(|stop| matches!(stop, Paint::Is(colour) if colour.alpha() < 0.1))
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Look {
     zoom: Option<f32>,
     line: Option<Length>,
     fill: Option<Option<Paint>>,
-    stroke: bool,
+    stroke: Option<Option<Paint>>,
     image: Option<Option<Paint>>,
     clip_text: bool,
     dark: Option<bool>,
@@ -31,8 +31,18 @@ pub(crate) struct Look {
     indent: Length,
     translate: (Length, Length),
     overflow: bool,
-    /// Width, height, their most, rows.
-    size: [Option<Length>; 5],
+    cuts: bool,
+    contained: bool,
+    pad: Length,
+    border_box: bool,
+    /// By `transform` and by `scale`.
+    grow: [Option<f32>; 2],
+    turned: bool,
+    one_sided: bool,
+    view: Option<(f32, f32)>,
+    pub(super) animation: Option<Box<str>>,
+    /// Width, height, their most, rows, columns.
+    size: [Option<Length>; 6],
     behind: bool,
     blend: Blend,
 }
@@ -54,7 +64,12 @@ pub(crate) struct Seen {
     x: f32,
     y: f32,
     fill: Option<Option<Colour>>,
-    stroke: bool,
+    /// What is drawn around letters; unknown inside.
+    stroke: Option<Option<Colour>>,
+    /// How much of its size is left.
+    scale: f32,
+    /// How far to the right and down something shows yet, in pixels.
+    room: (f32, f32),
 }
 
 /// Letters no larger than this, in pixels, are no letters to a person.
@@ -65,7 +80,7 @@ const FLAT: f32 = 3.0;
 const FAINT: f32 = 0.12;
 /// How far left or above the screen something is gone, in pixels; and how far to the right.
 const FAR: f32 = -400.0;
-const FAR_RIGHT: f32 = 3000.0;
+const FAR_RIGHT: f32 = 2500.0;
 /// What an element that says nothing of its size is taken to measure, in pixels.
 const BOX: (f32, f32) = (400.0, 200.0);
 
@@ -84,7 +99,9 @@ impl Seen {
         x: 0.0,
         y: 0.0,
         fill: None,
-        stroke: false,
+        stroke: None,
+        scale: 1.0,
+        room: (f32::MAX, f32::MAX),
     };
 
     /// Whether a person does not see text that stands here.
@@ -92,6 +109,7 @@ impl Seen {
         self.gone
             || self.invisible
             || self.font <= TINY
+            || self.font * self.scale <= TINY
             || self.opacity <= FAINT
             || self.x <= FAR
             || self.x >= FAR_RIGHT
@@ -106,7 +124,8 @@ impl Seen {
 
     fn melts(&self) -> bool {
         let letters = self.fill.unwrap_or(self.colour);
-        !self.stroke && letters.is_some_and(|letters| letters.melts_into(self.ground))
+        let melt = |colour: Option<Colour>| colour.is_some_and(|colour| colour.melts_into(self.ground));
+        melt(letters) && self.stroke.is_none_or(melt)
     }
 }
 
@@ -128,7 +147,7 @@ impl Look {
             D::Vanish(way, false) => self.vanish &= !(1 << way as u16),
             D::Colour(paint) => self.colour = Some(paint),
             D::Fill(paint) => self.fill = Some(paint),
-            D::Stroke(there) => self.stroke = there,
+            D::Stroke(stroke) => self.stroke = Some(stroke),
             D::Ground(paint) => self.ground = Some(paint),
             D::Image(image) => self.image = Some(image),
             D::ClipText(clip) => self.clip_text = clip,
@@ -138,7 +157,18 @@ impl Look {
             D::Margin(side, length) => put(&mut self.margin, side as usize, length),
             D::Indent(length) => self.indent = length,
             D::Translate(x, y) => self.translate = (x, y),
-            D::Overflow(clips) => self.overflow = clips,
+            D::Overflow(clips, cuts) => (self.overflow, self.cuts) = (clips, cuts),
+            D::Contained(contained) => self.contained = contained,
+            D::Pad(top) => self.pad = top,
+            D::BorderBox(border) => self.border_box = border,
+            D::Grow(transform, by) => put(&mut self.grow, usize::from(!transform), Some(by)),
+            D::Turned(turned) => self.turned = turned,
+            D::OneSided(one_sided) => self.one_sided = one_sided,
+            D::View(width, height) => self.view = Some((width, height)),
+            D::Animation(ref words) => {
+                let before = self.animation.take().unwrap_or_default();
+                self.animation = Some(format!("{before} {words}").into());
+            }
             D::Size(measure, length) => put(&mut self.size, measure as usize, length),
             D::ZIndex(index) => self.behind = index < 0,
             D::Blend(blend) => self.blend = blend,
@@ -160,14 +190,18 @@ impl Look {
         seen.invisible = self.visibility.unwrap_or(None).unwrap_or(parent.invisible);
         seen.opacity = parent.opacity * self.opacity.unwrap_or(1.0);
         self.paint(&mut seen, parent);
-        let cramped =
-            self.overflow && (self.is_flat(seen.font) || seen.line <= FLAT || self.indent.px(seen.font, 1000.0) >= 900.0);
+        let cramped = self.overflow
+            && (self.contained || self.is_flat(seen.font) || seen.line <= FLAT || self.indent.px(seen.font, 1000.0) >= 900.0);
+        let letters = seen.fill.unwrap_or(seen.colour).map_or(0.5, Colour::light);
         let blended = match self.blend {
             Blend::Normal => false,
-            Blend::Lighter => parent.ground.light() > 0.9 && !parent.unsure,
-            Blend::Darker => parent.ground.light() < 0.1 && !parent.unsure,
+            Blend::Lighter => letters < 0.2 || (parent.ground.light() > 0.9 && !parent.unsure),
+            Blend::Darker => letters > 0.9 || (parent.ground.light() < 0.1 && !parent.unsure),
+            Blend::Difference => letters < 0.1,
         };
-        seen.gone |= self.gone || self.none || self.vanish != 0 || cramped || blended || (self.behind && self.placed);
+        let away = self.gone || self.none || self.vanish != 0 || (self.turned && self.one_sided);
+        seen.gone |= away || cramped || blended || (self.behind && self.placed);
+        seen.scale *= self.grow.iter().flatten().product::<f32>();
         self.place(&mut seen);
         seen
     }
@@ -198,7 +232,9 @@ impl Look {
             seen.fill = fill.map(|paint| resolve(paint, parent.fill.unwrap_or(parent.colour)));
             seen.told |= fill.is_some();
         }
-        seen.stroke |= self.stroke;
+        if let Some(stroke) = self.stroke {
+            seen.stroke = stroke.map(|paint| resolve(paint, None)).filter(|stroke| stroke.is_none_or(|line| line.alpha() > 0.1));
+        }
         let ground = match self.ground {
             Some(Paint::Inherit) => Some(Some(parent.ground)),
             Some(paint) => Some(resolve(paint, None)),
@@ -234,6 +270,7 @@ impl Look {
         let (width, height) = SCREEN;
         if self.fixed {
             (seen.x, seen.y) = (0.0, 0.0);
+            seen.room = (width, height);
         }
         let [left, top, right, bottom] = self.shift.map(|side| side.filter(|_| self.placed));
         let outward = |far: f32, whole: f32| if far >= whole { -far } else { 0.0 };
@@ -268,6 +305,48 @@ impl Look {
         seen.x += margin_left.px(em, width) + self.indent.px(em, width) + x.px(em, own(Measure::Width, width, BOX.0));
         seen.y += margin_top.px(em, height).min(height) + y.px(em, own(Measure::Height, height, BOX.1)).min(height);
         seen.gone |= y.px(em, 0.0) >= 5.0 * height;
+        let within = |room: f32, screen: f32| if room < f32::MAX { room } else { screen };
+        let (wide, high) = (within(seen.room.0, width), within(seen.room.1, height));
+        let reach = |side: Option<Length>, whole: f32| side.map_or(0.0, |side| side.px(em, whole));
+        self.shut_in(
+            seen,
+            reach(left, wide) + margin_left.px(em, wide) + x.px(em, own(Measure::Width, wide, 0.0)),
+            reach(top, high) + margin_top.px(em, high) + y.px(em, own(Measure::Height, high, 0.0)),
+        );
+        // From below and from the right as well.
+        seen.gone |= self.fixed && (reach(bottom, height) >= height || reach(right, width) >= width);
+    }
+
+    /// What lies outside a box that cuts it off is gone; `x` and `y` are how far into its parent's the element begins.
+    fn shut_in(&self, seen: &mut Seen, x: f32, y: f32) {
+        let em = seen.font;
+        let own = |measures: [Measure; 2], whole: f32| {
+            measures
+                .iter()
+                .filter_map(|measure| self.size.get(*measure as usize).copied().flatten())
+                .map(|size| size.px(em, whole))
+                .reduce(f32::min)
+        };
+        seen.gone |= x >= seen.room.0 || y >= seen.room.1;
+        if seen.room.0 < f32::MAX {
+            seen.room.0 -= x;
+        }
+        if seen.room.1 < f32::MAX {
+            seen.room.1 -= y;
+        }
+        if self.grow != [None; 2] || self.fixed {
+            seen.room = (f32::MAX, f32::MAX);
+        }
+        if let Some((width, height)) = self.view {
+            seen.gone |= width <= 0.0 || height <= 0.0;
+            // Letters may be set to end at the edge.
+            seen.room = (1.25 * width, 1.25 * height);
+        } else if self.cuts {
+            let (width, height) =
+                (own([Measure::Width, Measure::MaxWidth], SCREEN.0), own([Measure::Height, Measure::MaxHeight], SCREEN.1));
+            seen.room = (seen.room.0.min(width.unwrap_or(f32::MAX)), seen.room.1.min(height.unwrap_or(f32::MAX)));
+            seen.gone |= self.border_box && (self.pad.px(em, SCREEN.0) >= seen.room.1);
+        }
     }
 }
 
@@ -278,7 +357,7 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
 }
 
 /// Whether a declaration can take something from sight.
-fn hides(declared: &Declared) -> bool {
+pub(super) fn hides(declared: &Declared) -> bool {
     match *declared {
         Declared::Display(hides) | Declared::Vanish(_, hides) => hides,
         Declared::Visibility(hides) => hides == Some(true),
@@ -290,7 +369,9 @@ fn hides(declared: &Declared) -> bool {
         | Declared::Indent(length) => length.px(16.0, SCREEN.0) <= FAR,
         Declared::Translate(x, y) => x.px(16.0, BOX.0) <= FAR || y.px(16.0, BOX.1) <= FAR,
         Declared::ZIndex(index) => index < 0,
-        Declared::Position(..) | Declared::Overflow(true) => true,
+        Declared::Position(..) | Declared::Overflow(true, _) | Declared::Contained(true) => true,
+        Declared::Turned(hides) | Declared::OneSided(hides) => hides,
+        Declared::Grow(_, by) => by <= 0.1,
         Declared::Size(_, Some(length)) => length.px(16.0, 300.0) <= FLAT,
         _ => false,
     }

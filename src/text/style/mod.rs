@@ -5,6 +5,7 @@ mod declare;
 mod hides;
 mod look;
 mod media;
+mod motion;
 mod scan;
 mod select;
 mod selector;

@@ -48,9 +48,11 @@ fn string(bytes: &[u8], at: usize) -> usize {
     (end + 1).min(bytes.len()) - at
 }
 
-/// Lower case, without comments, with escapes undone (CSS Syntax 3, 4.3.7). What is given was cut already.
+/// Lower case but for custom names (`--Name`), without comments, with escapes undone (CSS Syntax 3, 4.3.7). What is given was
+/// cut already.
 pub(super) fn decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut custom = false;
     let mut chars = text.chars().peekable();
     let mut quote = None;
     while let Some(c) = chars.next() {
@@ -88,7 +90,9 @@ pub(super) fn decode(text: &str) -> String {
                 if quote == Some(c) {
                     quote = None;
                 }
-                out.push(c.to_ascii_lowercase());
+                let named = c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+                custom = named && (custom || (c == '-' && out.ends_with('-')));
+                out.push(if custom { c } else { c.to_ascii_lowercase() });
             }
         }
     }

@@ -144,6 +144,7 @@ impl Reader<'_, '_> {
 
     fn attribute(&mut self) -> Simple {
         let inner = super::scan::decode(&self.bracketed(b']'));
+        let inner = inner.trim_start().trim_start_matches(['*', '|']);
         let Some((name, value)) = inner.split_once('=') else {
             return Simple::Attribute(inner.trim().to_owned(), Test::There, String::new());
         };
@@ -165,6 +166,9 @@ impl Reader<'_, '_> {
         self.skip(colons);
         let name = self.name();
         let inner = self.rest.starts_with('(').then(|| self.bracketed(b')'));
+        if name == "first-line" {
+            return Simple::Perhaps;
+        }
         if colons > 1 {
             return Simple::Never;
         }
@@ -187,8 +191,8 @@ impl Reader<'_, '_> {
             ("defined" | "enabled" | "read-only" | "scope" | "host" | "dir" | "lang", _) => Simple::Perhaps,
             (
                 "hover" | "focus" | "active" | "visited" | "target" | "focus-within" | "focus-visible" | "before" | "after"
-                | "first-line" | "first-letter" | "popover-open" | "modal" | "fullscreen" | "playing" | "paused" | "invalid"
-                | "user-invalid" | "autofill" | "open" | "indeterminate",
+                | "first-letter" | "popover-open" | "modal" | "fullscreen" | "playing" | "paused" | "invalid" | "user-invalid"
+                | "autofill" | "open" | "indeterminate",
                 _,
             ) => Simple::Never,
             _ => Simple::Perhaps,

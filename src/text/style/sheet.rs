@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::declare::{Block, Declared, declare};
+use super::declare::{Block, Declared, declare, knows};
 use super::look::Look;
 use super::media::holds;
+use super::motion::Motions;
 use super::scan::{decode, until};
 use super::select::{Matches, Selector, Tree};
 use super::vars::Vars;
+use crate::text::cut;
 
 /// Most rules of a page that are kept.
 const RULES: usize = 20_000;
@@ -16,6 +18,11 @@ const DEPTH: usize = 32;
 /// Most selectors that a nested rule may come to, and their length in bytes.
 const SELECTORS: usize = 256;
 const SELECTOR_BYTES: usize = 1000;
+/// Most layers that are told apart, and the place of rules outside all of them.
+const LAYERS: usize = 120;
+const UNLAYERED: u64 = 127;
+/// Most style sheets that others take in.
+const IMPORTS: usize = 8;
 /// Steps of matching that a page may cost, for each of its bytes, and besides.
 const STEPS_PER_BYTE: usize = 20;
 const STEPS: usize = 200_000;
@@ -35,6 +42,9 @@ pub(crate) struct Sheet {
     rules: Vec<Rule>,
     keyed: HashMap<u64, Vec<usize>>,
     general: Vec<usize>,
+    motions: Motions,
+    layers: Vec<String>,
+    imports: usize,
     steps: usize,
 }
 
@@ -52,7 +62,8 @@ struct Open {
     selectors: Vec<String>,
     block: Block,
     sure: bool,
-    layered: bool,
+    /// The layer around, and its place in the order of layers.
+    layer: Option<(String, u64)>,
 }
 
 impl Sheet {
@@ -68,6 +79,9 @@ impl Sheet {
             rules: Vec::new(),
             keyed: HashMap::new(),
             general: Vec::new(),
+            motions: Motions::default(),
+            layers: Vec::new(),
+            imports: 0,
             steps: bytes.saturating_mul(STEPS_PER_BYTE) + STEPS,
         }
     }
@@ -107,6 +121,20 @@ impl Sheet {
             let (end, sign) = until(rest, ends).unwrap_or((rest.len(), b';'));
             let piece = rest.get(..end).unwrap_or_default();
             rest = rest.get(end + 1..).unwrap_or_default();
+            if sign == b'{' && piece.starts_with('@') {
+                let at = decode(piece);
+                let (kind, name) = at.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((&at, ""));
+                if kind.ends_with("keyframes") || kind == "@property" {
+                    let inner = until(rest, b"}").and_then(|(end, _)| rest.get(..end)).unwrap_or(rest);
+                    rest = rest.get(inner.len() + 1..).unwrap_or_default();
+                    if kind == "@property" {
+                        self.register(name.trim(), inner);
+                    } else {
+                        self.motions.add(self.tree.number(name.trim()), inner);
+                    }
+                    continue;
+                }
+            }
             if sign == b'{' {
                 let sure = open.last().map_or(outer, |open| open.sure);
                 match self.enter(piece, open.last(), sure) {
@@ -120,7 +148,12 @@ impl Sheet {
                     open.block.add(piece);
                 }
             } else if piece.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("@import")) {
-                self.linked = true;
+                self.import(piece.get(7..).unwrap_or_default());
+            } else if piece.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("@layer")) {
+                let around = open.last().and_then(|open| open.layer.clone());
+                for name in piece.get(6..).unwrap_or_default().split(',') {
+                    self.layer(&decode(name), around.as_ref());
+                }
             }
             if sign == b'}'
                 && let Some(closed) = open.pop()
@@ -133,18 +166,60 @@ impl Sheet {
         }
     }
 
+    /// A style sheet that stands in its own address; any other is not known here.
+    fn import(&mut self, from: &str) {
+        let from = from.trim();
+        let inner =
+            from.get(..4).filter(|start| start.eq_ignore_ascii_case("url(")).map_or(from, |_| from.get(4..).unwrap_or(""));
+        let inner = inner.trim_start();
+        let end = match inner.bytes().next() {
+            Some(quote @ (b'"' | b'\'')) => inner.bytes().skip(1).position(|b| b == quote).map(|end| end + 1),
+            _ => inner.find(')'),
+        };
+        let target = inner.get(..end.unwrap_or(inner.len())).unwrap_or_default().trim_matches(['"', '\'', ' ']);
+        self.imports += 1;
+        match crate::text::data::text(target).filter(|_| self.imports <= IMPORTS) {
+            Some(sheet) => self.add(&sheet, ""),
+            None => self.linked = true,
+        }
+    }
+
+    /// Custom properties may have a value before anything sets them (CSS Properties and Values, 2).
+    fn register(&mut self, name: &str, block: &str) {
+        for declared in Block::read(&block.replace("initial-value", "--initial-value")).normal {
+            if let (Declared::Custom(known, value), Some(name)) = (declared, name.strip_prefix("--"))
+                && &*known == "initial-value"
+            {
+                self.vars.register(name, &value);
+            }
+        }
+    }
+
+    /// A layer by its full name, and its place in their order: that in which they are first named.
+    fn layer(&mut self, name: &str, around: Option<&(String, u64)>) -> (String, u64) {
+        let name = if name.trim().is_empty() { format!("#{}", self.layers.len()) } else { name.trim().to_owned() };
+        let full = around.map_or_else(|| name.clone(), |(outer, _)| cut(&format!("{outer}.{name}"), SELECTOR_BYTES).to_owned());
+        let at = self.layers.iter().position(|known| *known == full).unwrap_or_else(|| {
+            if self.layers.len() < LAYERS {
+                self.layers.push(full.clone());
+            }
+            self.layers.len().saturating_sub(1)
+        });
+        (full, at as u64)
+    }
+
     /// Begins a block; `None` for those that are passed over.
     fn enter(&mut self, prelude: &str, around: Option<&Open>, sure: bool) -> Option<Open> {
+        let layer = around.and_then(|open| open.layer.clone());
         let prelude = prelude.trim();
         let outer = around.map(|open| open.selectors.as_slice()).unwrap_or_default();
-        let layered = around.is_some_and(|open| open.layered);
         if let Some(at) = prelude.strip_prefix('@') {
             let at = decode(at);
             let (name, rest) = at.split_at(at.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(at.len()));
             let known = match name {
                 "media" => holds(rest.trim()),
                 "layer" | "-moz-document" | "scope" => Some(true),
-                "supports" => (!rest.contains("not")).then_some(true),
+                "supports" => supports(rest),
                 "container" | "document" => None,
                 _ => Some(false),
             };
@@ -152,7 +227,8 @@ impl Sheet {
                 return None;
             }
             let sure = sure && known == Some(true);
-            return Some(Open { selectors: outer.to_vec(), block: Block::default(), sure, layered: layered || name == "layer" });
+            let layer = if name == "layer" { Some(self.layer(rest, layer.as_ref())) } else { layer };
+            return Some(Open { selectors: outer.to_vec(), block: Block::default(), sure, layer });
         }
         let mut selectors = Vec::new();
         let mut left = prelude;
@@ -171,7 +247,7 @@ impl Sheet {
                 return None;
             }
         }
-        Some(Open { selectors, block: Block::default(), sure, layered })
+        Some(Open { selectors, block: Block::default(), sure, layer })
     }
 
     fn keep(&mut self, open: Open) {
@@ -192,7 +268,8 @@ impl Sheet {
                 Some(key) => self.keyed.entry(key).or_default().push(nth),
                 None => self.general.push(nth),
             }
-            let rank = (u64::from(!open.layered) << 60) | (u64::from(selector.specificity) << 32) | nth as u64;
+            let layer = open.layer.as_ref().map_or(UNLAYERED, |(_, at)| *at);
+            let rank = (layer << 56) | (u64::from(selector.specificity) << 32) | nth as u64;
             self.rules.push(Rule { selector, rank, block, sure: open.sure });
         }
     }
@@ -234,6 +311,10 @@ impl Sheet {
         }
         let mut said: Vec<(&Declared, bool)> = Vec::new();
         for important in [false, true] {
+            if important && !self.layers.is_empty() {
+                // Layers weigh the other way round.
+                found.sort_unstable_by_key(|(rank, ..)| rank ^ (UNLAYERED << 56));
+            }
             let blocks = found.iter().filter_map(|(_, block, sure)| Some((self.blocks.get(*block)?, *sure)));
             for (block, sure) in blocks.chain([(&own, true)]) {
                 let declared = if important { &block.important } else { &block.normal };
@@ -262,9 +343,15 @@ impl Sheet {
             }
             let mut read = Vec::new();
             if let Some(value) = self.vars.resolve(value, &mut work) {
-                declare(name, &value, &mut read);
+                declare(name, value.trim(), &mut read);
             }
             read.iter().for_each(|declared| look.apply(declared, sure));
+        }
+        if let Some(words) = look.animation.take() {
+            for (declared, sure) in self.motions.of(&words, |name| self.tree.number(name)) {
+                work += 1;
+                look.apply(declared, sure);
+            }
         }
         self.spend(work);
         look
@@ -274,6 +361,13 @@ impl Sheet {
         self.steps = self.steps.saturating_sub(work);
         self.exhausted |= self.steps == 0;
     }
+}
+
+/// Whether a condition on what browsers know holds; `None` where that is not known here.
+fn supports(condition: &str) -> Option<bool> {
+    let plain = !condition.contains("not") && !condition.contains("selector(");
+    let known = |part: &str| part.split_once(':').is_some_and(|(name, _)| knows(name.trim()));
+    (plain && condition.split(['(', ')']).filter(|part| part.contains(':')).all(known)).then_some(true)
 }
 
 /// What follows a block whose opening brace was read.

@@ -2,7 +2,7 @@
 
 use super::Colour;
 use super::colour::{Paint, paint};
-use super::declare::{Declared, Side, Way};
+use super::declare::{Declared, Measure, Side, Way};
 use super::hides;
 use super::value::{Length, functions, length, list, number, words};
 
@@ -26,8 +26,9 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declared>) {
             to.extend(ROUND.into_iter().zip(all).map(|(side, length)| Declared::Margin(side, length.unwrap_or_default())));
         }
         "padding" => {
-            if let Some([_, _, _, Some(left)]) = sides(&parts()) {
-                to.push(Declared::Indent(left));
+            if let Some([top, _, _, left]) = sides(&parts()) {
+                to.extend(left.map(Declared::Indent));
+                to.extend(top.map(Declared::Pad));
             }
         }
         "inset-inline" | "inset-block" | "margin-inline" | "margin-block" => {
@@ -39,11 +40,25 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declared>) {
                 Declared::Margin(side, first.unwrap_or_default())
             });
         }
+        "scale" if value != "none" => {
+            to.push(Declared::Vanish(Way::Scale, hides::scale(&parts())));
+            to.extend(parts().first().and_then(|n| hides::share(n)).map(|by| Declared::Grow(false, by.abs())));
+        }
+        "grid-template" => {
+            if let Some((rows, columns)) = value.split_once('/') {
+                to.extend(length(rows.trim()).map(|rows| Declared::Size(Measure::Rows, Some(rows))));
+                to.extend(length(columns.trim()).map(|columns| Declared::Size(Measure::Columns, Some(columns))));
+            }
+        }
         "background" => background(value, to),
         "font" => font(value, to),
         "transform" | "-webkit-transform" | "-ms-transform" => {
             let zero = hides::transform(value);
             to.push(Declared::Vanish(Way::Transform, zero));
+            to.push(Declared::Turned(hides::turned(value)));
+            if value.contains("scale") || value.contains("matrix") {
+                to.push(Declared::Grow(true, hides::left_by(value)));
+            }
             let (mut x, mut y) = (Length::default(), Length::default());
             for (name, inner) in functions(value) {
                 // SVG leaves the commas out.
@@ -54,6 +69,7 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declared>) {
                     "translatex" => x = at(0),
                     "translatey" => y = at(0),
                     "matrix" => (x, y) = (at(4), at(5)),
+                    "matrix3d" => (x, y) = (at(12), at(13)),
                     _ => {}
                 }
             }

@@ -169,6 +169,11 @@ pub(super) fn words(value: &str) -> Vec<&str> {
     split(value, |c| c.is_ascii_whitespace()).into_iter().filter(|word| !word.is_empty()).collect()
 }
 
+/// Arguments of a function, parted by any sign that colours use outside brackets.
+pub(super) fn arguments(value: &str) -> Vec<&str> {
+    split(value, |c| matches!(c, ',' | '/' | ' ' | '\t' | '\n')).into_iter().filter(|part| !part.is_empty()).collect()
+}
+
 fn split(value: &str, mark: impl Fn(char) -> bool) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut depth, mut quote) = (0, 0_usize, None);

@@ -11,6 +11,8 @@ const VALUE_BYTES: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Vars {
     scopes: Vec<Scope>,
+    /// What registered ones are where nothing sets them.
+    initial: HashMap<Box<str>, Box<str>>,
 }
 
 #[derive(Debug)]
@@ -31,6 +33,11 @@ impl Vars {
         }
     }
 
+    /// Notes what one is where nothing sets it.
+    pub(super) fn register(&mut self, name: &str, value: &str) {
+        self.initial.insert(name.into(), value.into());
+    }
+
     /// Forgets those of elements that are closed.
     pub(super) fn close(&mut self, depth: usize) {
         while self.scopes.last().is_some_and(|scope| scope.depth >= depth) {
@@ -39,10 +46,11 @@ impl Vars {
     }
 
     fn get(&self, name: &str, work: &mut usize) -> Option<&str> {
-        self.scopes.iter().rev().find_map(|scope| {
+        let set = self.scopes.iter().rev().find_map(|scope| {
             *work += 1;
-            scope.values.get(name).map(AsRef::as_ref)
-        })
+            scope.values.get(name)
+        });
+        set.or_else(|| self.initial.get(name)).map(AsRef::as_ref)
     }
 
     /// A value with its `var(…)` put in; `None` where one has neither a value nor a stand-in.

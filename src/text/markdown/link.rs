@@ -1,0 +1,108 @@
+//! Targets and titles of links, inline and in definitions (CommonMark 0.31, 4.7 and 6.3).
+
+use std::ops::Range;
+
+use super::PART_BYTES;
+
+/// Deepest nesting of brackets in a target (CommonMark asks for three at least).
+const DEPTH: usize = 16;
+
+/// What stands after the colon of a definition.
+pub(super) struct Definition {
+    pub(super) target: Range<usize>,
+    /// With its quotes.
+    pub(super) title: Option<Range<usize>>,
+    /// Where the line ends that it ends on.
+    pub(super) end: usize,
+}
+
+/// Reads a definition from behind its colon.
+pub(super) fn definition(text: &str, at: usize) -> Option<Definition> {
+    let start = space(text, at, 1);
+    let target = target(text, start)?;
+    let bare = line_end(text, target.end);
+    let title = Some(space(text, target.end, 1)).filter(|from| *from > target.end).and_then(|from| quoted(text, from));
+    match title.as_ref().and_then(|title| line_end(text, title.end)) {
+        Some(end) => Some(Definition { target, title, end }),
+        None => bare.map(|end| Definition { target, title: None, end }),
+    }
+}
+
+/// The title of a link whose round bracket opened before a place.
+pub(super) fn title(text: &str, at: usize) -> Option<Range<usize>> {
+    let start = space(text, at, 1);
+    let target = target(text, start).unwrap_or(start..start);
+    let from = space(text, target.end, 1);
+    let title = quoted(text, from).filter(|_| from > target.end)?;
+    let close = space(text, title.end, 1);
+    text.get(close..).is_some_and(|rest| rest.starts_with(')')).then_some(target.end..title.end)
+}
+
+/// Past white space with so many ends of lines at most; quotes go on with their sign.
+fn space(text: &str, at: usize, lines: usize) -> usize {
+    let (mut end, mut seen) = (at, 0);
+    for b in text.as_bytes().get(at..).unwrap_or_default().iter().take(PART_BYTES) {
+        match b {
+            b' ' | b'\t' | b'\r' => {}
+            b'\n' if seen < lines => seen += 1,
+            b'>' if seen > 0 => {}
+            _ => break,
+        }
+        end += 1;
+    }
+    end
+}
+
+fn target(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = text.as_bytes().get(at..)?;
+    if rest.first() == Some(&b'<') {
+        let end =
+            rest.iter().take(PART_BYTES).position(|b| matches!(b, b'>' | b'\n')).filter(|end| rest.get(*end) == Some(&b'>'))?;
+        return Some(at..at + end + 1);
+    }
+    let mut depth = 0_usize;
+    let mut length = 0;
+    for b in rest.iter().take(PART_BYTES) {
+        match b {
+            b'(' if depth == DEPTH => return None,
+            b'(' => depth += 1,
+            b')' if depth == 0 => break,
+            b')' => depth -= 1,
+            b if b.is_ascii_whitespace() => break,
+            _ => {}
+        }
+        length += 1;
+    }
+    (length > 0 && length < PART_BYTES).then_some(at..at + length)
+}
+
+/// What stands in quotes or brackets that open at a place, with them; an empty line ends it before its time.
+fn quoted(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = text.as_bytes().get(at..)?;
+    let close = match rest.first()? {
+        b'(' => b')',
+        quote @ (b'"' | b'\'') => *quote,
+        _ => return None,
+    };
+    let mut last = 0;
+    for (nth, b) in rest.iter().enumerate().skip(1).take(PART_BYTES) {
+        match b {
+            b if *b == close && last != b'\\' => return Some(at..at + nth + 1),
+            b'\n' if last == b'\n' => return None,
+            _ => {}
+        }
+        last = *b;
+    }
+    None
+}
+
+/// Where the line ends, if nothing more stands on it.
+fn line_end(text: &str, at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    let blank = rest.bytes().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
+    match rest.as_bytes().get(blank) {
+        None => Some(text.len()),
+        Some(b'\n') => Some(at + blank + 1),
+        Some(_) => None,
+    }
+}
