@@ -11,6 +11,7 @@ mod select;
 mod selector;
 mod sheet;
 mod shorthand;
+mod space;
 mod value;
 mod vars;
 
