@@ -154,7 +154,7 @@ def top(columns):
     lines = ["| inbound | lychgate | others |", "| --- | --: | --: |"]
     for label, name, row in SUMMARY:
         cells = [tables.get(name, {}).get(row) for tables in columns.values()]
-        others = [100 * cell[0] / cell[1] for cell in cells[1:] if cell]
+        others = [100 * cell[0] / cell[1] for cell in cells[1:] if cell and cell[1]]
         lines.append(f"| {label} | {percent(cells[0])} | {min(others):.1f} to {max(others):.1f} % |")
     return "\n".join(lines) + "\n"
 
