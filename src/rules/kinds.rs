@@ -31,14 +31,16 @@ macro_rules! kinds {
             }
         }
 
-        /// One detector for all rules of a kind, for each kind that occurs. Matches name rules by their place in `rules`.
+        /// One detector for all rules of a kind, for each kind that occurs. Matches name rules by the number that comes with them.
         ///
         /// # Errors
         /// What is wrong with which rule.
-        pub(super) fn detectors<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Result<Vec<Box<dyn Detector>>, Vec<(usize, String)>> {
+        pub(super) fn detectors<'r>(
+            rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
+        ) -> Result<Vec<Box<dyn Detector>>, Vec<(usize, String)>> {
             let (mut made, mut faults) = (Vec::new(), Vec::new());
             $(
-                let of_kind: Vec<_> = rules.clone().enumerate().filter_map(|(index, rule)| match rule.find.as_ref() {
+                let of_kind: Vec<_> = rules.clone().filter_map(|(index, rule)| match rule.find.as_ref() {
                     Find::$variant(spec) => Some((index, spec)),
                     #[allow(unreachable_patterns, reason = "a table of one kind has no other")]
                     _ => None,

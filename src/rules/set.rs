@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::detect::{Detector, Match, Place};
+use crate::detect::{Detector, Match, Place, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
 use crate::text::{Text, quoted_in_talk};
 
-use super::{Rule, kinds};
+use super::{Find, Rule, kinds};
 
 /// `unless` looks at a match and at so many bytes on each side of it.
 const UNLESS_BYTES: usize = 256;
@@ -24,14 +24,28 @@ pub struct RuleSet(Arc<Compiled>);
 pub(super) struct Compiled {
     direction: Direction,
     rules: Vec<Arc<Rule>>,
-    detectors: Vec<Box<dyn Detector>>,
+    groups: Vec<Group>,
     digest: String,
+}
+
+/// The rules that look in the same places. Those of definitions cost other texts nothing.
+#[derive(Debug)]
+struct Group {
+    /// Where; empty for everywhere.
+    surfaces: Vec<Surface>,
+    detectors: Vec<Box<dyn Detector>>,
 }
 
 impl Compiled {
     /// Compiles rules of one direction.
     pub(super) fn new(direction: Direction, rules: Vec<Arc<Rule>>, digest: String) -> Result<Self, Vec<Fault>> {
-        let detectors = kinds::detectors(rules.iter().map(Arc::as_ref)).map_err(|wrong| {
+        let mut places: Vec<&[Surface]> = Vec::new();
+        for rule in &rules {
+            if !places.contains(&apart(rule)) {
+                places.push(apart(rule));
+            }
+        }
+        let faults = |wrong: Vec<(usize, String)>| {
             let fault = |(index, message): (usize, String)| {
                 let rule = rules.get(index);
                 let (file, line) = rule.map_or((String::new(), 0), |rule| (rule.file.to_string(), rule.line));
@@ -39,9 +53,25 @@ impl Compiled {
                 Fault { file, line, column: 1, message, hint: None }
             };
             wrong.into_iter().map(fault).collect::<Vec<_>>()
-        })?;
-        Ok(Self { direction, rules, detectors, digest })
+        };
+        let groups = places.into_iter().map(|surfaces| {
+            let these = rules.iter().map(Arc::as_ref).enumerate().filter(|(_, rule)| apart(rule) == surfaces);
+            Ok(Group { surfaces: surfaces.to_vec(), detectors: kinds::detectors(these)? })
+        });
+        let groups = groups.collect::<Result<_, _>>().map_err(faults)?;
+        Ok(Self { direction, rules, groups, digest })
     }
+
+    /// What looks at texts of such a place.
+    fn detectors(&self, place: &Place<'_>) -> impl Iterator<Item = &dyn Detector> {
+        let here = self.groups.iter().filter(|group| group.surfaces.is_empty() || group.surfaces.contains(&place.surface));
+        here.flat_map(|group| group.detectors.iter().map(Box::as_ref))
+    }
+}
+
+/// The surfaces for which a rule is searched apart. Rules of other kinds may add up with those that look elsewhere.
+fn apart(rule: &Rule) -> &[Surface] {
+    if matches!(*rule.find, Find::Pattern(_)) { &rule.only.surfaces } else { &[] }
 }
 
 impl From<Arc<Compiled>> for RuleSet {
@@ -79,7 +109,7 @@ impl RuleSet {
     /// Adds every match of a rule in force at `place`.
     pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let before = found.len();
-        for detector in &self.0.detectors {
+        for detector in self.0.detectors(place) {
             detector.scan(text, place, found);
         }
         self.sift(before, text, place, found);
@@ -88,7 +118,7 @@ impl RuleSet {
     /// Adds every match of a rule in force at `place` that only several strings of a call together give.
     pub fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
         let before = found.len();
-        for detector in &self.0.detectors {
+        for detector in self.0.detectors(place) {
             detector.scan_pieces(parts, place, found);
         }
         if found.len() > before {
@@ -99,7 +129,7 @@ impl RuleSet {
     /// Adds every match of a rule in force that a call as such gives.
     pub fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
         let before = found.len();
-        for detector in &self.0.detectors {
+        for detector in self.0.detectors(place) {
             detector.scan_call(place, found);
         }
         self.sift(before, &Text::new(""), place, found);
@@ -107,7 +137,7 @@ impl RuleSet {
 
     /// Notes what `text`, which came from a server, is worth remembering for.
     pub fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
-        self.0.detectors.iter().for_each(|detector| detector.learn(text, place));
+        self.0.detectors(place).for_each(|detector| detector.learn(text, place));
     }
 
     /// Drops new matches where their rule does not look, and those that it excuses.
