@@ -1,6 +1,13 @@
 //! Blocks: parts of a result that can be taken out whole and leave the rest as it was.
 
+use std::collections::BTreeSet;
+
 use crate::message::{Edit, Path, Step, Value, quote};
+
+use super::tools::overlay::Patch;
+
+/// Members of results that hold lists of definitions.
+const LISTS: [&str; 4] = ["tools", "prompts", "resources", "resourceTemplates"];
 
 /// How deep in the message's object the block lies that holds the value at `path`: a content block of a tool's result or
 /// of a prompt's message (2025-11-25, `ContentBlock`), or one of the `contents` of a resource. `None` where there is none.
@@ -18,6 +25,23 @@ pub(super) fn depth(path: &Path<'_>) -> Option<usize> {
         _ => return None,
     };
     (path.len() > depth).then_some(depth)
+}
+
+/// How deep in the message's object the entry of a list of definitions lies that holds the value at `path`.
+pub(super) fn entry(path: &Path<'_>) -> Option<usize> {
+    let lists = matches!(path.get(1), Some(Step::Key(key)) if LISTS.contains(&&**key));
+    let is_entry = matches!((path.first(), path.get(2)), (Some(Step::Key(first)), Some(Step::Index(_))) if first == "result");
+    (lists && is_entry && path.len() > 3).then_some(3)
+}
+
+/// The edits that take those entries out of a result's lists which begin there.
+pub(super) fn left_out(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> Vec<Edit> {
+    let mut patch = Patch::default();
+    for list in LISTS.iter().filter_map(|list| result?.get(list)).filter(|_| !starts.is_empty()) {
+        let spans: Vec<_> = list.elements().map(|entry| (entry.span(), starts.contains(&entry.span().start))).collect();
+        patch.leave_out(&spans);
+    }
+    patch.cuts()
 }
 
 /// The edit that puts a notice in the place of a block.

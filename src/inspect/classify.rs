@@ -176,7 +176,7 @@ impl Classifier<'_> {
         }
         match self.said {
             None => {
-                if self.config.ask_about == AskAbout::All || judge.signals(left, place) {
+                if self.config.ask_about == AskAbout::All || signals(judge, left, place) {
                     open.add(left, place, site, self.config.text_bytes);
                 }
                 outcome
@@ -255,6 +255,13 @@ impl Unclassified {
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty() && !self.too_many
     }
+}
+
+/// Whether anything in a text is a signal of an attack, if signals of nothing by themselves.
+fn signals(judge: &Judge<'_, '_>, text: &str, place: &Place<'_>) -> bool {
+    let mut matches = Vec::new();
+    judge.rules.scan(&Text::new(text), &Place { trial: true, ..*place }, &mut matches);
+    matches.iter().any(|found| !judge.of_markup(found.rule))
 }
 
 /// A text without the line that the gate has put in front of it: that names attacks, and is none.

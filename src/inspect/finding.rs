@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::detect::Surface;
+use crate::detect::flow::Source;
 use crate::detect::secret::fingerprint;
 use crate::rules::{Action, RuleId, Severity};
 
@@ -41,6 +42,8 @@ pub enum Detail {
         /// The classifier's name and version, as it says.
         by: String,
     },
+    /// Where what goes out came from.
+    Source(Source),
 }
 
 /// Enough of a match to recognise it again, never enough to use it.
@@ -51,6 +54,19 @@ pub struct Evidence {
     pub sha256: String,
     /// Length of the matched text in bytes.
     pub length: usize,
+}
+
+impl Detail {
+    /// In words, for whoever reads a refusal.
+    pub(super) fn words(&self) -> String {
+        let Self::Source(Source { servers, age }) = self else { return String::new() };
+        if servers.is_empty() {
+            return String::new();
+        }
+        let servers: Vec<String> = servers.iter().map(|server| format!("`{server}`")).collect();
+        let ago = age.map(|age| format!(", {} s ago", age.as_secs())).unwrap_or_default();
+        format!(" It came from {}{ago}.", servers.join(" and "))
+    }
 }
 
 impl Evidence {

@@ -1,13 +1,13 @@
 //! Judges what a server says to an agent.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::{Around, Names};
 use crate::detect::{Place, Surface};
-use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer};
+use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer, quote};
 use crate::protocol::{AuditId, Context, opaque::is_opaque};
 use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
@@ -17,7 +17,7 @@ use super::blocks;
 use super::caps::{Budget, Paging, address};
 use super::classify::Classifier;
 use super::delivery::{Delivery, broken_digests, quarter_tokens};
-use super::joined::Joined;
+use super::joined::{Heard, Joined};
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::Tools;
@@ -40,6 +40,8 @@ pub(super) struct Inbound<'a> {
     pub(super) names: Option<(&'a Names, &'a str)>,
     /// Who else is asked about texts.
     pub(super) classifier: Option<Classifier<'a>>,
+    /// What the agent got before on the same stream.
+    pub(super) heard: Option<&'a Heard>,
 }
 
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
@@ -60,13 +62,17 @@ impl Inbound<'_> {
         // The containers that hold the value at hand, and the name of the tool or the like that is described there.
         let mut holders: Vec<Value<'_>> = Vec::new();
         let mut described: Option<Cow<'_, str>> = None;
-        let mut joined = Joined::default();
+        let mut joined = Joined::after(self.heard);
+        let mut heard = self.heard.cloned().unwrap_or_default();
+        // Entries of lists that go whole, by where they begin.
+        let mut left_out = BTreeSet::new();
         let mut judge = Judge {
             rules: &self.policy.inbound,
             audit: self.audit,
             item: self.item,
             findings: &mut inspection.findings,
             matches: Vec::new(),
+            numbers: self.policy.numbers,
         };
         let here = self.listed(method);
         let nobody = Names::default();
@@ -83,13 +89,23 @@ impl Inbound<'_> {
                 }
                 return;
             }
-            let Some(string) = value.str() else { return };
+            let string = value.str();
+            if string.is_none() && !self.policy.numbers {
+                return;
+            }
             let surface = surface::inbound(self.envelope, asked, path);
             let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
             let around = around.as_ref();
             let place = Place { surface, method, tool, role, seen: self.seen, ground, flow, around, ..Place::default() };
             let at = || self.pointer(path);
             let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
+            let entry = blocks::entry(path).and_then(|depth| holders.get(depth)).copied();
+            let opaque = || is_opaque(path, role);
+            let site = Site { at: &at, opaque: &opaque, in_block: block.is_some() || entry.is_some() };
+            let Some(string) = string else {
+                edits.extend(judge.number(path, value, &place, &site).map(|with| Edit::json(value.span(), quote(&with))));
+                return;
+            };
             if role == Role::Value {
                 let holder = path.len().checked_sub(1).and_then(|at| holders.get(at));
                 if let Some((declared, bytes)) = holder.and_then(|holder| block_data(path, *holder, &string)) {
@@ -105,15 +121,16 @@ impl Inbound<'_> {
             coverage.strings += 1;
             coverage.bytes += string.len();
             let (mut length, mut tokens) = (string.len(), if is_result { quarter_tokens(&string) } else { 0 });
-            let site = Site { at: &at, opaque: &|| is_opaque(path, role), in_block: block.is_some() };
             let text = Text::new(string);
             let inner = value.span().start + 1..value.span().end.saturating_sub(1);
-            if counted(surface, path, role) == Some(Surface::Content) {
+            let follows = role == Role::Value && surface::reads_on(surface, path);
+            if follows {
                 joined.add(text.raw(), inner.clone());
             }
             if self.seen.is_some() {
                 self.policy.outbound.learn(&text, &place);
             }
+            let found = judge.findings.len();
             let mut outcome = judge.string(&text, &place, &site);
             if outcome == Outcome::Keep && role == Role::Value && text.raw().contains(";base64,") {
                 let in_block = block.is_some() || !is_opaque(path, role);
@@ -134,6 +151,20 @@ impl Inbound<'_> {
                     Outcome::Withhold(_) => {}
                 }
             }
+            if let Some(entry) = entry {
+                // Of a list only the entry is kept back: without the others the server would be of no use.
+                let blocked = judge.findings.iter_mut().skip(found).filter(|finding| finding.action == Action::Block);
+                let blocks = blocked.map(|finding| finding.action = Action::Withhold).count() > 0;
+                if blocks || opaque() && matches!(outcome, Outcome::Withhold(_)) {
+                    left_out.insert(entry.span().start);
+                    return;
+                }
+            }
+            match &outcome {
+                Outcome::Keep if follows => heard.add(text.raw()),
+                _ if follows => heard.clear(),
+                _ => {}
+            }
             match outcome {
                 Outcome::Keep => {}
                 Outcome::Replace(with) => {
@@ -153,10 +184,22 @@ impl Inbound<'_> {
                 None => {}
             }
         });
-        let place =
-            Place { surface: Surface::Content, method, tool: asked_tool, seen: self.seen, ground, flow, ..Place::default() };
-        let site = Site { at: &|| "/result/content".to_owned(), opaque: &|| false, in_block: false };
-        joined.judge(&mut judge, &place, &site, edits, self.message.bytes());
+        let place = Place {
+            surface: if is_result { Surface::Content } else { Surface::Notification },
+            method,
+            tool: asked_tool,
+            seen: self.seen,
+            ground,
+            flow,
+            ..Place::default()
+        };
+        let at = || if is_result { "/result/content" } else { "/params" }.to_owned();
+        let site = Site { at: &at, opaque: &|| false, in_block: false };
+        if joined.judge(&mut judge, &place, &site, edits, self.message.bytes()) {
+            heard.clear();
+        }
+        inspection.heard = heard;
+        edits.extend(blocks::left_out(self.message.body(self.envelope), &left_out));
         blocks::settle(edits, first_edit);
         if is_result && surface::is_tool_result(asked) {
             let cap = self.policy.caps.of(asked_tool);

@@ -1,4 +1,5 @@
-//! Texts that a model reads one after the other, judged as one: a sentence cut in two is still one.
+//! Texts that a model reads one after the other, judged as one: a sentence cut in two is still one, whether it was cut between
+//! the blocks of an answer or between the messages of a stream.
 
 use std::ops::Range;
 
@@ -16,35 +17,73 @@ use super::wrap::wrapped;
 const SEAM_BYTES: usize = 800;
 /// Of all texts together; what comes after is judged by itself only.
 const JOINED_BYTES: usize = 64 << 10;
+/// Most texts of earlier messages of a stream, and their bytes.
+const HEARD: usize = 256;
+const HEARD_BYTES: usize = 2 * SEAM_BYTES;
 
-/// The texts of one result, in order.
+/// The last texts that an agent got on a stream, oldest first: what the next one may go on with. Bounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard(Vec<Box<str>>);
+
+impl Heard {
+    /// Adds a text that the agent gets.
+    pub(super) fn add(&mut self, text: &str) {
+        let tail = (text.len().saturating_sub(HEARD_BYTES)..=text.len()).find_map(|at| text.get(at..));
+        self.0.extend(tail.filter(|tail| !tail.is_empty()).map(Box::from));
+        let (mut bytes, mut kept) = (0, 0);
+        for text in self.0.iter().rev().take(HEARD) {
+            bytes += text.len();
+            if bytes > HEARD_BYTES && kept > 0 {
+                break;
+            }
+            kept += 1;
+        }
+        self.0.drain(..self.0.len().saturating_sub(kept));
+    }
+
+    /// Forgets all: what comes next goes on with nothing.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The texts of one result, in order, after those that came before it.
 #[derive(Default)]
 pub(super) struct Joined {
+    parts: Vec<Part>,
+    bytes: usize,
+}
+
+struct Part {
     text: String,
-    /// Where each stands in `text`, and where in the message.
-    pieces: Vec<(Range<usize>, Range<usize>)>,
+    /// Where it stands in the message; `None` for what the agent has already.
+    span: Option<Range<usize>>,
 }
 
 impl Joined {
-    /// Adds a text that stands at `span` of the message.
-    pub(super) fn add(&mut self, text: &str, span: Range<usize>) {
-        if self.text.len() >= JOINED_BYTES {
-            return;
-        }
-        let start = self.text.len();
-        if text.len() <= 2 * SEAM_BYTES {
-            self.text.push_str(text);
-        } else {
-            self.text.push_str(cut(text, SEAM_BYTES));
-            self.text.push('\n');
-            let tail = (text.len() - SEAM_BYTES..text.len()).find_map(|at| text.get(at..));
-            self.text.push_str(tail.unwrap_or_default());
-        }
-        self.pieces.push((start..self.text.len(), span));
+    /// Nothing, after what was heard before.
+    pub(super) fn after(heard: Option<&Heard>) -> Self {
+        let parts = heard.into_iter().flat_map(|heard| &heard.0).map(|text| Part { text: text.to_string(), span: None });
+        Self { parts: parts.collect(), bytes: 0 }
     }
 
-    /// Judges them as one. Adds to `edits` what takes the place of texts that only together say what no rule lets pass.
-    /// `bytes` are those of the message.
+    /// Adds a text that stands at `span` of the message.
+    pub(super) fn add(&mut self, text: &str, span: Range<usize>) {
+        if self.bytes >= JOINED_BYTES {
+            return;
+        }
+        let text = if text.len() <= 2 * SEAM_BYTES {
+            text.to_owned()
+        } else {
+            let tail = (text.len() - SEAM_BYTES..text.len()).find_map(|at| text.get(at..));
+            format!("{}\n{}", cut(text, SEAM_BYTES), tail.unwrap_or_default())
+        };
+        self.bytes += text.len();
+        self.parts.push(Part { text, span: Some(span) });
+    }
+
+    /// Judges them as one. Adds to `edits` what takes the place of texts that only together say what no rule lets pass, and
+    /// says whether there is any. `bytes` are those of the message.
     pub(super) fn judge(
         &self,
         judge: &mut Judge<'_, '_>,
@@ -52,18 +91,46 @@ impl Joined {
         site: &Site<'_>,
         edits: &mut Vec<Edit>,
         bytes: &Bytes,
-    ) {
-        if self.pieces.len() < 2 {
-            return;
+    ) -> bool {
+        if self.parts.len() < 2 || self.parts.iter().all(|part| part.span.is_none()) {
+            return false;
         }
-        let inside =
-            |span: &Range<usize>| self.pieces.iter().any(|(piece, _)| piece.start <= span.start && span.end <= piece.end);
-        let Some(Across { span, notice, wraps }) = judge.across(&self.text, &inside, place, site) else { return };
+        // Between words it cannot be told whether one was cut or two met.
+        let meets = |pair: &[Part]| {
+            let ends = |text: &str, last: bool| {
+                let mut chars = text.chars();
+                if last { chars.next_back() } else { chars.next() }.is_some_and(char::is_alphanumeric)
+            };
+            matches!(pair, [a, b] if ends(&a.text, true) && ends(&b.text, false))
+        };
+        let words_meet = self.parts.windows(2).any(meets);
+        self.judge_with("", judge, (place, site), edits, bytes)
+            || words_meet && self.judge_with(" ", judge, (place, site), edits, bytes)
+    }
+
+    fn judge_with(
+        &self,
+        between: &str,
+        judge: &mut Judge<'_, '_>,
+        (place, site): (&Place<'_>, &Site<'_>),
+        edits: &mut Vec<Edit>,
+        bytes: &Bytes,
+    ) -> bool {
+        let (mut text, mut pieces) = (String::new(), Vec::new());
+        for part in &self.parts {
+            let start = text.len();
+            text.push_str(&part.text);
+            pieces.push((start..text.len(), part.span.as_ref()));
+            text.push_str(between);
+        }
+        let heard = pieces.iter().take_while(|(_, at)| at.is_none()).last().map_or(0, |(piece, _)| piece.end);
+        let inside = |span: &Range<usize>| {
+            span.end <= heard || pieces.iter().any(|(piece, _)| piece.start <= span.start && span.end <= piece.end)
+        };
+        let Some(Across { span, notice, wraps }) = judge.across(&text, &inside, place, site) else { return false };
         let mut notice = Some(notice);
-        for (piece, at) in &self.pieces {
-            if piece.is_empty() || piece.start >= span.end || span.start >= piece.end {
-                continue;
-            }
+        for (piece, at) in &pieces {
+            let Some(at) = at.filter(|_| !piece.is_empty() && piece.start < span.end && span.start < piece.end) else { continue };
             let edit = edits.iter_mut().find(|edit| edit.span == *at);
             let with = match &wraps {
                 Some(rules) => {
@@ -78,6 +145,7 @@ impl Joined {
                 None => edits.push(Edit::text(at.clone(), with)),
             }
         }
+        true
     }
 }
 
@@ -86,4 +154,23 @@ fn said(bytes: &Bytes, at: &Range<usize>) -> String {
     let quoted = bytes.slice(at.start.saturating_sub(1)..bytes.len().min(at.end + 1));
     let json = Json::parse(quoted, &ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() });
     json.ok().and_then(|json| json.root().str().map(|text| text.into_owned())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_heard_is_bounded_and_the_last_of_it() {
+        let mut heard = Heard::default();
+        (0..1000).for_each(|_| heard.add("x"));
+        assert_eq!(heard.0.len(), HEARD);
+        heard.add(&"ä".repeat(HEARD_BYTES));
+        assert!(heard.0.len() == 1 && heard.0[0].len() <= HEARD_BYTES && heard.0[0].ends_with('ä'));
+        heard.add("and so on");
+        assert_eq!(heard.0.last().map(AsRef::as_ref), Some("and so on"));
+        assert!(heard.0.iter().map(|text| text.len()).sum::<usize>() <= HEARD_BYTES, "{}", heard.0.len());
+        heard.clear();
+        assert_eq!(heard, Heard::default());
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use zeroize::Zeroizing;
 
@@ -28,6 +29,10 @@ pub struct Memory {
     pub files: Arc<Files>,
     /// What came in to the agent, whichever upstream sent it.
     pub traces: Arc<Traces>,
+    /// The names of the agent's upstreams, by their numbers.
+    pub upstreams: Arc<[Box<str>]>,
+    /// What time it is.
+    pub now: Option<Instant>,
 }
 
 /// The end of an argument that may be one piece of a secret. Wiped when dropped, and never shown.
@@ -58,6 +63,11 @@ pub struct Learnt {
 }
 
 impl Memory {
+    /// The session as the flow of data sees it.
+    pub(super) fn session(&self) -> flow::Session<'_> {
+        flow::Session::new(&self.traces, self.from).at(&self.upstreams, self.now)
+    }
+
     /// The strings that the value of an argument may be put together with: what came before in the same argument of the same
     /// tool, and then the first or the last word of the value. Nothing if nothing came before.
     pub(super) fn joined<'t>(&'t self, tool: &str, argument: &str, value: &'t str) -> Vec<Vec<&'t str>> {

@@ -39,6 +39,7 @@ impl Outbound<'_> {
             item: self.item,
             findings: &mut inspection.findings,
             matches: Vec::new(),
+            numbers: false,
         };
         let coverage = &mut inspection.coverage;
         let definition = tool.as_deref().and_then(|tool| self.known.tools.and_then(|tools| tools.of(tool)));

@@ -23,6 +23,7 @@ use super::confirm::Confirm;
 use super::definitions::{self, HeldCalls, Listed};
 use super::ground;
 use super::inbound::Inbound;
+use super::joined::Heard;
 use super::memory::{Learnt, Memory};
 use super::outbound::Outbound;
 use super::pins::Pins;
@@ -32,7 +33,7 @@ use super::string::{Judge, Site};
 use super::tools::Tools;
 use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
-use super::{Coverage, Finding, Inspection, Mode, Question, Refusal, Verdict};
+use super::{Coverage, Detail, Finding, Inspection, Mode, Question, Refusal, Verdict};
 
 /// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ pub struct Policy {
     pub(super) flow: Arc<FlowConfig>,
     /// Whether a rule asks for what came in before.
     follows: bool,
+    /// Whether a rule asks for data that may be a number.
+    pub(super) numbers: bool,
     /// What the operator makes of the tools.
     overlays: Arc<Overlays>,
     schema: SchemaConfig,
@@ -86,6 +89,8 @@ pub struct Known<'k> {
     pub names: Option<(&'k Names, &'k str)>,
     /// What the external classifier said, once it was asked.
     pub classified: Option<&'k Arc<Classified>>,
+    /// What the agent got last on the same stream.
+    pub heard: Option<&'k Heard>,
 }
 
 /// What judging a text that is no message gives.
@@ -122,6 +127,7 @@ impl Policy {
         let inbound = library.set(Direction::Inbound, config)?;
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;
+        let numbers = inbound.rules().iter().any(|rule| matches!(*rule.find, Find::Personal(_)));
         let follows = outbound.rules().iter().any(|rule| matches!(*rule.find, Find::Flow(_)));
         Ok(Self {
             name: name.into(),
@@ -138,6 +144,7 @@ impl Policy {
             through_agent: config.through_agent,
             flow: Arc::new(config.flow.clone()),
             follows,
+            numbers,
             overlays: Arc::new(overlays),
             schema: config.schema,
             changes: config.changes.clone(),
@@ -219,7 +226,7 @@ impl Policy {
         let classifier = self.classifier.as_deref().map(|config| Classifier { config, said: known.classified.map(Arc::as_ref) });
         let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers));
         let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
-        let flow = known.memory.filter(|_| self.follows).map(|memory| Session::new(&memory.traces, memory.from));
+        let flow = known.memory.filter(|_| self.follows).map(Memory::session);
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let found = inspection.findings.len();
@@ -238,6 +245,7 @@ impl Policy {
                         flow: flow.as_ref(),
                         names: known.names,
                         classifier,
+                        heard: known.heard,
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                     refusals.extend(classifier.and_then(|classifier| classifier.failed(item, &mut inspection)));
@@ -277,12 +285,13 @@ impl Policy {
 
     /// Judges a text that is no JSON-RPC message, such as the body of an HTTP error: always inbound.
     pub fn inspect_text(&self, text: &str, audit: AuditId, known: &Known<'_>) -> TextInspection {
-        let session = known.memory.filter(|_| self.follows).map(|memory| Session::new(&memory.traces, memory.from));
+        let session = known.memory.filter(|_| self.follows).map(Memory::session);
         let flow = session.as_ref().map(|session| self.flow.here(session, None, Sides::default()));
         let place = Place { surface: Surface::Error, flow, ..Place::default() };
         let mut findings = Vec::new();
         let coverage = Coverage { strings: 1, bytes: text.len(), uninspected: Vec::new() };
-        let mut judge = Judge { rules: &self.inbound, audit, item: 0, findings: &mut findings, matches: Vec::new() };
+        let mut judge =
+            Judge { rules: &self.inbound, audit, item: 0, findings: &mut findings, matches: Vec::new(), numbers: self.numbers };
         let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false, in_block: false });
         findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         let verdict = match (refusal(&self.inbound, &findings, 0), outcome) {
@@ -314,8 +323,10 @@ fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal
     let why = match rules.direction() {
         Direction::Outbound if matches!(*rule.find, Find::Flow(_)) => {
             // What an agent was given it may not know for what it is: it is told where it stands.
-            let at = findings.iter().find(|finding| finding.rule == rule.id).map_or("", |finding| finding.at.as_str());
-            format!("{} It stands in `{at}`.", rule.why)
+            let finding = findings.iter().find(|finding| finding.rule == rule.id);
+            let at = finding.map_or("", |finding| finding.at.as_str());
+            let source = finding.and_then(|finding| finding.detail.as_ref()).map(Detail::words).unwrap_or_default();
+            format!("{} It stands in `{at}`.{source}", rule.why)
         }
         Direction::Outbound => format!("{} Send the call without that, or ask the user to do it.", rule.why),
         Direction::Inbound => format!("{} Go on without this answer, or ask the user to look at it.", rule.why),

@@ -3,19 +3,17 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use bytes::Bytes;
-
 use crate::detect::{Match, Place, work};
-use crate::message::{Direction, Edit, Json, ReadLimits, Role, Step, splice};
+use crate::message::Direction;
 use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::unseen::seen;
 use crate::text::{Page, Text};
 
-use super::joined::Joined;
+use super::nested::is_json;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
 use super::wrap::wrapped;
-use super::{Evidence, Finding};
+use super::{Detail, Evidence, Finding};
 
 /// Most findings told of one message; more still act.
 const FINDINGS: usize = 500;
@@ -30,6 +28,8 @@ pub(super) struct Judge<'p, 'f> {
     pub(super) findings: &'f mut Vec<Finding>,
     /// Room for matches, kept from string to string.
     pub(super) matches: Vec<Match>,
+    /// Whether numbers are looked at as if they were texts: a rule asks for data that is written so.
+    pub(super) numbers: bool,
 }
 
 /// Where a string stands, for its findings and its rewriting. Asked only when something is found.
@@ -66,13 +66,6 @@ impl<'p> Judge<'p, '_> {
     /// its block, or kept, and what would have changed it is noted as a refusal.
     pub(super) fn string(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> Outcome {
         self.judge(text, place, site, true)
-    }
-
-    /// Whether anything in a text is a signal of an attack, if signals of nothing by themselves.
-    pub(super) fn signals(&mut self, text: &str, place: &Place<'_>) -> bool {
-        let mut matches = Vec::new();
-        self.rules.scan(&Text::new(text), &Place { trial: true, ..*place }, &mut matches);
-        matches.iter().any(|found| !self.of_markup(found.rule))
     }
 
     /// Judges several strings as their receiver may put them together; findings are noted at a place that holds them all.
@@ -123,7 +116,7 @@ impl<'p> Judge<'p, '_> {
         Some(Across { span: span?, notice: withheld.notice(place.surface, self.audit), wraps: wraps.then_some(withheld.rules) })
     }
 
-    fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
+    pub(super) fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
         let mut matches = std::mem::take(&mut self.matches);
         matches.clear();
         self.rules.scan(text, place, &mut matches);
@@ -135,7 +128,8 @@ impl<'p> Judge<'p, '_> {
     fn weigh(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool, matches: &mut Vec<Match>) -> Outcome {
         let page = if place.direction == Direction::Inbound { text.page() } else { None };
         let json = whole && is_json(text.raw());
-        if matches.is_empty() && page.is_none() && text.bare().is_none() && !(json && text.raw().contains('\\')) {
+        if matches.is_empty() && page.is_none() && text.bare().is_none() && !(json && (self.numbers || text.raw().contains('\\')))
+        {
             return Outcome::Keep;
         }
         let opaque = (site.opaque)();
@@ -218,50 +212,8 @@ impl<'p> Judge<'p, '_> {
         self.of_markup(hit.rule)
     }
 
-    fn of_markup(&self, rule: usize) -> bool {
+    pub(super) fn of_markup(&self, rule: usize) -> bool {
         self.rules.rules().get(rule).is_some_and(|rule| matches!(*rule.find, Find::Markup(_)))
-    }
-
-    /// Judges a JSON document that is the text of a string: its strings by themselves, so that what changes leaves
-    /// it JSON. `None` where it is none, or where something is found only in the text as a whole.
-    fn nested(&mut self, raw: &str, place: &Place<'_>, site: &Site<'_>) -> Option<Outcome> {
-        let json = Json::parse(Bytes::copy_from_slice(raw.as_bytes()), &ReadLimits::default()).ok()?;
-        let (mut edits, mut gone) = (Vec::new(), None);
-        // Within a text every string may change, keys too: nobody resolves them.
-        let site = Site { at: site.at, opaque: &|| false, in_block: site.in_block };
-        let mut joined = Joined::default();
-        json.root().strings(|path, found| {
-            let place = Place { role: found.role, ..*place };
-            let text = Text::new(found.value);
-            let outcome = self.judge(&text, &place, &site, false);
-            if found.role == Role::Value && matches!(path.last(), Some(Step::Key(key)) if key == "text") {
-                joined.add(text.raw(), found.span.clone());
-            }
-            match outcome {
-                Outcome::Keep => {}
-                Outcome::Replace(with) => edits.push(Edit::text(found.span, with)),
-                Outcome::Withhold(notice) => gone = Some(notice),
-            }
-        });
-        if let Some(notice) = gone {
-            return Some(Outcome::Withhold(notice));
-        }
-        joined.judge(self, place, &site, &mut edits, json.bytes());
-        let spliced = splice(json.bytes(), edits)?;
-        let left = std::str::from_utf8(&spliced).ok()?;
-        if self.acts_on(&Text::new(left), place) {
-            return None;
-        }
-        Some(if left == raw { Outcome::Keep } else { Outcome::Replace(left.to_owned()) })
-    }
-
-    /// Whether a rule other than that of markup would still have something withheld.
-    fn acts_on(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
-        let mut matches = Vec::new();
-        self.rules.scan(text, place, &mut matches);
-        matches.iter().any(|found| {
-            self.rules.rules().get(found.rule).is_some_and(|rule| rule.action >= Action::Redact && !self.of_markup(found.rule))
-        })
     }
 
     fn note(&mut self, hits: &[Hit], base: &str, place: &Place<'_>, site: &Site<'_>, opaque: bool) {
@@ -300,7 +252,7 @@ impl<'p> Judge<'p, '_> {
                 } else {
                     Evidence::of(matched)
                 },
-                detail: None,
+                detail: place.flow.and_then(|here| here.session.source(hit.rule)).map(Detail::Source),
             });
         }
     }
@@ -393,9 +345,4 @@ impl<'p> Judge<'p, '_> {
 /// Whether what a rule finds is itself what nobody may see.
 fn is_private(rule: &Rule) -> bool {
     matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
-}
-
-fn is_json(text: &str) -> bool {
-    let text = text.trim_start();
-    text.starts_with('{') || text.starts_with('[')
 }

@@ -42,6 +42,17 @@ fn result(asked: Option<&Asked>, path: &Path<'_>) -> Surface {
     }
 }
 
+/// Whether a model may read the string at `path` as going on from the one before: text of results, and what is told while one
+/// is awaited.
+pub(super) fn reads_on(surface: Surface, path: &Path<'_>) -> bool {
+    let names = |at: usize, of: &[&str]| matches!(path.get(at), Some(Step::Key(key)) if of.contains(&&**key));
+    match surface {
+        Surface::Content | Surface::Prompt => names(path.len().wrapping_sub(1), &["text"]),
+        Surface::Notification => names(1, &["data", "message", "statusMessage"]),
+        _ => false,
+    }
+}
+
 /// Whether the size caps of tool results hold for the answer to this request.
 pub(super) fn is_tool_result(asked: Option<&Asked>) -> bool {
     asked.is_none_or(|asked| matches!(&*asked.method, "tools/call" | "tasks/result" | "tasks/get"))

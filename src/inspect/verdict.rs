@@ -10,6 +10,7 @@ use crate::rules::{RuleId, Severity};
 use super::Finding;
 use super::classify::{Classified, Unclassified};
 use super::delivery::Delivery;
+use super::joined::Heard;
 use super::memory::Learnt;
 
 /// Whether verdicts are carried out.
@@ -136,6 +137,8 @@ pub struct Inspection {
     pub unclassified: Unclassified,
     /// What it said, once it was asked.
     pub classified: Option<Arc<Classified>>,
+    /// The last texts of the stream that it came on, when it has gone on.
+    pub heard: Heard,
 }
 
 impl Question {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::config::{CallLimits, Limits};
+use super::pages;
+use crate::config::{CallLimits, Limits, ToolLimits};
 use crate::inspect::Policy;
 use crate::message::Message;
 use crate::protocol::{CallError, Context, SessionId};
@@ -48,30 +49,34 @@ impl Budgets {
         Self { limits: limits.calls.clone(), sessions, session_idle, state: Mutex::default() }
     }
 
-    /// Counts the calls of tools in a message; they may go on only if every limit has room for each.
+    /// Counts the calls of tools in a message, and requests for parts of what they answered; they may go on only if every
+    /// limit has room for each.
     ///
     /// # Errors
     /// The limit that was hit, and how long to wait where waiting helps.
     pub(super) fn spend(&self, message: &Message, context: &Context, policy: &Policy, now: Instant) -> Result<Held, CallError> {
         let mut held = Held::new();
         for envelope in message.envelopes() {
+            if pages::asked(message).is_some() {
+                self.spend_one(0, context, None, now, &mut held)?;
+                continue;
+            }
             if !(envelope.is_request() && envelope.method() == Some("tools/call")) {
                 continue;
             }
             let Some(body) = message.body(envelope) else { continue };
             let name = body.get("name").and_then(|name| name.str()).unwrap_or_default();
             let size = body.get("arguments").map_or(0, |arguments| arguments.raw().len());
-            self.spend_one(&name, size, context, policy, now, &mut held)?;
+            self.spend_one(size, context, policy.tool_limits(&name), now, &mut held)?;
         }
         Ok(held)
     }
 
     fn spend_one(
         &self,
-        tool: &str,
         size: usize,
         context: &Context,
-        policy: &Policy,
+        of_tool: Option<(&str, &ToolLimits)>,
         now: Instant,
         held: &mut Held,
     ) -> Result<(), CallError> {
@@ -85,7 +90,7 @@ impl Budgets {
         count(&mut rates, "calls_per_minute_per_agent", format!("agent\n{agent}"), self.limits.per_minute_per_agent);
         count(&mut rates, "calls_per_minute_per_upstream", format!("upstream\n{upstream}"), self.limits.per_minute_per_upstream);
         count(&mut budgets, "calls_per_session", format!("{agent}\n{upstream}\n{session}"), self.limits.per_session);
-        if let Some((glob, limits)) = policy.tool_limits(tool) {
+        if let Some((glob, limits)) = of_tool {
             let shared = format!("{agent}\n{upstream}\n{glob}");
             count(&mut rates, "calls_per_minute", format!("tool\n{shared}"), limits.per_minute);
             count(&mut places, "concurrent_calls", shared.clone(), limits.concurrent);

@@ -72,8 +72,10 @@ impl Declared {
             if asked.is_some_and(|asked| &*asked.method == "initialize")
                 && let Some(capabilities) = message.body(envelope).and_then(|result| result.get("capabilities"))
             {
-                let says =
-                    |kind: &Kind| capabilities.at(&[member(*kind), "listChanged"]).is_some_and(|says| says.raw() == "true");
+                let says = |kind: &Kind| {
+                    let says = kind.list().and_then(|list| capabilities.at(&[list, "listChanged"]));
+                    says.is_some_and(|says| says.raw() == "true")
+                };
                 self.0.store(bits(Kind::ALL.iter().copied().filter(|kind| says(kind))), Ordering::Relaxed);
             }
         }
@@ -82,7 +84,8 @@ impl Declared {
     /// The notification that a list has changed, if the server has said that it may.
     pub(super) fn told(&self, kind: Kind) -> Option<String> {
         let declared = self.0.load(Ordering::Relaxed) & bits([kind]) != 0;
-        declared.then(|| format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, kind.list_changed()))
+        let list = kind.list().filter(|_| declared)?;
+        Some(format!(r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#))
     }
 }
 
@@ -109,7 +112,8 @@ impl Subscription {
                 continue;
             }
             let says = |kind: &Kind| {
-                let key = format!("{}ListChanged", member(*kind));
+                let Some(list) = kind.list() else { return false };
+                let key = format!("{list}ListChanged");
                 params.at(&["notifications", &key]).is_some_and(|says| says.raw() == "true")
             };
             self.agreed.store(bits(Kind::ALL.iter().copied().filter(|kind| says(kind))), Ordering::Relaxed);
@@ -119,8 +123,9 @@ impl Subscription {
     /// The notification that a list has changed, if the subscription is for it.
     pub(super) fn told(&self, kind: Kind) -> Option<String> {
         let agreed = self.agreed.load(Ordering::Relaxed) & bits([kind]) != 0;
-        let (method, id) = (kind.list_changed(), &self.id);
-        agreed.then(|| format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{SUBSCRIPTION}":{id}}}}}}}"#))
+        let (list, id) = (kind.list().filter(|_| agreed)?, &self.id);
+        let method = format!("notifications/{list}/list_changed");
+        Some(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{SUBSCRIPTION}":{id}}}}}}}"#))
     }
 }
 
@@ -184,15 +189,6 @@ impl Listens {
             (Ask::Send(message), Era::Modern) => Subscription::of(message).map(Self::To),
             _ => None,
         }
-    }
-}
-
-/// The capability that a list belongs to.
-fn member(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Tool => "tools",
-        Kind::Prompt => "prompts",
-        Kind::Resource | Kind::Template => "resources",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Judging what a server says, frame by frame.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use futures_util::{StreamExt, future};
@@ -11,7 +11,7 @@ use super::approve::Matter;
 use super::changed::Listens;
 use super::judge::{Carried, Outcome, limits_hit};
 use super::slots::Permit;
-use crate::inspect::{Known, Mode, TextVerdict};
+use crate::inspect::{Heard, Known, Mode, TextVerdict};
 use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context, Frame, Frames, Framing, Payload, Reply, answer, sse};
 use crate::record::Event;
@@ -26,8 +26,22 @@ pub(super) struct Waiting {
     pub(super) approved: Option<Box<Matter>>,
     /// What it opens a stream for, if it does.
     pub(super) listens: Option<Listens>,
+    /// The last texts of the reply so far.
+    pub(super) heard: Mutex<Heard>,
     /// Its place among the calls in flight, held until the reply has ended.
     pub(super) _permit: Permit,
+}
+
+impl Waiting {
+    /// What the agent got last of the reply.
+    pub(super) fn heard(&self) -> Heard {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what it gets now.
+    pub(super) fn hears(&self, heard: Heard) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = heard;
+    }
 }
 
 impl Gate {

@@ -10,7 +10,7 @@ use super::memories::Memories;
 use super::resolve::{Resolved, Resolver};
 use crate::detect::url::Answers;
 use crate::detect::work;
-use crate::inspect::{Classified, Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
+use crate::inspect::{Classified, Heard, Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
 use crate::record::{Event, Recorder};
@@ -163,6 +163,11 @@ impl Judged {
     /// Whether nothing of it is refused.
     pub(super) fn goes_on(&self) -> bool {
         self.mode == Mode::Observe || !matches!(self.inspection.verdict, Verdict::Block(_))
+    }
+
+    /// The last texts of the stream, now that it goes on.
+    pub(super) fn heard(&mut self) -> Heard {
+        std::mem::take(&mut self.inspection.heard)
     }
 
     /// What becomes of a message from an agent.

@@ -37,6 +37,8 @@ pub(super) struct Memories {
 struct Kept {
     used: Instant,
     upstreams: Vec<UpstreamName>,
+    /// The same, as judges know them.
+    names: Arc<[Box<str>]>,
     prints: Arc<Prints>,
     /// The owners in `prints`, oldest first.
     owners: VecDeque<usize>,
@@ -72,7 +74,15 @@ impl Memories {
         let fresh = |(since, piece): &(Instant, Piece)| (since.elapsed() < PIECE_AGE).then(|| piece.clone());
         let pieces = recent.into_iter().flat_map(|recent| &recent.pieces).filter_map(fresh).collect();
         let files = recent.filter(|recent| recent.wrote.elapsed() < FILES_AGE).map(|recent| recent.files.clone());
-        Memory { prints: kept.prints.clone(), from, pieces, files: files.unwrap_or_default(), traces: kept.traces.clone() }
+        Memory {
+            prints: kept.prints.clone(),
+            from,
+            pieces,
+            files: files.unwrap_or_default(),
+            traces: kept.traces.clone(),
+            upstreams: kept.names.clone(),
+            now: Some(kept.used),
+        }
     }
 
     /// Adds what a judged message leaves behind. Gives the limits that were hit, by name.
@@ -106,6 +116,7 @@ impl Kept {
         Self {
             used: Instant::now(),
             upstreams: Vec::new(),
+            names: Arc::default(),
             prints: Arc::default(),
             owners: VecDeque::new(),
             next: 0,
@@ -118,6 +129,7 @@ impl Kept {
     fn number(&mut self, upstream: &UpstreamName) -> usize {
         self.upstreams.iter().position(|known| known == upstream).unwrap_or_else(|| {
             self.upstreams.push(upstream.clone());
+            self.names = self.upstreams.iter().map(|upstream| upstream.0.as_ref().into()).collect();
             self.upstreams.len() - 1
         })
     }

@@ -20,8 +20,8 @@ mod sessions;
 mod slots;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -35,7 +35,7 @@ use crate::document::Fault;
 use crate::inspect::definitions::Pins;
 use crate::inspect::memory::Memory;
 use crate::inspect::tools::Tools;
-use crate::inspect::{Inspection, Known, Paging, Policy};
+use crate::inspect::{Heard, Inspection, Known, Paging, Policy};
 use crate::message::{Direction, Message};
 use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Reply, UpstreamName, answer, header, headers};
 use crate::record::{Event, Recorder};
@@ -105,6 +105,7 @@ struct By {
     paging: Option<Paging>,
     pins: Arc<Pins>,
     names: Arc<Names>,
+    heard: Heard,
     server: Box<str>,
 }
 
@@ -118,6 +119,7 @@ impl By {
             paging: self.paging.as_ref(),
             names: Some((&self.names, &self.server)),
             classified: None,
+            heard: Some(&self.heard),
         }
     }
 }
@@ -227,13 +229,13 @@ impl Gate {
         self.agree(behind, &call)?;
         self.sessions.admit(&call.context)?;
         let mut permit = self.slots.take(&call)?;
+        if let Ask::Send(message) = &call.ask {
+            permit.of_tool = self.spend(message, &call.context)?;
+        }
         if let Ask::Send(message) = &call.ask
             && let Some(page) = self.memories.pages.answer(message, &call.context, &self.recorder)?
         {
             return Ok(answer::body(StatusCode::OK, page));
-        }
-        if let Ask::Send(message) = &call.ask {
-            permit.of_tool = self.spend(message, &call.context)?;
         }
         let mut approved = None;
         if let Ask::Send(message) = &call.ask {
@@ -266,7 +268,8 @@ impl Gate {
         }
         let (context, headers, started, listens) =
             (call.context.clone(), call.headers.clone(), Instant::now(), Listens::of(&call));
-        let waiting = Waiting { context, headers, started, approved, listens, _permit: permit };
+        let heard = Mutex::default();
+        let waiting = Waiting { context, headers, started, approved, listens, heard, _permit: permit };
         let closes = matches!(call.ask, Ask::Close);
         let reply = behind.upstream.call(call).await?;
         if closes && reply.status.is_success() {
@@ -309,7 +312,8 @@ impl Gate {
         let waited = waiting.map(|waiting| waiting.started.elapsed());
         let paging = waiting.and_then(|waiting| self.memories.pages.paging(headers::knows_links(&waiting.headers, context.era)));
         let (pins, names, server) = (self.pins.of(&context.upstream.0), self.pins.names(), context.upstream.0.as_ref().into());
-        let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging, pins, names, server });
+        let heard = waiting.map(Waiting::heard).unwrap_or_default();
+        let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging, pins, names, heard, server });
         let known = by.known();
         let case = Case { policy: &by.policy, direction, message, context, waited, known, memories: &self.memories };
         let (mut inspection, mut took) = self.inspect(&case, &by, audit, More::default()).await?;
@@ -319,7 +323,11 @@ impl Gate {
             let (knowing_more, again) = self.inspect(&case, &by, audit, more).await?;
             (inspection, took) = (knowing_more, took + again);
         }
-        case.tell(&self.recorder, audit, inspection, took)
+        let mut judged = case.tell(&self.recorder, audit, inspection, took)?;
+        if let Some(waiting) = waiting.filter(|_| judged.goes_on()) {
+            waiting.hears(judged.heard());
+        }
+        Ok(judged)
     }
 
     /// Judges a message, and says how long it took. A long one is judged where it holds up nobody.

@@ -141,7 +141,7 @@ fn ends(rest: &Rest) -> Vec<usize> {
 }
 
 /// The id and address of a request for something that the gate serves.
-fn asked(message: &Message) -> Option<(&str, Cow<'_, str>)> {
+pub(super) fn asked(message: &Message) -> Option<(&str, Cow<'_, str>)> {
     let envelope = message.single().filter(|envelope| envelope.is_request() && envelope.method() == Some("resources/read"))?;
     let uri = message.body(envelope)?.get("uri")?.str()?;
     let ours = uri.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));

@@ -20,7 +20,7 @@ use super::resolve::Resolver;
 use crate::config::{Config, Limits};
 use crate::document::Fault;
 use crate::inspect::tools::Tools;
-use crate::inspect::{Known, Mode, Policy};
+use crate::inspect::{Heard, Known, Mode, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError};
 use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
@@ -57,6 +57,8 @@ pub struct Pipe {
     pub(super) elicits: AtomicBool,
     /// Whether the agent's client knows links to resources.
     links: AtomicBool,
+    /// The last texts that the agent got.
+    heard: Mutex<Heard>,
 }
 
 /// A request that waits for its answer.
@@ -120,6 +122,7 @@ impl Pipe {
             approvals,
             elicits,
             links,
+            heard: Mutex::default(),
         })
     }
 
@@ -155,10 +158,10 @@ impl Pipe {
         if self.approvals.take(message, context)? {
             return Ok(Passage::default());
         }
+        let held = self.budgets.spend(message, context, &self.policy, Instant::now())?;
         if let Some(page) = self.memories.pages.answer(message, context, &self.recorder)? {
             return Ok(Passage { back: vec![lined(page)], ..Passage::default() });
         }
-        let held = self.budgets.spend(message, context, &self.policy, Instant::now())?;
         let restored = self.approvals.restored(context, message)?;
         let (message, line) = match &restored {
             Some(restored) => (&restored.message, lined(restored.message.bytes().clone())),
@@ -320,6 +323,8 @@ impl Pipe {
         let links = context.era == Era::Modern || self.links.load(Ordering::Relaxed);
         let paging = if direction == Direction::Inbound { self.memories.pages.paging(links) } else { None };
         let (pins, names) = (self.pins.of(&self.pinned_as), self.pins.names());
+        let inbound = direction == Direction::Inbound;
+        let heard = inbound.then(|| self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let known = Known {
             tools: Some(&self.tools),
             memory: Some(&memory),
@@ -328,13 +333,14 @@ impl Pipe {
             pins: Some(&*pins),
             names: Some((&*names, &self.pinned_as)),
             classified: None,
+            heard: heard.as_ref(),
         };
-        let memories = &self.memories;
-        Case { policy: &self.policy, direction, message, context, waited, known, memories }.judge(
-            &self.recorder,
-            &self.resolver,
-            &self.classifiers,
-        )
+        let case = Case { policy: &self.policy, direction, message, context, waited, known, memories: &self.memories };
+        let mut judged = case.judge(&self.recorder, &self.resolver, &self.classifiers)?;
+        if inbound && judged.goes_on() {
+            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = judged.heard();
+        }
+        Ok(judged)
     }
 
     fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {

@@ -170,6 +170,12 @@ impl Audit {
                 line.json("score", format_args!("{score:.4}"));
                 line.text("by", &self.name(by));
             }
+            Some(Detail::Source(source)) => {
+                line.texts("source", source.servers.iter().map(|server| server.to_string()));
+                if let Some(age) = source.age {
+                    line.json("source_age_s", age.as_secs());
+                }
+            }
             None => {}
         }
         line

@@ -55,6 +55,23 @@ async fn a_session_has_so_many_calls_and_no_more() {
 }
 
 #[tokio::test]
+async fn reading_on_in_an_answer_counts_as_well() {
+    let server = Server::start(|_| async {
+        let text = "word ".repeat(20_000);
+        json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#))
+    })
+    .await;
+    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.calls.per_session = Some(2)).start().await;
+    let first = gate.agent().post("up", &[], call("1", "x")).await.expect(200).await.text().await;
+    let uri = first.split("more: ").nth(1).unwrap().split(' ').next().unwrap();
+    let read = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#);
+    assert!(gate.agent().post("up", &[], read.clone()).await.text().await.contains("word word"));
+    let spent = gate.agent().post("up", &[], read).await.text().await;
+    assert!(spent.contains("calls_per_session") && !spent.contains("word word"), "{spent}");
+    assert_eq!(gate.limit_hits("calls_per_session"), 1.0);
+}
+
+#[tokio::test]
 async fn arguments_are_as_long_as_allowed() {
     let server = Server::start(|_| async { json_reply(OK) }).await;
     let gate = Setup::new().http("up", server.url()).with(|config| config.limits.calls.argument_bytes = Some(20)).start().await;

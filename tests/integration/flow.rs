@@ -71,6 +71,7 @@ async fn a_quarantined_address_cannot_be_written_to() {
             let answer = says(&gate, upstream, call("send_mail", "to", to)).await;
             assert!(refused(&answer) && answer.contains("quarantined-text-returns"), "{upstream} {to}: {answer}");
             assert!(answer.contains("/params/arguments/to"), "it says where: {answer}");
+            assert!(answer.contains("It came from `mail`, "), "and whence: {answer}");
         }
     }
     let ordinary = says(&gate, "mail", call("send_mail", "to", "boss@office.test")).await;
@@ -78,7 +79,9 @@ async fn a_quarantined_address_cannot_be_written_to() {
     assert!(hits(&gate, "quarantined-text-returns") >= 2.0);
     let audit = gate.audit_text();
     assert!(
-        audit.contains(r#""rule":"quarantined-text-returns""#) && audit.contains(r#""at":"/params/arguments/to""#),
+        audit.contains(r#""rule":"quarantined-text-returns""#)
+            && audit.contains(r#""at":"/params/arguments/to""#)
+            && audit.contains(r#""source":["mail"],"source_age_s":"#),
         "{audit}"
     );
 }

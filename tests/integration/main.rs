@@ -30,6 +30,7 @@
 //! | `sessions` | a session is its agent's alone; streams resume; two agents never share a child |
 //! | `stdio` | exact argv, named variables only, timeouts, restarts with a pause, whole process groups ended |
 //! | `streams` | nothing is held back; whoever goes away is missed as its revision lays down |
+//! | `surfaces` | an order reaches no agent, in whichever of all places and across messages of a stream, and the audit names it |
 //! | `tls` | TLS and HTTP/2 on both sides, own authority, client certificates |
 //! | `transparency` | what is harmless arrives byte for byte, both ways, on every transport, in both eras |
 //!
@@ -69,6 +70,7 @@ mod servers;
 mod sessions;
 mod stdio;
 mod streams;
+mod surfaces;
 mod tls;
 mod transparency;
 mod wrap;

@@ -88,3 +88,23 @@ async fn data_of_people_by_kind() {
     assert!(got.contains(&token()), "not asked for: {got}");
     assert_eq!(gate.metric("lychgate_findings_total", &[("rule", "email-address"), ("action", "redact")]), Some(2.0));
 }
+
+#[tokio::test]
+async fn numbers_that_are_somebodys_are_taken_out_too() {
+    let server = Server::start(|_| async {
+        json_reply(
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"card\":4111111111111111,\"n\":1234567890123}"}],"structuredContent":{"card":4111111111111111,"phone":4155550132,"time":1763812345678,"rows":[4111111111111111,7]}}}"#,
+        )
+    })
+    .await;
+    let config = policy(r#"redact_results = ["cards", "phones"]"#);
+    let gate =
+        Setup::new().http("up", server.url()).with(|all| all.policies = [("default".to_owned(), config)].into()).start().await;
+    let got = asked(&gate).await;
+    assert!(!got.contains("41111111") && !got.contains("4155550132"), "{got}");
+    let read = json(&got);
+    let kept = r#""time":1763812345678,"rows":["[redacted: "#;
+    assert!(got.contains(kept) && got.contains(r#"\"n\":1234567890123"#), "{got}");
+    let text = super::harness::result_text(&read);
+    assert!(json(&text).root().get("card").unwrap().str().unwrap().starts_with("[redacted: "), "{text}");
+}

@@ -88,9 +88,10 @@ impl Detector for Flows {
 
     fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
         let Some(here) = place.flow.filter(|_| !self.completes.is_empty()) else { return };
-        let (told, guessed) = here.completes();
+        let (told, guessed, servers, since) = here.completes();
         for (rule, by_guess) in &self.completes {
             if if *by_guess { guessed } else { told } {
+                here.session.came_from(*rule, servers.clone(), since);
                 found.push(Match { rule: *rule, span: None, reading: "session" });
             }
         }
@@ -181,6 +182,7 @@ impl Search<'_, '_> {
                 && !self.here.declared.untrusted
                 && kept.is_clean(piece.hash, server);
             if !opened && !self.is_of_schema(piece.text) {
+                self.here.session.came_from(*rule, servers.numbers(), mark.since());
                 self.found.push(Match { rule: *rule, span: span.clone(), reading });
             }
         }

@@ -16,7 +16,7 @@ mod traces;
 mod words;
 
 pub use piece::Piece;
-pub use session::{Here, Learnt, Session, Sides};
+pub use session::{Here, Learnt, Session, Sides, Source};
 pub use spec::{Spec, To};
 pub use traces::{From, TraceLimits, Traces};
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
@@ -10,7 +11,7 @@ use crate::text::{Text, cut};
 use super::hash::Hashes;
 use super::net::with_signs;
 use super::piece::{Look, Piece, folded, pieces};
-use super::traces::{Came, Traces};
+use super::traces::{Came, Servers, Traces};
 
 /// Most pieces taken of one message, of each kind of data.
 const PIECES: usize = 65_536;
@@ -51,8 +52,23 @@ pub struct Here<'a> {
 pub struct Session<'s> {
     pub(super) traces: &'s Traces,
     pub(super) server: usize,
+    /// The names of the servers, by their numbers, and what time it is.
+    known: (&'s [Box<str>], Option<Instant>),
     learnt: RefCell<Learning>,
+    sources: RefCell<Vec<(usize, Source)>>,
 }
+
+/// Where a piece that goes out came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The servers that sent it, by name; none where there are too many to tell them apart.
+    pub servers: Vec<Box<str>>,
+    /// How long ago the first of them did.
+    pub age: Option<Duration>,
+}
+
+/// Most findings of a message whose source is kept.
+const SOURCES: usize = 64;
 
 #[derive(Default)]
 struct Learning {
@@ -131,7 +147,13 @@ impl Learnt {
 impl<'s> Session<'s> {
     /// What is known, as the server of this number sees it.
     pub fn new(traces: &'s Traces, server: usize) -> Self {
-        Self { traces, server, learnt: RefCell::default() }
+        let known: (&[Box<str>], _) = (&[], None);
+        Self { traces, server, known, learnt: RefCell::default(), sources: RefCell::default() }
+    }
+
+    /// The same, where the servers have names and it is `now`.
+    pub fn at(self, servers: &'s [Box<str>], now: Option<Instant>) -> Self {
+        Self { known: (servers, now), ..self }
     }
 
     /// What the message adds.
@@ -148,6 +170,24 @@ impl<'s> Session<'s> {
         for reading in text.readings() {
             learning.withhold(&reading.text);
         }
+    }
+
+    /// Notes where what a rule has found came from.
+    pub(super) fn came_from(&self, rule: usize, servers: Vec<usize>, since: Option<Instant>) {
+        if let Ok(mut sources) = self.sources.try_borrow_mut() {
+            let drop = sources.len().saturating_sub(SOURCES - 1);
+            sources.drain(..drop);
+            let (names, now) = self.known;
+            let servers = servers.into_iter().filter_map(|server| names.get(server).cloned()).collect();
+            let age = now.zip(since).map(|(now, since)| now.saturating_duration_since(since));
+            sources.push((rule, Source { servers, age }));
+        }
+    }
+
+    /// Where what a rule has found last came from; of a rule by its index in the set.
+    pub fn source(&self, rule: usize) -> Option<Source> {
+        let sources = self.sources.try_borrow().ok()?;
+        sources.iter().rev().find(|(of, _)| *of == rule).map(|(_, source)| source.clone())
     }
 
     pub(super) fn note_said(&self, hash: u64) {
@@ -181,13 +221,16 @@ impl Here<'_> {
         }
     }
 
-    /// Whether this call goes out after private and untrusted data came in: by what the policy says, or by a guess.
-    pub(super) fn completes(&self) -> (bool, bool) {
-        let Came { private, untrusted, maybe_private, maybe_untrusted } = self.session.traces.look(|kept| *kept.came());
+    /// Whether this call goes out after private and untrusted data came in: by what the policy says, or by a guess. Which
+    /// servers the data came from, and when the last of them.
+    pub(super) fn completes(&self) -> (bool, bool, Vec<usize>, Option<Instant>) {
+        let came = self.session.traces.look(|kept| *kept.came());
+        let Came { private, untrusted, maybe_private, maybe_untrusted, servers } = came;
         let told = self.declared.outward && private.is_some() && untrusted.is_some();
         let out = self.declared.outward || self.guessed.outward;
         let guessed = out && private.or(maybe_private).is_some() && untrusted.or(maybe_untrusted).is_some();
-        (told, guessed && !told)
+        let servers = servers.into_iter().reduce(Servers::and).unwrap_or_default().numbers();
+        (told, guessed && !told, servers, private.max(untrusted).max(maybe_private).max(maybe_untrusted))
     }
 }
 

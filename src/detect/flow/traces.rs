@@ -68,6 +68,15 @@ impl Servers {
         self.0 == 0
     }
 
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Their numbers; those that are not told apart are left out.
+    pub(super) fn numbers(self) -> Vec<usize> {
+        (0..SERVERS).filter(|server| self.has(*server)).collect()
+    }
+
     pub(super) fn has(self, server: usize) -> bool {
         server < SERVERS && self.0 & (1 << server) != 0
     }
@@ -79,9 +88,15 @@ pub(super) struct Mark {
     quarantined: Servers,
     untrusted: Servers,
     private: Servers,
+    /// When it came in first.
+    since: Option<Instant>,
 }
 
 impl Mark {
+    pub(super) fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
     pub(super) fn of(&self, from: From) -> Servers {
         match from {
             From::Quarantined => self.quarantined,
@@ -112,6 +127,8 @@ pub(super) struct Came {
     /// From servers that only say something like it of their tools.
     pub(super) maybe_private: Option<Instant>,
     pub(super) maybe_untrusted: Option<Instant>,
+    /// The servers that each came from, in the same order.
+    pub(super) servers: [Servers; 4],
 }
 
 /// What has come in to one agent, in all its sessions. Shared; holds no text.
@@ -207,9 +224,10 @@ impl Traces {
         kept.forget_said(extra);
         let extra = kept.clean.order.len().saturating_sub(KNOWN);
         kept.forget_clean(extra);
-        for (came, last) in learnt.came.iter().zip(kept.came.all()) {
+        for (came, (last, servers)) in learnt.came.iter().zip(kept.came.all()) {
             if *came {
                 *last = Some(now);
+                servers.add(server);
             }
         }
         hit
@@ -231,13 +249,17 @@ impl Traces {
         kept.forget_said(count);
         let count = kept.clean.order.iter().take_while(|(since, _)| old(*since)).count();
         kept.forget_clean(count);
-        kept.came.all().into_iter().for_each(|came| *came = came.filter(|since| !old(*since)));
+        for (came, servers) in kept.came.all() {
+            *came = came.filter(|since| !old(*since));
+            *servers = if came.is_some() { *servers } else { Servers::default() };
+        }
     }
 }
 
 impl Came {
-    fn all(&mut self) -> [&mut Option<Instant>; 4] {
-        [&mut self.private, &mut self.untrusted, &mut self.maybe_private, &mut self.maybe_untrusted]
+    fn all(&mut self) -> [(&mut Option<Instant>, &mut Servers); 4] {
+        let [a, b, c, d] = &mut self.servers;
+        [(&mut self.private, a), (&mut self.untrusted, b), (&mut self.maybe_private, c), (&mut self.maybe_untrusted, d)]
     }
 }
 
@@ -292,7 +314,9 @@ impl Kept {
         if self.said.held.contains(&hash) {
             return;
         }
-        let servers = self.marks.entry(hash).or_default().set(from);
+        let mark = self.marks.entry(hash).or_default();
+        mark.since = mark.since.or(Some(now));
+        let servers = mark.set(from);
         if servers.is_empty() {
             self.order.push_back((now, hash, from));
         }
@@ -304,7 +328,9 @@ impl Kept {
         if self.said.held.contains(&hash) {
             return;
         }
-        let servers = self.marks.entry(hash).or_default().set(From::Quarantined);
+        let mark = self.marks.entry(hash).or_default();
+        mark.since = mark.since.or(Some(now));
+        let servers = mark.set(From::Quarantined);
         let new = servers.is_empty();
         servers.add(server);
         if !new {

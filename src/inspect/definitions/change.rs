@@ -116,7 +116,7 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
         _ if !strings || !keyword => false,
         // A new title may be anything short that gives no orders, which is looked at elsewhere.
         "title" => (new.len() <= TITLE_BYTES && prose::says_little(&new)) || prose::same_words(&old, &new),
-        "description" | "$comment" => prose::same_words(&old, &new),
+        "description" | "$comment" | "instructions" => prose::same_words(&old, &new),
         _ => false,
     }
 }

@@ -135,7 +135,11 @@ fn canonical(root: Value<'_>, kind: Kind) -> String {
 
 /// Whether a member tells of the data as they are now rather than of what they are.
 fn passing(kind: Kind, depth: usize, key: &str) -> bool {
-    kind == Kind::Resource && matches!((depth, key), (0, "size") | (1, "lastModified"))
+    match kind {
+        Kind::Resource => matches!((depth, key), (0, "size") | (1, "lastModified")),
+        Kind::Server => (depth, key) == (1, "version"),
+        Kind::Tool | Kind::Prompt | Kind::Template => false,
+    }
 }
 
 fn lines(root: Value<'_>) -> String {

@@ -1,5 +1,6 @@
 //! Calls of tools whose definitions wait for approval.
 
+use super::server::METHODS;
 use super::{Key, Kind, Pins};
 use crate::config::{ChangeAction, ChangeClass, ChangesConfig, Scope};
 use crate::detect::Surface;
@@ -77,20 +78,28 @@ impl Held<'_> {
         })
     }
 
-    /// What the policy does about a call, the gravest class of its tool's change, and the tool; `None` if it is judged like
-    /// any other.
+    /// What the policy does about a call, the gravest class of the change, and the tool; `None` if it is judged like any other.
+    /// What its server says of itself counts for every tool.
     fn call(&self, message: &Message, envelope: &Envelope) -> Option<(ChangeAction, ChangeClass, Box<str>)> {
         let params = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"))?;
-        let key = Key { kind: Kind::Tool, name: params.get("name")?.str()?.into() };
-        let pin = self.pins.get(&key)?;
+        let tool: Box<str> = params.get("name")?.str()?.into();
+        let servers = METHODS.map(|method| Key { kind: Kind::Server, name: method.into() });
+        let keys = std::iter::once(Key { kind: Kind::Tool, name: tool.clone() }).chain(servers);
+        let (action, class) = keys.filter_map(|key| self.of(&key)).max_by_key(|(action, _)| *action)?;
+        Some((action, class, tool))
+    }
+
+    fn of(&self, key: &Key) -> Option<(ChangeAction, ChangeClass)> {
+        let pin = self.pins.get(key)?;
         let held = pin.held.as_ref()?;
         let class = held.classes.iter().copied().max().unwrap_or(ChangeClass::Other);
-        let action = match (self.changes.of_all(&held.classes), &pin.content) {
-            (ChangeAction::Pass, _) | (ChangeAction::Hold, Some(_)) => return None,
-            (ChangeAction::Ask, Some(_)) => ChangeAction::Ask,
+        match (self.changes.of_all(&held.classes), &pin.content) {
+            (ChangeAction::Pass, _) | (ChangeAction::Hold, Some(_)) => None,
+            (ChangeAction::Ask, Some(_)) => Some((ChangeAction::Ask, class)),
+            // Without its instructions a server is no other.
+            (ChangeAction::Hold, None) if key.kind == Kind::Server => None,
             // Nothing of it was ever let through.
-            (_, None) | (ChangeAction::Refuse, _) => ChangeAction::Refuse,
-        };
-        Some((action, class, key.name))
+            (_, None) | (ChangeAction::Refuse, _) => Some((ChangeAction::Refuse, class)),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use super::{Content, Key, Kind, Pin, Pins, change};
+use super::{Content, Key, Kind, Pin, Pins, change, server};
 use crate::config::{ChangeAction, ChangeClass, ChangesConfig};
 use crate::inspect::Mode;
 use crate::inspect::tools::overlay::Patch;
@@ -64,8 +64,11 @@ impl Reader<'_> {
         for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
             let asked = message.id(envelope).and_then(|id| context.asked(id));
             let Some(result) = message.body(envelope) else { continue };
+            if let Some(asked) = asked.filter(|asked| server::METHODS.contains(&&*asked.method)) {
+                self.server(&asked.method, result, &mut out, &mut patch);
+            }
             for kind in Kind::ALL {
-                let (method, member, _) = kind.listed();
+                let Some((method, member, _)) = kind.listed() else { continue };
                 if asked.is_some_and(|asked| &*asked.method != method) {
                     continue;
                 }
@@ -143,7 +146,7 @@ impl Reader<'_> {
         patch.leave_out(&left);
     }
 
-    fn classes(&self, kind: Kind, pin: Option<&Pin>, pinned: Option<&Content>, content: &Content) -> Vec<ChangeClass> {
+    pub(super) fn classes(&self, kind: Kind, pin: Option<&Pin>, pinned: Option<&Content>, content: &Content) -> Vec<ChangeClass> {
         match pinned {
             Some(pinned) => change::classes(kind, pinned, content, self.rules),
             None if pin.is_some() || self.pins.is_complete(kind) => vec![ChangeClass::New],
@@ -158,6 +161,6 @@ impl Reader<'_> {
 }
 
 fn key(kind: Kind, definition: Value<'_>) -> Option<Key> {
-    let (_, _, name) = kind.listed();
+    let (_, _, name) = kind.listed()?;
     Some(Key { kind, name: definition.get(name)?.str()?.into() })
 }

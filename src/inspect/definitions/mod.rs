@@ -6,6 +6,7 @@ mod held;
 mod listed;
 mod prose;
 mod schema;
+mod server;
 
 use std::collections::BTreeMap;
 
@@ -29,11 +30,13 @@ pub enum Kind {
     Resource,
     /// A template of resources.
     Template,
+    /// The server itself: its instructions, and what it says it is. Named by the method that asks for it.
+    Server,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template];
+    pub const ALL: [Self; 5] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template, Self::Server];
 
     /// The word in the lock file, the audit log and on the command line.
     pub fn name(self) -> &'static str {
@@ -42,6 +45,7 @@ impl Kind {
             Self::Prompt => "prompt",
             Self::Resource => "resource",
             Self::Template => "template",
+            Self::Server => "server",
         }
     }
 
@@ -52,21 +56,24 @@ impl Kind {
 
     /// The method that lists it, the member of the result that holds the list, and the member that names each
     /// (2025-11-25, `schema.ts`).
-    fn listed(self) -> (&'static str, &'static str, &'static str) {
+    fn listed(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
-            Self::Tool => ("tools/list", "tools", "name"),
-            Self::Prompt => ("prompts/list", "prompts", "name"),
-            Self::Resource => ("resources/list", "resources", "uri"),
-            Self::Template => ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+            Self::Tool => Some(("tools/list", "tools", "name")),
+            Self::Prompt => Some(("prompts/list", "prompts", "name")),
+            Self::Resource => Some(("resources/list", "resources", "uri")),
+            Self::Template => Some(("resources/templates/list", "resourceTemplates", "uriTemplate")),
+            Self::Server => None,
         }
     }
 
-    /// The notification that says that the list has changed: templates are told of with resources.
-    pub fn list_changed(self) -> &'static str {
+    /// The member by which lists of it are named in capabilities, subscriptions and notifications: templates go with
+    /// resources. What a server says of itself is no list, and nobody is told when it changes.
+    pub fn list(self) -> Option<&'static str> {
         match self {
-            Self::Tool => "notifications/tools/list_changed",
-            Self::Prompt => "notifications/prompts/list_changed",
-            Self::Resource | Self::Template => "notifications/resources/list_changed",
+            Self::Tool => Some("tools"),
+            Self::Prompt => Some("prompts"),
+            Self::Resource | Self::Template => Some("resources"),
+            Self::Server => None,
         }
     }
 }
@@ -105,7 +112,7 @@ pub struct Pins {
     /// The kinds whose list was seen to its end: what comes later is new.
     complete: Vec<Kind>,
     /// Bytes of the definitions of each kind.
-    bytes: [usize; 4],
+    bytes: [usize; 5],
 }
 
 impl Pins {

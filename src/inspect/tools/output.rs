@@ -24,6 +24,9 @@ const FORMS: [&str; 7] = [
     "0.0.0.0",
 ];
 
+/// The same in the place of a number.
+const VALUES: [&str; 3] = ["null", "0", "1"];
+
 /// That no edit leaves an answer as its schema wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inspect) struct Broken;
@@ -56,8 +59,12 @@ impl Definition {
             if fits(std::slice::from_ref(edit)) {
                 continue;
             }
-            let other = forms(&edit.with).find(|form| fits(&[Edit::text(edit.span.clone(), *form)])).ok_or(Broken)?;
-            edit.with = other.to_owned();
+            let other = if edit.is_json {
+                VALUES.into_iter().find(|form| fits(&[Edit::json(edit.span.clone(), (*form).to_owned())]))
+            } else {
+                forms(&edit.with).find(|form| fits(&[Edit::text(edit.span.clone(), *form)]))
+            };
+            edit.with = other.ok_or(Broken)?.to_owned();
         }
         if fits(&all(edits)) { Ok(()) } else { Err(Broken) }
     }

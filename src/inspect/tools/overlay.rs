@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::schema::Schema;
 use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, ToolConfig};
 use crate::document::Fault;
-use crate::message::{Message, Value, ValueKind};
+use crate::message::{Edit, Message, Value, ValueKind};
 use crate::protocol::Context;
 use crate::text::glob_fits;
 
@@ -275,6 +275,11 @@ impl Patch {
         if let (None, Some((first, _)), Some((last, _))) = (kept_end, elements.first(), elements.last()) {
             self.cut(first.start..last.end);
         }
+    }
+
+    /// The changes as edits, where nothing was put in.
+    pub(in crate::inspect) fn cuts(self) -> Vec<Edit> {
+        self.edits.into_iter().map(|(span, with)| Edit::json(span, with)).collect()
     }
 
     /// How many changes there are.

@@ -1,0 +1,61 @@
+//! What a server says of itself: its instructions, which most clients put before all else that a model reads, and its name,
+//! title, description, site and icons. Pinned like a definition; of what it is called by only the version may change freely.
+
+use super::listed::{Listed, Reader, Seen};
+use super::{Content, Key, Kind};
+use crate::config::ChangeAction;
+use crate::inspect::tools::overlay::Patch;
+use crate::message::{Value, quote};
+
+/// The requests that are answered with it (2024-11-05 to 2025-11-25; 2026-07-28).
+pub(super) const METHODS: [&str; 2] = ["initialize", "server/discover"];
+
+/// The member of a modern result's `_meta` that says which server it is.
+const INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+impl Reader<'_> {
+    /// Reads what a server says of itself in answer to `method`.
+    pub(super) fn server(&self, method: &str, result: Value<'_>, out: &mut Listed, patch: &mut Patch) {
+        let (instructions, info) = (result.get("instructions"), result.get("serverInfo").or_else(|| result.at(&["_meta", INFO])));
+        let raw = |value: Option<Value<'_>>| value.map_or("null", |value| value.raw()).to_owned();
+        let text = format!(r#"{{"instructions":{},"serverInfo":{}}}"#, raw(instructions), raw(info));
+        let Ok(content) = Content::read(&text, Kind::Server) else { return };
+        let key = Key { kind: Kind::Server, name: method.into() };
+        let pin = self.pins.get(&key);
+        let pinned = pin.and_then(|pin| pin.content.clone());
+        if pinned.as_ref() == Some(&content) {
+            return;
+        }
+        let classes = self.classes(Kind::Server, pin, pinned.as_ref(), &content);
+        let action = self.changes.of_all(&classes);
+        let waits = pin.and_then(|pin| pin.held.as_ref()).is_some_and(|held| held.content == content);
+        if action != ChangeAction::Pass {
+            // A server cannot be taken away as a tool can: agents get it as it was, or without a word of it.
+            let before = pinned.as_ref().and_then(Content::json);
+            let before = before.as_ref().map(|json| json.root());
+            if let Some(instructions) = instructions {
+                let before = before.and_then(|before| before.get("instructions")).filter(|before| before.str().is_some());
+                patch.replace(instructions, before.map_or(r#""""#, |before| before.raw()));
+            }
+            if let Some(info) = info {
+                patch.replace(info, &held_info(before.and_then(|before| before.get("serverInfo")), info));
+            }
+        }
+        out.seen.push(Seen { key, content, pinned, classes, action, waits });
+    }
+}
+
+/// What is shown of a server's name and the like while it waits: as it was, with the version of today.
+fn held_info(before: Option<Value<'_>>, now: Value<'_>) -> String {
+    let version = now.get("version").and_then(|version| version.str()).unwrap_or_default();
+    let name = now.get("name").and_then(|name| name.str()).unwrap_or_default();
+    let members =
+        before.into_iter().flat_map(|before| before.members()).map(|(key, value)| (key.into_owned(), value.raw().to_owned()));
+    let mut members: Vec<(String, String)> = members.collect();
+    if members.is_empty() {
+        members.push(("name".to_owned(), quote(&name)));
+    }
+    members.push(("version".to_owned(), quote(&version)));
+    let members: Vec<String> = members.into_iter().map(|(key, value)| format!("{}:{value}", quote(&key))).collect();
+    format!("{{{}}}", members.join(","))
+}

@@ -1,0 +1,90 @@
+//! Judges JSON within a string, and numbers, so that what is left is JSON.
+
+use bytes::Bytes;
+
+use crate::detect::Place;
+use crate::message::{Edit, Json, Path, ReadLimits, Role, Step, Value, ValueKind, quote, splice};
+use crate::rules::Action;
+use crate::text::Text;
+
+use super::joined::Joined;
+use super::rewrite::Outcome;
+use super::string::{Judge, Site};
+
+/// Numbers that may be somebody's: of a card, an account, a telephone.
+const DIGITS: std::ops::RangeInclusive<usize> = 7..=19;
+/// Longest name of a member that says what its number is, in bytes.
+const NAME_BYTES: usize = 40;
+
+impl Judge<'_, '_> {
+    /// Judges a JSON document that is the text of a string: its strings by themselves, so that what changes leaves
+    /// it JSON. `None` where it is none, or where something is found only in the text as a whole.
+    pub(super) fn nested(&mut self, raw: &str, place: &Place<'_>, site: &Site<'_>) -> Option<Outcome> {
+        let json = Json::parse(Bytes::copy_from_slice(raw.as_bytes()), &ReadLimits::default()).ok()?;
+        let (mut edits, mut gone) = (Vec::new(), None);
+        // Within a text every string may change, keys too: nobody resolves them.
+        let site = Site { at: site.at, opaque: &|| false, in_block: site.in_block };
+        let mut joined = Joined::default();
+        json.root().strings(|path, found| {
+            let place = Place { role: found.role, ..*place };
+            let text = Text::new(found.value);
+            let outcome = self.judge(&text, &place, &site, false);
+            if found.role == Role::Value && matches!(path.last(), Some(Step::Key(key)) if key == "text") {
+                joined.add(text.raw(), found.span.clone());
+            }
+            match outcome {
+                Outcome::Keep => {}
+                Outcome::Replace(with) => edits.push(Edit::text(found.span, with)),
+                Outcome::Withhold(notice) => gone = Some(notice),
+            }
+        });
+        if let Some(notice) = gone {
+            return Some(Outcome::Withhold(notice));
+        }
+        if self.numbers {
+            json.root().walk(|path, value, role| {
+                let place = Place { role, ..*place };
+                edits.extend(self.number(path, value, &place, &site).map(|with| Edit::json(value.span(), quote(&with))));
+            });
+        }
+        joined.judge(self, place, &site, &mut edits, json.bytes());
+        let spliced = splice(json.bytes(), edits)?;
+        let left = std::str::from_utf8(&spliced).ok()?;
+        if self.acts_on(&Text::new(left), place) {
+            return None;
+        }
+        Some(if left == raw { Outcome::Keep } else { Outcome::Replace(left.to_owned()) })
+    }
+
+    /// Whether a rule other than that of markup would still have something withheld.
+    fn acts_on(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
+        let mut matches = Vec::new();
+        self.rules.scan(text, place, &mut matches);
+        matches.iter().any(|found| {
+            self.rules.rules().get(found.rule).is_some_and(|rule| rule.action >= Action::Redact && !self.of_markup(found.rule))
+        })
+    }
+
+    /// What takes the place of a number that a rule has taken out; the name of its member says what it is.
+    pub(super) fn number(&mut self, path: &Path<'_>, value: Value<'_>, place: &Place<'_>, site: &Site<'_>) -> Option<String> {
+        let raw = value.raw();
+        let is_long = value.kind() == ValueKind::Number && DIGITS.contains(&raw.len()) && raw.bytes().all(|b| b.is_ascii_digit());
+        if !is_long || place.role == Role::Key {
+            return None;
+        }
+        let name = match path.last() {
+            Some(Step::Key(name)) if name.len() <= NAME_BYTES => format!("{name}: "),
+            _ => String::new(),
+        };
+        match self.judge(&Text::new(format!("{name}{raw}")), place, site, false) {
+            Outcome::Replace(with) => with.strip_prefix(&name).filter(|with| *with != raw).map(str::to_owned),
+            Outcome::Keep | Outcome::Withhold(_) => None,
+        }
+    }
+}
+
+/// Whether a text may be a JSON document.
+pub(super) fn is_json(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with('{') || text.starts_with('[')
+}
