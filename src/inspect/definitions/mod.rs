@@ -1,4 +1,4 @@
-//! What a server says of its tools, prompts and resources, against what it said when that was pinned.
+//! What a server says of itself, its tools, prompts and resources, against what it said when that was pinned.
 
 mod change;
 mod content;
