@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::config::{self, PolicyConfig};
 use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
-use crate::inspect::{Finding, Inspection, Known, Policy, Verdict};
+use crate::inspect::{Detail, Finding, Inspection, Known, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
 use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
 use crate::rules::{Action, Library};
@@ -155,6 +155,10 @@ impl Bench {
                 finding.evidence.length,
                 finding.evidence.sha256
             ));
+            if let Some(Detail::Wording(strongest)) = &finding.detail {
+                let strongest: Vec<_> = strongest.iter().map(|(words, points)| format!("`{words}` {points}")).collect();
+                told.push_str(&format!("    weighs most: {}\n", strongest.join(", ")));
+            }
         }
         for part in &inspection.coverage.uninspected {
             told.push_str(&format!("  not looked at: {} ({}, {} bytes)\n", part.at, part.reason, part.bytes));

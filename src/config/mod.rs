@@ -13,6 +13,7 @@ mod flow;
 mod limits;
 mod listen;
 mod load;
+mod model;
 mod own;
 mod pins;
 mod places;
@@ -27,6 +28,7 @@ pub use flow::FlowConfig;
 pub use limits::Limits;
 pub use listen::{Agent, Listen, ListenTls};
 pub use load::{load, load_admin, load_pins, load_policies};
+pub use model::ModelConfig;
 pub use own::OwnConfig;
 pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
@@ -70,6 +72,8 @@ pub struct PolicyConfig {
     pub builtin: bool,
     /// Packs switched on that ship off (`ops`), and off that ship on.
     pub packs: BTreeMap<String, bool>,
+    /// Which weights the model of wording has (`model`).
+    pub model: ModelConfig,
     /// Rules changed by id.
     pub overrides: BTreeMap<String, Override>,
     /// `tool.argument` names that a shell reads, whatever they are called.
@@ -124,6 +128,7 @@ impl Default for PolicyConfig {
             rules: vec![],
             builtin: true,
             packs: BTreeMap::new(),
+            model: ModelConfig::default(),
             overrides: BTreeMap::new(),
             shell: vec![],
             text: vec![],

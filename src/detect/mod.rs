@@ -4,6 +4,7 @@ pub mod command;
 pub mod flow;
 pub mod hidden;
 pub mod markup;
+pub mod model;
 pub mod path;
 pub mod pattern;
 pub mod personal;

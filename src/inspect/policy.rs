@@ -68,6 +68,8 @@ pub struct Policy {
     changes: ChangesConfig,
     /// Time to look up the names of hosts that a call would reach; `None` if they are not looked up.
     resolve: Option<Duration>,
+    /// Which weights the model of wording has, if there is one.
+    model: Option<Arc<str>>,
     /// Who else is asked about what servers say.
     classifier: Option<Arc<ClassifierConfig>>,
 }
@@ -128,6 +130,7 @@ impl Policy {
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;
         let numbers = inbound.rules().iter().any(|rule| matches!(*rule.find, Find::Personal(_)));
+        let model = inbound.rules().iter().find_map(|rule| rule.wording()).map(|model| model.version().into());
         let follows = outbound.rules().iter().any(|rule| matches!(*rule.find, Find::Flow(_)));
         Ok(Self {
             name: name.into(),
@@ -149,6 +152,7 @@ impl Policy {
             schema: config.schema,
             changes: config.changes.clone(),
             resolve: config.places.resolve,
+            model,
             classifier: config.classifier.clone(),
         })
     }
@@ -223,6 +227,7 @@ impl Policy {
         known: &Known<'_>,
     ) -> Inspection {
         let mut inspection = Inspection { classified: known.classified.cloned(), ..Inspection::default() };
+        inspection.coverage.model = self.model.clone().filter(|_| direction == Direction::Inbound);
         let classifier = self.classifier.as_deref().map(|config| Classifier { config, said: known.classified.map(Arc::as_ref) });
         let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers));
         let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
@@ -289,7 +294,7 @@ impl Policy {
         let flow = session.as_ref().map(|session| self.flow.here(session, None, Sides::default()));
         let place = Place { surface: Surface::Error, flow, ..Place::default() };
         let mut findings = Vec::new();
-        let coverage = Coverage { strings: 1, bytes: text.len(), uninspected: Vec::new() };
+        let coverage = Coverage { strings: 1, bytes: text.len(), model: self.model.clone(), uninspected: Vec::new() };
         let mut judge =
             Judge { rules: &self.inbound, audit, item: 0, findings: &mut findings, matches: Vec::new(), numbers: self.numbers };
         let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false, in_block: false });

@@ -252,7 +252,8 @@ impl<'p> Judge<'p, '_> {
                 } else {
                     Evidence::of(matched)
                 },
-                detail: place.flow.and_then(|here| here.session.source(hit.rule)).map(Detail::Source),
+                detail: Detail::of(rule, hit.reading, base, hit.span.as_ref())
+                    .or_else(|| place.flow.and_then(|here| here.session.source(hit.rule)).map(Detail::Source)),
             });
         }
     }

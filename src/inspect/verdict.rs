@@ -101,6 +101,8 @@ pub struct Coverage {
     pub strings: usize,
     /// Bytes of them.
     pub bytes: usize,
+    /// Which model of wording was asked, if one was.
+    pub model: Option<Arc<str>>,
     /// What was not, and why.
     pub uninspected: Vec<Uninspected>,
 }

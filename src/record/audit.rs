@@ -141,6 +141,7 @@ impl Audit {
             line.json("upstream_ms", format_args!("{:.3}", waited.as_secs_f64() * 1000.0));
         }
         line.text("rules", body.rules);
+        line.maybe("model", body.coverage.model.as_deref());
         line.list("findings", findings.iter().take(FINDINGS).map(|finding| self.finding(finding)));
         if findings.len() > FINDINGS {
             line.json("findings_left_out", findings.len() - FINDINGS);
@@ -175,6 +176,15 @@ impl Audit {
                 if let Some(age) = source.age {
                     line.json("source_age_s", age.as_secs());
                 }
+            }
+            Some(Detail::Wording(strongest)) => {
+                let named = |(words, points): &(String, i32)| {
+                    let mut line = Line::open();
+                    line.text("words", &self.name(words));
+                    line.json("points", points);
+                    line
+                };
+                line.list("wording", strongest.iter().map(named));
             }
             None => {}
         }

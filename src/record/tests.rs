@@ -79,7 +79,12 @@ fn finding(rule: &str, action: Action, surface: Surface, at: &str, item: usize) 
 }
 
 fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
-    Inspection { verdict, findings, coverage: Coverage { strings: 3, bytes: 40, uninspected: vec![] }, ..Inspection::default() }
+    Inspection {
+        verdict,
+        findings,
+        coverage: Coverage { strings: 3, bytes: 40, model: Some("weights/0a".into()), uninspected: vec![] },
+        ..Inspection::default()
+    }
 }
 
 fn refusal(rule: &str, item: usize) -> Refusal {

@@ -45,6 +45,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/signals/orders.toml", include_str!("../../rules/inbound/signals/orders.toml")),
     ("rules/inbound/signals/clear.toml", include_str!("../../rules/inbound/signals/clear.toml")),
     ("rules/inbound/signals/languages.toml", include_str!("../../rules/inbound/signals/languages.toml")),
+    ("rules/inbound/signals/wording.toml", include_str!("../../rules/inbound/signals/wording.toml")),
     ("rules/inbound/signals/sums.toml", include_str!("../../rules/inbound/signals/sums.toml")),
     ("rules/inbound/redact/emails.toml", include_str!("../../rules/inbound/redact/emails.toml")),
     ("rules/inbound/redact/phones.toml", include_str!("../../rules/inbound/redact/phones.toml")),

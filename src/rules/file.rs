@@ -81,6 +81,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let spares = cases(table, "spares", "texts close by that it must leave alone: they are tried at every load");
     let references = table.strings("references").into_iter().map(|reference| reference.value).collect();
     let was = table.strings("was").into_iter().filter(|id| slug(table, "was", id)).map(|id| RuleId::new(&id.value)).collect();
+    let packs = shared.packs.iter().cloned().chain(packs(table)).collect();
     let place = table.place();
     table.finish();
     Some(Rule {
@@ -98,7 +99,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         references,
         was,
         direction: shared.direction?,
-        packs: shared.packs.clone(),
+        packs,
         enabled: shared.enabled,
         file: shared.file.clone(),
         line: place.line,
@@ -106,7 +107,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     })
 }
 
-/// The packs of a file: `pack` names one, `packs` several, the widest first.
+/// The packs of a file, or those that one of its rules is in besides: `pack` names one, `packs` several, the widest first.
 fn packs(root: &Table<'_>) -> Vec<String> {
     if root.has("pack") && root.has("packs") {
         root.fault_of("pack", "`pack` and `packs` say the same thing", Some("name them all in `packs`, the widest first"));

@@ -7,10 +7,12 @@ mod library;
 mod only;
 mod set;
 mod trial;
+mod wording;
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::detect::model::Model;
 use crate::detect::pattern::Regex;
 use crate::message::Direction;
 
@@ -65,6 +67,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The model that it asks, if it asks one.
+    pub fn wording(&self) -> Option<&Model> {
+        wording::of(self).map(|wording| wording.model.as_ref())
+    }
+
     /// Compiles its regexes, which otherwise waits for the first text that calls for them.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Override, PolicyConfig};
+use crate::config::{ModelConfig, Override, PolicyConfig};
 use crate::document::{Located, Table, suggest};
 use crate::rules::Action;
 
@@ -19,6 +19,11 @@ const BUILTIN: &str = "builtin";
 
 /// Whether verdicts are carried out, by its word in the file.
 pub(super) const MODES: [(&str, bool); 2] = [("enforce", true), ("observe", false)];
+
+/// Whether only what is beyond doubt is acted on, by the word in the file.
+const PROFILES: [(&str, bool); 2] = [("usual", false), ("strict", true)];
+/// The pack of rules that now and then are set off by an ordinary text.
+const LIKELY: &str = "likely";
 
 /// Reads a policy.
 pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> PolicyConfig {
@@ -39,6 +44,10 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
             packs.keys().into_iter().filter_map(|pack| Some((pack.value.clone(), packs.boolean(&pack.value)?))).collect();
         packs.finish();
     }
+    if table.choice("profile", &PROFILES) == Some(true) {
+        made.packs.entry(LIKELY.to_owned()).or_insert(false);
+    }
+    made.model = model(table, reader);
     if let Some(all) = table.table("override") {
         for rule in all.keys() {
             if let Some(change) = all.table(&rule.value) {
@@ -79,6 +88,18 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
             }
             name => policy.fault_at(&what.place, format!("`redact_results` holds `{name}`"), Some(&suggest(name, &REDACTED))),
         }
+    }
+}
+
+/// Which weights the model of wording has: `builtin`, `off`, or a path.
+fn model(policy: &Table<'_>, reader: &Reader<'_>) -> ModelConfig {
+    match policy.string("model").as_ref().map(|written| written.value.as_str()) {
+        None | Some(BUILTIN) => ModelConfig::Builtin,
+        Some("off") => ModelConfig::Off,
+        Some(_) => reader.file(policy, "model").map_or(ModelConfig::Builtin, |path| {
+            reader.watch(&path);
+            ModelConfig::File(path)
+        }),
     }
 }
 

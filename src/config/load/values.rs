@@ -50,6 +50,11 @@ impl<'w> Reader<'w> {
         self.world.read(path, most)
     }
 
+    /// Notes a file that is read elsewhere: a change of it is a change of the config.
+    pub(super) fn watch(&self, path: &Path) {
+        self.read.borrow_mut().push(path.to_path_buf());
+    }
+
     /// Every file that a value was read from.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         self.read.borrow().clone()

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::window::{Event, Window, windows};
-use super::{Spec, Sum};
+use super::{Spec, Sum, Wording};
 use crate::detect::pattern::{Bounds, Patterns};
 use crate::detect::{Detector, Match, Place};
 use crate::message::{Direction, Role};
@@ -14,6 +14,8 @@ const BOUNDS: Bounds = Bounds { spans: usize::MAX, budget_per_byte: 32, reach_by
 
 /// Phrases worth so much are anchors: nothing adds up without one of them, so the others are looked for around them only.
 const ANCHOR: i32 = 32;
+/// How far from talk of attacks a model's word counts.
+const MENTION_BYTES: usize = 300;
 /// How far around.
 const AROUND_BYTES: usize = 700;
 
@@ -24,22 +26,31 @@ pub(super) struct Signals {
     others: Patterns,
     /// For each phrase: the rule, the number of its intent, its weight.
     weights: Vec<(usize, usize, i32)>,
+    /// Models, each with its place in `weights`.
+    wordings: Vec<(usize, Wording)>,
     sums: Vec<(usize, Sum)>,
 }
 
 impl Signals {
     pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
         let (mut anchors, mut others) = (Vec::new(), Vec::new());
-        let (mut weights, mut sums, mut intents) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut weights, mut wordings, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+        let mut intents: Vec<&str> = Vec::new();
+        let mut number = |intent| {
+            intents.iter().position(|known| *known == intent).unwrap_or_else(|| {
+                intents.push(intent);
+                intents.len() - 1
+            })
+        };
         for (rule, spec) in rules {
             match spec {
                 Spec::Sum(sum) => sums.push((*rule, *sum)),
+                Spec::Wording(wording) => {
+                    wordings.push((weights.len(), wording.clone()));
+                    weights.push((*rule, number(&wording.intent), wording.most));
+                }
                 Spec::Phrase(phrase) => {
-                    let known = intents.iter().position(|intent| *intent == &phrase.intent);
-                    let intent = known.unwrap_or(intents.len());
-                    if known.is_none() {
-                        intents.push(&phrase.intent);
-                    }
+                    let intent = number(&phrase.intent);
                     let patterns = if phrase.weight >= ANCHOR { &mut anchors } else { &mut others };
                     patterns.push((weights.len(), &phrase.pattern));
                     weights.push((*rule, intent, phrase.weight));
@@ -51,22 +62,38 @@ impl Signals {
         };
         let anchors = Patterns::new(&anchors, BOUNDS).map_err(rule)?;
         let others = Patterns::new(&others, BOUNDS).map_err(rule)?;
-        Ok(Self { anchors, others, weights, sums })
+        Ok(Self { anchors, others, weights, wordings, sums })
     }
 
     /// The windows of a text that come to something; `all` phrases are looked for everywhere if so asked.
     fn windows(&self, text: &str, all: bool) -> (Vec<Event>, Vec<Window>) {
         let mut events = Vec::new();
         self.find(&self.anchors, text, 0..text.len(), &mut events);
-        if all {
-            self.find(&self.others, text, 0..text.len(), &mut events);
-        } else {
-            for region in around(text, &events) {
-                self.find(&self.others, text, region, &mut events);
-            }
+        let regions = if all { std::iter::once(0..text.len()).collect() } else { around(text, &events) };
+        for region in regions {
+            self.find(&self.others, text, region.clone(), &mut events);
+            self.judge_wording(text, region, &mut events);
         }
         let windows = windows(text, &mut events);
         (events, windows)
+    }
+
+    /// What the models say of each window around.
+    fn judge_wording(&self, text: &str, region: Range<usize>, events: &mut Vec<Event>) {
+        let Some(part) = text.get(region.clone()) else { return };
+        // Texts about attacks have their words: of them the model knows no better than chance.
+        let mut mentions: Vec<usize> = events.iter().filter(|event| event.weight < 0).map(|event| event.span.start).collect();
+        mentions.sort_unstable();
+        for (phrase, wording) in &self.wordings {
+            let Some((_, intent, most)) = self.weights.get(*phrase) else { continue };
+            wording.model.windows(part, |span, points| {
+                let (span, weight) = (region.start + span.start..region.start + span.end, points.min(*most));
+                let near = mentions.partition_point(|start| *start < span.start.saturating_sub(MENTION_BYTES));
+                if mentions.get(near).is_none_or(|start| *start > span.end.saturating_add(MENTION_BYTES)) {
+                    events.push(Event { span, phrase: *phrase, intent: *intent, weight, everywhere: false });
+                }
+            });
+        }
     }
 
     fn find(&self, patterns: &Patterns, text: &str, region: Range<usize>, events: &mut Vec<Event>) {

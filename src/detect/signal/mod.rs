@@ -4,7 +4,9 @@ mod engine;
 mod window;
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::model::Model;
 use super::pattern::{self, needles};
 use super::{Detector, Kind};
 use crate::document::{Located, Table};
@@ -17,8 +19,21 @@ pub struct Signal;
 pub enum Spec {
     /// A phrase, and how much it weighs.
     Phrase(Phrase),
+    /// Wording that a model knows from attacks.
+    Wording(Wording),
     /// Signals that stand close together and come to so much.
     Sum(Sum),
+}
+
+/// What a model says of a window, as a signal.
+#[derive(Clone, Debug)]
+pub struct Wording {
+    /// Counted as one with the phrases of this intent.
+    pub intent: String,
+    /// Most points that it adds.
+    pub most: i32,
+    /// The weights.
+    pub model: Arc<Model>,
 }
 
 /// A signal.
@@ -56,7 +71,7 @@ impl Spec {
     pub fn compile(&self) -> Result<(), String> {
         match self {
             Self::Phrase(phrase) => phrase.pattern.compile(),
-            Self::Sum(_) => Ok(()),
+            Self::Wording(_) | Self::Sum(_) => Ok(()),
         }
     }
 }
@@ -66,6 +81,7 @@ impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Phrase(Phrase { intent, weight, pattern }) => write!(f, "{intent} {weight} {pattern:?}"),
+            Self::Wording(wording) => write!(f, "{wording:?}"),
             Self::Sum(sum) => write!(f, "{sum:?}"),
         }
     }
@@ -75,7 +91,13 @@ impl Kind for Signal {
     type Spec = Spec;
 
     fn read(table: &Table<'_>) -> Option<Spec> {
-        let spec = if table.has("sum") { sum(table).map(Spec::Sum) } else { phrase(table).map(Spec::Phrase) };
+        let spec = if table.has("sum") {
+            sum(table).map(Spec::Sum)
+        } else if table.has("model") {
+            wording(table).map(Spec::Wording)
+        } else {
+            phrase(table).map(Spec::Phrase)
+        };
         table.finish();
         spec
     }
@@ -93,6 +115,13 @@ fn sum(table: &Table<'_>) -> Option<Sum> {
     let extra = |key: &str| if table.has(key) { points(table, key) } else { Some(0) };
     let (disguise, odd, encoded, hidden) = (extra("disguise"), extra("odd"), extra("encoded"), extra("hidden"));
     Some(Sum { points: points(table, "sum")?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden? })
+}
+
+fn wording(table: &Table<'_>) -> Option<Wording> {
+    let intent = table.required("intent", "phrases of one intent and the model count once, the weightiest");
+    let most = points(table, "model");
+    let model = Model::builtin().map_err(|message| table.fault_of("model", format!("the built-in model: {message}"), None));
+    Some(Wording { intent: intent?.value, most: most?, model: model.ok()? })
 }
 
 fn phrase(table: &Table<'_>) -> Option<Phrase> {
