@@ -59,6 +59,9 @@ impl Clean {
 
     /// Begins or, with a slash, ends an element, at a depth.
     pub(super) fn tag(&mut self, name: &str, slash: &str, depth: usize) {
+        if self.text.is_none() {
+            return;
+        }
         self.tables += usize::from(name == "table");
         self.cells += usize::from(matches!(name, "td" | "th"));
         match name {

@@ -133,7 +133,7 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    pub(super) fn open(&mut self, name: &[u8]) {
+    pub(super) fn open(&mut self, name: &str) {
         for buffer in [
             &mut self.name,
             &mut self.attribute,
@@ -150,12 +150,29 @@ impl Tag {
         }
         self.attributes.clear();
         (self.hidden, self.set_aside, self.open) = (false, false, false);
-        self.name.push_str(&String::from_utf8_lossy(name));
+        self.name.push_str(name);
+    }
+}
+
+impl Tag {
+    /// Notes the value of the attribute at hand, where style sheets need it.
+    pub(super) fn sheet_attribute(&mut self, value: &str) {
+        match self.attribute.as_str() {
+            "href" => self.href.push_str(value.trim()),
+            "rel" => self.rel.push_str(&value.to_ascii_lowercase()),
+            "media" => self.media.push_str(value),
+            _ => {}
+        }
     }
 }
 
 /// A name as a number (FNV-1a); a clash would end the wrong element, no more.
-pub(super) fn hash(name: &str) -> u64 {
-    let name = if matches!(name.as_bytes(), [b'h', b'1'..=b'6']) { "h1" } else { name };
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+pub(super) const fn hash(name: &str) -> u64 {
+    let mut rest = if matches!(name.as_bytes(), [b'h', b'1'..=b'6']) { "h1".as_bytes() } else { name.as_bytes() };
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    while let [first, others @ ..] = rest {
+        hash = (hash ^ *first as u64).wrapping_mul(0x100_0000_01b3);
+        rest = others;
+    }
+    hash
 }

@@ -68,7 +68,12 @@ pub(super) fn hiding_class(classes: &str) -> bool {
             || ((class.starts_with("d-") || class.starts_with("visible-")) && class != "d-none")
             || class == "bg-clip-text"
     };
-    all.clone().any(|class| HIDING.contains(&class.to_ascii_lowercase().as_str())) && !all.any(shows)
+    let hides = |class: &str| {
+        let first = class.bytes().next().unwrap_or(0).to_ascii_lowercase();
+        matches!(first, b'a' | b'd' | b'e' | b'h' | b'i' | b'o' | b's' | b't' | b'u' | b'v')
+            && HIDING.iter().any(|hiding| hiding.eq_ignore_ascii_case(class))
+    };
+    all.clone().any(hides) && !all.any(shows)
 }
 
 /// Notes an attribute as the declaration that it amounts to.
@@ -105,6 +110,25 @@ pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &m
         }
         _ => {}
     }
+}
+
+/// Whether an element looks otherwise than text around it.
+pub(super) fn looks(element: &str) -> bool {
+    matches!(
+        element,
+        "small"
+            | "sub"
+            | "sup"
+            | "big"
+            | "mark"
+            | "button"
+            | "input"
+            | "select"
+            | "textarea"
+            | "svg"
+            | "foreignobject"
+            | "marquee"
+    )
 }
 
 /// How an element looks before styles.

@@ -3,18 +3,19 @@
 
 mod ends;
 mod mask;
+mod sheets;
 
 use std::ops::Range;
 
-use html5gum::emitters::callback::CallbackEvent;
+use memchr::memchr_iter;
 
 use super::clean::Clean;
 use super::element::{Kind, Open, Tag, bounds, formats, hash, kind, special};
-use super::hints::{ALT_BYTES, hiding_class, hint, look};
+use super::hints::{ALT_BYTES, hiding_class, hint, look, looks};
 use super::layout::Lines;
 use super::sniff::Shape;
 use super::style::Sheet;
-use super::tokens::{Mode, run};
+use super::tokens::{Event, Mode, run};
 use super::tree::Tree;
 
 /// What reading gives.
@@ -40,15 +41,15 @@ pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool
     let masked = mask::put_on(text, code);
     let text = masked.as_deref().unwrap_or(text);
     let mut sheet = Sheet::new(text.len());
-    if let Some(sheets) = has_sheets(text).then(|| pass(text, shape, Sheet::new(text.len()), unfold).sheets) {
-        for Css { media, text } in sheets {
-            match media {
-                Some(media) => sheet.add(&text, &media),
-                None => sheet.linked = true,
-            }
-        }
+    let ahead = has_sheets(text);
+    if ahead {
+        sheets::add_all(text, &mut sheet);
     }
-    let mut read = pass(text, shape, sheet, unfold).finish(text);
+    let mode = Mode::default();
+    let mut reader = Reader::new(text, shape, sheet, unfold);
+    reader.ahead = ahead;
+    run(text, &mode, |event| reader.take(event, &mode));
+    let mut read = reader.finish(text);
     if masked.is_some() {
         mask::take_off(&mut read.visible);
         mask::take_off(&mut read.hidden);
@@ -58,32 +59,15 @@ pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool
 
 /// Whether style sheets may stand in a text: they hold for all of it, so they are read first.
 fn has_sheets(text: &str) -> bool {
-    text.match_indices('<').any(|(at, _)| {
-        let is = |name: &str| text.get(at + 1..at + 1 + name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        is("style") || is("link")
-    })
-}
-
-fn pass(text: &str, shape: Shape, sheet: Sheet, unfold: bool) -> Reader {
-    let mode = Mode::default();
-    let mut reader = Reader::new(text, shape, sheet, unfold);
-    run(text, &mode, |event| reader.take(event, &mode));
-    reader
-}
-
-/// A style sheet that was met; one from elsewhere has no `media`.
-struct Css {
-    media: Option<String>,
-    text: String,
+    memchr_iter(b'<', text.as_bytes()).any(|at| text.get(at + 1..at + 6).is_some_and(|start| start.eq_ignore_ascii_case("style")))
 }
 
 struct Reader {
     verbatim: bool,
     unfold: bool,
     sheet: Sheet,
-    sheets: Vec<Css>,
-    /// In the content of a `style` element.
-    in_style: bool,
+    /// The style sheets of the page were read before.
+    ahead: bool,
     tree: Tree,
     tag: Tag,
     lines: Lines,
@@ -101,8 +85,7 @@ impl Reader {
             verbatim: shape == Shape::Fragment,
             unfold: unfold && shape == Shape::Fragment,
             sheet,
-            sheets: Vec::new(),
-            in_style: false,
+            ahead: false,
             tree: Tree::default(),
             tag: Tag::default(),
             lines: Lines::new(shape == Shape::Fragment, text.len() / 2),
@@ -114,20 +97,19 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, event: CallbackEvent<'_>, mode: &Mode) {
+    fn take(&mut self, event: Event<'_>, mode: &Mode) {
         match event {
-            CallbackEvent::OpenStartTag { name } => self.tag.open(name),
-            CallbackEvent::AttributeName { name } => {
+            Event::OpenStartTag(name) => self.tag.open(name),
+            Event::AttributeName(name) => {
                 self.tag.attribute.clear();
-                self.tag.attribute.push_str(&String::from_utf8_lossy(name));
+                self.tag.attribute.push_str(name);
                 self.flag();
             }
-            CallbackEvent::AttributeValue { value } => self.attribute(&String::from_utf8_lossy(value)),
-            CallbackEvent::CloseStartTag { self_closing } => self.start(self_closing, mode),
-            CallbackEvent::EndTag { name } => self.end(&String::from_utf8_lossy(name)),
-            CallbackEvent::String { value } => self.text(&String::from_utf8_lossy(value)),
-            CallbackEvent::Comment { value } => self.hide(&String::from_utf8_lossy(value)),
-            CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => {}
+            Event::AttributeValue(value) => self.attribute(value),
+            Event::CloseStartTag(self_closing) => self.start(self_closing, mode),
+            Event::EndTag(name) => self.end(name),
+            Event::Text(text) => self.text(text),
+            Event::Comment(text) => self.hide(text),
         }
         mode.foreign(self.tree.state().foreign);
     }
@@ -157,9 +139,7 @@ impl Reader {
             "style" if tag.style.is_empty() => tag.style.push_str(value),
             "id" if tag.id.is_empty() => tag.id.push_str(value),
             "class" if tag.classes.is_empty() => tag.classes.push_str(value),
-            "href" => tag.href.push_str(value.trim()),
-            "rel" => tag.rel.push_str(&value.to_ascii_lowercase()),
-            "media" => tag.media.push_str(value),
+            "href" | "rel" | "media" => tag.sheet_attribute(value),
             "alt" if tag.name == "img" && value.trim().len() <= ALT_BYTES => tag.alt.push_str(value),
             // It stands in the place of what is in the element.
             "label" if tag.name == "option" && !value.is_empty() => {
@@ -182,8 +162,8 @@ impl Reader {
         let name = std::mem::take(&mut self.tag.name);
         let outer = self.tree.state();
         let kind = kind(&name, outer.foreign);
-        if name == "link" {
-            self.linked_sheet();
+        if name == "link" && !self.ahead {
+            sheets::add_linked(&self.tag, &mut self.sheet);
         }
         self.begin(&name);
         if matches!(&*name, "html" | "body") && self.tree.place(&name).is_some() {
@@ -198,15 +178,23 @@ impl Reader {
         let tag = &self.tag;
         let named = !(tag.classes.is_empty() && tag.id.is_empty());
         let closed = (name == "dialog" && !tag.open) || (!tag.classes.is_empty() && hiding_class(&tag.classes));
-        let mut own = look(&name, tag.hidden || closed, &tag.hints);
-        own.gone = tag.set_aside || matches!(kind, Kind::Gone | Kind::Raw);
-        let before = own.colour;
-        let own = self.sheet.open(self.tree.depth(), (&name, &tag.id, &tag.classes), &tag.attributes, &tag.style, own);
-        state.seen = own.within(&state.seen);
-        let given = own.colour != before || own.ground.is_some();
-        if self.sheet.linked && named && !matches!(&*name, "html" | "body") && !(given && own.ground.is_some()) {
-            state.seen.unsure = true;
-        }
+        let gone = tag.set_aside || matches!(kind, Kind::Gone | Kind::Raw);
+        let said = !(tag.style.is_empty() && tag.hints.is_empty()) || tag.hidden || closed || looks(&name);
+        let depth = self.tree.depth();
+        let own = if said || self.sheet.has_rules() {
+            let mut own = look(&name, tag.hidden || closed, &tag.hints);
+            own.gone = gone;
+            let own = self.sheet.open(depth, (&name, &tag.id, &tag.classes), &tag.attributes, &tag.style, own);
+            state.seen = own.within(&state.seen);
+            let given = own.ground.is_some();
+            state.seen.unsure |= self.sheet.linked && named && !matches!(&*name, "html" | "body") && !given;
+            Some(own)
+        } else {
+            self.sheet.pass(depth);
+            state.seen.gone |= gone;
+            state.seen.unsure |= self.sheet.linked && named && !matches!(&*name, "html" | "body");
+            None
+        };
         state.seen.gone |= self.sheet.exhausted;
         state.pre |= matches!(&*name, "pre" | "textarea" | "xmp" | "plaintext" | "listing");
         state.folded = match &*name {
@@ -223,31 +211,17 @@ impl Reader {
         if !state.seen.hides() {
             self.lay_out_start(&name, kind);
         }
-        if name == "style" && self.tree.place("template").is_none() {
-            self.in_style = true;
-            self.sheets.push(Css { media: Some(std::mem::take(&mut self.tag.media)), text: String::new() });
-        }
         if kind != Kind::Void && !(self_closing && outer.foreign) && !(self_closing && self.verbatim && kind == Kind::Inline) {
             if !outer.foreign {
                 mode.content_of(&name);
             }
             let link = name == "a" && !state.seen.hides() && self.link_starts();
             let styled = named || !(self.tag.style.is_empty() && self.tag.hints.is_empty()) || self.tag.hidden;
-            let formatting = (styled && formats(&name)).then(|| Box::new(own));
+            let formatting = own.filter(|_| styled && formats(&name)).map(Box::new);
             let special = special(&name, kind);
             self.tree.push(Open { name: hash(&name), kind, state, link, formatting, marker: bounds(&name) }, special);
         }
         self.tag.name = name;
-    }
-
-    /// A style sheet from elsewhere, or within the link itself.
-    fn linked_sheet(&mut self) {
-        if !self.tag.rel.contains("stylesheet") || self.tag.rel.contains("alternate") {
-            return;
-        }
-        let inner = super::data::text(&self.tag.href);
-        let media = inner.is_some().then(|| std::mem::take(&mut self.tag.media));
-        self.sheets.push(Css { media, text: inner.unwrap_or_default() });
     }
 
     fn lay_out_start(&mut self, name: &str, kind: Kind) {
@@ -293,11 +267,6 @@ impl Reader {
     }
 
     fn text(&mut self, text: &str) {
-        if self.in_style
-            && let Some(sheet) = self.sheets.last_mut()
-        {
-            sheet.text.push_str(text);
-        }
         let blank = text.trim().is_empty();
         if !blank && self.tree.last().is_some_and(|open| open.name == hash("head")) {
             self.close(self.tree.depth() - 1, false);

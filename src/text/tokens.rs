@@ -1,15 +1,41 @@
-//! Cuts HTML into tokens. Which text is markup depends on what is open, so the reader says after each tag how to go on.
+//! Cuts HTML into tokens (WHATWG HTML, 13.2.5). Which text is markup depends on what is open, so the reader says after each
+//! tag how to go on.
 
+mod entities;
+mod raw;
+
+use std::borrow::Cow;
 use std::cell::Cell;
-use std::convert::Infallible;
 
-use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Emitter, ForwardingEmitter, Span, State, Tokenizer};
+use memchr::{memchr, memmem};
+
+/// A piece of a page. Names are in lower case, entities are read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Event<'t> {
+    OpenStartTag(&'t str),
+    AttributeName(&'t str),
+    AttributeValue(&'t str),
+    /// A start tag ends here, and whether with a slash.
+    CloseStartTag(bool),
+    EndTag(&'t str),
+    Text(&'t str),
+    Comment(&'t str),
+}
+
+/// Content of an element that is read in a way of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// Text with entities.
+    RcData(&'static str),
+    RawText(&'static str),
+    Script,
+    PlainText,
+}
 
 /// How the reader of tokens wants the text after a tag to be read.
 #[derive(Debug, Default)]
 pub(super) struct Mode {
-    next: Cell<Option<State>>,
+    next: Cell<Option<Content>>,
     foreign: Cell<bool>,
 }
 
@@ -17,10 +43,16 @@ impl Mode {
     /// What follows is read as the content of this element, where it is one with a content of its own kind.
     pub(super) fn content_of(&self, name: &str) {
         self.next.set(match name {
-            "textarea" | "title" => Some(State::RcData),
-            "plaintext" => Some(State::PlainText),
-            "script" => Some(State::ScriptData),
-            "style" | "iframe" | "xmp" | "noembed" | "noframes" | "noscript" => Some(State::RawText),
+            "textarea" => Some(Content::RcData("textarea")),
+            "title" => Some(Content::RcData("title")),
+            "plaintext" => Some(Content::PlainText),
+            "script" => Some(Content::Script),
+            "style" => Some(Content::RawText("style")),
+            "iframe" => Some(Content::RawText("iframe")),
+            "xmp" => Some(Content::RawText("xmp")),
+            "noembed" => Some(Content::RawText("noembed")),
+            "noframes" => Some(Content::RawText("noframes")),
+            "noscript" => Some(Content::RawText("noscript")),
             _ => None,
         });
     }
@@ -32,36 +64,249 @@ impl Mode {
 }
 
 /// Reads a text to its end.
-pub(super) fn run(text: &str, mode: &Mode, mut take: impl FnMut(CallbackEvent<'_>)) {
-    let inner = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
-        take(event);
-        None
-    });
-    let Ok(()) = Tokenizer::new_with_emitter(text, Moded { inner, mode }).finish();
-}
-
-struct Moded<'m, E> {
-    inner: E,
-    mode: &'m Mode,
-}
-
-impl<E: Emitter<Token = Infallible>> ForwardingEmitter for Moded<'_, E> {
-    type Token = Infallible;
-
-    fn inner(&mut self) -> &mut impl Emitter<Token = Infallible> {
-        &mut self.inner
-    }
-
-    fn emit_current_tag(&mut self) -> Option<State> {
-        let own = self.inner.emit_current_tag();
-        let next = self.mode.next.take().or(own);
-        if next.is_some() {
-            self.inner.init_string();
+pub(super) fn run(text: &str, mode: &Mode, take: impl FnMut(Event<'_>)) {
+    let text = if memchr(b'\r', text.as_bytes()).is_some() {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    };
+    let mut cutter = Cutter { text: &text, at: 0, take, lower: String::new() };
+    while cutter.at < text.len() {
+        match mode.next.take() {
+            Some(content) => cutter.content(content),
+            None => cutter.data(mode),
         }
-        next
-    }
-
-    fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
-        self.mode.foreign.get()
     }
 }
+
+struct Cutter<'t, F> {
+    text: &'t str,
+    at: usize,
+    take: F,
+    lower: String,
+}
+
+impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn to_end(&mut self) {
+        self.at = self.text.len();
+    }
+
+    fn emit_text(&mut self, to: usize) {
+        let text = self.text.get(self.at..to).unwrap_or_default();
+        self.at = to;
+        if !text.is_empty() {
+            (self.take)(Event::Text(&entities::read(text, false)));
+        }
+    }
+
+    /// Text up to a tag, and the tag.
+    fn data(&mut self, mode: &Mode) {
+        let rest = self.rest().as_bytes();
+        let Some(open) = memchr(b'<', rest) else { return self.emit_text(self.text.len()) };
+        if open > 0 {
+            self.emit_text(self.at + open);
+        }
+        let after = self.rest().as_bytes().get(1..).unwrap_or_default();
+        match after {
+            [b, ..] if b.is_ascii_alphabetic() => {
+                self.at += 1;
+                self.tag(true);
+            }
+            [b'/', b, ..] if b.is_ascii_alphabetic() => {
+                self.at += 2;
+                self.tag(false);
+            }
+            [b'/', b'>', ..] => self.at += 3,
+            [b'/', _, ..] => self.bogus(2),
+            [b'!', b'-', b'-', ..] => self.comment(),
+            [b'!', after @ ..] => {
+                if after.get(..7).is_some_and(|word| word.eq_ignore_ascii_case(b"doctype")) {
+                    let end = memchr(b'>', self.rest().as_bytes());
+                    self.at = end.map_or(self.text.len(), |end| self.at + end + 1);
+                } else if mode.foreign.get() && after.starts_with(b"[CDATA[") {
+                    self.at += 9;
+                    let held = self.rest();
+                    let end = memmem::find(held.as_bytes(), b"]]>").unwrap_or(held.len());
+                    (self.take)(Event::Text(held.get(..end).unwrap_or_default()));
+                    self.at = (self.at + end + 3).min(self.text.len());
+                } else {
+                    self.bogus(2);
+                }
+            }
+            [b'?', ..] => self.bogus(1),
+            _ => self.emit_text(self.at + 1),
+        }
+    }
+
+    /// What is taken for a comment up to the next bracket.
+    fn bogus(&mut self, mark: usize) {
+        self.at += mark;
+        let held = self.rest();
+        let end = memchr(b'>', held.as_bytes()).unwrap_or(held.len());
+        (self.take)(Event::Comment(&shown(held.get(..end).unwrap_or_default())));
+        self.at = (self.at + end + 1).min(self.text.len());
+    }
+
+    fn comment(&mut self) {
+        self.at += 4;
+        let held = self.rest();
+        for short in [">", "->"] {
+            if held.starts_with(short) {
+                self.at += short.len();
+                return (self.take)(Event::Comment(""));
+            }
+        }
+        let mut from = 0;
+        let (mut end, mut width) = (held.len(), 0);
+        while let Some(dashes) = held.as_bytes().get(from..).and_then(|rest| memmem::find(rest, b"--")) {
+            let after = held.get(from + dashes + 2..).unwrap_or_default();
+            if after.starts_with('>') || after.starts_with("!>") {
+                (end, width) = (from + dashes, if after.starts_with('>') { 3 } else { 4 });
+                break;
+            }
+            from += dashes + 1;
+        }
+        let mut inner = held.get(..end).unwrap_or_default();
+        if width == 0 {
+            // What would have begun its end is no part of it.
+            inner = ["--!", "--", "-"].iter().find_map(|begun| inner.strip_suffix(begun)).unwrap_or(inner);
+        }
+        (self.take)(Event::Comment(&shown(inner)));
+        self.at += end + width;
+    }
+
+    /// A tag from its name on; one that the text ends in is none.
+    fn tag(&mut self, starts: bool) {
+        let name = self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>'));
+        let lower = std::mem::take(&mut self.lower);
+        let name = lowered(name, lower);
+        if starts {
+            (self.take)(Event::OpenStartTag(&name));
+        }
+        let closing = self.attributes(starts);
+        if let Some(slash) = closing {
+            (self.take)(if starts { Event::CloseStartTag(slash) } else { Event::EndTag(&name) });
+        }
+        if let Cow::Owned(lower) = name {
+            self.lower = lower;
+        }
+    }
+
+    /// Attributes up to the end of a tag: whether it ends with a slash; `None` where it never ends.
+    fn attributes(&mut self, told: bool) -> Option<bool> {
+        loop {
+            self.space();
+            match self.byte()? {
+                b'>' => {
+                    self.at += 1;
+                    return Some(false);
+                }
+                b'/' => {
+                    self.at += 1;
+                    if self.byte() == Some(b'>') {
+                        self.at += 1;
+                        return Some(true);
+                    }
+                }
+                _ => self.attribute(told)?,
+            }
+        }
+    }
+
+    fn attribute(&mut self, told: bool) -> Option<()> {
+        let start = self.at;
+        // A name may begin with the sign that ends it.
+        self.at += 1;
+        self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>' | b'='));
+        if told {
+            let name = lowered(self.text.get(start..self.at).unwrap_or_default(), String::new());
+            (self.take)(Event::AttributeName(&name));
+        }
+        self.space();
+        if self.byte()? != b'=' {
+            return Some(());
+        }
+        self.at += 1;
+        self.space();
+        let value = match self.byte()? {
+            b'>' => return Some(()),
+            quote @ (b'"' | b'\'') => {
+                self.at += 1;
+                let held = self.rest();
+                let Some(end) = memchr(quote, held.as_bytes()) else {
+                    self.to_end();
+                    return None;
+                };
+                self.at += end + 1;
+                held.get(..end).unwrap_or_default()
+            }
+            _ => self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'>')),
+        };
+        if told {
+            (self.take)(Event::AttributeValue(&entities::read(&shown(value), true)));
+        }
+        Some(())
+    }
+
+    fn space(&mut self) {
+        let rest = self.rest().bytes();
+        self.at += rest.take_while(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ')).count();
+    }
+
+    fn word(&mut self, ends: impl Fn(u8) -> bool) -> &'t str {
+        let rest = self.rest();
+        let length = rest.bytes().position(ends).unwrap_or(rest.len());
+        self.at += length;
+        rest.get(..length).unwrap_or_default()
+    }
+
+    /// The content of an element of its own kind; its end tag is read as any other.
+    fn content(&mut self, content: Content) {
+        let rest = self.rest();
+        let end = match content {
+            Content::PlainText => None,
+            Content::Script => raw::script_end(rest),
+            Content::RcData(name) | Content::RawText(name) => raw::end(rest, name),
+        };
+        let held = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        self.at += held.len();
+        if !held.is_empty() {
+            let decodes = matches!(content, Content::RcData(_));
+            let held = shown(held);
+            (self.take)(Event::Text(&if decodes { entities::read(&held, false) } else { held }));
+        }
+        if end.is_some() {
+            self.at += 2;
+            self.tag(false);
+        }
+    }
+}
+
+/// In lower case, with what has no place in names made visible.
+fn lowered(name: &str, mut room: String) -> Cow<'_, str> {
+    if !name.bytes().any(|b| b.is_ascii_uppercase() || b == 0) {
+        return Cow::Borrowed(name);
+    }
+    room.clear();
+    room.extend(name.chars().map(|c| if c == '\0' { '\u{fffd}' } else { c.to_ascii_lowercase() }));
+    Cow::Owned(room)
+}
+
+/// With what has no place in a text made visible.
+fn shown(text: &str) -> Cow<'_, str> {
+    match memchr(0, text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace('\0', "\u{fffd}")),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,10 +10,51 @@ const GOING_ON: usize = 8;
 /// How far up an element looks for the one it ends by beginning.
 const IMPLIED: usize = 32;
 
+/// Names that most elements have, or that are asked for at each tag.
+const COMMON: [u64; 32] = [
+    hash("p"),
+    hash("head"),
+    hash("html"),
+    hash("body"),
+    hash("a"),
+    hash("span"),
+    hash("div"),
+    hash("li"),
+    hash("code"),
+    hash("button"),
+    hash("svg"),
+    hash("math"),
+    hash("template"),
+    hash("td"),
+    hash("th"),
+    hash("tr"),
+    hash("ul"),
+    hash("ol"),
+    hash("b"),
+    hash("i"),
+    hash("em"),
+    hash("strong"),
+    hash("pre"),
+    hash("table"),
+    hash("h1"),
+    hash("dt"),
+    hash("dd"),
+    hash("dl"),
+    hash("section"),
+    hash("tt"),
+    hash("img"),
+    hash("tbody"),
+];
+
+fn common(name: u64) -> Option<usize> {
+    COMMON.iter().position(|common| *common == name)
+}
+
 #[derive(Default)]
 pub(super) struct Tree {
     stack: Vec<Open>,
-    /// Where elements of a name are open.
+    /// Where elements of a name are open: of common ones, and of all others.
+    common: [Vec<usize>; COMMON.len()],
     places: HashMap<u64, Vec<usize>>,
     /// Where those are that no end tag from outside reaches into.
     bounds: Vec<usize>,
@@ -47,7 +88,10 @@ impl Tree {
 
     pub(super) fn push(&mut self, open: Open, special: bool) {
         let at = self.stack.len();
-        self.places.entry(open.name).or_default().push(at);
+        match common(open.name) {
+            Some(places) => self.common.get_mut(places).map(|places| places.push(at)).unwrap_or_default(),
+            None => self.places.entry(open.name).or_default().push(at),
+        }
         if open.marker {
             self.bounds.push(at);
         }
@@ -59,7 +103,13 @@ impl Tree {
 
     /// Where the innermost open element of a name stands.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
-        self.places.get(&hash(name)).and_then(|places| places.last()).copied()
+        let name = hash(name);
+        match common(name) {
+            Some(places) => self.common.get(places),
+            None => self.places.get(&name),
+        }
+        .and_then(|places| places.last())
+        .copied()
     }
 
     /// Whether something bounds what is inside of a place.
@@ -81,13 +131,18 @@ impl Tree {
 
     /// Closes what is open from a place on, innermost first. What `ended` by its own end tag does not go on.
     pub(super) fn close(&mut self, from: usize, ended: bool) -> Vec<Open> {
+        if from >= self.stack.len() {
+            return Vec::new();
+        }
         let closed: Vec<Open> = self.stack.drain(from.min(self.stack.len())..).rev().collect();
         let mut going_on: Vec<(u64, Box<Look>)> = Vec::new();
         let last = closed.len().saturating_sub(1);
         for (nth, open) in closed.iter().enumerate() {
-            if let Some(places) = self.places.get_mut(&open.name) {
-                places.pop();
-            }
+            let places = match common(open.name) {
+                Some(places) => self.common.get_mut(places),
+                None => self.places.get_mut(&open.name),
+            };
+            places.and_then(Vec::pop);
             if open.marker {
                 going_on.clear();
             } else if let Some(look) = &open.formatting

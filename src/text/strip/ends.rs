@@ -89,9 +89,6 @@ impl Reader {
     }
 
     pub(super) fn end(&mut self, name: &str) {
-        if name == "style" {
-            self.in_style = false;
-        }
         let Some(at) = self.tree.place(name) else {
             if matches!(name, "p" | "br") {
                 self.lines.end(1);

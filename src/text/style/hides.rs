@@ -63,7 +63,8 @@ pub(super) fn filter(value: &str) -> bool {
 pub(super) fn transform(value: &str) -> bool {
     let mut depth = f32::MAX;
     functions(value).into_iter().any(|(name, inner)| {
-        let parts = list(inner, ',');
+        // SVG leaves the commas out.
+        let parts = if inner.contains(',') { list(inner, ',') } else { words(inner) };
         let near = |at: usize| parts.get(at).and_then(|n| share(n)).is_some_and(|n| n.abs() < 0.05);
         match name {
             "scale" | "scale3d" => scale(parts.get(..parts.len().min(2)).unwrap_or_default()),

@@ -357,6 +357,11 @@ impl Sheet {
         look
     }
 
+    /// Opens an element that nothing is said of.
+    pub(crate) fn pass(&mut self, depth: usize) {
+        self.vars.close(depth);
+    }
+
     fn spend(&mut self, work: usize) {
         self.steps = self.steps.saturating_sub(work);
         self.exhausted |= self.steps == 0;

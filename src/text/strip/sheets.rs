@@ -1,0 +1,59 @@
+//! The style sheets of a page, which are read before the page is.
+
+use crate::text::element::Tag;
+use crate::text::style::Sheet;
+use crate::text::tokens::{Event, Mode, run};
+
+/// Reads those of a page, wherever they stand in it.
+pub(super) fn add_all(text: &str, sheet: &mut Sheet) {
+    let mode = Mode::default();
+    let mut tag = Tag::default();
+    let mut css: Option<String> = None;
+    // What templates hold is of no effect.
+    let mut templates = 0_usize;
+    run(text, &mode, |event| match event {
+        Event::OpenStartTag(name) => tag.open(name),
+        Event::AttributeName(name) => {
+            tag.attribute.clear();
+            tag.attribute.push_str(name);
+        }
+        Event::AttributeValue(value) => tag.sheet_attribute(value),
+        Event::CloseStartTag(_) => {
+            mode.content_of(&tag.name);
+            match tag.name.as_str() {
+                "template" => templates += 1,
+                "style" if templates == 0 => css = Some(String::new()),
+                "link" => add_linked(&tag, sheet),
+                _ => {}
+            }
+        }
+        Event::EndTag(name) => match name {
+            "template" => templates = templates.saturating_sub(1),
+            "style" => {
+                if let Some(css) = css.take() {
+                    sheet.add(&css, &tag.media);
+                }
+            }
+            _ => {}
+        },
+        Event::Text(text) => {
+            if let Some(css) = &mut css {
+                css.push_str(text);
+            }
+        }
+        Event::Comment(_) => {}
+    });
+    if let Some(css) = css {
+        sheet.add(&css, &tag.media);
+    }
+}
+
+/// Reads one that stands in the address of a link; notes that there is one from elsewhere.
+pub(super) fn add_linked(tag: &Tag, sheet: &mut Sheet) {
+    if tag.rel.contains("stylesheet") && !tag.rel.contains("alternate") {
+        match crate::text::data::text(&tag.href) {
+            Some(inner) => sheet.add(&inner, &tag.media),
+            None => sheet.linked = true,
+        }
+    }
+}
