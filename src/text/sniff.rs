@@ -26,7 +26,7 @@ const ELEMENTS: [&str; 116] = [
 const HIDING: [&str; 6] = ["head", "noscript", "script", "style", "svg", "template"];
 
 /// The same where an end tag shows that they are meant as elements: as words they stand in prose about HTML.
-const HIDING_IF_CLOSED: [&str; 20] = [
+const HIDING_IF_CLOSED: [&str; 22] = [
     "annotation",
     "audio",
     "canvas",
@@ -37,10 +37,12 @@ const HIDING_IF_CLOSED: [&str; 20] = [
     "iframe",
     "math",
     "metadata",
+    "meter",
     "mphantom",
     "noembed",
     "noframes",
     "object",
+    "progress",
     "rp",
     "ruby",
     "summary",
@@ -63,7 +65,10 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     let (mut tags, mut hides, mut closes, mut hides_if_closed) = (0, false, false, false);
     let trimmed = text.trim();
     let xml = trimmed.strip_prefix('<').is_some_and(|rest| {
-        element(rest).is_none() && !rest.starts_with("!--") && !HIDING_IF_CLOSED.iter().any(|name| named(rest, name))
+        element(rest).is_none()
+            && !rest.starts_with("!--")
+            && !HIDING_IF_CLOSED.iter().any(|name| named(rest, name))
+            && !VOID.iter().any(|name| begins(rest, name))
     });
     let mut ranges = code.iter().peekable();
     let mut at = 0;
@@ -141,6 +146,12 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     }
     let found = (hides && (tags > 0 || text.contains("<!--") || hides_if_closed)) || (tags >= FRAGMENT_TAGS && closes);
     (found && !is_program(text)).then_some(Shape::Fragment)
+}
+
+/// Whether a tag is one of an element, with attributes.
+fn begins(rest: &str, name: &str) -> bool {
+    rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+        && rest.as_bytes().get(name.len()).is_some_and(u8::is_ascii_whitespace)
 }
 
 /// Whether an end tag is that of an element.

@@ -95,10 +95,6 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn to_end(&mut self) {
-        self.at = self.text.len();
-    }
-
     fn emit_text(&mut self, to: usize) {
         let text = self.text.get(self.at..to).unwrap_or_default();
         self.at = to;
@@ -242,7 +238,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
                 self.at += 1;
                 let held = self.rest();
                 let Some(end) = memchr(quote, held.as_bytes()) else {
-                    self.to_end();
+                    self.at = self.text.len();
                     return None;
                 };
                 self.at += end + 1;

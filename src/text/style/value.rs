@@ -105,6 +105,20 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
                 wanted
             })
         }
+        "mod" | "rem" | "round" => {
+            let parts = list(inner, ',');
+            let mut numbers = parts.iter().filter_map(|part| sum(part, depth)).map(|length| about(&length));
+            let (whole, step) = (numbers.next()?, numbers.next().unwrap_or(1.0));
+            let steps = match parts.first().copied() {
+                Some("up") => (whole / step).ceil(),
+                Some("down" | "to-zero") => (whole / step).floor(),
+                _ if name == "round" => (whole / step).round(),
+                _ => (whole / step).floor(),
+            };
+            let rounded = steps * step;
+            let px = if name == "round" { rounded } else { whole - rounded };
+            px.is_finite().then(|| Length::of_px(px))
+        }
         "env" | "fit-content" | "anchor" | "anchor-size" => None,
         "abs" => sum(inner, depth).map(|length| if about(&length) < 0.0 { length.times(-1.0) } else { length }),
         _ => None,
