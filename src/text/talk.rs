@@ -12,7 +12,7 @@ const WORDS: usize = 3;
 const LINE_BYTES: usize = 400;
 
 /// Words of people who write about attacks on models.
-const TALK: [&str; 28] = [
+const TALK: [&str; 34] = [
     "prompt injection",
     "prompt-injection",
     "prompt_injection",
@@ -41,6 +41,12 @@ const TALK: [&str; 28] = [
     "harmful",
     "suspicious",
     "phrase",
+    "untrusted",
+    "defense",
+    "defence",
+    "canary",
+    "scanner",
+    "findings",
 ];
 
 /// Whether `span` of `text` stands in quotation marks, code or a table, and what stands around it talks of attacks.

@@ -1,4 +1,4 @@
-//! Text packed into letters that mean nothing to a person: base64, base32, hex, ascii85, Morse.
+//! Text packed into letters that mean nothing to a person: base64, base32, hex, decimal and binary numbers, ascii85, Morse.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
             }
         }
     }
-    spaced_hex(text, found);
+    spaced(text, found);
     for span in runs(text.as_bytes(), MORSE_BYTES, |b| matches!(b, b'.' | b'-' | b'/' | b' ' | b'_')) {
         if let Some(text) = text.get(span.clone()).and_then(morse) {
             let words = vocabulary::words_in(&text);
@@ -103,26 +103,36 @@ fn pair(pair: &[u8]) -> Option<u8> {
     u8::try_from(digit(pair.first())? * 16 + digit(pair.get(1))?).ok()
 }
 
-/// Hex whose bytes stand apart: `49 67 6e`, `49:67:6e`, `0x49, 0x67`.
-fn spaced_hex(text: &str, found: &mut Vec<Found>) {
-    let bytes = text.as_bytes();
-    let step = PACKED_BYTES;
+/// Bytes that stand apart as numbers: `49 67 6e`, `0x49, 0x67`, `73 103 110`, `01001001 01100111`.
+fn spaced(text: &str, found: &mut Vec<Found>) {
     let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
-    for span in runs(bytes, step * 2, of_kind) {
+    for span in runs(text.as_bytes(), PACKED_BYTES * 2, of_kind) {
         let Some(run) = text.get(span.clone()) else { continue };
         let pieces: Vec<&str> = run.split([' ', ':', ',', '-']).filter(|piece| !piece.is_empty()).collect();
-        let read = |piece: &&str| {
-            let digits = piece.strip_prefix("0x").unwrap_or(piece);
-            (digits.len() == 2).then(|| pair(digits.as_bytes())).flatten()
-        };
-        let decoded: Vec<u8> = pieces.iter().filter_map(read).collect();
-        if decoded.len() + 2 >= pieces.len()
-            && decoded.len() >= PACKED_BYTES / 2
-            && let Some(text) = prose(decoded)
-        {
-            found.push(Found { name: "hex", way: Way::Usual, span, text, words: 0 });
+        let ways: [(_, fn(&str) -> Option<u8>); 3] = [("hex", hex_byte), ("decimal", decimal), ("binary", binary)];
+        for (name, read) in ways {
+            let decoded: Vec<u8> = pieces.iter().filter_map(|piece| read(piece)).collect();
+            if decoded.len() + 2 >= pieces.len()
+                && decoded.len() >= PACKED_BYTES / 2
+                && let Some(text) = prose(decoded)
+            {
+                found.push(Found { name, way: Way::Usual, span: span.clone(), text, words: 0 });
+            }
         }
     }
+}
+
+fn hex_byte(piece: &str) -> Option<u8> {
+    let digits = piece.strip_prefix("0x").unwrap_or(piece);
+    (digits.len() == 2).then(|| pair(digits.as_bytes())).flatten()
+}
+
+fn decimal(piece: &str) -> Option<u8> {
+    (2..=3).contains(&piece.len()).then(|| piece.parse().ok()).flatten()
+}
+
+fn binary(piece: &str) -> Option<u8> {
+    (7..=8).contains(&piece.len()).then(|| u8::from_str_radix(piece, 2).ok()).flatten()
 }
 
 /// RFC 4648, section 6.
