@@ -1,6 +1,6 @@
 //! What each string of a tool call is for who receives it: a command, code, a path, a URL, or a text.
 //!
-//! The policy's pins decide, then the names of the tool and the argument, what the tool's definition says of it,
+//! What the policy says decides, then the names of the tool and the argument, what the tool's definition says of it,
 //! and the look of the string itself. What belongs together (a program and its list of arguments, a folder, the
 //! variables and the standard input of a command) is put together, each word quoted, so that no word is made that
 //! the receiver would not see.
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use crate::detect::ReadAs;
 use crate::message::{Json, ReadLimits, Role, Value, ValueKind};
 
-use super::pins::{Pinned, Pins};
+use super::readers::{Readers, ToolReaders};
 use super::tools::Definition;
 pub(super) use names::Head;
 use tool::Tool;
@@ -85,7 +85,12 @@ const NAME_BYTES: usize = 256;
 const JSON_DEPTH: usize = 2;
 
 /// Finds the units of the arguments of a call of `tool`.
-pub(super) fn place_arguments<'m>(tool: &str, arguments: Value<'m>, pins: &Pins, definition: Option<&Definition>) -> Units<'m> {
+pub(super) fn place_arguments<'m>(
+    tool: &str,
+    arguments: Value<'m>,
+    readers: &Readers,
+    definition: Option<&Definition>,
+) -> Units<'m> {
     let mut units = Units::default();
     let described = definition.is_some_and(Definition::runs_commands);
     let scope = Scope { tool: Rc::new(Tool::new(tool, described)), language: None, executes: false, kept: false };
@@ -100,7 +105,7 @@ pub(super) fn place_arguments<'m>(tool: &str, arguments: Value<'m>, pins: &Pins,
         covered: false,
         listed: false,
     };
-    units.walk(frame, &pins.of(tool, definition), 0, |text| text);
+    units.walk(frame, &readers.of(tool, definition), 0, |text| text);
     units
 }
 
@@ -117,13 +122,13 @@ impl<'m> Units<'m> {
         steps.iter().fold("/params/arguments".to_owned(), |pointer, step| pointer + "/" + step)
     }
 
-    fn walk<'j>(&mut self, root: Frame<'j>, pins: &Pinned<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
+    fn walk<'j>(&mut self, root: Frame<'j>, readers: &ToolReaders<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
         let mut frames = vec![root];
         while let Some(frame) = frames.pop() {
             match frame.value.kind() {
-                ValueKind::Object => self.object(&frame, pins, &mut frames, keep),
+                ValueKind::Object => self.object(&frame, readers, &mut frames, keep),
                 ValueKind::Array => self.array(&frame, &mut frames),
-                ValueKind::String => self.string(frame, pins, depth, keep),
+                ValueKind::String => self.string(frame, readers, depth, keep),
                 _ => {}
             }
         }
@@ -154,14 +159,14 @@ impl<'m> Units<'m> {
     fn object<'j>(
         &mut self,
         frame: &Frame<'j>,
-        pins: &Pinned<'_>,
+        readers: &ToolReaders<'_>,
         frames: &mut Vec<Frame<'j>>,
         keep: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
         let members: Vec<(Cow<'j, str>, Value<'j>)> = frame.value.members().collect();
         let heads: Vec<Head> = members.iter().map(|(key, _)| names::head(key)).collect();
         let scope = Rc::new(frame.scope.within(&members, &heads, names::is_record(last_name(&frame.argument)), frame.pinned));
-        let covered = self.join(frame, &scope, &members, pins);
+        let covered = self.join(frame, &scope, &members, readers);
         let start = frames.len();
         for ((key, value), named) in members.into_iter().zip(heads) {
             let mut child = self.child(frame, &key, value, true);
@@ -171,14 +176,14 @@ impl<'m> Units<'m> {
             child.listed = false;
             // `files: { "../x": "…" }`
             let file = frame.head == Head::Path && !frame.argument.is_empty() && key.contains(['.', '/', '\\']);
-            match (pins.kind(&child.argument), frame.pinned, frame.head, named) {
+            match (readers.kind(&child.argument), frame.pinned, frame.head, named) {
                 (Some(head), ..) => (child.head, child.pinned) = (head, true),
                 (None, true, Head::Text, _) => {}
                 (None, ..) if file => (child.head, child.order) = (Head::Loose, false),
                 // `command: { line: "…" }`: what has no name of its own is what it stands in.
                 (None, _, Head::Shell | Head::Code | Head::Sql, Head::Unknown | Head::Loose) => {}
                 (None, ..) => {
-                    (child.head, child.pinned) = (pins.said(&child.argument).map_or(named, |said| named.with(said)), false);
+                    (child.head, child.pinned) = (readers.said(&child.argument).map_or(named, |said| named.with(said)), false);
                 }
             }
             let (node, argument) = (self.nodes.len() - 1, child.argument.clone());
@@ -215,7 +220,7 @@ impl<'m> Units<'m> {
         frames.get_mut(start..).unwrap_or_default().reverse();
     }
 
-    fn string<'j>(&mut self, frame: Frame<'j>, pins: &Pinned<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
+    fn string<'j>(&mut self, frame: Frame<'j>, readers: &ToolReaders<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
         let (Some(text), Some(node)) = (frame.value.str(), frame.node) else { return };
         let mut opened = false;
         if depth < JSON_DEPTH
@@ -238,7 +243,7 @@ impl<'m> Units<'m> {
             // A shell would find `$(…)` in JSON, too.
             opened = json.root().kind() == ValueKind::Object && !frame.pinned && frame.head != Head::Shell;
             let before = self.units.len();
-            self.walk(inner, pins, depth + 1, |text| Cow::Owned(text.into_owned()));
+            self.walk(inner, readers, depth + 1, |text| Cow::Owned(text.into_owned()));
             for unit in self.units.iter_mut().skip(before) {
                 unit.joined = true;
             }

@@ -10,7 +10,7 @@ use crate::message::Role;
 use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
-use super::finding::Detail;
+use super::finding::{Detail, Own};
 use super::rewrite::{MARK, NOTICE, Outcome, Withheld};
 use super::string::{Judge, Site};
 use super::wrap::{WARNING, wrapped};
@@ -137,24 +137,22 @@ impl Classifier<'_> {
     /// Notes that it could not be asked, and says whether the message falls for that.
     pub(super) fn failed(&self, item: usize, inspection: &mut Inspection) -> Option<Refusal> {
         let failure = *self.said?.scores.as_ref().err()?;
-        let (rule, title) = (RuleId::new(FAILED), "The external classifier could not be asked");
-        inspection.findings.push(Finding {
-            rule: rule.clone(),
-            title: title.to_owned(),
+        let own = Own {
+            rule: FAILED,
+            title: "The external classifier could not be asked",
             severity: Severity::Medium,
-            action: if self.config.passes_on_failure { Action::Log } else { Action::Block },
             surface: Surface::Other,
             at: String::new(),
             item,
             reading: failure.name(),
-            evidence: Evidence::of(""),
-            detail: None,
-        });
+        };
+        let action = if self.config.passes_on_failure { Action::Log } else { Action::Block };
+        inspection.findings.push(own.finding(action, ""));
         let why = format!(
             "It {}, and the policy lets nothing pass unasked. Try again later or ask for less, or tell the user of it.",
             failure.words()
         );
-        (!self.config.passes_on_failure).then(|| Refusal { item, rule, title: title.to_owned(), why })
+        (action == Action::Block).then(|| own.refusal(why))
     }
 
     /// What becomes of a text that the rules have left as `outcome` says. Before it was asked, the text is added to `open`.

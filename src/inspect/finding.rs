@@ -13,6 +13,8 @@ use crate::text::cut;
 /// So far around a match the model of wording says what weighed most.
 const AROUND_BYTES: usize = 150;
 
+use super::Refusal;
+
 /// A rule that matched a string of a message.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -74,6 +76,41 @@ pub struct Evidence {
     pub sha256: String,
     /// Length of the matched text in bytes.
     pub length: usize,
+}
+
+/// What a message is refused for that no rule says: the gate's own word, told like a rule's.
+pub(super) struct Own {
+    /// Stands in the place of a rule.
+    pub(super) rule: &'static str,
+    pub(super) title: &'static str,
+    pub(super) severity: Severity,
+    pub(super) surface: Surface,
+    pub(super) at: String,
+    pub(super) item: usize,
+    pub(super) reading: &'static str,
+}
+
+impl Own {
+    /// The finding, with what is done about what was `found`.
+    pub(super) fn finding(&self, action: Action, found: &str) -> Finding {
+        Finding {
+            rule: RuleId::new(self.rule),
+            title: self.title.to_owned(),
+            severity: self.severity,
+            action,
+            surface: self.surface,
+            at: self.at.clone(),
+            item: self.item,
+            reading: self.reading,
+            evidence: Evidence::of(found),
+            detail: None,
+        }
+    }
+
+    /// The refusal that goes with it.
+    pub(super) fn refusal(&self, why: String) -> Refusal {
+        Refusal { item: self.item, rule: RuleId::new(self.rule), title: self.title.to_owned(), why }
+    }
 }
 
 impl Detail {

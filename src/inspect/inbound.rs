@@ -1,7 +1,7 @@
 //! Judges what a server says to an agent.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
@@ -9,19 +9,21 @@ use crate::detect::shadow::{Around, Names};
 use crate::detect::{Place, Surface};
 use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer, quote};
 use crate::protocol::{AuditId, Context, opaque::is_opaque};
-use crate::rules::{Action, RuleId, Severity};
+use crate::rules::{Action, Severity};
 use crate::text::Text;
 
 use super::binary;
 use super::blocks;
-use super::caps::{Budget, Paging, address};
+use super::caps::Paging;
 use super::classify::Classifier;
-use super::delivery::{Delivery, broken_digests, quarter_tokens};
+use super::delivery::{broken_digests, quarter_tokens};
+use super::finding::Own;
 use super::joined::{Heard, Joined};
 use super::rewrite::Outcome;
+use super::shorten::counted;
 use super::string::{Judge, Site};
 use super::tools::Tools;
-use super::{Evidence, Finding, Inspection, Policy, Refusal, surface};
+use super::{Inspection, Policy, Refusal, surface};
 
 /// One message of a body, on its way to an agent.
 pub(super) struct Inbound<'a> {
@@ -43,9 +45,6 @@ pub(super) struct Inbound<'a> {
     /// What the agent got before on the same stream.
     pub(super) heard: Option<&'a Heard>,
 }
-
-/// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
-const CUTTABLE_BYTES: usize = 200;
 
 impl Inbound<'_> {
     /// Judges every string of it; adds findings and coverage to `inspection`, and what changes to `edits`.
@@ -202,19 +201,7 @@ impl Inbound<'_> {
         edits.extend(blocks::left_out(self.message.body(self.envelope), &left_out));
         blocks::settle(edits, first_edit);
         if is_result && surface::is_tool_result(asked) {
-            let cap = self.policy.caps.of(asked_tool);
-            for (counts, total) in [(Surface::Content, content_bytes), (Surface::Structured, structured_bytes)] {
-                if total > cap.all.min(cap.block) {
-                    self.cut(
-                        counts,
-                        Budget::new(cap, total, self.paging, self.audit),
-                        edits,
-                        first_edit,
-                        &mut inspection.delivery,
-                    );
-                }
-            }
-            self.link(edits, &inspection.delivery);
+            self.shorten(asked_tool, (content_bytes, structured_bytes), edits, first_edit, &mut inspection.delivery);
         }
         let changed = edits.get_mut(first_edit..).unwrap_or_default();
         let broken = broken_digests(self.message, self.envelope, changed, |path| self.pointer(path));
@@ -232,22 +219,19 @@ impl Inbound<'_> {
         }
         let tools = self.tools.filter(|tools| !tools.is_stale())?;
         tools.of(tool?)?.fit(structured, &mut inside).err()?;
-        let (rule, title) = (RuleId::new("output-schema"), "What is left of the answer does not fit the tool's output schema");
-        inspection.findings.push(Finding {
-            rule: rule.clone(),
-            title: title.to_owned(),
+        let own = Own {
+            rule: "output-schema",
+            title: "What is left of the answer does not fit the tool's output schema",
             severity: Severity::Medium,
-            action: Action::Block,
             surface: Surface::Structured,
             at: self.pointer(&[Step::Key("result".into()), Step::Key("structuredContent".into())]),
             item: self.item,
             reading: "schema",
-            evidence: Evidence::of(structured.raw()),
-            detail: None,
-        });
+        };
+        inspection.findings.push(own.finding(Action::Block, structured.raw()));
         let why = "A part of it was to be withheld or cut off, and the schema leaves no room for that. Go on without this \
                    answer, ask for less of it, or ask the user to look at it.";
-        Some(Refusal { item: self.item, rule, title: title.to_owned(), why: why.to_owned() })
+        Some(own.refusal(why.to_owned()))
     }
 
     /// Where the answer of a tool stands in the flow of data.
@@ -266,84 +250,8 @@ impl Inbound<'_> {
         Some(names)
     }
 
-    /// Cuts the texts of one surface to a budget.
-    fn cut(&self, counts: Surface, mut budget: Budget<'_>, edits: &mut Vec<Edit>, first_edit: usize, delivery: &mut Delivery) {
-        // In the order of the text, one after the other: see `blocks::settle`.
-        let gone: Vec<_> = edits.iter().skip(first_edit).filter(|edit| edit.is_json).map(|edit| edit.span.clone()).collect();
-        let known = edits.iter().enumerate().skip(first_edit).map(|(index, edit)| (edit.span.start, index));
-        let known: HashMap<usize, usize> = known.collect();
-        let (mut cut_bytes, mut number) = (0, delivery.rests.len());
-        self.message.value(self.envelope).walk(|path, value, role| {
-            let Some(string) = value.str() else { return };
-            if counted(surface::inbound(self.envelope, None, path), path, role) != Some(counts) {
-                return;
-            }
-            let span = value.span();
-            let span = span.start + 1..span.end.saturating_sub(1);
-            if gone.get(gone.partition_point(|block| block.end <= span.start)).is_some_and(|block| block.start <= span.start) {
-                return;
-            }
-            let edit = known.get(&span.start).and_then(|index| edits.get_mut(*index));
-            let text = edit.as_ref().map_or(&*string, |edit| &edit.with);
-            if counts == Surface::Structured && text.len() < CUTTABLE_BYTES {
-                return;
-            }
-            let label = match counts {
-                Surface::Structured if budget.is_spent() => format!("\n\n{}:\n", self.pointer(path)),
-                _ => "\n\n".to_owned(),
-            };
-            if let Some((with, gone)) = budget.take(text, &mut number, &label) {
-                cut_bytes += gone;
-                delivery.quarter_tokens = delivery.quarter_tokens.saturating_sub(quarter_tokens(text)) + quarter_tokens(&with);
-                match edit {
-                    Some(edit) => edit.with = with,
-                    None => edits.push(Edit::text(span, with)),
-                }
-            }
-        });
-        if cut_bytes > 0 {
-            delivery.hit.push(if budget.is_spent() { "result_text_bytes" } else { "result_block_bytes" });
-        }
-        if budget.unkept {
-            delivery.hit.push("kept_result_bytes");
-        }
-        delivery.cut_bytes += cut_bytes;
-        delivery.rests.append(&mut budget.rests);
-    }
-
-    /// Adds a link to what is kept, for clients that know links.
-    fn link(&self, edits: &mut Vec<Edit>, delivery: &Delivery) {
-        let content = self.message.body(self.envelope).and_then(|body| body.get("content"));
-        let Some(content) = content.filter(|content| content.kind() == ValueKind::Array) else { return };
-        if self.paging.is_none_or(|paging| !paging.links) || delivery.rests.is_empty() {
-            return;
-        }
-        let mut links = String::new();
-        for (n, rest) in delivery.rests.iter().enumerate() {
-            let comma = if n > 0 || content.elements().next().is_some() { "," } else { "" };
-            links += &format!(
-                r#"{comma}{{"type":"resource_link","uri":"{}","name":"rest-{}","title":"The rest of this answer","mimeType":"text/plain","size":{}}}"#,
-                address(&rest.id, 2),
-                n + 1,
-                rest.text.len()
-            );
-        }
-        let end = content.span().end.saturating_sub(1);
-        edits.push(Edit::json(end..end, links));
-    }
-
-    fn pointer(&self, path: &Path<'_>) -> String {
+    pub(super) fn pointer(&self, path: &Path<'_>) -> String {
         if self.message.is_batch() { format!("/{}{}", self.item, pointer(path)) } else { pointer(path) }
-    }
-}
-
-/// Whether a string counts as text of a tool's result, and on which budget.
-fn counted(surface: Surface, path: &Path<'_>, role: Role) -> Option<Surface> {
-    let is_text = || matches!(path.last(), Some(Step::Key(key)) if key == "text");
-    match surface {
-        Surface::Content if role == Role::Value && is_text() => Some(Surface::Content),
-        Surface::Structured if role == Role::Value => Some(Surface::Structured),
-        _ => None,
     }
 }
 

@@ -79,7 +79,7 @@ impl Outbound<'_> {
         }
         let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
         let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };
-        let placed = place_arguments(tool, arguments, &self.policy.pins, definition.as_deref());
+        let placed = place_arguments(tool, arguments, &self.policy.readers, definition.as_deref());
         let read_only = self.policy.read_only.of_call(tool, &placed);
         for unit in &placed.units {
             if !unit.joined {

@@ -26,8 +26,8 @@ use super::inbound::Inbound;
 use super::joined::Heard;
 use super::memory::{Learnt, Memory};
 use super::outbound::Outbound;
-use super::pins::Pins;
 use super::read_only::ReadOnly;
+use super::readers::Readers;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::Tools;
@@ -46,7 +46,7 @@ pub struct Policy {
     pub(super) inbound: RuleSet,
     pub(super) caps: Caps,
     /// What the policy says of who reads an argument.
-    pub(super) pins: Pins,
+    pub(super) readers: Readers,
     pub(super) read_only: ReadOnly,
     /// Limits on calls of tools, by glob, the nearest first.
     tools: Vec<(Box<str>, ToolLimits)>,
@@ -138,7 +138,7 @@ impl Policy {
             outbound,
             inbound,
             caps: Caps::new(config),
-            pins: Pins::new(config),
+            readers: Readers::new(config),
             read_only,
             tools: config.tools.iter().map(|(glob, tool)| (glob.as_str().into(), tool.limits.clone())).collect(),
             ground: Arc::new(ground::of_policy(config)),

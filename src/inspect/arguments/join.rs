@@ -8,7 +8,7 @@ use crate::message::{Role, Value, ValueKind};
 
 use super::names::{self, Head};
 use super::tool::{Runs, Tool};
-use super::{Frame, Node, Pinned, Scope, Unit, Units, look};
+use super::{Frame, Node, Scope, ToolReaders, Unit, Units, look};
 
 /// Most variables that are set in front of a command.
 const VARIABLES: usize = 64;
@@ -29,7 +29,7 @@ impl<'m> Units<'m> {
         frame: &Frame<'j>,
         scope: &Rc<Scope>,
         members: &[(Cow<'j, str>, Value<'j>)],
-        pins: &Pinned<'_>,
+        readers: &ToolReaders<'_>,
     ) -> [Option<Value<'j>>; 3] {
         let none = [None; 3];
         if (frame.pinned && frame.head == Head::Text) || scope.kept || scope.tool.runs == Runs::Mentions {
@@ -37,7 +37,7 @@ impl<'m> Units<'m> {
         }
         let pinned = |key: &str| {
             let argument = if frame.argument.is_empty() { key.to_owned() } else { format!("{}.{key}", frame.argument) };
-            pins.kind(&argument)
+            readers.kind(&argument)
         };
         let find = |is: fn(&str) -> bool| members.iter().find(|(key, _)| is(key) && pinned(key) != Some(Head::Text));
         let list = find(names::is_argument_list).filter(|(_, value)| value.kind() == ValueKind::Array || value.str().is_some());

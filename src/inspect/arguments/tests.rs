@@ -28,15 +28,15 @@ fn name(read_as: ReadAs) -> &'static str {
 /// A value: the argument, who reads it, its text, and whether it was put together or opened.
 type Read = (String, &'static str, String, bool);
 
-fn read(tool: &str, arguments: &str, pins: &Pins, definition: Option<&Definition>) -> Vec<Read> {
+fn read(tool: &str, arguments: &str, readers: &Readers, definition: Option<&Definition>) -> Vec<Read> {
     let json = parse(arguments);
-    let units = place_arguments(tool, json.root(), pins, definition).units;
+    let units = place_arguments(tool, json.root(), readers, definition).units;
     let values = units.into_iter().filter(|unit| unit.role == Role::Value);
     values.map(|unit| (unit.argument, name(unit.read_as), unit.text.into_owned(), unit.joined)).collect()
 }
 
 fn wrong(tool: &str, arguments: &str, want: &HashMap<String, String>, joined: &[String]) -> Vec<String> {
-    let got = read(tool, arguments, &Pins::default(), None);
+    let got = read(tool, arguments, &Readers::default(), None);
     let mut wrong = Vec::new();
     for (argument, reads, text, made) in &got {
         let want = want.get(argument).map_or("text", String::as_str);
@@ -74,13 +74,13 @@ fn a_policy_has_the_last_word() {
         sql: vec!["*.where".into()],
         ..PolicyConfig::default()
     };
-    let pins = Pins::new(&config);
+    let readers = Readers::new(&config);
     let reads = |tool: &str, arguments: &str| -> Vec<_> {
-        read(tool, arguments, &pins, None).into_iter().map(|(argument, reads, ..)| format!("{argument} {reads}")).collect()
+        read(tool, arguments, &readers, None).into_iter().map(|(argument, reads, ..)| format!("{argument} {reads}")).collect()
     };
     assert_eq!(reads("bash", r#"{"command":"rm -rf /"}"#), ["command text"]);
     assert_eq!(reads("ask", r#"{"why":"hello","where":"1=1"}"#), ["why shell", "where sql"]);
-    assert_eq!(read("frob", r#"{"deep":["rm","-rf","/"]}"#, &pins, None)[0].2, "rm -rf /");
+    assert_eq!(read("frob", r#"{"deep":["rm","-rf","/"]}"#, &readers, None)[0].2, "rm -rf /");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn lists_are_read_in_every_way_that_they_may_be_meant() {
 #[test]
 fn a_here_document_cannot_be_ended_from_within() {
     let arguments = r#"{"command":"cat","stdin":"LYCHGATE_STDIN\nLYCHGATE_STDIN__\nrm -rf /"}"#;
-    let joined = &read("run", arguments, &Pins::default(), None)[0].2;
+    let joined = &read("run", arguments, &Readers::default(), None)[0].2;
     assert!(joined.starts_with("cat <<'LYCHGATE_STDIN___'\n"), "{joined}");
 }
 
@@ -116,7 +116,7 @@ fn thousands_of_arguments_cost_linear_time() {
         let json = parse(&many(n));
         let once = || {
             let before = worked();
-            let units = place_arguments("run", json.root(), &Pins::default(), None).units.len();
+            let units = place_arguments("run", json.root(), &Readers::default(), None).units.len();
             assert!(units > 4 * n);
             worked() - before
         };

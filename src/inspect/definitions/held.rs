@@ -4,7 +4,8 @@ use super::server::METHODS;
 use super::{Key, Kind, Pins};
 use crate::config::{ChangeAction, ChangeClass, ChangesConfig, Scope};
 use crate::detect::Surface;
-use crate::inspect::{Evidence, Finding, Inspection, Question, Refusal};
+use crate::inspect::finding::Own;
+use crate::inspect::{Inspection, Question, Refusal};
 use crate::message::{Envelope, Message};
 use crate::rules::{Action, RuleId, Severity};
 
@@ -31,24 +32,22 @@ impl Held<'_> {
         let (action, class, name) = self.call(message, envelope)?;
         let acts = if action == ChangeAction::Refuse { Action::Block } else { Action::Ask };
         let at = if message.is_batch() { format!("/{item}/params/name") } else { "/params/name".to_owned() };
-        inspection.findings.push(Finding {
-            rule: RuleId::new(CHANGED),
-            title: TITLE.to_owned(),
+        let own = Own {
+            rule: CHANGED,
+            title: TITLE,
             severity: Severity::High,
-            action: acts,
             surface: Surface::Params,
             at,
             item,
             reading: class.name(),
-            evidence: Evidence::of(&name),
-            detail: None,
-        });
+        };
+        inspection.findings.push(own.finding(acts, &name));
         let why = format!(
             "Its server has changed what it says of it (`{}`). Ask the user to look at `lychgate pins diff` and to approve it, or do \
              without it.",
             class.name()
         );
-        (acts == Action::Block).then(|| Refusal { item, rule: RuleId::new(CHANGED), title: TITLE.to_owned(), why })
+        (acts == Action::Block).then(|| own.refusal(why))
     }
 
     /// The question of the rules, if there is one, with what is asked about a tool that has changed.

@@ -8,9 +8,10 @@ use super::schema::{Schema, Wrong};
 use super::{Tools, example};
 use crate::config::SchemaConfig;
 use crate::detect::{Surface, work};
-use crate::inspect::{Evidence, Finding, Inspection, Refusal, Uninspected};
+use crate::inspect::finding::Own;
+use crate::inspect::{Inspection, Refusal, Uninspected};
 use crate::message::{Envelope, Message, Value};
-use crate::rules::{Action, RuleId, Severity};
+use crate::rules::{Action, Severity};
 
 /// Longest example told, in bytes.
 const EXAMPLE_BYTES: usize = 600;
@@ -49,19 +50,17 @@ impl Contract<'_> {
             inspection.coverage.uninspected.push(Uninspected { at: at("/arguments"), reason, bytes });
         })?;
         let matched = params.get("arguments").map_or(&*tool, |arguments| arguments.raw());
-        inspection.findings.push(Finding {
-            rule: RuleId::new(breach.rule),
-            title: breach.title.to_owned(),
+        let own = Own {
+            rule: breach.rule,
+            title: breach.title,
             severity: Severity::Medium,
-            action: Action::Block,
             surface: Surface::Arguments,
             at: at(&breach.pointer),
             item,
             reading: if breach.rule == TOO_COSTLY { work::SCHEMA } else { "schema" },
-            evidence: Evidence::of(matched),
-            detail: None,
-        });
-        Some(Refusal { item, rule: RuleId::new(breach.rule), title: breach.title.to_owned(), why: breach.why })
+        };
+        inspection.findings.push(own.finding(Action::Block, matched));
+        Some(own.refusal(breach.why))
     }
 
     fn breach(&self, tool: &str, arguments: Option<Value<'_>>, mut unchecked: impl FnMut(&'static str, usize)) -> Option<Breach> {

@@ -6,30 +6,30 @@ use crate::text::glob_fits;
 use super::arguments::Head;
 use super::tools::Definition;
 
-/// Every pin of a policy.
+/// All that a policy says of it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pins(Vec<Pin>);
+pub(super) struct Readers(Vec<Reader>);
 
 /// Whose argument it is and what it is called, globs both, and who reads it.
 #[derive(Clone, Debug)]
-struct Pin {
+struct Reader {
     tool: String,
     argument: String,
     head: Head,
 }
 
-/// The pins of one tool.
-pub(super) struct Pinned<'p> {
-    pins: Vec<&'p Pin>,
+/// What it says of one tool.
+pub(super) struct ToolReaders<'p> {
+    readers: Vec<&'p Reader>,
     definition: Option<&'p Definition>,
 }
 
-impl Pins {
+impl Readers {
     /// Those that stand with single tools first, then the lists; what nothing runs before what something does.
     pub(super) fn new(config: &PolicyConfig) -> Self {
         let of_tools = config.tools.iter().flat_map(|(tool, of_tool)| {
             of_tool.arguments.iter().filter_map(move |(argument, of_argument)| {
-                Some(Pin { tool: tool.clone(), argument: argument.clone(), head: head(of_argument.read_as?) })
+                Some(Reader { tool: tool.clone(), argument: argument.clone(), head: head(of_argument.read_as?) })
             })
         });
         let lists = [
@@ -45,15 +45,15 @@ impl Pins {
     }
 
     /// Those of one tool.
-    pub(super) fn of<'p>(&'p self, tool: &str, definition: Option<&'p Definition>) -> Pinned<'p> {
-        Pinned { pins: self.0.iter().filter(|pin| glob_fits(&pin.tool, tool)).collect(), definition }
+    pub(super) fn of<'p>(&'p self, tool: &str, definition: Option<&'p Definition>) -> ToolReaders<'p> {
+        ToolReaders { readers: self.0.iter().filter(|reader| glob_fits(&reader.tool, tool)).collect(), definition }
     }
 }
 
-impl Pinned<'_> {
+impl ToolReaders<'_> {
     /// Who reads an argument, if the policy says so.
     pub(super) fn kind(&self, argument: &str) -> Option<Head> {
-        self.pins.iter().find(|pin| glob_fits(&pin.argument, argument)).map(|pin| pin.head)
+        self.readers.iter().find(|reader| glob_fits(&reader.argument, argument)).map(|reader| reader.head)
     }
 
     /// Who reads an argument, if the tool's definition says so.
@@ -63,10 +63,10 @@ impl Pinned<'_> {
 }
 
 /// `tool.argument` at each point, for either name may hold one.
-fn split(written: &str, head: Head) -> impl Iterator<Item = Pin> + '_ {
+fn split(written: &str, head: Head) -> impl Iterator<Item = Reader> + '_ {
     written.match_indices('.').filter_map(move |(at, _)| {
         let (tool, argument) = (written.get(..at)?.to_owned(), written.get(at + 1..)?.to_owned());
-        Some(Pin { tool, argument, head })
+        Some(Reader { tool, argument, head })
     })
 }
 
@@ -96,7 +96,7 @@ mod tests {
             tools: vec![("run".into(), tool)],
             ..PolicyConfig::default()
         };
-        let pins = Pins::new(&config);
+        let readers = Readers::new(&config);
         for (tool, argument, kind) in [
             ("run", "q", Some(Head::Path)),
             ("run", "note", Some(Head::Text)),
@@ -107,7 +107,7 @@ mod tests {
             ("a", "c", None),
             ("fetch_it", "x", Some(Head::Url)),
         ] {
-            assert_eq!(pins.of(tool, None).kind(argument), kind, "{tool}.{argument}");
+            assert_eq!(readers.of(tool, None).kind(argument), kind, "{tool}.{argument}");
         }
     }
 }

@@ -1,0 +1,210 @@
+//! What of a result is too long to be shown at once: texts are cut, long lists in `structuredContent` end early, and what is
+//! left over is kept for the agent to read on.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::detect::Surface;
+use crate::message::{Edit, Path, Role, Step, Value, ValueKind, pointer, quote, splice};
+
+use super::caps::{Budget, Rest, address, footer};
+use super::delivery::{Delivery, quarter_tokens};
+use super::inbound::Inbound;
+use super::surface;
+
+/// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
+const CUTTABLE_BYTES: usize = 200;
+
+/// A list that ends early: its elements from the first that goes on.
+struct Cut<'j> {
+    list: Value<'j>,
+    at: String,
+    /// What goes, the comma before it included.
+    span: Range<usize>,
+    stays: usize,
+}
+
+impl Inbound<'_> {
+    /// Cuts what is longer than the policy lets a result of this tool be. The texts of each surface are so many bytes.
+    pub(super) fn shorten(
+        &self,
+        tool: Option<&str>,
+        (content_bytes, structured_bytes): (usize, usize),
+        edits: &mut Vec<Edit>,
+        first_edit: usize,
+        delivery: &mut Delivery,
+    ) {
+        let cap = self.policy.caps.of(tool);
+        let mut note = None;
+        for (counts, total) in [(Surface::Content, content_bytes), (Surface::Structured, structured_bytes)] {
+            let before = delivery.cut_bytes;
+            if total > cap.all.min(cap.block) {
+                self.cut(counts, Budget::new(cap, total, self.paging, self.audit), edits, first_edit, delivery);
+            }
+            if counts == Surface::Structured {
+                note = self.end_lists(cap.all + delivery.cut_bytes - before, edits, first_edit, delivery);
+            }
+        }
+        self.tell_of_rests(note.as_deref(), edits, delivery);
+    }
+
+    /// Ends the longest lists of `structuredContent` early, until it is no longer than `most` bytes or no list is left. Gives
+    /// the line that says so.
+    fn end_lists(&self, most: usize, edits: &mut Vec<Edit>, first_edit: usize, delivery: &mut Delivery) -> Option<String> {
+        let body = self.message.body(self.envelope)?;
+        // Without blocks there is nowhere to say it.
+        let structured = body.get("structuredContent").filter(|structured| structured.raw().len() > most)?;
+        body.get("content").filter(|content| content.kind() == ValueKind::Array)?;
+        let cuts = cuts(structured, most);
+        let (mut text, mut gone) = (String::new(), 0);
+        for Cut { list, at, span, stays } in &cuts {
+            let within = |edit: &Edit| span.start <= edit.span.start && edit.span.end <= span.end;
+            let own = edits.split_off(first_edit.min(edits.len()));
+            let (inside, outside): (Vec<Edit>, Vec<Edit>) = own.into_iter().partition(within);
+            edits.extend(outside);
+            let moved =
+                inside.into_iter().map(|edit| Edit { span: edit.span.start - span.start..edit.span.end - span.start, ..edit });
+            // What goes is kept as the agent would have got it.
+            let raw = self.message.bytes().slice(span.clone());
+            let left = splice(&raw, moved.collect()).unwrap_or_else(Bytes::new);
+            let left = String::from_utf8_lossy(&left).trim_start_matches([',', ' ', '\n', '\r', '\t']).to_owned();
+            let total = list.elements().count();
+            let lines = if text.is_empty() { "" } else { "\n\n" };
+            text += &format!("{lines}{} from {stays} on, of {total}:\n[{left}]", self.pointer_to(at));
+            gone += span.len();
+            edits.push(Edit::json(span.clone(), String::new()));
+        }
+        if cuts.is_empty() {
+            return None;
+        }
+        delivery.cut_bytes += gone;
+        delivery.hit.push("result_text_bytes");
+        let (before_bytes, total) = (structured.raw().len() - gone, structured.raw().len());
+        let kept = self.paging.filter(|paging| text.len() <= paging.most_bytes);
+        let at = kept.map(|paging| {
+            let id = format!("{}-{}", paging.id, delivery.rests.len() + 1);
+            let at = address(&id, 2);
+            delivery.rests.push(Rest { id, text, page_bytes: most.max(1), before_bytes, wrapped: None });
+            at
+        });
+        if self.paging.is_some() && at.is_none() {
+            delivery.hit.push("kept_result_bytes");
+        }
+        let lists: Vec<String> = cuts.iter().map(|cut| format!("`{}` after {}", self.pointer_to(&cut.at), cut.stays)).collect();
+        let more = footer(before_bytes, total, at.as_deref());
+        Some(format!("[lychgate: lists in structuredContent end early: {}]{more}", lists.join(", ")))
+    }
+
+    fn pointer_to(&self, at: &str) -> String {
+        if self.message.is_batch() { format!("/{}{at}", self.item) } else { at.to_owned() }
+    }
+
+    /// Cuts the texts of one surface to a budget.
+    fn cut(&self, counts: Surface, mut budget: Budget<'_>, edits: &mut Vec<Edit>, first_edit: usize, delivery: &mut Delivery) {
+        // In the order of the text, one after the other: see `blocks::settle`.
+        let gone: Vec<_> = edits.iter().skip(first_edit).filter(|edit| edit.is_json).map(|edit| edit.span.clone()).collect();
+        let known = edits.iter().enumerate().skip(first_edit).map(|(index, edit)| (edit.span.start, index));
+        let known: HashMap<usize, usize> = known.collect();
+        let (mut cut_bytes, mut number) = (0, delivery.rests.len());
+        self.message.value(self.envelope).walk(|path, value, role| {
+            let Some(string) = value.str() else { return };
+            if counted(surface::inbound(self.envelope, None, path), path, role) != Some(counts) {
+                return;
+            }
+            let span = value.span();
+            let span = span.start + 1..span.end.saturating_sub(1);
+            if gone.get(gone.partition_point(|block| block.end <= span.start)).is_some_and(|block| block.start <= span.start) {
+                return;
+            }
+            let edit = known.get(&span.start).and_then(|index| edits.get_mut(*index));
+            let text = edit.as_ref().map_or(&*string, |edit| &edit.with);
+            if counts == Surface::Structured && text.len() < CUTTABLE_BYTES {
+                return;
+            }
+            let label = match counts {
+                Surface::Structured if budget.is_spent() => format!("\n\n{}:\n", self.pointer(path)),
+                _ => "\n\n".to_owned(),
+            };
+            if let Some((with, gone)) = budget.take(text, &mut number, &label) {
+                cut_bytes += gone;
+                delivery.quarter_tokens = delivery.quarter_tokens.saturating_sub(quarter_tokens(text)) + quarter_tokens(&with);
+                match edit {
+                    Some(edit) => edit.with = with,
+                    None => edits.push(Edit::text(span, with)),
+                }
+            }
+        });
+        if cut_bytes > 0 {
+            delivery.hit.push(if budget.is_spent() { "result_text_bytes" } else { "result_block_bytes" });
+        }
+        if budget.unkept {
+            delivery.hit.push("kept_result_bytes");
+        }
+        delivery.cut_bytes += cut_bytes;
+        delivery.rests.append(&mut budget.rests);
+    }
+
+    /// Adds blocks that say what was left out, and links to what is kept for clients that know links.
+    fn tell_of_rests(&self, note: Option<&str>, edits: &mut Vec<Edit>, delivery: &Delivery) {
+        let content = self.message.body(self.envelope).and_then(|body| body.get("content"));
+        let Some(content) = content.filter(|content| content.kind() == ValueKind::Array) else { return };
+        let mut blocks: Vec<String> =
+            note.into_iter().map(|note| format!(r#"{{"type":"text","text":{}}}"#, quote(note))).collect();
+        let rests = if self.paging.is_some_and(|paging| paging.links) { &delivery.rests[..] } else { &[] };
+        blocks.extend(rests.iter().enumerate().map(|(n, rest)| {
+            format!(
+                r#"{{"type":"resource_link","uri":"{}","name":"rest-{}","title":"The rest of this answer","mimeType":"text/plain","size":{}}}"#,
+                address(&rest.id, 2),
+                n + 1,
+                rest.text.len()
+            )
+        }));
+        if blocks.is_empty() {
+            return;
+        }
+        let comma = if content.elements().next().is_some() { "," } else { "" };
+        let end = content.span().end.saturating_sub(1);
+        edits.push(Edit::json(end..end, format!("{comma}{}", blocks.join(","))));
+    }
+}
+
+/// Which lists of a value end where, so that it is no longer than `most` bytes: the longest first, none within another.
+fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
+    let mut lists: Vec<(Value<'_>, String)> = Vec::new();
+    structured.walk(|path, value, _| {
+        if value.kind() == ValueKind::Array {
+            lists.push((value, format!("/result/structuredContent{}", pointer(path))));
+        }
+    });
+    lists.sort_by_key(|(list, _)| std::cmp::Reverse(list.raw().len()));
+    let (mut over, mut out) = (structured.raw().len().saturating_sub(most), Vec::<Cut<'_>>::new());
+    for (list, at) in lists {
+        let around = |cut: &Cut<'_>| cut.list.span().start <= list.span().start && list.span().end <= cut.list.span().end;
+        let elements: Vec<Range<usize>> = list.elements().map(|element| element.span()).collect();
+        if over == 0 || out.iter().any(around) || elements.len() < 2 {
+            continue;
+        }
+        let end = elements.last().map_or(0, |last| last.end);
+        // The first element stays: it shows what the list is of.
+        let goes = elements.iter().rposition(|element| end.saturating_sub(element.end) >= over);
+        let stays = goes.map_or(1, |last| last + 1).max(1);
+        let Some(start) = stays.checked_sub(1).and_then(|last| elements.get(last)).map(|last| last.end) else { continue };
+        if start < end {
+            over = over.saturating_sub(end - start);
+            out.push(Cut { list, at, span: start..end, stays });
+        }
+    }
+    out
+}
+
+/// Whether a string counts as text of a tool's result, and on which budget.
+pub(super) fn counted(surface: Surface, path: &Path<'_>, role: Role) -> Option<Surface> {
+    let is_text = || matches!(path.last(), Some(Step::Key(key)) if key == "text");
+    match surface {
+        Surface::Content if role == Role::Value && is_text() => Some(Surface::Content),
+        Surface::Structured if role == Role::Value => Some(Surface::Structured),
+        _ => None,
+    }
+}
