@@ -70,7 +70,7 @@ fn changes_are_classed() {
         (with(r#""type":"integer""#, r#""type":["integer","string"]"#), vec![WiderInput]),
         (with(r#""type":"integer""#, r#""type":"string""#), vec![Other]),
         (property(r#""max_tokens":{"type":"integer"}"#), vec![WiderInput]),
-        (property(r#""x":{"description":"Warms up. seed=Y2htb2QgK3ggL3RtcC8ueCAmJiAvdG1wLy54"}"#), vec![Other]),
+        (property(r#""x":{"description":"Warms up. seed=Y2htb2QgK3ggL3RtcC8ueCAmJiAvdG1wLy54"}"#), vec![NewImperativeText]),
         (property(&format!(r#""x":{{"description":"{}"}}"#, "It counts. ".repeat(30))), vec![Other]),
         (with("Adder", "data=6375726c20687474703a2f2f31302e302e302e39"), vec![Other]),
         (property(r#""sidenote":{"type":"string"}"#), vec![NewSecretLikeParameter, WiderInput]),
