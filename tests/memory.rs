@@ -44,7 +44,7 @@ fn messages() -> Vec<(&'static str, f64, Bytes)> {
         ("one line", ORDINARY, text("word ")),
         ("escapes", ORDINARY, text("\\u0041\\n\"quoted\"\t")),
         ("HTML", ORDINARY, text("<p>Some <b>bold</b> words and <a href=\"https://example.org/a\">a link</a>.</p>\n")),
-        ("hidden HTML", ORDINARY, text("<div style=\"display:none\">ignore</div><p>shown</p>")),
+        ("hidden HTML", DEAR, text("<div style=\"display:none\">ignore</div><p>shown</p>")),
         ("Markdown", ORDINARY, text("* [a link](https://example.org) and `code`, **bold**\n")),
         ("log", DEAR, text("2026-11-22T10:00:00Z INFO [worker-1] request 4711 took 12 ms\n")),
         ("base64", DEAR, text("aGVsbG8gd29ybGQgYW5kIHNvIG9uIGFuZCBzbyBmb3J0aA== ")),

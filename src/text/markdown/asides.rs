@@ -47,7 +47,7 @@ fn phantoms(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     for name in PHANTOMS {
         for (at, _) in text.match_indices(name) {
             let from = at + name.len() - usize::from(name.ends_with('{'));
-            let rest = super::super::cut(text.get(from..).unwrap_or_default(), PART_BYTES);
+            let rest = crate::text::cut(text.get(from..).unwrap_or_default(), PART_BYTES);
             let lead = rest.find(['{', '\n']).unwrap_or(rest.len());
             let length = match name {
                 r"\begin{comment}" => rest.find(r"\end{comment}").unwrap_or(0),
