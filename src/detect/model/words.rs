@@ -116,7 +116,7 @@ fn ends(byte: u8) -> bool {
 }
 
 /// One hash of two, in order; `kind` keeps pairs, triples and pairs with a gap apart.
-fn mix(left: u32, right: u32, kind: u32) -> u32 {
+pub(super) fn mix(left: u32, right: u32, kind: u32) -> u32 {
     let value = left.wrapping_mul(0x9E37_79B1).wrapping_add(right.wrapping_mul(0x85EB_CA77)).wrapping_add(kind);
     (value ^ (value >> 15)).wrapping_mul(0x2C1B_3C6D)
 }
