@@ -28,9 +28,11 @@ impl Delivery {
 
 /// An estimate of what a text costs, in quarters of a token.
 pub(super) fn quarter_tokens(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     let ascii = text.bytes().filter(u8::is_ascii).count();
-    let other = text.bytes().filter(|byte| byte & 0xC0 == 0xC0).count();
-    ascii + 4 * other
+    ascii + 4 * (text.chars().count() - ascii)
 }
 
 /// Most broken digests that are named.

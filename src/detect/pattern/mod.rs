@@ -1,6 +1,7 @@
 //! Rules of the kind `pattern`: regular expressions that run only near their keywords.
 
 mod engine;
+mod folded;
 mod lazy;
 mod literals;
 mod rarity;

@@ -1,34 +1,29 @@
 //! Looks for many words at once, in a text that holds hardly any of them.
 //!
-//! Of each word the rarest four bytes are looked for, by one bit for each hash of four bytes: 8 kB that stay in the
-//! nearest cache, and no step that waits for the one before. An automaton over the same two thousand words takes
-//! megabytes, and a text wanders all over it: it took twenty times as long. (The idea is Wu and Manber's, 1994, with
-//! their blocks of letters but without shifts, which many words make short.)
+//! The text is folded first (case, white space), which vectorises. Of each word the rarest four bytes are looked for, by
+//! one bit for each hash of four bytes: 8 kB that stay in the nearest cache, and no step that waits for the one before. An
+//! automaton over the same two thousand words takes megabytes, and a text wanders all over it: it took twenty times as
+//! long. (The idea is Wu and Manber's, 1994, with their blocks of letters but without shifts, which many words make short.)
 
-use std::collections::HashSet;
-use std::sync::LazyLock;
-
+use super::folded::{Folded, fold};
 use super::rarity;
 
-/// Bytes of a word that are looked for.
+/// Bytes by which a word is looked for.
 const GRAM_BYTES: usize = 4;
-/// The same for shorter words.
+/// The same for words that have less.
 const PAIR_BYTES: usize = 2;
-/// How much rarer four bytes must be to be worth a bit of their own.
-const SHARED_BITS: u32 = 4;
 /// Bits of a hash.
 const HASH_BITS: u32 = 16;
 /// 2^32 divided by the golden ratio.
 const SPREAD: u32 = 0x9e37_79b9;
-const WORDS_OF_BITS: usize = (1 << HASH_BITS) / 64;
 
 /// Words to look for in any ASCII case. A blank in them is any white space, and as much as there is.
 pub(super) struct Sieve {
     words: Vec<Box<[u8]>>,
-    /// For words of four bytes and more.
-    grams: Table,
-    /// For shorter words: their last two bytes.
-    pairs: Table,
+    /// Words of four bytes and more, by the rarest four of them.
+    grams: Owners,
+    /// Shorter words, by the two that they begin with.
+    pairs: Owners,
 }
 
 /// A word that stands in a text.
@@ -40,27 +35,28 @@ pub(super) struct Hit {
     pub(super) word: usize,
 }
 
-/// Which words a hash may belong to.
-struct Table {
-    bits: Box<[u64; WORDS_OF_BITS]>,
-    /// How many bits are set before each 64.
-    before: Box<[u32; WORDS_OF_BITS]>,
-    /// For each bit that is set, in order, where its owners begin.
-    starts: Vec<usize>,
+/// One for each hash.
+type Bits = [u64; (1 << HASH_BITS) / 64];
+
+/// Words by a hash of some of their bytes.
+struct Owners {
+    bits: Box<Bits>,
     /// By their hashes.
     owners: Vec<Owner>,
+    /// Where the owners of each so many hashes begin, and where the last end.
+    starts: Vec<usize>,
 }
 
-/// A word that is looked for by a hash.
+/// Hashes that share a place in [`Owners::starts`].
+const SHARE: usize = 8;
+
+/// A word that is looked for by some of its bytes.
 #[derive(Clone, Copy)]
 struct Owner {
-    hash: u16,
-    word: u32,
-    /// How many bytes of the word come after what is hashed.
-    after: usize,
-    /// The last eight bytes of the word up to there, and which of them there are.
-    last: u64,
-    mask: u64,
+    hash: usize,
+    word: usize,
+    /// Where in the word they begin.
+    at: usize,
 }
 
 impl Sieve {
@@ -68,70 +64,76 @@ impl Sieve {
     pub(super) fn new(words: &[Vec<u8>]) -> Self {
         let words: Vec<Box<[u8]>> = words.iter().map(|word| folded(word)).collect();
         let (mut grams, mut pairs) = (Vec::new(), Vec::new());
-        let mut taken = HashSet::new();
         for (index, word) in words.iter().enumerate() {
-            // One that another word is looked for by is nearly as good as the rarest: the fewer, the fewer bits are set.
-            let worth = |gram: &[u8]| rarity::bits(gram) + if taken.contains(gram) { SHARED_BITS } else { 0 };
-            let best = word.windows(GRAM_BYTES).enumerate().max_by_key(|(_, gram)| worth(gram));
-            match best {
-                Some((at, gram)) => {
-                    taken.insert(gram);
-                    grams.extend(Owner::new(index, word, at + GRAM_BYTES, hash));
+            let rarest =
+                word.array_windows().enumerate().max_by_key(|(_, gram): &(usize, &[u8; GRAM_BYTES])| rarity::bits(*gram));
+            match (rarest, word.first_chunk::<PAIR_BYTES>()) {
+                (Some((at, gram)), _) => grams.push(Owner { hash: hash(*gram), word: index, at }),
+                (None, Some(&[first, second])) => {
+                    pairs.push(Owner { hash: pair_of([first, second, 0, 0]), word: index, at: 0 });
                 }
-                None if word.len() >= PAIR_BYTES => pairs.extend(Owner::new(index, word, word.len(), pair)),
-                None => {}
+                (None, None) => {}
             }
         }
-        Self { words, grams: Table::new(grams), pairs: Table::new(pairs) }
+        Self { words, grams: Owners::new(grams), pairs: Owners::new(pairs) }
     }
 
     /// Every place of every word, by where it ends.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Hit> {
+        let text = Folded::new(text);
         let mut hits = Vec::new();
-        let fold = &*FOLDED;
-        let mut window = 0_u64;
-        for (at, b) in text.iter().enumerate() {
-            let b = fold.get(usize::from(*b)).copied().unwrap_or(*b);
-            // Of white space the first byte counts.
-            if b == b' ' && window as u8 == b' ' {
-                continue;
+        let (grams, pairs) = (&*self.grams.bits, &*self.pairs.bits);
+        if self.pairs.owners.is_empty() {
+            for (at, gram) in text.padded().array_windows().enumerate() {
+                if may_hold(grams, hash(*gram)) {
+                    self.tell(&text, at, &self.grams, hash(*gram), &mut hits);
+                }
             }
-            window = window << 8 | u64::from(b);
-            if self.grams.may_hold(hash(window)) {
-                self.check(&self.grams, hash(window), window, (text, at + 1), &mut hits);
-            }
-            if self.pairs.may_hold(pair(window)) {
-                self.check(&self.pairs, pair(window), window, (text, at + 1), &mut hits);
+        } else {
+            for (at, gram) in text.padded().array_windows().enumerate() {
+                let (hash, pair) = (hash(*gram), pair_of(*gram));
+                // One branch, which is hardly ever taken.
+                if may_hold(grams, hash) | may_hold(pairs, pair) {
+                    self.tell(&text, at, &self.grams, hash, &mut hits);
+                    self.tell(&text, at, &self.pairs, pair, &mut hits);
+                }
             }
         }
-        hits.sort_unstable_by_key(|hit| (hit.end, hit.start));
+        if !hits.is_sorted_by_key(|hit| (hit.end, hit.start)) {
+            hits.sort_unstable_by_key(|hit| (hit.end, hit.start));
+        }
         hits
     }
 
+    /// Tells the words of which the whole stands around `at`.
     #[inline(never)]
-    fn check(&self, table: &Table, hash: u16, window: u64, (text, end): (&[u8], usize), hits: &mut Vec<Hit>) {
-        for owner in table.of(hash).iter().take_while(|owner| owner.hash == hash) {
-            if (window ^ owner.last) & owner.mask != 0 {
-                continue;
-            }
-            let index = owner.word as usize;
-            let word = self.words.get(index).and_then(|word| word.split_at_checked(word.len() - owner.after));
-            if let Some((before, after)) = word
-                && let Some(start) = backward(text, end, before)
-                && let Some(end) = forward(text, end, before, after)
-            {
-                hits.push(Hit { start, end, word: index });
+    fn tell(&self, text: &Folded, at: usize, owners: &Owners, hash: usize, hits: &mut Vec<Hit>) {
+        for owner in owners.of(hash) {
+            let word: &[u8] = self.words.get(owner.word).map(AsRef::as_ref).unwrap_or_default();
+            let Some(start) = at.checked_sub(owner.at) else { continue };
+            if text.bytes().get(start..start + word.len()) == Some(word) {
+                hits.push(Hit { start: text.place(start), end: text.end(start + word.len()), word: owner.word });
             }
         }
     }
 }
 
-impl Owner {
-    /// Of a word that is looked for by what stands before its `end`.
-    fn new(index: usize, word: &[u8], end: usize, hash: fn(u64) -> u16) -> Option<Self> {
-        let last = word.get(..end)?.iter().fold(0, |window, b| window << 8 | u64::from(*b));
-        let mask = if end >= 8 { u64::MAX } else { (1 << (8 * end)) - 1 };
-        Some(Self { hash: hash(last), word: u32::try_from(index).ok()?, after: word.len() - end, last, mask })
+impl Owners {
+    fn new(mut owners: Vec<Owner>) -> Self {
+        owners.sort_by_key(|owner| owner.hash);
+        let mut bits = Box::new([0_u64; (1 << HASH_BITS) / 64]);
+        for Owner { hash, .. } in &owners {
+            bits.get_mut(hash / 64).into_iter().for_each(|bits| *bits |= 1 << (hash % 64));
+        }
+        let start = |share: usize| owners.partition_point(|owner| owner.hash < share * SHARE);
+        let starts = (0..=(1 << HASH_BITS) / SHARE).map(start).collect();
+        Self { bits, starts, owners }
+    }
+
+    fn of(&self, hash: usize) -> impl Iterator<Item = Owner> {
+        let bounds = self.starts.get(hash / SHARE).zip(self.starts.get(hash / SHARE + 1));
+        let owners = bounds.and_then(|(start, end)| self.owners.get(*start..*end)).unwrap_or_default();
+        owners.iter().copied().filter(move |owner| owner.hash == hash)
     }
 }
 
@@ -142,92 +144,26 @@ fn folded(word: &[u8]) -> Box<[u8]> {
     folded.into()
 }
 
-/// Where `word` begins if it ends at `end`.
-fn backward(text: &[u8], end: usize, word: &[u8]) -> Option<usize> {
-    let mut at = end;
-    for b in word.iter().rev() {
-        at = at.checked_sub(1)?;
-        if fold(*text.get(at)?) != *b {
-            return None;
-        }
-        if *b == b' ' {
-            at -= text.get(..at)?.iter().rev().take_while(|b| fold(**b) == b' ').count();
-        }
-    }
-    Some(at)
-}
-
-/// Where `word` ends if it goes on from `at`, before which `before` stands.
-fn forward(text: &[u8], mut at: usize, before: &[u8], word: &[u8]) -> Option<usize> {
-    let mut last = before.last().copied();
-    for b in word {
-        if last.replace(*b) == Some(b' ') {
-            at += text.get(at..)?.iter().take_while(|b| fold(**b) == b' ').count();
-        }
-        if fold(*text.get(at)?) != *b {
-            return None;
-        }
-        at += 1;
-    }
-    Some(at)
-}
-
 impl std::fmt::Debug for Sieve {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Sieve({} words)", self.words.len())
     }
 }
 
-impl Table {
-    fn new(mut owners: Vec<Owner>) -> Self {
-        owners.sort_by_key(|owner| owner.hash);
-        let mut bits = Box::new([0_u64; WORDS_OF_BITS]);
-        for Owner { hash, .. } in &owners {
-            bits.get_mut(usize::from(*hash) / 64).into_iter().for_each(|bits| *bits |= 1 << (hash % 64));
-        }
-        let mut before = Box::new([0; WORDS_OF_BITS]);
-        let mut sum = 0;
-        for (before, bits) in before.iter_mut().zip(bits.iter()) {
-            *before = sum;
-            sum += bits.count_ones();
-        }
-        let last = |at: usize| at.checked_sub(1).and_then(|at| owners.get(at)).map(|owner| owner.hash);
-        let starts = (0..owners.len()).filter(|at| last(*at) != owners.get(*at).map(|owner| owner.hash)).collect();
-        Self { bits, before, starts, owners }
-    }
-
-    /// The owners from the first of a hash on, which there is one of.
-    fn of(&self, hash: u16) -> &[Owner] {
-        let at = usize::from(hash) / 64;
-        let below = self.bits.get(at).map_or(0, |bits| (bits & ((1 << (hash % 64)) - 1)).count_ones());
-        let nth = self.before.get(at).map_or(u32::MAX, |before| before + below);
-        self.starts.get(nth as usize).and_then(|start| self.owners.get(*start..)).unwrap_or_default()
-    }
-
-    #[inline]
-    fn may_hold(&self, hash: u16) -> bool {
-        self.bits.get(usize::from(hash) / 64).is_some_and(|bits| bits >> (hash % 64) & 1 == 1)
-    }
-}
-
-/// What each byte is looked for as.
-static FOLDED: LazyLock<[u8; 256]> = LazyLock::new(|| std::array::from_fn(|b| fold(b as u8)));
-
-/// Letters of either case are one, and so is all white space.
-fn fold(b: u8) -> u8 {
-    if matches!(b, b'\t'..=b'\r') { b' ' } else { b.to_ascii_lowercase() }
-}
-
-/// Of the last four bytes.
 #[inline]
-fn hash(window: u64) -> u16 {
-    ((window as u32).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as u16
+fn hash(gram: [u8; GRAM_BYTES]) -> usize {
+    (u32::from_le_bytes(gram).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
 }
 
-/// Of the last two.
+/// The first two bytes, which need no hash.
 #[inline]
-fn pair(window: u64) -> u16 {
-    window as u16
+fn pair_of(gram: [u8; GRAM_BYTES]) -> usize {
+    (u32::from_le_bytes(gram) & 0xffff) as usize
+}
+
+#[inline]
+fn may_hold(bits: &Bits, hash: usize) -> bool {
+    bits.get(hash / 64).is_some_and(|bits| bits >> (hash % 64) & 1 == 1)
 }
 
 #[cfg(test)]

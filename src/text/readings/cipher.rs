@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use super::tokens::Tokens;
 use super::{Found, Way, regions, vocabulary};
 use crate::text::quick::QuickMap;
 
@@ -70,6 +71,8 @@ const TELLING: [&str; 58] = [
     "include",
     "records",
 ];
+/// Letters of the shortest of them.
+pub(super) const TELLING_LETTERS: usize = 5;
 /// Telling words of one cipher in a region.
 const TOLD: usize = 2;
 /// Common words in what comes out.
@@ -104,8 +107,8 @@ fn differences(letters: impl Iterator<Item = u8>) -> u64 {
     })
 }
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
-    let told = told(text.as_bytes());
+pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
+    let told = told(text.as_bytes(), &tokens.telling);
     if told.len() < TOLD {
         return;
     }
@@ -131,53 +134,47 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
 }
 
 /// The first two differences of telling words, one bit each: most words end here.
-static BEGINNINGS: LazyLock<[u32; 26]> = LazyLock::new(|| {
+static BEGINNINGS: [u32; 26] = {
     let mut bits = [0; 26];
-    for word in TELLING {
-        let letters: Vec<u8> = word.bytes().collect();
-        let backward: Vec<u8> = letters.iter().rev().copied().collect();
-        for letters in [letters, backward] {
-            let Some((first, second)) = letters.first_chunk::<3>().map(|[a, b, c]| (apart(*a, *b), apart(*b, *c))) else {
-                continue;
-            };
-            // Mirrored, letters are as far apart the other way round.
-            for (first, second) in [(first, second), ((26 - first) % 26, (26 - second) % 26)] {
-                bits.get_mut(usize::from(first)).into_iter().for_each(|bits| *bits |= 1 << second);
-            }
-        }
+    let mut nth = 0;
+    while nth < TELLING.len() {
+        let word = TELLING[nth].as_bytes();
+        let last = word.len() - 1;
+        let forward = (apart(word[0], word[1]), apart(word[1], word[2]));
+        let backward = (apart(word[last], word[last - 1]), apart(word[last - 1], word[last - 2]));
+        // Mirrored, letters are as far apart the other way round.
+        bits[forward.0 as usize] |= 1 << forward.1;
+        bits[(26 - forward.0) as usize % 26] |= 1 << ((26 - forward.1) % 26);
+        bits[backward.0 as usize] |= 1 << backward.1;
+        bits[(26 - backward.0) as usize % 26] |= 1 << ((26 - backward.1) % 26);
+        nth += 1;
     }
     bits
-});
+};
 
 /// How far one letter is behind another, round the alphabet.
-fn apart(a: u8, b: u8) -> u8 {
-    (b + 26 - a) % 26
+const fn apart(a: u8, b: u8) -> u8 {
+    if b >= a { b - a } else { b + 26 - a }
 }
 
-/// Telling words, each with the cipher that it is written in.
-fn told(bytes: &[u8]) -> Vec<((Order, u8), Range<usize>)> {
+/// Whether letters begin as a telling word does in some cipher.
+pub(super) fn may_tell(letters: &[u8]) -> bool {
+    let Some(&[a, b, c]) = letters.first_chunk::<3>() else { return false };
+    let [a, b, c] = [a | 0x20, b | 0x20, c | 0x20];
+    BEGINNINGS.get(usize::from(apart(a, b))).is_some_and(|bits| bits >> apart(b, c) & 1 == 1)
+}
+
+/// Telling words, each with the cipher that it is written in, of words that may be such.
+fn told(bytes: &[u8], words: &[Range<usize>]) -> Vec<((Order, u8), Range<usize>)> {
     let mut told = Vec::new();
-    let (table, beginnings) = (&*TABLE, &*BEGINNINGS);
-    let mut at = 0;
-    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let length = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
-        let may_tell = || {
-            let [a, b, c] = rest.first_chunk::<3>()?.map(|b| b | 0x20);
-            beginnings.get(usize::from(apart(a, b))).map(|bits| bits >> apart(b, c) & 1 == 1)
-        };
-        if length >= 5
-            && may_tell() == Some(true)
-            && let Some(word) = rest.get(..length)
-        {
-            let letters = || word.iter().map(|b| (b | 0x20) - b'a');
-            if let Some((order, first)) = table.get(&differences(letters())) {
-                let shift = (letters().next().unwrap_or(0) + 26 - first) % 26;
-                if (*order, shift) != (Order::Forward, 0) {
-                    told.push(((*order, shift), at..at + length));
-                }
+    for span in words {
+        let letters = || bytes.get(span.clone()).unwrap_or_default().iter().map(|b| (b | 0x20) - b'a');
+        if let Some((order, first)) = TABLE.get(&differences(letters())) {
+            let shift = (letters().next().unwrap_or(0) + 26 - first) % 26;
+            if (*order, shift) != (Order::Forward, 0) {
+                told.push(((*order, shift), span.clone()));
             }
         }
-        at += length + 1;
     }
     told
 }

@@ -155,9 +155,9 @@ fn base32(run: &str) -> Option<Vec<u8>> {
 }
 
 fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(Range<usize>, &'t str)> {
-    let start = text.find(open)?;
+    let start = memchr::memmem::find(text.as_bytes(), open.as_bytes())?;
     let inner = text.get(start + open.len()..)?;
-    let end = inner.find(close)?;
+    let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes())?;
     Some((start..start + open.len() + end + close.len(), inner.get(..end)?))
 }
 

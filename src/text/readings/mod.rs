@@ -11,6 +11,7 @@ pub(super) use fold::alike as looks_like;
 
 use super::html::Page;
 use super::unicode::Plain;
+use tokens::Tokens;
 
 mod cipher;
 mod encoded;
@@ -18,6 +19,7 @@ mod escaped;
 mod fold;
 mod regions;
 mod spelled;
+mod tokens;
 mod vocabulary;
 
 /// A part of a string, read in another way.
@@ -76,8 +78,9 @@ fn add(text: &str, within: Option<&Reading>, all: &mut Vec<Reading>, left: &mut 
     escaped::find(text, &mut found);
     encoded::find(text, &mut found);
     fold::find(text, &mut found);
-    spelled::find(text, &mut found);
-    cipher::find(text, &mut found);
+    let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::may_tell);
+    spelled::find(text, &tokens, &mut found);
+    cipher::find(text, &tokens, &mut found);
     for found in found {
         if all.len() >= READINGS || found.text.len() > *left {
             return;

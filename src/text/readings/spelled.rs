@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Found, Way, regions, vocabulary};
+use super::tokens::Tokens;
+use super::{Found, Way, encoded, regions, vocabulary};
 
 /// Single letters in a row from which on they may be words spelt out.
 const SINGLE: usize = 10;
+/// Letters that stand alone after another, from which on a closer look pays.
+const ALONE: usize = 4;
 /// Words in what comes of them.
 const SPELT_WORDS: usize = 2;
 /// Words with digits for letters, from which on a text is worth reading so.
@@ -14,16 +17,18 @@ const LEET_WORDS: usize = 3;
 /// Tokens of letters and digits mixed, from which on they may be words cut up anew.
 const CUT_UP: usize = 6;
 /// Letters in one token, from which on it may be words joined.
-const JOINED: usize = 24;
+pub(super) const JOINED: usize = 24;
 /// Words in it.
 const JOINED_WORDS: usize = 5;
 /// A longer stretch is not split into words.
 const SPLIT_BYTES: usize = 2 << 10;
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
-    spaced(text, found);
-    leet(text, found);
-    joined(text, found);
+pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
+    if tokens.alone >= ALONE {
+        spaced(text, found);
+    }
+    leet(text, &tokens.mixed, found);
+    joined(text, &tokens.long, found);
 }
 
 /// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
@@ -105,9 +110,9 @@ fn together(run: &str) -> Option<(String, usize)> {
 }
 
 /// `1gn0r3 4ll pr3v10u5`, also where the words are cut up anew: `1gn0 r34l lpr3 v10u`.
-fn leet(text: &str, found: &mut Vec<Found>) {
+fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
     let (mut words, mut cut): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
-    for span in tokens(text) {
+    for span in tokens {
         let Some(token) = text.get(span.clone()) else { continue };
         if !mixes(token) {
             continue;
@@ -115,7 +120,7 @@ fn leet(text: &str, found: &mut Vec<Found>) {
         if reads_as(token).is_some() {
             words.push(span.clone());
         }
-        cut.push(span);
+        cut.push(span.clone());
     }
     if words.len() >= LEET_WORDS {
         for span in regions::around(text, words.iter().cloned()) {
@@ -223,8 +228,13 @@ fn unleet(text: &str) -> String {
 }
 
 /// `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`.
-fn joined(text: &str, found: &mut Vec<Found>) {
-    for span in super::encoded::runs(text.as_bytes(), JOINED, |b| b.is_ascii_alphanumeric()) {
+fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
+    let runs = |token: &Range<usize>| {
+        let bytes = text.as_bytes().get(token.clone()).unwrap_or_default();
+        let runs = encoded::runs(bytes, JOINED, |b| b.is_ascii_alphanumeric());
+        runs.into_iter().map(|run| token.start + run.start..token.start + run.end).collect::<Vec<_>>()
+    };
+    for span in tokens.iter().flat_map(runs) {
         let Some(run) = text.get(span.clone()).filter(|run| run.len() <= SPLIT_BYTES) else { continue };
         let letters = run.bytes().filter(u8::is_ascii_alphabetic).count();
         if letters * 10 < run.len() * 7 {
