@@ -56,9 +56,9 @@ mod tests {
 
     #[test]
     fn a_policy_has_the_built_in_weights_none_or_its_own() {
-        let usual = inbound(&PolicyConfig::default()).unwrap();
+        let usual = inbound(&PolicyConfig { model: ModelConfig::Builtin, ..PolicyConfig::default() }).unwrap();
         assert!(version(&usual).is_some());
-        let off = inbound(&PolicyConfig { model: ModelConfig::Off, ..PolicyConfig::default() }).unwrap();
+        let off = inbound(&PolicyConfig::default()).unwrap();
         assert_eq!((version(&off), off.rules().len()), (None, usual.rules().len() - 1));
 
         let folder = tempfile::tempdir().unwrap();

@@ -94,9 +94,9 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
 /// Which weights the model of wording has: `builtin`, `off`, or a path.
 fn model(policy: &Table<'_>, reader: &Reader<'_>) -> ModelConfig {
     match policy.string("model").as_ref().map(|written| written.value.as_str()) {
-        None | Some(BUILTIN) => ModelConfig::Builtin,
-        Some("off") => ModelConfig::Off,
-        Some(_) => reader.file(policy, "model").map_or(ModelConfig::Builtin, |path| {
+        None | Some("off") => ModelConfig::Off,
+        Some(BUILTIN) => ModelConfig::Builtin,
+        Some(_) => reader.file(policy, "model").map_or(ModelConfig::Off, |path| {
             reader.watch(&path);
             ModelConfig::File(path)
         }),
