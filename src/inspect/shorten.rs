@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use bytes::Bytes;
-
 use crate::detect::Surface;
 use crate::message::{Edit, Path, Role, Step, Value, ValueKind, pointer, quote, splice};
 
@@ -68,7 +66,7 @@ impl Inbound<'_> {
                 inside.into_iter().map(|edit| Edit { span: edit.span.start - span.start..edit.span.end - span.start, ..edit });
             // What goes is kept as the agent would have got it.
             let raw = self.message.bytes().slice(span.clone());
-            let left = splice(&raw, moved.collect()).unwrap_or_else(Bytes::new);
+            let left = splice(&raw, moved.collect()).unwrap_or_default();
             let left = String::from_utf8_lossy(&left).trim_start_matches([',', ' ', '\n', '\r', '\t']).to_owned();
             let total = list.elements().count();
             let lines = if text.is_empty() { "" } else { "\n\n" };

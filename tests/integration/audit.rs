@@ -15,7 +15,11 @@ async fn one_line_for_each_message_with_everything_in_it() {
     ann.post("up", &headers, call("1", "hello")).await.expect(200).await;
     ann.post("up", &headers, call("2", "detonate")).await.expect(200).await;
     ann.post_modern("up", &modern_call("3", "hello")).await.expect(200).await;
-    let lines = gate.audit();
+    let of = |event: &str| -> Vec<_> {
+        gate.audit().into_iter().filter(|line| string(line, &["event"]).as_deref() == Some(event)).collect()
+    };
+    assert_eq!(of("pinned").len(), 1, "what the server says of itself");
+    let lines = of("judged");
     let told: Vec<String> = lines
         .iter()
         .map(|line| {

@@ -68,7 +68,7 @@ pub(super) fn bits(run: &[u8]) -> u32 {
         return USUAL_BITS;
     }
     let common: Option<u32> =
-        run.array_windows().map(|gram| COMMON.get(gram).copied()).try_fold(0, |most, bits| Some(most.max(bits?)));
+        run.windows(4).map(|gram| COMMON.get(gram.first_chunk()?).copied()).try_fold(0, |most, bits| Some(most.max(bits?)));
     match common {
         Some(0) => by_pairs(run),
         Some(bits) => bits + u32::try_from((run.len() - 4) / LONGER).unwrap_or(0),

@@ -63,37 +63,36 @@ impl Sieve {
     /// Of words of two bytes at the least; shorter ones are never found.
     pub(super) fn new(words: &[Vec<u8>]) -> Self {
         let words: Vec<Box<[u8]>> = words.iter().map(|word| folded(word)).collect();
-        let (mut grams, mut pairs) = (Vec::new(), Vec::new());
+        let (mut by_gram, mut by_pair) = (Vec::new(), Vec::new());
         for (index, word) in words.iter().enumerate() {
-            let rarest =
-                word.array_windows().enumerate().max_by_key(|(_, gram): &(usize, &[u8; GRAM_BYTES])| rarity::bits(*gram));
+            let rarest = grams(word).enumerate().max_by_key(|(_, gram)| rarity::bits(gram));
             match (rarest, word.first_chunk::<PAIR_BYTES>()) {
-                (Some((at, gram)), _) => grams.push(Owner { hash: hash(*gram), word: index, at }),
+                (Some((at, gram)), _) => by_gram.push(Owner { hash: hash(gram), word: index, at }),
                 (None, Some(&[first, second])) => {
-                    pairs.push(Owner { hash: pair_of([first, second, 0, 0]), word: index, at: 0 });
+                    by_pair.push(Owner { hash: pair_of([first, second, 0, 0]), word: index, at: 0 });
                 }
                 (None, None) => {}
             }
         }
-        Self { words, grams: Owners::new(grams), pairs: Owners::new(pairs) }
+        Self { words, grams: Owners::new(by_gram), pairs: Owners::new(by_pair) }
     }
 
     /// Every place of every word, by where it ends.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Hit> {
         let text = Folded::new(text);
         let mut hits = Vec::new();
-        let (grams, pairs) = (&*self.grams.bits, &*self.pairs.bits);
+        let (gram_bits, pair_bits) = (&*self.grams.bits, &*self.pairs.bits);
         if self.pairs.owners.is_empty() {
-            for (at, gram) in text.padded().array_windows().enumerate() {
-                if may_hold(grams, hash(*gram)) {
-                    self.tell(&text, at, &self.grams, hash(*gram), &mut hits);
+            for (at, gram) in grams(text.padded()).enumerate() {
+                if may_hold(gram_bits, hash(gram)) {
+                    self.tell(&text, at, &self.grams, hash(gram), &mut hits);
                 }
             }
         } else {
-            for (at, gram) in text.padded().array_windows().enumerate() {
-                let (hash, pair) = (hash(*gram), pair_of(*gram));
+            for (at, gram) in grams(text.padded()).enumerate() {
+                let (hash, pair) = (hash(gram), pair_of(gram));
                 // One branch, which is hardly ever taken.
-                if may_hold(grams, hash) | may_hold(pairs, pair) {
+                if may_hold(gram_bits, hash) | may_hold(pair_bits, pair) {
                     self.tell(&text, at, &self.grams, hash, &mut hits);
                     self.tell(&text, at, &self.pairs, pair, &mut hits);
                 }
@@ -148,6 +147,12 @@ impl std::fmt::Debug for Sieve {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Sieve({} words)", self.words.len())
     }
+}
+
+/// Every four bytes.
+#[inline]
+fn grams(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
+    bytes.windows(GRAM_BYTES).map(|gram| gram.first_chunk().copied().unwrap_or_default())
 }
 
 #[inline]

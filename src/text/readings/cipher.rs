@@ -134,49 +134,49 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
 }
 
 /// The first two differences of telling words, one bit each: most words end here.
-static BEGINNINGS: [u32; 26] = {
+static BEGINNINGS: LazyLock<[u32; 26]> = LazyLock::new(|| {
     let mut bits = [0; 26];
-    let mut nth = 0;
-    while nth < TELLING.len() {
-        let word = TELLING[nth].as_bytes();
-        let last = word.len() - 1;
-        let forward = (apart(word[0], word[1]), apart(word[1], word[2]));
-        let backward = (apart(word[last], word[last - 1]), apart(word[last - 1], word[last - 2]));
-        // Mirrored, letters are as far apart the other way round.
-        bits[forward.0 as usize] |= 1 << forward.1;
-        bits[(26 - forward.0) as usize % 26] |= 1 << ((26 - forward.1) % 26);
-        bits[backward.0 as usize] |= 1 << backward.1;
-        bits[(26 - backward.0) as usize % 26] |= 1 << ((26 - backward.1) % 26);
-        nth += 1;
-    }
-    bits
-};
-
-/// How far one letter is behind another, round the alphabet.
-const fn apart(a: u8, b: u8) -> u8 {
-    if b >= a { b - a } else { b + 26 - a }
-}
-
-/// Whether letters begin as a telling word does in some cipher.
-pub(super) fn may_tell(letters: &[u8]) -> bool {
-    let Some(&[a, b, c]) = letters.first_chunk::<3>() else { return false };
-    let [a, b, c] = [a | 0x20, b | 0x20, c | 0x20];
-    BEGINNINGS.get(usize::from(apart(a, b))).is_some_and(|bits| bits >> apart(b, c) & 1 == 1)
-}
-
-/// Telling words, each with the cipher that it is written in, of words that may be such.
-fn told(bytes: &[u8], words: &[Range<usize>]) -> Vec<((Order, u8), Range<usize>)> {
-    let mut told = Vec::new();
-    for span in words {
-        let letters = || bytes.get(span.clone()).unwrap_or_default().iter().map(|b| (b | 0x20) - b'a');
-        if let Some((order, first)) = TABLE.get(&differences(letters())) {
-            let shift = (letters().next().unwrap_or(0) + 26 - first) % 26;
-            if (*order, shift) != (Order::Forward, 0) {
-                told.push(((*order, shift), span.clone()));
+    for word in TELLING {
+        let letters: Vec<u8> = word.bytes().collect();
+        let backward: Vec<u8> = letters.iter().rev().copied().collect();
+        for letters in [letters, backward] {
+            let Some((first, second)) = letters.first_chunk::<3>().map(|[a, b, c]| (apart(*a, *b), apart(*b, *c))) else {
+                continue;
+            };
+            // Mirrored, letters are as far apart the other way round.
+            for (first, second) in [(first, second), ((26 - first) % 26, (26 - second) % 26)] {
+                bits.get_mut(usize::from(first)).into_iter().for_each(|bits| *bits |= 1 << second);
             }
         }
     }
-    told
+    bits
+});
+
+/// How far one letter is behind another, round the alphabet.
+fn apart(a: u8, b: u8) -> u8 {
+    if b >= a { b - a } else { b + 26 - a }
+}
+
+/// Whether letters are a telling word in some cipher.
+pub(super) fn tells(letters: &[u8]) -> bool {
+    let Some(&[a, b, c]) = letters.first_chunk::<3>() else { return false };
+    let [a, b, c] = [a | 0x20, b | 0x20, c | 0x20];
+    let may_tell = BEGINNINGS.get(usize::from(apart(a, b))).is_some_and(|bits| bits >> apart(b, c) & 1 == 1);
+    may_tell && cipher_of(letters).is_some()
+}
+
+/// In which cipher letters are a telling word; as it is, a word is in none.
+fn cipher_of(letters: &[u8]) -> Option<(Order, u8)> {
+    let letters = || letters.iter().map(|b| (b | 0x20) - b'a');
+    let (order, first) = TABLE.get(&differences(letters()))?;
+    let shift = (letters().next()? + 26 - first) % 26;
+    Some((*order, shift)).filter(|cipher| *cipher != (Order::Forward, 0))
+}
+
+/// Telling words, each with the cipher that it is written in.
+fn told(bytes: &[u8], words: &[Range<usize>]) -> Vec<((Order, u8), Range<usize>)> {
+    let told = |word: &Range<usize>| Some((cipher_of(bytes.get(word.clone())?)?, word.clone()));
+    words.iter().filter_map(told).collect()
 }
 
 fn undone(text: &str, (order, shift): (Order, u8)) -> Vec<(&'static str, String)> {

@@ -103,13 +103,16 @@ fn pair(pair: &[u8]) -> Option<u8> {
     u8::try_from(digit(pair.first())? * 16 + digit(pair.get(1))?).ok()
 }
 
+/// A byte as one way of writing numbers has it.
+type ReadByte = fn(&str) -> Option<u8>;
+
 /// Bytes that stand apart as numbers: `49 67 6e`, `0x49, 0x67`, `73 103 110`, `01001001 01100111`.
 fn spaced(text: &str, found: &mut Vec<Found>) {
     let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
     for span in runs(text.as_bytes(), PACKED_BYTES * 2, of_kind) {
         let Some(run) = text.get(span.clone()) else { continue };
         let pieces: Vec<&str> = run.split([' ', ':', ',', '-']).filter(|piece| !piece.is_empty()).collect();
-        let ways: [(_, fn(&str) -> Option<u8>); 3] = [("hex", hex_byte), ("decimal", decimal), ("binary", binary)];
+        let ways: [(_, ReadByte); 3] = [("hex", hex_byte), ("decimal", decimal), ("binary", binary)];
         for (name, read) in ways {
             let decoded: Vec<u8> = pieces.iter().filter_map(|piece| read(piece)).collect();
             if decoded.len() + 2 >= pieces.len()

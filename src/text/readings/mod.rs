@@ -78,7 +78,7 @@ fn add(text: &str, within: Option<&Reading>, all: &mut Vec<Reading>, left: &mut 
     escaped::find(text, &mut found);
     encoded::find(text, &mut found);
     fold::find(text, &mut found);
-    let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::may_tell);
+    let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::tells);
     spelled::find(text, &tokens, &mut found);
     cipher::find(text, &tokens, &mut found);
     for found in found {

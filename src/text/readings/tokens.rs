@@ -8,7 +8,7 @@ const BLOCK: usize = 64;
 /// Tokens of a text that a reading may be made of, in order.
 #[derive(Default)]
 pub(super) struct Tokens {
-    /// Letters, as many as a word that gives a cipher away has, that begin as such a word does.
+    /// Letters that give a cipher away.
     pub(super) telling: Vec<Range<usize>>,
     /// With a digit in them, or a sign that can stand for a letter.
     pub(super) mixed: Vec<Range<usize>>,
@@ -19,8 +19,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// `tells` says whether letters begin as a word does that gives a cipher away; such a word has `telling` letters, and
-    /// words that are joined `long`.
+    /// `tells` says whether letters give a cipher away, which are `telling` at the least; words that are joined are `long`.
     pub(super) fn of(text: &str, telling: usize, long: usize, tells: impl Fn(&[u8]) -> bool) -> Self {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
