@@ -7,6 +7,7 @@ mod link;
 use std::ops::Range;
 
 use super::hints::{ALT_BYTES, prose};
+use super::holds;
 
 /// Longest title or label that is looked at, in bytes.
 const PART_BYTES: usize = 4000;
@@ -19,7 +20,7 @@ const LABELS: usize = 64;
 /// Takes out what shows nowhere: what is left, and what was taken, each on a paragraph of its own. `None` if there is none.
 pub(super) fn strip(text: &str, code: &[Range<usize>]) -> Option<(String, String)> {
     let mut cuts: Vec<(Range<usize>, &str)> = Vec::new();
-    if text.contains("](") || text.contains("]:") || text.contains("![") {
+    if holds(text, "](") || holds(text, "]:") || holds(text, "![") {
         definitions(text, &mut cuts);
         inline(text, &mut cuts);
     }
@@ -30,7 +31,7 @@ pub(super) fn strip(text: &str, code: &[Range<usize>]) -> Option<(String, String
         while code.next_if(|known| known.end <= range.start).is_some() {}
         !code.peek().is_some_and(|known| known.contains(&range.start))
     });
-    if text.contains("```") || text.contains("~~~") {
+    if holds(text, "```") || holds(text, "~~~") {
         asides::fences(text, &mut cuts);
         cuts.sort_by_key(|(range, _)| range.start);
     }

@@ -104,6 +104,11 @@ pub fn cut(text: &str, bytes: usize) -> &str {
     (0..=bytes.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
+/// Whether `sign` stands in `text`: what `str::contains` says, at a third of the price for short signs.
+fn holds(text: &str, sign: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), sign.as_bytes()).is_some()
+}
+
 /// Whether a character shows itself on a page or terminal, and does nothing else there.
 pub fn shows(c: char) -> bool {
     c == ' ' || !(c.is_control() || c.is_whitespace() || unicode::invisible(c))

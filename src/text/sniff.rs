@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::holds;
+
 /// How HTML stands in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -144,7 +146,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     if tags > 1 && trimmed.ends_with('>') && !xml && trimmed.starts_with('<') && code.is_empty() {
         return Some(Shape::Document);
     }
-    let found = (hides && (tags > 0 || text.contains("<!--") || hides_if_closed)) || (tags >= FRAGMENT_TAGS && closes);
+    let found = (hides && (tags > 0 || holds(text, "<!--") || hides_if_closed)) || (tags >= FRAGMENT_TAGS && closes);
     (found && !is_program(text)).then_some(Shape::Fragment)
 }
 
@@ -280,7 +282,7 @@ fn is_program(text: &str) -> bool {
 
 /// Where Markdown shows text as it is: fenced blocks and code spans (CommonMark 4.5, 6.1), outside HTML comments.
 pub(super) fn code(text: &str) -> Vec<Range<usize>> {
-    if !text.contains('`') && !text.contains("~~~") {
+    if !text.contains('`') && !holds(text, "~~~") {
         return Vec::new();
     }
     let mut found = Vec::new();

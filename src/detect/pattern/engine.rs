@@ -101,6 +101,9 @@ impl Patterns {
 
     /// Tells every match, and `None` where a rule could not be followed to the end.
     pub(in crate::detect) fn search(&self, text: &str, mut tell: impl FnMut(usize, Option<Range<usize>>)) {
+        if u32::try_from(text.len()).is_err() {
+            return self.rules.iter().for_each(|rule| tell(rule.rule, None));
+        }
         let hits = self.needles.find(text.as_bytes());
         if hits.is_empty() {
             return;
@@ -117,16 +120,16 @@ impl Patterns {
     fn worth_a_look(&self, text: &str, hits: &[Hit]) -> Vec<Looks> {
         let mut worth = vec![Looks::default(); self.rules.len()];
         let mut counts = vec![0_usize; self.branches.len()];
-        for index in hits.iter().flat_map(|hit| self.waiting.get(hit.word)).flatten() {
+        for index in hits.iter().flat_map(|hit| self.waiting.get(hit.word())).flatten() {
             counts.get_mut(*index).into_iter().for_each(|count| *count += 1);
         }
         let mut regions = Windows::default();
         for hit in hits {
-            for index in self.waiting.get(hit.word).into_iter().flatten() {
+            for index in self.waiting.get(hit.word()).into_iter().flatten() {
                 let (Some(branch), Some(count)) = (self.branches.get(*index), counts.get(*index)) else { continue };
                 let Some(worth) = worth.get_mut(branch.owner) else { continue };
                 if branch.first && count.saturating_mul(APART_BYTES) <= text.len().max(APART_BYTES) {
-                    worth.starts.push(hit.start);
+                    worth.starts.push(hit.start());
                 } else if branch.groups == 0 {
                     worth.windows.add(branch.around(hit, text.len()));
                 } else {
@@ -179,8 +182,8 @@ impl Patterns {
 impl Branch {
     /// Where a match can lie that a needle belongs to.
     fn around(&self, hit: &Hit, end: usize) -> Range<usize> {
-        let range = widen(hit.start..hit.end, self.reach, end);
-        if self.first { hit.start..range.end } else { range }
+        let range = widen(hit.start()..hit.end(), self.reach, end);
+        if self.first { hit.start()..range.end } else { range }
     }
 }
 
@@ -192,9 +195,9 @@ struct Latest<'h> {
 
 impl Latest<'_> {
     fn until(&mut self, end: usize, waiting: &[Vec<usize>]) -> &[Option<usize>] {
-        while let Some(hit) = self.hits.as_slice().first().filter(|hit| hit.end <= end) {
-            for branch in waiting.get(hit.word).into_iter().flatten() {
-                self.ends.get_mut(*branch).into_iter().for_each(|latest| *latest = Some(hit.end));
+        while let Some(hit) = self.hits.as_slice().first().filter(|hit| hit.end() <= end) {
+            for branch in waiting.get(hit.word()).into_iter().flatten() {
+                self.ends.get_mut(*branch).into_iter().for_each(|latest| *latest = Some(hit.end()));
             }
             self.hits.next();
         }

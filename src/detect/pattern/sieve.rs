@@ -26,13 +26,32 @@ pub(super) struct Sieve {
     pairs: Owners,
 }
 
-/// A word that stands in a text.
+/// A word that stands in a text. There may be many: they are kept small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
-    pub(super) start: usize,
-    pub(super) end: usize,
+    start: u32,
+    end: u32,
+    word: u32,
+}
+
+impl Hit {
+    fn new(start: usize, end: usize, word: usize) -> Option<Self> {
+        let [start, end, word] = [start, end, word].map(u32::try_from);
+        Some(Self { start: start.ok()?, end: end.ok()?, word: word.ok()? })
+    }
+
+    pub(super) fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.end as usize
+    }
+
     /// Its index.
-    pub(super) word: usize,
+    pub(super) fn word(&self) -> usize {
+        self.word as usize
+    }
 }
 
 /// One for each hash.
@@ -57,6 +76,8 @@ struct Owner {
     word: usize,
     /// Where in the word they begin.
     at: usize,
+    /// The word's last byte, and where it stands.
+    last: (usize, u8),
 }
 
 impl Sieve {
@@ -65,11 +86,12 @@ impl Sieve {
         let words: Vec<Box<[u8]>> = words.iter().map(|word| folded(word)).collect();
         let (mut by_gram, mut by_pair) = (Vec::new(), Vec::new());
         for (index, word) in words.iter().enumerate() {
+            let Some(last) = word.len().checked_sub(1).zip(word.last().copied()) else { continue };
             let rarest = grams(word).enumerate().max_by_key(|(_, gram)| rarity::bits(gram));
             match (rarest, word.first_chunk::<PAIR_BYTES>()) {
-                (Some((at, gram)), _) => by_gram.push(Owner { hash: hash(gram), word: index, at }),
+                (Some((at, gram)), _) => by_gram.push(Owner { hash: hash(gram), word: index, at, last }),
                 (None, Some(&[first, second])) => {
-                    by_pair.push(Owner { hash: pair_of([first, second, 0, 0]), word: index, at: 0 });
+                    by_pair.push(Owner { hash: pair_of([first, second, 0, 0]), word: index, at: 0, last });
                 }
                 (None, None) => {}
             }
@@ -77,7 +99,7 @@ impl Sieve {
         Self { words, grams: Owners::new(by_gram), pairs: Owners::new(by_pair) }
     }
 
-    /// Every place of every word, by where it ends.
+    /// Every place of every word, by where it ends. In texts of less than four gigabytes.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Hit> {
         let text = Folded::new(text);
         let mut hits = Vec::new();
@@ -107,11 +129,16 @@ impl Sieve {
     /// Tells the words of which the whole stands around `at`.
     #[inline(never)]
     fn tell(&self, text: &Folded, at: usize, owners: &Owners, hash: usize, hits: &mut Vec<Hit>) {
+        let bytes = text.bytes();
         for owner in owners.of(hash) {
-            let word: &[u8] = self.words.get(owner.word).map(AsRef::as_ref).unwrap_or_default();
             let Some(start) = at.checked_sub(owner.at) else { continue };
-            if text.bytes().get(start..start + word.len()) == Some(word) {
-                hits.push(Hit { start: text.place(start), end: text.end(start + word.len()), word: owner.word });
+            // Most end here: what they share is in front.
+            if bytes.get(start + owner.last.0) != Some(&owner.last.1) {
+                continue;
+            }
+            let word: &[u8] = self.words.get(owner.word).map(AsRef::as_ref).unwrap_or_default();
+            if bytes.get(start..start + word.len()) == Some(word) {
+                hits.extend(Hit::new(text.place(start), text.end(start + word.len()), owner.word));
             }
         }
     }
@@ -178,7 +205,7 @@ mod tests {
 
     fn found(words: &[&str], text: &str) -> Vec<(usize, usize, usize)> {
         let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-        Sieve::new(&words).find(text.as_bytes()).into_iter().map(|hit| (hit.start, hit.end, hit.word)).collect()
+        Sieve::new(&words).find(text.as_bytes()).into_iter().map(|hit| (hit.start(), hit.end(), hit.word())).collect()
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::PART_BYTES;
 use crate::text::hints::prose;
+use crate::text::holds;
 
 /// Commands of formulas that leave room for what is in the braces that follow, and show nothing there.
 const PHANTOMS: [&str; 6] =
@@ -14,13 +15,13 @@ const FENCE_WORDS: usize = 5;
 
 /// Finds them.
 pub(super) fn find(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    if text.contains('{') && text.contains("=\"") {
+    if text.contains('{') && holds(text, "=\"") {
         attributes(text, cuts);
     }
     if text.contains('\\') {
         phantoms(text, cuts);
     }
-    if text.contains("|-") || text.contains("| -") || text.contains("|:") {
+    if text.contains('|') && (holds(text, "|-") || holds(text, "| -") || holds(text, "|:")) {
         cells(text, cuts);
     }
 }
