@@ -45,6 +45,10 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/signals/orders.toml", include_str!("../../rules/inbound/signals/orders.toml")),
     ("rules/inbound/signals/clear.toml", include_str!("../../rules/inbound/signals/clear.toml")),
     ("rules/inbound/signals/languages.toml", include_str!("../../rules/inbound/signals/languages.toml")),
+    ("rules/inbound/signals/languages-intents.toml", include_str!("../../rules/inbound/signals/languages-intents.toml")),
+    ("rules/inbound/signals/languages-orders.toml", include_str!("../../rules/inbound/signals/languages-orders.toml")),
+    ("rules/inbound/signals/languages-answers.toml", include_str!("../../rules/inbound/signals/languages-answers.toml")),
+    ("rules/inbound/signals/pretexts.toml", include_str!("../../rules/inbound/signals/pretexts.toml")),
     ("rules/inbound/signals/wording.toml", include_str!("../../rules/inbound/signals/wording.toml")),
     ("rules/inbound/signals/sums.toml", include_str!("../../rules/inbound/signals/sums.toml")),
     ("rules/inbound/redact/emails.toml", include_str!("../../rules/inbound/redact/emails.toml")),
@@ -58,3 +62,29 @@ pub const FILES: &[(&str, &str)] = &[
 
 /// How to write a rule.
 pub const README: &str = include_str!("../../rules/README.md");
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    fn files_in(folder: &Path) -> Vec<PathBuf> {
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+    }
+
+    #[test]
+    fn no_file_is_left_out() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut there: Vec<String> = files_in(&root.join("rules"))
+            .iter()
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .map(|path| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let mut built_in: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        there.sort();
+        built_in.sort_unstable();
+        assert_eq!(built_in, there);
+    }
+}
