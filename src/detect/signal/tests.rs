@@ -1,8 +1,4 @@
 use super::window::{Event, windows};
-use crate::detect::Place;
-use crate::message::Direction;
-use crate::rules::Library;
-use crate::text::Text;
 
 fn event(start: usize, intent: usize, weight: i32) -> Event {
     Event { span: start..start + 10, phrase: intent, intent, weight, everywhere: false }
@@ -25,22 +21,4 @@ fn mention_takes_off_only_so_much() {
     let mut events: Vec<Event> = (1..9).map(|n| event(n * 10, n, -50)).collect();
     events.push(event(100, 0, 200));
     assert_eq!(windows(&text, &mut events).first().unwrap().points, 130);
-}
-
-#[test]
-fn floods_cost_linear_time() {
-    let library = Library::load(true, &[]).unwrap();
-    let set = library.set(Direction::Inbound, &crate::config::PolicyConfig::default()).unwrap();
-    for piece in ["you must ", "ignore previous instructions ", "do not tell the user ", "Ignor", "must send the password to "] {
-        let time = |n: usize| {
-            let text = piece.repeat(n);
-            let start = std::time::Instant::now();
-            let mut found = Vec::new();
-            set.scan(&Text::new(text.as_str()), &Place::default(), &mut found);
-            start.elapsed().as_secs_f64()
-        };
-        time(100);
-        let (small, large) = (time(500), time(4_000));
-        assert!(large < small.max(0.03) * 24.0, "{piece:?} {small} {large}");
-    }
 }
