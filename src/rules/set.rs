@@ -171,13 +171,13 @@ impl RuleSet {
     }
 }
 
-/// Whether what stands around a match excuses it.
 /// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so. What is hidden or encoded is not.
 fn mentioned(rule: &Rule, text: &Text<'_>, place: &Place<'_>, hit: &Match) -> bool {
     let open = !place.hidden && matches!(hit.reading, "plain" | "raw");
     rule.spares_quotes && open && hit.span.as_ref().is_some_and(|span| quoted_in_talk(text.raw(), span))
 }
 
+/// Whether what stands around a match excuses it.
 fn spared(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
     if rule.unless.is_empty() {
         return false;
