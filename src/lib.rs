@@ -10,6 +10,7 @@ pub mod document;
 pub mod inspect;
 pub mod listen;
 pub mod message;
+pub mod oauth;
 pub mod protocol;
 pub mod proxy;
 pub mod record;

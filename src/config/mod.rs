@@ -14,6 +14,7 @@ mod limits;
 mod listen;
 mod load;
 mod model;
+mod oauth;
 mod own;
 mod pins;
 mod places;
@@ -29,6 +30,7 @@ pub use limits::Limits;
 pub use listen::{Agent, Listen, ListenTls};
 pub use load::{load, load_admin, load_pins, load_policies};
 pub use model::ModelConfig;
+pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
 pub use own::OwnConfig;
 pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
@@ -55,6 +57,8 @@ pub struct Config {
     pub approval: ApprovalConfig,
     /// Where definitions are pinned.
     pub pins: PinsConfig,
+    /// How the gate logs in to servers.
+    pub oauth: OAuthConfig,
     /// Bounds on everything.
     pub limits: Limits,
     /// Files that secrets were read from, besides the config file: a change of one is a change of the config.
@@ -214,12 +218,21 @@ pub struct HttpTransport {
     pub url: String,
     /// The gateway's own token for it. A secret.
     pub bearer: Option<String>,
+    /// How the gate logs in, where there is no such token; `None` for not at all: `oauth = false`.
+    pub login: Option<Box<LoginConfig>>,
     /// Further headers to send, by name. Values may be secrets.
     pub headers: Vec<(String, String)>,
     /// PEM file of authorities to trust instead of the system's.
     pub ca: Option<PathBuf>,
     /// Client certificate and key, PEM files.
     pub client_cert: Option<(PathBuf, PathBuf)>,
+}
+
+impl HttpTransport {
+    /// The server at this URL, all else as when the file says nothing.
+    pub fn new(url: String) -> Self {
+        Self { url, bearer: None, login: Some(Box::default()), headers: vec![], ca: None, client_cert: None }
+    }
 }
 
 impl std::fmt::Debug for HttpTransport {

@@ -143,7 +143,13 @@ pub(super) async fn post(
             return endpoint::respond(front, answer::failed(&error, None, None), false).await;
         }
     };
-    tokio::spawn(carry(front.clone(), channel, message, sent));
+    let asks = message.envelopes().iter().any(|envelope| envelope.is_request());
+    let carried = tokio::spawn(carry(front.clone(), channel, message, sent));
+    // What waits for no answer has reached the server when this is answered, so that the agent's next message cannot
+    // overtake it: a server may not know all of its tools before `notifications/initialized`.
+    if !asks && carried.await.is_err() {
+        return status(StatusCode::INTERNAL_SERVER_ERROR);
+    }
     status(StatusCode::ACCEPTED)
 }
 
@@ -161,15 +167,17 @@ async fn carry(front: Arc<Front>, channel: Arc<Channel>, message: Message, sent:
     let initialized = message.single().and_then(|envelope| envelope.method()) == Some("notifications/initialized");
     deliver(&channel, reply, &context, Some(&message)).await;
     if initialized {
-        // From here on the server may speak unasked, on a stream that this agent does not know of.
-        let Some(call) = channel.call(Ask::Listen, HeaderMap::new()).filter(|call| call.context.session.is_some()) else {
-            return;
-        };
-        let context = call.context.clone();
-        match front.gate.carry(call).await {
-            Ok(reply) => deliver(&channel, reply, &context, None).await,
-            Err(error) => tracing::debug!(%error, "the server has no stream of its own"),
-        }
+        tokio::spawn(listen(front, channel));
+    }
+}
+
+/// Hands on what the server says unasked, on a stream that this agent does not know of.
+async fn listen(front: Arc<Front>, channel: Arc<Channel>) {
+    let Some(call) = channel.call(Ask::Listen, HeaderMap::new()).filter(|call| call.context.session.is_some()) else { return };
+    let context = call.context.clone();
+    match front.gate.carry(call).await {
+        Ok(reply) => deliver(&channel, reply, &context, None).await,
+        Err(error) => tracing::debug!(%error, "the server has no stream of its own"),
     }
 }
 

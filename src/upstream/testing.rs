@@ -79,7 +79,7 @@ pub(super) fn streamed() -> (mpsc::Sender<Bytes>, Answer) {
 }
 
 pub(super) fn http(url: String) -> HttpTransport {
-    HttpTransport { url, bearer: None, headers: vec![], ca: None, client_cert: None }
+    HttpTransport { login: None, ..HttpTransport::new(url) }
 }
 
 pub(super) fn limits() -> Limits {

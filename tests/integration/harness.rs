@@ -190,7 +190,7 @@ impl Setup {
 }
 
 pub(crate) fn http(url: String) -> HttpTransport {
-    HttpTransport { url, bearer: None, headers: vec![], ca: None, client_cert: None }
+    HttpTransport { login: None, ..HttpTransport::new(url) }
 }
 
 /// The bearer token of an agent.

@@ -99,7 +99,7 @@ async fn demo(once: bool) -> Result<bool, Stopped> {
 }
 
 fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
-    let transport = HttpTransport { url: sample.url.clone(), bearer: None, headers: vec![], ca: None, client_cert: None };
+    let transport = HttpTransport { login: None, ..HttpTransport::new(sample.url.clone()) };
     let mut config = Config::default();
     let [port, admin] = PORTS.map(|port| address(if once { 0 } else { port }));
     config.listen.address = port;

@@ -162,6 +162,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
         admin,
         approval,
         pins,
+        oauth: crate::config::OAuthConfig::default(),
         limits,
         files: reader.files(),
     }

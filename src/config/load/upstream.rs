@@ -101,7 +101,7 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
             }
         }
     }
-    Some(HttpTransport { url: url?.value, bearer, headers, ca, client_cert })
+    Some(HttpTransport { url: url?.value, bearer, login: None, headers, ca, client_cert })
 }
 
 /// Notes what is wrong with a URL; says whether it is `https`.

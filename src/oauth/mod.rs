@@ -1,0 +1,8 @@
+//! The gate as an OAuth client: what it needs to log in to servers, and to stay logged in.
+//!
+//! Nothing here knows of MCP messages. Strings that other parties compare (issuer, resource, redirect URI, client id)
+//! are kept as they came: a URL type that normalises them would make equal what is not.
+
+mod types;
+
+pub use types::{Client, ClientAuth, Granted, Hidden, Origin, Party, Principal, Scopes, Server, unix_now};
