@@ -15,7 +15,7 @@ use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
 use crate::inspect::{Detail, Finding, Inspection, Known, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
-use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
 use crate::rules::{Action, Library};
 
 /// What to judge, and by which policy.
@@ -86,6 +86,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
             era: Era::Modern,
             session: None,
             asked: Arc::from([]),
+            caller: Caller::default(),
         },
     };
     let read: Box<dyn Read> = if args.file.as_os_str() == "-" {

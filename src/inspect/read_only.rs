@@ -78,7 +78,7 @@ mod tests {
     use crate::config::ToolConfig;
     use crate::inspect::{Known, Policy, Verdict};
     use crate::message::{Direction, Message, ReadLimits};
-    use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+    use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
     use crate::rules::Library;
 
     fn config(tools: &[(&str, bool)]) -> PolicyConfig {
@@ -97,7 +97,8 @@ mod tests {
             );
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
             let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-            let context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() };
+            let context =
+                Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() };
             let known = Known::default();
             let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known).verdict;
             !matches!(verdict, Verdict::Block(_))

@@ -13,7 +13,7 @@ use super::admit::{self, TurnedAway};
 use super::{Body, Front, body};
 use crate::message::Message;
 use crate::protocol::{
-    AgentName, Ask, Call, CallError, Context, Era, Framing, Reply, SessionId, UpstreamName, answer, header, headers, sse,
+    AgentName, Ask, Call, CallError, Caller, Context, Era, Framing, Reply, SessionId, UpstreamName, answer, header, headers, sse,
 };
 use crate::record::Event;
 
@@ -91,7 +91,7 @@ async fn try_answer(front: &Arc<Front>, request: Request<Incoming>) -> Result<Re
 
 /// One request to an upstream's transparent path.
 async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, agent: AgentName, upstream: UpstreamName) -> Response<Body> {
-    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() };
+    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() };
     let (method, sent) = (request.method().clone(), headers::travelling(request.headers()));
     let (mut call, message) = match read(front, request, &mut context).await {
         Ok(ask) => {

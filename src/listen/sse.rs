@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 use super::{Body, Front, body, http as endpoint};
 use crate::message::Message;
 use crate::protocol::{
-    AgentName, Ask, Call, CallError, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer, header, headers, sse,
+    AgentName, Ask, Call, CallError, Caller, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer, header,
+    headers, sse,
 };
 use crate::record::Event;
 
@@ -74,8 +75,14 @@ impl Channel {
             headers.insert(header::SESSION, HeaderValue::from_str(session.expose()).ok()?);
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let context =
-            Context { agent: self.agent.clone(), upstream: self.upstream.clone(), era: Era::Legacy, session, asked: [].into() };
+        let context = Context {
+            agent: self.agent.clone(),
+            upstream: self.upstream.clone(),
+            era: Era::Legacy,
+            session,
+            asked: [].into(),
+            caller: Caller::default(),
+        };
         Some(Call { ask, headers, context })
     }
 }

@@ -238,11 +238,18 @@ pub fn session(reply: &Reply) -> Option<super::SessionId> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, UpstreamName};
+    use crate::protocol::{AgentName, Caller, UpstreamName};
     use futures_util::StreamExt;
 
     fn context(era: Era) -> Context {
-        Context { agent: AgentName("a".into()), upstream: UpstreamName("files".into()), era, session: None, asked: [].into() }
+        Context {
+            agent: AgentName("a".into()),
+            upstream: UpstreamName("files".into()),
+            era,
+            session: None,
+            asked: [].into(),
+            caller: Caller::default(),
+        }
     }
 
     fn message(text: &str) -> Message {

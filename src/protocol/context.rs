@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Caller;
 use crate::message::same_id;
 
 /// An agent's name, from the config (`local` where no agent has to log in).
@@ -116,6 +117,8 @@ pub struct Context {
     pub session: Option<SessionId>,
     /// The requests that the reply at hand may answer.
     pub asked: Arc<[Asked]>,
+    /// Who stands behind the agent.
+    pub caller: Caller,
 }
 
 impl Context {

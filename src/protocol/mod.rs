@@ -1,6 +1,7 @@
 //! What MCP itself lays down, and what passes along the path of a call.
 
 pub mod answer;
+mod caller;
 mod context;
 mod error;
 mod exchange;
@@ -8,6 +9,7 @@ pub mod headers;
 pub mod opaque;
 pub mod sse;
 
+pub use caller::{Caller, Holder};
 pub use context::{AgentName, Asked, AuditId, Context, Era, SessionId, UpstreamName};
 pub use error::{CallError, Side};
 pub use exchange::{Ask, Call, Frame, Frames, Framing, Payload, Reply};

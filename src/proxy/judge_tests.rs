@@ -7,12 +7,12 @@ use crate::config::{AuditConfig, Limits, PolicyConfig};
 use crate::detect::work;
 use crate::inspect::Policy;
 use crate::message::ReadLimits;
-use crate::protocol::{AgentName, Era, UpstreamName};
+use crate::protocol::{AgentName, Caller, Era, UpstreamName};
 use crate::rules::Library;
 
 fn context() -> Context {
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() }
+    Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() }
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Asked, Era, UpstreamName};
+    use crate::protocol::{AgentName, Asked, Caller, Era, UpstreamName};
 
     #[test]
     fn annotations_are_learnt_from_lists_that_were_asked_for() {
@@ -75,6 +75,7 @@ mod tests {
             era: Era::Modern,
             session: None,
             asked: [].into(),
+            caller: Caller::default(),
         };
         let mirrors = Mirrors::default();
         mirrors.learn(&message, &context);

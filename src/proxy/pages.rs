@@ -153,6 +153,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::protocol::Caller;
 
     fn context(agent: &str, session: Option<&str>) -> Context {
         Context {
@@ -161,6 +162,7 @@ mod tests {
             era: Era::Legacy,
             session: session.and_then(SessionId::new),
             asked: [].into(),
+            caller: Caller::default(),
         }
     }
 

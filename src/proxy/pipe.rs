@@ -22,7 +22,7 @@ use crate::document::Fault;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Heard, Known, Mode, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError};
-use crate::protocol::{AgentName, Asked, CallError, Context, Era, UpstreamName, answer, headers};
+use crate::protocol::{AgentName, Asked, CallError, Caller, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
 mod later;
@@ -344,7 +344,14 @@ impl Pipe {
     }
 
     fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {
-        Context { agent: AgentName("local".into()), upstream: self.upstream.clone(), era, session: None, asked }
+        Context {
+            agent: AgentName("local".into()),
+            upstream: self.upstream.clone(),
+            era,
+            session: None,
+            asked,
+            caller: Caller::default(),
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, VecDeque<Open>> {

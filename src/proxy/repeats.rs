@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::config::AuditConfig;
     use crate::message::ReadLimits;
-    use crate::protocol::{AuditId, Era};
+    use crate::protocol::{AuditId, Caller, Era};
 
     fn call(tool: &str, text: &str) -> Message {
         let text = format!(
@@ -218,7 +218,7 @@ mod tests {
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into() }
+        Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() }
     }
 
     struct Bed(Repeats, Recorder);

@@ -141,7 +141,7 @@ impl Sessions {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::Era;
+    use crate::protocol::{Caller, Era};
     use http::StatusCode;
 
     fn context(agent: &str, session: Option<&str>) -> Context {
@@ -152,6 +152,7 @@ mod tests {
             era: Era::Legacy,
             session,
             asked: [].into(),
+            caller: Caller::default(),
         }
     }
 

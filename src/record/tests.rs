@@ -8,7 +8,7 @@ use crate::detect::Surface;
 use crate::document::Fault;
 use crate::inspect::{Evidence, Refusal, Uninspected, Verdict};
 use crate::message::{Edit, ReadLimits};
-use crate::protocol::{AgentName, Asked, Era, SessionId, UpstreamName};
+use crate::protocol::{AgentName, Asked, Caller, Era, SessionId, UpstreamName};
 use crate::rules::{Action, Library, RuleId, Severity};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"shell","arguments":{"command":"rm -rf / --no-preserve-root","token":"hunter2","cwd":"/tmp\u2028x"}}}"#;
@@ -60,6 +60,7 @@ fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
         era: Era::Legacy,
         session: SessionId::new("the-session"),
         asked: asked.collect(),
+        caller: Caller::default(),
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{AgentName, Ask, Call, CallError, Context, Era, Reply, SessionId, UpstreamName};
+use crate::protocol::{AgentName, Ask, Call, CallError, Caller, Context, Era, Reply, SessionId, UpstreamName};
 use crate::upstream::Upstream;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -113,6 +113,7 @@ pub(super) fn call(ask: Ask, era: Era, session: Option<&str>) -> Call {
         era,
         session: session.map(|id| SessionId::new(id).unwrap()),
         asked: Arc::new([]),
+        caller: Caller::default(),
     };
     Call { ask, headers: HeaderMap::new(), context }
 }

@@ -3,7 +3,7 @@
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
 use lychgate::rules::{Find, Library};
 
 pub(crate) struct Judge {
@@ -20,7 +20,7 @@ impl Judge {
     pub(crate) fn by(config: &PolicyConfig) -> Self {
         let policy = Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        let context = Context { agent, upstream, era: Era::Modern, session: None, asked: [].into() };
+        let context = Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default() };
         Self { policy, context }
     }
 

@@ -5,7 +5,7 @@ use crate::config::PolicyConfig;
 use crate::inspect::memory::Memory;
 use crate::inspect::{Known, Policy, Verdict};
 use crate::message::{Direction, Message, ReadLimits};
-use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
 use crate::rules::Library;
 
 fn files(written: &[(&str, &str)]) -> Files {
@@ -89,6 +89,7 @@ impl Session {
             era: Era::Legacy,
             session: None,
             asked: [].into(),
+            caller: Caller::default(),
         };
         let memory = Memory { files: Arc::new(self.files.clone()), ..Memory::default() };
         let known = Known { memory: Some(&memory), ..Known::default() };

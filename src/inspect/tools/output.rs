@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::inspect::tools::Tools;
     use crate::message::{Json as Read, Message, ReadLimits};
-    use crate::protocol::{AgentName, Asked, Context, Era, UpstreamName};
+    use crate::protocol::{AgentName, Asked, Caller, Context, Era, UpstreamName};
 
     fn definition(property: &str) -> std::sync::Arc<Definition> {
         let list = format!(
@@ -103,7 +103,7 @@ mod tests {
         let asked = [Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues: false }].into();
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let tools = Tools::default();
-        tools.learn(&message, &Context { agent, upstream, era: Era::Modern, session: None, asked });
+        tools.learn(&message, &Context { agent, upstream, era: Era::Modern, session: None, asked, caller: Caller::default() });
         tools.of("t").unwrap()
     }
 

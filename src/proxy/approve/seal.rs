@@ -115,11 +115,11 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{AgentName, Era, UpstreamName};
+    use crate::protocol::{AgentName, Caller, Era, UpstreamName};
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context { agent, upstream, era: Era::Modern, session: None, asked: [].into() }
+        Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default() }
     }
 
     fn call(rest: &str) -> Message {

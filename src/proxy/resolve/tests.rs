@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::*;
 use crate::config::{AuditConfig, Config, PolicyConfig};
 use crate::message::{Direction, Message};
-use crate::protocol::{AgentName, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, Caller, Context, Era, UpstreamName};
 use crate::proxy::judge::Onward;
 use crate::proxy::pipe::Pipe;
 use crate::proxy::{Gate, Policies};
@@ -128,7 +128,14 @@ async fn a_call_through_the_gate_is_judged_so_too_however_long_it_is() {
     let policies = Policies::from([(upstream.clone(), Arc::new(policy(Some(SHORT))))]);
     let mut gate = Gate::new(vec![], policies, recorder(), &config).unwrap();
     gate.resolver = zone(&asked);
-    let context = Context { agent: AgentName("a".into()), upstream, era: Era::Legacy, session: None, asked: [].into() };
+    let context = Context {
+        agent: AgentName("a".into()),
+        upstream,
+        era: Era::Legacy,
+        session: None,
+        asked: [].into(),
+        caller: Caller::default(),
+    };
     for (url, passes) in [("https://inside.example/", false), ("https://public.example/", true), ("https://slow.example/", false)]
     {
         for blanks in [0, 100_000] {

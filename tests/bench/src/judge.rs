@@ -3,7 +3,7 @@
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
 use lychgate::rules::Library;
 
 pub struct Judge {
@@ -15,7 +15,7 @@ impl Judge {
     pub fn new() -> Self {
         let policy = Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        Self { policy, context: Context { agent, upstream, era: Era::Modern, session: None, asked: [].into() } }
+        Self { policy, context: Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default() } }
     }
 
     /// A call that gives `command` to a shell.
