@@ -3,6 +3,7 @@
 //! Nothing here knows of MCP messages. Strings that other parties compare (issuer, resource, redirect URI, client id)
 //! are kept as they came: a URL type that normalises them would make equal what is not.
 
+pub mod assertion;
 mod types;
 
 pub use types::{Client, ClientAuth, Granted, Hidden, Origin, Party, Principal, Scopes, Server, unix_now};

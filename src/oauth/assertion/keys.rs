@@ -1,0 +1,144 @@
+//! The public keys of an issuer: a JSON Web Key Set (RFC 7517).
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
+
+use super::provider;
+use crate::message::{Json, ReadLimits, Value, ValueKind};
+
+/// Longest key set that is read.
+const MOST_BYTES: usize = 512 << 10;
+/// Most keys in a set.
+const MOST_KEYS: usize = 100;
+/// Longest id of a key.
+const MOST_ID_BYTES: usize = 1024;
+/// Moduli of RSA keys: 2048 to 8192 bits. Shorter ones can be broken, longer ones are there to cost time.
+const MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
+/// Longest exponent of an RSA key.
+const MOST_EXPONENT_BYTES: usize = 8;
+
+/// The public keys of an issuer that can verify signatures.
+#[derive(Clone)]
+pub struct Keys {
+    keys: Vec<Key>,
+}
+
+#[derive(Clone)]
+pub(super) struct Key {
+    id: Option<String>,
+    pub(super) key: DecodingKey,
+    /// What it verifies: what it says (`alg`), or all that its kind can.
+    algorithms: Vec<Algorithm>,
+}
+
+/// Why bytes are no key set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeysError {
+    /// Not JSON, too long, a doubled key, or no list of `keys`.
+    #[error("it is no JSON Web Key Set")]
+    NotJwks,
+    /// More keys than any issuer has use for.
+    #[error("it has more than {MOST_KEYS} keys")]
+    TooMany,
+}
+
+impl Keys {
+    /// Reads a key set. Keys that cannot verify what is accepted here (other kinds, other uses, symmetric, too weak) are
+    /// left out, as the RFC asks for (section 5).
+    ///
+    /// # Errors
+    /// What is no key set, or has too many keys.
+    pub fn parse(jwks: &[u8]) -> Result<Self, KeysError> {
+        provider::install();
+        let limits = ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 10_000, depth: 8, batch_items: 0 };
+        let json = Json::parse(Bytes::copy_from_slice(jwks), &limits).map_err(|_| KeysError::NotJwks)?;
+        let list = json.root().get("keys").filter(|keys| keys.kind() == ValueKind::Array).ok_or(KeysError::NotJwks)?;
+        if list.elements().nth(MOST_KEYS).is_some() {
+            return Err(KeysError::TooMany);
+        }
+        Ok(Self { keys: list.elements().filter_map(Key::read).collect() })
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Those that may have signed what names this id and algorithm. A key without an id may be any.
+    pub(super) fn fitting(&self, id: Option<&str>, algorithm: Algorithm) -> impl Iterator<Item = &Key> {
+        self.keys.iter().filter(move |key| {
+            key.algorithms.contains(&algorithm) && (id.is_none() || key.id.is_none() || key.id.as_deref() == id)
+        })
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.keys.iter().map(|key| (key.id.as_deref().unwrap_or(""), &key.algorithms))).finish()
+    }
+}
+
+impl Key {
+    fn read(jwk: Value<'_>) -> Option<Self> {
+        let text = |name: &str| jwk.get(name).and_then(|value| value.str());
+        let bytes = |name: &str| URL_SAFE_NO_PAD.decode(text(name)?.as_bytes()).ok();
+        if text("use").is_some_and(|purpose| purpose != "sig") {
+            return None;
+        }
+        if jwk.get("key_ops").is_some_and(|ops| !ops.elements().any(|op| op.str().as_deref() == Some("verify"))) {
+            return None;
+        }
+        let point = |length: usize, curve: Algorithm| {
+            let (x, y) = (bytes("x")?, bytes("y")?);
+            let point = (x.len() == length && y.len() == length).then(|| [&[4], &*x, &*y].concat())?;
+            Some((DecodingKey::from_ec_der(&point), vec![curve]))
+        };
+        let (key, can) = match (text("kty")?.as_ref(), text("crv").as_deref()) {
+            ("RSA", _) => {
+                let (n, e) = (bytes("n")?, bytes("e")?);
+                let (n, e) = (without_zeros(&n), without_zeros(&e));
+                let fits = MODULUS_BYTES.contains(&n.len()) && (1..=MOST_EXPONENT_BYTES).contains(&e.len());
+                fits.then(|| (DecodingKey::from_rsa_raw_components(n, e), AlgorithmFamily::Rsa.algorithms().to_vec()))?
+            }
+            ("EC", Some("P-256")) => point(32, Algorithm::ES256)?,
+            ("EC", Some("P-384")) => point(48, Algorithm::ES384)?,
+            ("OKP", Some("Ed25519")) => {
+                (DecodingKey::from_ed_der(&bytes("x").filter(|x| x.len() == 32)?), vec![Algorithm::EdDSA])
+            }
+            _ => return None,
+        };
+        let algorithms = match jwk.get("alg") {
+            Some(said) => vec![algorithm(&said.str()?).filter(|said| can.contains(said))?],
+            None => can,
+        };
+        let id = match jwk.get("kid") {
+            Some(id) => Some(id.str().filter(|id| id.len() <= MOST_ID_BYTES)?.into_owned()),
+            None => None,
+        };
+        Some(Self { id, key, algorithms })
+    }
+}
+
+/// An algorithm by its name, of those that are accepted: none without a signature, none with a shared secret.
+pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
+    match name {
+        // RFC 9864 gives what EdDSA is with this curve a name of its own.
+        "Ed25519" => Some(Algorithm::EdDSA),
+        name => name.parse().ok().filter(|algorithm: &Algorithm| algorithm.family() != AlgorithmFamily::Hmac),
+    }
+}
+
+/// Some issuers write the sign byte of DER, which `ring` refuses.
+fn without_zeros(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    number.get(zeros..).unwrap_or_default()
+}

@@ -1,0 +1,374 @@
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jsonwebtoken::Algorithm;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
+use serde_json::{Value, json};
+
+use super::verify::verify_at;
+use super::*;
+
+/// Made for these tests: `openssl genpkey -algorithm RSA`.
+const RSA: &str = include_str!("rsa.test.pem");
+const ISSUER: &str = "https://as.example";
+const GATE: &str = "https://gate.example/mcp";
+const NOW: u64 = 1_800_000_000;
+
+fn pem(der: &[u8]) -> String {
+    format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(der))
+}
+
+fn p256() -> String {
+    pem(EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap().as_ref())
+}
+
+fn p384() -> String {
+    pem(EcdsaKeyPair::generate_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, &SystemRandom::new()).unwrap().as_ref())
+}
+
+fn ed() -> String {
+    pem(Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap().as_ref())
+}
+
+fn key(pem: &str, id: &str) -> SigningKey {
+    SigningKey::from_pem(pem, Some(id.into())).unwrap()
+}
+
+fn keys(key: &SigningKey) -> Keys {
+    Keys::parse(key.jwks().as_bytes()).unwrap()
+}
+
+fn good() -> Value {
+    json!({ "iss": ISSUER, "aud": GATE, "exp": NOW + 60, "iat": NOW, "sub": "ann" })
+}
+
+fn check(token: &str, keys: &Keys) -> Result<Claims, JwtError> {
+    verify_at(NOW, token, keys, ISSUER, &[GATE.to_owned()], Duration::from_secs(5))
+}
+
+/// Signs what no library would: a header and claims as written.
+fn raw(key: &SigningKey, algorithm: Algorithm, header: &str, claims: &str) -> String {
+    let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+    let signature = jsonwebtoken::crypto::sign(signed.as_bytes(), key.encoding(), algorithm).unwrap();
+    format!("{signed}.{signature}")
+}
+
+#[test]
+fn what_one_key_signs_it_verifies_and_no_other_does() {
+    let all = [key(RSA, "a"), key(&p256(), "a"), key(&p384(), "a"), key(&ed(), "a"), key(&p256(), "a")];
+    for (at, signer) in all.iter().enumerate() {
+        let token = signer.sign(&good(), &[]).unwrap();
+        for (other, verifier) in all.iter().enumerate() {
+            let said = check(token.expose(), &keys(verifier));
+            assert_eq!(said.is_ok(), at == other, "{at} {other}");
+            if at != other {
+                assert!(matches!(said.unwrap_err(), JwtError::UnknownKey | JwtError::Signature));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_rsa_key_signs_with_what_the_server_takes() {
+    let key = key(RSA, "r");
+    for (taken, header) in [
+        (vec![], "RS256"),
+        (vec!["ES256", "RS512", "PS256"], "PS256"),
+        (vec!["PS384"], "PS384"),
+        (vec!["RS384"], "RS384"),
+        (vec!["PS512"], "PS512"),
+        (vec!["RS512"], "RS512"),
+    ] {
+        let taken: Vec<String> = taken.into_iter().map(str::to_owned).collect();
+        let token = key.sign(&good(), &taken).unwrap();
+        let head = URL_SAFE_NO_PAD.decode(token.expose().split('.').next().unwrap()).unwrap();
+        let head: Value = serde_json::from_slice(&head).unwrap();
+        assert_eq!(head, json!({ "typ": "JWT", "alg": header, "kid": "r" }));
+        assert_eq!(check(token.expose(), &keys(&key)).unwrap().subject().unwrap(), "ann");
+    }
+    assert_eq!(key.sign(&good(), &["ES256".to_owned()]).unwrap_err(), SignError::NotTaken);
+    assert_eq!(key.sign(&good(), &["HS256".to_owned(), "none".to_owned()]).unwrap_err(), SignError::NotTaken);
+}
+
+#[test]
+fn keys_that_cannot_sign_are_refused_in_words_that_do_not_show_them() {
+    let sec1 = "-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0c2VjcmV0c2VjcmV0\n-----END EC PRIVATE KEY-----\n";
+    let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nc2VjcmV0\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    for (pem, error) in [
+        ("", SignError::NotPem),
+        ("hunter2", SignError::NotPem),
+        (locked, SignError::NotPem),
+        (sec1, SignError::Sec1),
+        (&pem(b"hunter2"), SignError::Kind),
+    ] {
+        assert_eq!(SigningKey::from_pem(pem, None).unwrap_err(), error);
+        assert!(!error.to_string().contains("c2Vj"));
+    }
+    let shown = format!("{:?}", key(RSA, "r"));
+    assert!(RSA.lines().nth(1).is_some_and(|line| !shown.contains(line)), "{shown}");
+    assert_eq!(shown, r#"SigningKey { algorithms: [RS256, PS256, RS384, PS384, RS512, PS512], id: Some("r"), .. }"#);
+}
+
+#[test]
+fn an_example_of_the_standard_verifies() {
+    // RFC 7515, appendix A.3: in order but for the audience, which it does not have.
+    let keys = Keys::parse(
+        br#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+            "y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#,
+    )
+    .unwrap();
+    let token = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
+    let verify = |token: &str| verify_at(NOW, token, &keys, "joe", &[GATE.to_owned()], Duration::ZERO);
+    assert_eq!(verify(token).unwrap_err(), JwtError::Claim("aud"));
+    assert_eq!(verify(&token.replace(".Dt", ".Dx")).unwrap_err(), JwtError::UnknownKey);
+    assert_eq!(issuer_of(token).unwrap(), "joe");
+}
+
+#[test]
+fn no_algorithm_is_taken_from_the_token_alone() {
+    let (rsa, ec) = (key(RSA, "k"), key(&p256(), "k"));
+    let claims = good().to_string();
+    let unsigned = |header: &str| format!("{}.{}.", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(&claims));
+    for header in [
+        r#"{"alg":"none"}"#,
+        r#"{"alg":"None","kid":"k"}"#,
+        r#"{"alg":""}"#,
+        r#"{}"#,
+        r#"{"alg":["RS256"]}"#,
+        r#"{"alg":null}"#,
+        r#"{"alg":"HS256","kid":"k"}"#,
+        r#"{"alg":"HS512","kid":"k"}"#,
+        r#"{"alg":"ES512","kid":"k"}"#,
+    ] {
+        assert_eq!(check(&unsigned(header), &keys(&rsa)).unwrap_err(), JwtError::Algorithm, "{header}");
+    }
+    // A public key is no shared secret: not as its JWK, not as its modulus.
+    let set = Keys::parse(br#"{"keys":[{"kty":"oct","kid":"k","alg":"HS256","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"}]}"#);
+    assert!(set.unwrap().is_empty());
+    // A token of one key that names the algorithm of another.
+    let token = raw(&ec, Algorithm::ES256, r#"{"alg":"RS256","kid":"k"}"#, &claims);
+    assert_eq!(check(&token, &keys(&rsa)).unwrap_err(), JwtError::Signature);
+    assert_eq!(check(&token, &keys(&ec)).unwrap_err(), JwtError::UnknownKey);
+    // A key that says what it is for is for nothing else.
+    let only: Keys = Keys::parse(rsa.jwks().replace(r#""use":"sig""#, r#""use":"sig","alg":"PS256""#).as_bytes()).unwrap();
+    assert_eq!(check(rsa.sign(&good(), &["RS256".into()]).unwrap().expose(), &only).unwrap_err(), JwtError::UnknownKey);
+    assert!(check(rsa.sign(&good(), &["PS256".into()]).unwrap().expose(), &only).is_ok());
+}
+
+#[test]
+fn keys_in_the_header_are_not_listened_to() {
+    let (ours, theirs) = (key(&p256(), "k"), key(&p256(), "k"));
+    let jwk: Value = serde_json::from_str(&theirs.jwks()).unwrap();
+    let header = json!({ "alg": "ES256", "kid": "k", "jwk": jwk["keys"][0], "jku": "https://evil.example/jwks" });
+    let token = raw(&theirs, Algorithm::ES256, &header.to_string(), &good().to_string());
+    assert_eq!(check(&token, &keys(&ours)).unwrap_err(), JwtError::Signature);
+}
+
+#[test]
+fn headers_are_read_strictly() {
+    let key = key(&p256(), "k");
+    let keys = keys(&key);
+    let claims = good().to_string();
+    for (header, expected) in [
+        (r#"{"alg":"ES256","kid":"k"}"#, None),
+        (r#"{"alg":"ES256"}"#, None),
+        (r#"{"alg":"ES256","typ":"at+jwt"}"#, None),
+        (r#"{"alg":"ES256","typ":"AT+JWT"}"#, None),
+        (r#"{"alg":"ES256","typ":"application/at+jwt"}"#, None),
+        (r#"{"alg":"ES256","typ":"jwt"}"#, None),
+        (r#"{"alg":"ES256","typ":"oauth-id-jag+jwt"}"#, Some(JwtError::Kind)),
+        (r#"{"alg":"ES256","typ":"dpop+jwt"}"#, Some(JwtError::Kind)),
+        (r#"{"alg":"ES256","typ":"logout+jwt"}"#, Some(JwtError::Kind)),
+        (r#"{"alg":"ES256","typ":7}"#, Some(JwtError::Kind)),
+        (r#"{"alg":"ES256","typ":null}"#, Some(JwtError::Kind)),
+        (r#"{"alg":"ES256","crit":["exp"],"exp":1}"#, Some(JwtError::Critical)),
+        (r#"{"alg":"ES256","crit":[]}"#, Some(JwtError::Critical)),
+        (r#"{"alg":"ES256","alg":"ES256"}"#, Some(JwtError::NotJwt)),
+        (r#"{"alg":"ES256","\u0061lg":"none"}"#, Some(JwtError::NotJwt)),
+        (r#"{"alg":"ES256","kid":7}"#, Some(JwtError::NotJwt)),
+        (r#"{"alg":"ES256","kid":"other"}"#, Some(JwtError::UnknownKey)),
+        (r#"["ES256"]"#, Some(JwtError::NotJwt)),
+        ("", Some(JwtError::NotJwt)),
+    ] {
+        let token = raw(&key, Algorithm::ES256, header, &claims);
+        assert_eq!(check(&token, &keys).err(), expected, "{header}");
+    }
+}
+
+#[test]
+fn claims_are_read_strictly() {
+    let key = key(&p256(), "k");
+    let keys = keys(&key);
+    let sign = |claims: &str| raw(&key, Algorithm::ES256, r#"{"alg":"ES256","kid":"k"}"#, claims);
+    let with = |name: &str, value: Value| {
+        let mut claims = good();
+        claims[name] = value;
+        claims.to_string()
+    };
+    let without = |name: &str| {
+        let mut claims = good();
+        claims.as_object_mut().unwrap().remove(name);
+        claims.to_string()
+    };
+    for (claims, expected) in [
+        (good().to_string(), None),
+        (with("aud", json!(["https://other.example", GATE])), None),
+        (with("aud", json!("https://gate.example/mcp/")), Some(JwtError::Audience)),
+        (with("aud", json!("HTTPS://gate.example/mcp")), Some(JwtError::Audience)),
+        (with("aud", json!(["https://upstream.example"])), Some(JwtError::Audience)),
+        (with("aud", json!([])), Some(JwtError::Claim("aud"))),
+        (with("aud", json!([[GATE]])), Some(JwtError::Claim("aud"))),
+        (with("aud", json!({ GATE: GATE })), Some(JwtError::Claim("aud"))),
+        (without("aud"), Some(JwtError::Claim("aud"))),
+        (with("iss", json!("https://as.example/")), Some(JwtError::Issuer)),
+        (with("iss", json!([ISSUER])), Some(JwtError::Claim("iss"))),
+        (without("iss"), Some(JwtError::Claim("iss"))),
+        (without("exp"), Some(JwtError::Claim("exp"))),
+        (with("exp", json!((NOW + 60).to_string())), Some(JwtError::Claim("exp"))),
+        (with("exp", json!(null)), Some(JwtError::Claim("exp"))),
+        (with("exp", json!(-1)), Some(JwtError::Claim("exp"))),
+        (with("exp", json!(1e300)), Some(JwtError::Claim("exp"))),
+        (with("exp", json!(NOW as f64 + 0.5)), None),
+        (with("exp", json!(NOW - 4)), None),
+        (with("exp", json!(NOW - 5)), Some(JwtError::Expired)),
+        (with("exp", json!(0)), Some(JwtError::Expired)),
+        (with("nbf", json!(NOW + 5)), None),
+        (with("nbf", json!(NOW + 6)), Some(JwtError::NotYet)),
+        (with("nbf", json!("soon")), Some(JwtError::Claim("nbf"))),
+        (with("iat", json!(NOW + 6)), Some(JwtError::NotYet)),
+        (with("iat", json!(true)), Some(JwtError::Claim("iat"))),
+        (without("iat"), None),
+        (good().to_string().replacen('{', r#"{"sub":"root","#, 1), Some(JwtError::NotJwt)),
+        (good().to_string().replacen('{', r#"{"\u0073ub":"root","#, 1), Some(JwtError::NotJwt)),
+        (format!("{}1{}", "[".repeat(40), "]".repeat(40)), Some(JwtError::NotJwt)),
+        (with("big", json!("x".repeat(20_000))), Some(JwtError::TooLong)),
+    ] {
+        assert_eq!(check(&sign(&claims), &keys).err(), expected, "{}", claims.get(..200).unwrap_or(&claims));
+    }
+    let leeway = |leeway| verify_at(NOW, &sign(&with("exp", json!(NOW - 1000))), &keys, ISSUER, &[GATE.into()], leeway);
+    assert_eq!(leeway(Duration::MAX).unwrap_err(), JwtError::Expired);
+}
+
+#[test]
+fn what_is_no_jwt_is_refused() {
+    let key = key(&p256(), "k");
+    let token = key.sign(&good(), &[]).unwrap();
+    let token = token.expose();
+    let (signed, signature) = token.rsplit_once('.').unwrap();
+    for bad in [
+        String::new(),
+        ".".into(),
+        "..".into(),
+        "...".into(),
+        signed.into(),
+        format!("{token}.{signature}"),
+        format!("{token}.a.b"),
+        format!("{signed}==.{signature}"),
+        format!(" {token}"),
+        token.replace('.', " "),
+    ] {
+        assert_eq!(check(&bad, &keys(&key)).unwrap_err(), JwtError::NotJwt, "{bad}");
+    }
+    for bad in [format!("{token}="), format!("{token}\n"), format!("{signed}.")] {
+        assert_eq!(check(&bad, &keys(&key)).unwrap_err(), JwtError::Signature, "{bad}");
+    }
+    assert_eq!(check(&"e".repeat(20_000), &keys(&key)).unwrap_err(), JwtError::TooLong);
+}
+
+#[test]
+fn claims_are_found_by_name() {
+    let key = key(&p256(), "k");
+    let mut claims = good();
+    for (name, value) in [
+        ("azp", json!("cli")),
+        ("scp", json!(["a", "b c", 7])),
+        ("jti", json!("t1")),
+        ("groups", json!(["dev", 1, "ops"])),
+        ("realm_access", json!({ "roles": ["admin"], "a/b": "x" })),
+        ("https://id.example/team", json!("blue\u{e9}\"")),
+    ] {
+        claims[name] = value;
+    }
+    let claims = check(key.sign(&claims, &[]).unwrap().expose(), &keys(&key)).unwrap();
+    assert_eq!(claims.client().unwrap(), "cli");
+    assert_eq!(claims.scopes().parameter().unwrap(), "a b c");
+    assert_eq!(claims.id().unwrap(), "t1");
+    assert_eq!(claims.expires_unix(), NOW + 60);
+    assert_eq!(claims.texts("groups"), ["dev", "ops"]);
+    assert_eq!(claims.texts("sub"), ["ann"]);
+    assert_eq!(claims.texts("/realm_access/roles"), ["admin"]);
+    assert_eq!(claims.text("/realm_access/a~1b").unwrap(), "x");
+    assert_eq!(claims.text("https://id.example/team").unwrap(), "blue\u{e9}\"");
+    assert_eq!(claims.text("groups"), None);
+    assert_eq!(claims.texts("/realm_access/none/x"), [""; 0]);
+    let shown = format!("{claims:?}");
+    assert!(!shown.contains("ann"), "{shown}");
+}
+
+#[test]
+fn key_sets_are_bounded_and_what_is_unknown_is_left_out() {
+    let good = key(&p256(), "good");
+    let good: Value = serde_json::from_str(&good.jwks()).unwrap();
+    let good = &good["keys"][0];
+    let rsa: Value = serde_json::from_str(&key(RSA, "rsa").jwks()).unwrap();
+    let rsa = &rsa["keys"][0];
+    let edit = |key: &Value, name: &str, value: Value| {
+        let mut key = key.clone();
+        key[name] = value;
+        key
+    };
+    let weak = edit(rsa, "n", json!(URL_SAFE_NO_PAD.encode([0xff; 128])));
+    let huge = edit(rsa, "n", json!(URL_SAFE_NO_PAD.encode([0xff; 2048])));
+    for left_out in [
+        weak,
+        huge,
+        edit(rsa, "e", json!("AAAA")),
+        edit(rsa, "e", json!(URL_SAFE_NO_PAD.encode([1; 9]))),
+        edit(rsa, "use", json!("enc")),
+        edit(rsa, "alg", json!("RSA-OAEP")),
+        edit(rsa, "alg", json!("ES256")),
+        edit(rsa, "alg", json!("HS256")),
+        edit(rsa, "alg", json!(7)),
+        edit(rsa, "key_ops", json!(["encrypt"])),
+        edit(good, "kid", json!("k".repeat(2000))),
+        edit(good, "kid", json!(7)),
+        edit(good, "x", json!("AAAA")),
+        edit(good, "crv", json!("P-521")),
+        edit(good, "crv", json!("secp256k1")),
+        json!({ "kty": "OKP", "crv": "X25519", "x": URL_SAFE_NO_PAD.encode([1; 32]) }),
+        json!({ "kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA" }),
+        json!({}),
+        json!("key"),
+        json!(null),
+    ] {
+        let set = Keys::parse(json!({ "keys": [left_out, good] }).to_string().as_bytes()).unwrap();
+        assert_eq!(set.len(), 1, "{left_out}");
+    }
+    // The sign byte of DER is no reason to leave a key out.
+    let modulus = URL_SAFE_NO_PAD.decode(rsa["n"].as_str().unwrap()).unwrap();
+    let signed = edit(rsa, "n", json!(URL_SAFE_NO_PAD.encode([&[0], &*modulus].concat())));
+    let set = Keys::parse(json!({ "keys": [signed], "more": 1 }).to_string().as_bytes()).unwrap();
+    let token = key(RSA, "rsa").sign(&self::good(), &[]).unwrap();
+    assert!(check(token.expose(), &set).is_ok());
+
+    assert_eq!(Keys::parse(json!({ "keys": vec![good; 101] }).to_string().as_bytes()).unwrap_err(), KeysError::TooMany);
+    for bad in ["", "[]", "{}", r#"{"keys":{}}"#, r#"{"keys":[],"keys":[]}"#, "<html>", &" ".repeat(600_000)] {
+        assert_eq!(Keys::parse(bad.as_bytes()).unwrap_err(), KeysError::NotJwks);
+    }
+    assert!(Keys::parse(br#"{"keys":[]}"#).unwrap().is_empty());
+}
+
+#[test]
+fn a_token_without_a_key_id_is_tried_with_a_bounded_number_of_keys() {
+    let signer = key(&p256(), "k");
+    let jwk = |key: &SigningKey| serde_json::from_str::<Value>(&key.jwks()).unwrap()["keys"][0].clone();
+    let token = raw(&signer, Algorithm::ES256, r#"{"alg":"ES256"}"#, &good().to_string());
+    let mut set: Vec<Value> = (0..9).map(|_| jwk(&key(&p256(), "other"))).collect();
+    set.push(jwk(&signer));
+    let parse = |set: &Vec<Value>| Keys::parse(json!({ "keys": set }).to_string().as_bytes()).unwrap();
+    assert!(check(&token, &parse(&set)).is_ok());
+    set.insert(0, jwk(&key(&p256(), "other")));
+    assert_eq!(check(&token, &parse(&set)).unwrap_err(), JwtError::UnknownKey);
+}
