@@ -5,5 +5,6 @@
 
 pub mod assertion;
 mod types;
+pub mod vault;
 
 pub use types::{Client, ClientAuth, Granted, Hidden, Origin, Party, Principal, Scopes, Server, unix_now};

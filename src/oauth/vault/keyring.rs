@@ -1,0 +1,212 @@
+//! The keyring of the system, by the program that comes with it: a desktop's own protocol would bring along more code than
+//! the rest of the vault, for one string.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use super::error::VaultError;
+
+/// How long the program may take: it may ask a person to unlock the keyring.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest output that is read, in bytes.
+const BYTES: u64 = 4096;
+/// What the entries are for, as the keyring has it.
+const SERVICE: &str = "lychgate";
+
+/// One entry of the keyring.
+pub(super) struct Keyring {
+    name: String,
+    program: String,
+    style: Style,
+}
+
+/// Whose program it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    /// `secret-tool` of libsecret.
+    SecretTool,
+    /// `security` of macOS.
+    Security,
+}
+
+/// What a program said.
+struct Said {
+    code: Option<i32>,
+    out: Zeroizing<String>,
+    err: String,
+}
+
+impl Keyring {
+    /// The entry of this name.
+    ///
+    /// # Errors
+    /// The name has other characters than letters, digits, `-`, `_` and `.`.
+    pub(super) fn of_system(name: &str) -> Result<Self, VaultError> {
+        if cfg!(target_os = "macos") {
+            Self::new(name, "security", Style::Security)
+        } else {
+            Self::new(name, "secret-tool", Style::SecretTool)
+        }
+    }
+
+    fn new(name: &str, program: &str, style: Style) -> Result<Self, VaultError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if name.is_empty() || name.len() > 64 || name.starts_with('-') || !name.bytes().all(plain) {
+            let hint = "at most 64 letters, digits, `_`, `.` and, but for the first, `-`";
+            return Err(VaultError::Key(format!("`{name}` cannot be the name of an entry of the keyring\n  hint: {hint}")));
+        }
+        Ok(Self { name: name.to_owned(), program: program.to_owned(), style })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the entry holds; `None` where there is none.
+    pub(super) fn look_up(&self) -> Result<Option<Zeroizing<String>>, VaultError> {
+        let name = self.name.as_str();
+        let said = match self.style {
+            Style::SecretTool => self.run(&["lookup", "service", SERVICE, "key", name], "")?,
+            Style::Security => self.run(&["find-generic-password", "-s", SERVICE, "-a", name, "-w"], "")?,
+        };
+        match (self.style, said.code) {
+            (_, Some(0)) => Ok(Some(said.out)),
+            // 44 is "no such entry" there; here it is 1, without a word, and 1 with words is anything else.
+            (Style::Security, Some(44)) => Ok(None),
+            (Style::SecretTool, Some(1)) if said.err.is_empty() => Ok(None),
+            _ => Err(self.failed(&said)),
+        }
+    }
+
+    /// Makes the entry. The secret goes through standard input: arguments are seen by everybody.
+    pub(super) fn store(&self, secret: &Zeroizing<String>) -> Result<(), VaultError> {
+        let (name, secret) = (self.name.as_str(), secret.as_str());
+        let said = match self.style {
+            Style::SecretTool => {
+                let label = format!("lychgate: key of the vault ({name})");
+                self.run(&["store", "--label", &label, "service", SERVICE, "key", name], secret)?
+            }
+            Style::Security => {
+                let line = Zeroizing::new(format!("add-generic-password -s {SERVICE} -a {name} -w {secret}\n"));
+                self.run(&["-i"], &line)?
+            }
+        };
+        if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
+    }
+
+    fn run(&self, args: &[&str], input: &str) -> Result<Said, VaultError> {
+        let program = &self.program;
+        let trouble = |what: &str| VaultError::Key(format!("`{program}` {what}"));
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| {
+                let hint = match self.style {
+                    Style::SecretTool => "install it (Debian, Ubuntu: `libsecret-tools`; Fedora: `libsecret`)",
+                    Style::Security => "it comes with macOS, in `/usr/bin`",
+                };
+                let other = "or keep the key elsewhere: `vault_key = { file = … }` or `{ env = … }`";
+                VaultError::Key(format!("the keyring needs `{program}`: {error}\n  hint: {hint}, {other}"))
+            })?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read says below what is wrong with it.
+            stdin.write_all(input.as_bytes()).unwrap_or_default();
+        }
+        let began = Instant::now();
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+                _ => {
+                    child.kill().and_then(|()| child.wait().map(|_| ())).unwrap_or_default();
+                    return Err(trouble(&format!("did not answer within {} s: is the keyring locked?", PATIENCE.as_secs())));
+                }
+            }
+        };
+        let mut out = Zeroizing::new(String::with_capacity(BYTES as usize));
+        let mut err = String::new();
+        let read = child.stdout.take().map_or(Ok(0), |from| from.take(BYTES).read_to_string(&mut out));
+        read.map_err(|_| trouble("says what is no text"))?;
+        child.stderr.take().map_or(Ok(0), |from| from.take(BYTES).read_to_string(&mut err)).unwrap_or_default();
+        Ok(Said { code: status.code(), out, err })
+    }
+
+    fn failed(&self, said: &Said) -> VaultError {
+        let line: String = said.err.lines().next().unwrap_or("it says nothing").chars().filter(|c| !c.is_control()).take(200).collect();
+        let hint = "the keyring must run and be unlocked for the user who runs the gate; on a server, keep the key in a file \
+                    or in the environment";
+        VaultError::Key(format!("`{}` failed: {line}\n  hint: {hint}", self.program))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A program that keeps what it gets in a file beside it, and notes its arguments.
+    const SECRET_TOOL: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+echo "$@" >> "$here/args"
+case $1 in
+  lookup) [ -e "$here/kept" ] && exec cat "$here/kept"; exit 1 ;;
+  store) exec cat > "$here/kept" ;;
+esac
+"#;
+
+    fn program(folder: &tempfile::TempDir, script: &str) -> String {
+        let path = folder.path().join("program");
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn an_entry_is_made_and_found_and_its_secret_is_no_argument() {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Keyring::new("gate", &program(&folder, SECRET_TOOL), Style::SecretTool).unwrap();
+        assert!(keyring.look_up().unwrap().is_none());
+        let secret = Zeroizing::new("5ec2e7".repeat(10));
+        keyring.store(&secret).unwrap();
+        assert_eq!(keyring.look_up().unwrap().as_ref(), Some(&secret));
+        let args = fs::read_to_string(folder.path().join("args")).unwrap();
+        assert!(args.contains("key gate") && !args.contains(secret.as_str()), "{args}");
+    }
+
+    #[test]
+    fn what_cannot_be_looked_up_is_not_taken_for_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "#!/bin/sh\necho 'Cannot autolaunch D-Bus' >&2\nexit 1\n";
+        let keyring = Keyring::new("gate", &program(&folder, script), Style::SecretTool).unwrap();
+        let error = keyring.look_up().unwrap_err().to_string();
+        assert!(error.contains("Cannot autolaunch D-Bus") && error.contains("hint: "), "{error}");
+    }
+
+    #[test]
+    fn macos_says_44_for_missing_and_takes_commands_from_standard_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "#!/bin/sh\n[ \"$1\" = -i ] && { cat > \"$(dirname \"$0\")/typed\"; exit 0; }\nexit 44\n";
+        let keyring = Keyring::new("gate", &program(&folder, script), Style::Security).unwrap();
+        assert!(keyring.look_up().unwrap().is_none());
+        keyring.store(&Zeroizing::new("abc".into())).unwrap();
+        let typed = fs::read_to_string(folder.path().join("typed")).unwrap();
+        assert_eq!(typed, "add-generic-password -s lychgate -a gate -w abc\n");
+    }
+
+    #[test]
+    fn a_missing_program_and_a_strange_name_are_said() {
+        let keyring = Keyring::new("gate", "/nowhere/secret-tool", Style::SecretTool).unwrap();
+        assert!(keyring.look_up().unwrap_err().to_string().contains("libsecret-tools"));
+        for name in ["", "-x", "a b", "a\nb", "a\"b", &"a".repeat(65)] {
+            assert!(Keyring::of_system(name).is_err(), "{name}");
+        }
+    }
+}

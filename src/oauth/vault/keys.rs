@@ -1,0 +1,234 @@
+//! Where the keys of the vault come from: the user's own file, a named file, the environment, the keyring of the system.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use zeroize::Zeroizing;
+
+use super::error::VaultError;
+use super::keyring::Keyring;
+use super::seal::{KEY_BYTES, Key};
+use crate::config::VaultKey;
+
+/// Longest key file that is read, in bytes.
+const FILE_BYTES: u64 = 1024;
+
+/// The keys that the config names: the first seals, all open.
+pub(super) struct Sources {
+    first: Source,
+    earlier: Vec<Source>,
+}
+
+impl Sources {
+    /// # Errors
+    /// A key given as a value is none, or one is kept in the folder that it seals.
+    pub(super) fn new(first: &VaultKey, earlier: &[VaultKey], folder: &Path) -> Result<Self, VaultError> {
+        let source = |key| Source::new(key, folder);
+        Ok(Self { first: source(first)?, earlier: earlier.iter().map(source).collect::<Result<_, _>>()? })
+    }
+
+    /// The keys that there are.
+    ///
+    /// # Errors
+    /// The first one is there and cannot be had. An earlier one that cannot be had is missed by what it sealed, and by
+    /// nothing else.
+    pub(super) fn load(&self) -> Result<Keys, VaultError> {
+        let first = self.first.load()?;
+        let has_first = first.is_some();
+        let earlier = self.earlier.iter().filter_map(|source| match source.load() {
+            Ok(key) => key,
+            Err(error) => {
+                tracing::warn!("an earlier key of the vault cannot be used: {error}");
+                None
+            }
+        });
+        Ok(Keys { all: first.into_iter().chain(earlier).collect(), has_first })
+    }
+
+    /// Makes the first key, unless another process is faster.
+    pub(super) fn make(&self) -> Result<(), VaultError> {
+        let key = Key::drawn().map_err(|error| VaultError::Key(error.to_string()))?;
+        match &self.first {
+            Source::Value(_) => Ok(()),
+            Source::File(path) => make_file(path, &key),
+            Source::Keyring(keyring) => keyring.store(&hex(key.bytes())),
+        }
+    }
+
+    /// Where the first key would be, in words.
+    pub(super) fn first_named(&self) -> String {
+        match &self.first {
+            Source::Value(_) => "the environment".to_owned(),
+            Source::File(path) => format!("`{}`", path.display()),
+            Source::Keyring(keyring) => format!("`{}` of the keyring", keyring.name()),
+        }
+    }
+}
+
+/// Keys at hand.
+pub(super) struct Keys {
+    all: Vec<Key>,
+    has_first: bool,
+}
+
+impl Keys {
+    /// All that open.
+    pub(super) fn all(&self) -> &[Key] {
+        &self.all
+    }
+
+    /// The one that seals; `None` where it is not there yet.
+    pub(super) fn first(&self) -> Option<&Key> {
+        self.all.first().filter(|_| self.has_first)
+    }
+
+    /// Whether one of them sealed it.
+    pub(super) fn fit(&self, file: &[u8]) -> bool {
+        self.all.iter().any(|key| key.sealed(file))
+    }
+}
+
+enum Source {
+    Value(Zeroizing<[u8; KEY_BYTES]>),
+    File(PathBuf),
+    Keyring(Keyring),
+}
+
+impl Source {
+    fn new(key: &VaultKey, folder: &Path) -> Result<Self, VaultError> {
+        let path = match key {
+            VaultKey::Value(secret) => {
+                let hint = "make one with `openssl rand -hex 32`";
+                let none = || VaultError::Key(format!("what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"));
+                return decode(secret.0.trim()).map(Self::Value).ok_or_else(none);
+            }
+            VaultKey::Keyring(name) => return Keyring::of_system(name).map(Self::Keyring),
+            VaultKey::File(path) => path.clone(),
+            VaultKey::OfUser => {
+                let hint = "name one: `vault_key` under `[oauth]`";
+                let none = || VaultError::Key(format!("neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: {hint}"));
+                super::state_folder().ok_or_else(none)?.join("vault.key")
+            }
+        };
+        if path.starts_with(folder) {
+            let hint = "keep it elsewhere, or whoever gets the folder gets what it seals";
+            return Err(VaultError::Key(format!("`{}` lies in the vault itself\n  hint: {hint}", path.display())));
+        }
+        Ok(Self::File(path))
+    }
+
+    fn load(&self) -> Result<Option<Key>, VaultError> {
+        match self {
+            Self::Value(bytes) => Ok(Some(Key::new(bytes.clone()))),
+            Self::File(path) => read_file(path),
+            Self::Keyring(keyring) => {
+                let Some(text) = keyring.look_up()? else { return Ok(None) };
+                let none = || VaultError::Key(format!("`{}` of the keyring is not 32 bytes in hex or base64", keyring.name()));
+                decode(text.trim()).map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
+            }
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<Option<Key>, VaultError> {
+    let file = match OpenOptions::new().read(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(VaultError::of(path)(error)),
+    };
+    let meta = file.metadata().map_err(VaultError::of(path))?;
+    // Orchestrators hand out secrets as files of root's that the group may read: nobody but root can have put us there.
+    let handed_out = meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
+    if meta.mode() & 0o077 != 0 && !handed_out {
+        return Err(VaultError::Open { path: path.to_owned(), mode: "600" });
+    }
+    let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES as usize));
+    file.take(FILE_BYTES).read_to_end(&mut bytes).map_err(VaultError::of(path))?;
+    let raw: Option<[u8; KEY_BYTES]> = bytes.as_slice().try_into().ok();
+    let key = raw.map(Zeroizing::new).or_else(|| decode(str::from_utf8(&bytes).ok()?.trim()));
+    let none = || VaultError::Key(format!("`{}` holds no key: 32 bytes, as they are or in hex or base64", path.display()));
+    key.map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
+}
+
+/// Written beside and linked to its name, which succeeds for one only, and never shows half a key.
+fn make_file(path: &Path, key: &Key) -> Result<(), VaultError> {
+    let make = || {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(above)?;
+        let new = above.join(format!(".new-{}", uuid::Uuid::new_v4().simple()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        let text = Zeroizing::new(format!("{}\n", hex(key.bytes()).as_str()));
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| fs::hard_link(&new, path));
+        fs::remove_file(&new)?;
+        match written {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        fs::File::open(above)?.sync_all().or_else(|error| match error.kind() {
+            ErrorKind::InvalidInput | ErrorKind::Unsupported => Ok(()),
+            _ => Err(error),
+        })
+    };
+    make().map_err(|error: io::Error| {
+        let shown = path.display();
+        let hint = format!("make it by hand: `umask 077; openssl rand -hex 32 > {shown}`");
+        VaultError::Key(format!("`{shown}` cannot be made: {error}\n  hint: {hint}"))
+    })
+}
+
+/// 32 bytes of hex or base64, with either alphabet, padded or not.
+fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+    let mut key = Zeroizing::new([0; KEY_BYTES]);
+    if text.len() == 2 * KEY_BYTES {
+        for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let digits = digits.iter().map(|digit| char::from(*digit).to_digit(16)).collect::<Option<Vec<_>>>()?;
+            *byte = digits.iter().try_fold(0_u8, |all, digit| u8::try_from(u32::from(all) << 4 | digit).ok())?;
+        }
+        return Some(key);
+    }
+    let padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let alphabets = [base64::alphabet::STANDARD, base64::alphabet::URL_SAFE];
+    let bytes = alphabets.iter().find_map(|alphabet| GeneralPurpose::new(alphabet, padding).decode(text).ok());
+    let bytes = Zeroizing::new(bytes?);
+    key.copy_from_slice(bytes.get(..KEY_BYTES).filter(|_| bytes.len() == KEY_BYTES)?);
+    Some(key)
+}
+
+fn hex(bytes: &[u8]) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(2 * bytes.len()));
+    for byte in bytes {
+        for half in [byte >> 4, byte & 15] {
+            text.extend(char::from_digit(half.into(), 16));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_in_hex_and_base64() {
+        let bytes: [u8; KEY_BYTES] = std::array::from_fn(|i| (i * 37 + 3) as u8);
+        let hex = hex(&bytes);
+        assert_eq!(hex.len(), 64);
+        let padded = base64::engine::general_purpose::STANDARD.encode(bytes);
+        let url = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
+        for text in [hex.as_str(), &hex.to_uppercase(), &padded, padded.trim_end_matches('='), &url] {
+            assert_eq!(decode(text).map(|key| *key), Some(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_none() {
+        for text in ["", "hunter2", &"a".repeat(63), &"g".repeat(64), &"ab".repeat(31), &"é".repeat(32), "AAAA"] {
+            assert!(decode(text).is_none(), "{text}");
+        }
+    }
+}
