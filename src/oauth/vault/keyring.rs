@@ -148,7 +148,6 @@ impl Keyring {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -164,8 +163,11 @@ esac
 
     fn program(folder: &tempfile::TempDir, script: &str) -> String {
         let path = folder.path().join("program");
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by another process: a file that this one has open for writing cannot be run, and children of other
+        // tests, which run beside this one, would inherit it.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(&path).arg(script);
+        assert!(shell.status().unwrap().success());
         path.to_str().unwrap().to_owned()
     }
 
