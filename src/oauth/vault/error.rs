@@ -8,7 +8,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
     /// There is nowhere to keep logins.
-    #[error("there is no folder for logins: neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: name one: `vault` under `[oauth]`")]
+    #[error(
+        "there is no folder for logins: neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: name one: `vault` under `[oauth]`"
+    )]
     NoFolder,
     /// Others could read or change what is kept there.
     #[error("`{}` is open to other users\n  hint: `chmod {mode} {}`", path.display(), path.display())]
@@ -90,7 +92,9 @@ impl Sealed {
                  erase the login"
             }
             Self::TooLong => "it is too long to be a login\n  hint: `lychgate logout` to erase it",
-            Self::Later => "a later version of lychgate wrote it\n  hint: use that version, or `lychgate logout` to erase the login",
+            Self::Later => {
+                "a later version of lychgate wrote it\n  hint: use that version, or `lychgate logout` to erase the login"
+            }
         }
     }
 }

@@ -138,7 +138,8 @@ impl Keyring {
     }
 
     fn failed(&self, said: &Said) -> VaultError {
-        let line: String = said.err.lines().next().unwrap_or("it says nothing").chars().filter(|c| !c.is_control()).take(200).collect();
+        let line: String =
+            said.err.lines().next().unwrap_or("it says nothing").chars().filter(|c| !c.is_control()).take(200).collect();
         let hint = "the keyring must run and be unlocked for the user who runs the gate; on a server, keep the key in a file \
                     or in the environment";
         VaultError::Key(format!("`{}` failed: {line}\n  hint: {hint}", self.program))

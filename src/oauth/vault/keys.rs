@@ -104,7 +104,8 @@ impl Source {
         let path = match key {
             VaultKey::Value(secret) => {
                 let hint = "make one with `openssl rand -hex 32`";
-                let none = || VaultError::Key(format!("what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"));
+                let none =
+                    || VaultError::Key(format!("what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"));
                 return decode(secret.0.trim()).map(Self::Value).ok_or_else(none);
             }
             VaultKey::Keyring(name) => return Keyring::of_system(name).map(Self::Keyring),

@@ -155,7 +155,10 @@ fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
         entries => entries?,
     };
-    entries.map(|entry| Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok()))).filter_map(Result::transpose).collect()
+    entries
+        .map(|entry| Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok())))
+        .filter_map(Result::transpose)
+        .collect()
 }
 
 /// What stands in the file, and how old that is.

@@ -22,11 +22,7 @@ fn account(upstream: &str, principal: &Principal, access: &str) -> Account {
     let hidden = |text: &str| Hidden::new(text.to_owned());
     Account {
         upstream: upstream.into(),
-        party: Party {
-            issuer: issuer.clone(),
-            resource: "https://mcp.example/mcp".into(),
-            principal: principal.clone(),
-        },
+        party: Party { issuer: issuer.clone(), resource: "https://mcp.example/mcp".into(), principal: principal.clone() },
         server: Server {
             issuer,
             authorization_endpoint: Some("https://login.example/t1/authorize".into()),
