@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The floors, lowest first. A module uses only floors below its own; modules on one floor do not use each other.
 const FLOORS: [&[&str]; 11] = [
-    &["message", "text", "config", "document"],
+    &["message", "text", "config", "document", "reach", "trust"],
     &["detect", "protocol"],
     &["rules"],
     &["inspect"],

@@ -4,6 +4,11 @@
 //! are kept as they came: a URL type that normalises them would make equal what is not.
 
 pub mod assertion;
+mod bounds;
+pub mod challenge;
+pub mod fetch;
+#[cfg(test)]
+mod testing;
 mod types;
 pub mod vault;
 

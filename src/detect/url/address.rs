@@ -1,38 +1,8 @@
-//! Addresses, in every spelling that some client understands, and the networks they belong to.
+//! Addresses, in every spelling that some client understands, and what rules call where they lead.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address or a name leads, if not to the public Internet. Later is graver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reach {
-    /// Multicast, broadcast and ranges that nobody may use.
-    Reserved,
-    /// A name that only an internal resolver knows.
-    InternalName,
-    /// A name of a public domain that gives any address one asks for.
-    WildcardDns,
-    /// Private and shared ranges.
-    Private,
-    /// The machine itself.
-    Loopback,
-    /// Addresses of the local link.
-    LinkLocal,
-    /// The metadata service of a cloud.
-    Metadata,
-}
-
-impl Reach {
-    /// Words of rule files.
-    pub(super) const WORDS: [(&'static str, Self); 7] = [
-        ("metadata", Self::Metadata),
-        ("link-local", Self::LinkLocal),
-        ("loopback", Self::Loopback),
-        ("private", Self::Private),
-        ("internal-name", Self::InternalName),
-        ("wildcard-dns", Self::WildcardDns),
-        ("reserved", Self::Reserved),
-    ];
-}
+use crate::reach::{Reach, embedded};
 
 impl Reach {
     /// The reading by which a name is found that resolves to such an address.
@@ -45,60 +15,6 @@ impl Reach {
             Self::LinkLocal => "resolved-link-local",
             Self::Metadata => "resolved-metadata",
         }
-    }
-}
-
-/// Addresses of metadata services beside those of the local link: Azure, Alibaba, Oracle, Amazon and Google by IPv6.
-const METADATA: [&str; 5] = ["168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"];
-
-/// Where an address leads; `None` for the public Internet and for what documentation uses (RFC 6890, RFC 8190).
-pub(super) fn reach(address: IpAddr) -> Option<Reach> {
-    if METADATA.iter().any(|known| known.parse() == Ok(address)) {
-        return Some(Reach::Metadata);
-    }
-    match address {
-        IpAddr::V4(address) => v4_reach(address),
-        IpAddr::V6(address) => v6_reach(address),
-    }
-}
-
-fn v4_reach(address: Ipv4Addr) -> Option<Reach> {
-    match address.octets() {
-        [169, 254, 169 | 170, _] => Some(Reach::Metadata),
-        [169, 254, ..] => Some(Reach::LinkLocal),
-        [0 | 127, ..] => Some(Reach::Loopback),
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] | [198, 18 | 19, ..] | [192, 0, 0, _] => {
-            Some(Reach::Private)
-        }
-        [224..=255, ..] => Some(Reach::Reserved),
-        _ => None,
-    }
-}
-
-fn v6_reach(address: Ipv6Addr) -> Option<Reach> {
-    let inner = embedded(address).into_iter().flatten().filter_map(v4_reach).max();
-    let own = match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(Reach::Loopback),
-        [0xfe80..=0xfebf, ..] => Some(Reach::LinkLocal),
-        [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Some(Reach::Private),
-        [0xff00..=0xffff, ..] | [0x100, 0, 0, 0, ..] => Some(Reach::Reserved),
-        _ => None,
-    };
-    // What is below 2^16 is the unspecified address and its neighbours, not an embedded one.
-    if own == Some(Reach::Loopback) { own } else { inner.max(own) }
-}
-
-/// IPv4 addresses that an IPv6 address stands for: mapped, compatible, translated (RFC 4291, RFC 2765), NAT64 (RFC 6052,
-/// RFC 8215), 6to4 (RFC 3056), Teredo's server and client (RFC 4380), ISATAP (RFC 5214).
-pub(super) fn embedded(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
-    let v4 = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
-    match address.segments() {
-        [0, 0, 0, 0, 0 | 0xffff, 0, high, low] | [0, 0, 0, 0, 0, 0xffff, high, low] => [v4(high, low), None],
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 1, _, _, _, high, low] => [v4(high, low), None],
-        [0x2002, high, low, ..] => [v4(high, low), None],
-        [0x2001, 0, high, low, _, _, x, y] => [v4(high, low), v4(!x, !y)],
-        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => [v4(high, low), None],
-        _ => [None, None],
     }
 }
 
@@ -165,50 +81,6 @@ fn zero(digits: &str) -> Result<u128, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn networks() {
-        for (address, expected) in [
-            ("8.8.8.8", None),
-            ("93.184.216.34", None),
-            ("192.0.2.1", None),
-            ("172.32.0.1", None),
-            ("100.128.0.1", None),
-            ("2606:4700::1111", None),
-            ("2001:db8::1", None),
-            ("64:ff9b::808:808", None),
-            ("127.8.9.1", Some(Reach::Loopback)),
-            ("0.0.0.0", Some(Reach::Loopback)),
-            ("10.0.0.1", Some(Reach::Private)),
-            ("172.31.255.255", Some(Reach::Private)),
-            ("100.64.0.1", Some(Reach::Private)),
-            ("198.19.0.1", Some(Reach::Private)),
-            ("169.254.1.1", Some(Reach::LinkLocal)),
-            ("169.254.169.254", Some(Reach::Metadata)),
-            ("169.254.170.2", Some(Reach::Metadata)),
-            ("168.63.129.16", Some(Reach::Metadata)),
-            ("100.100.100.200", Some(Reach::Metadata)),
-            ("224.0.0.1", Some(Reach::Reserved)),
-            ("255.255.255.255", Some(Reach::Reserved)),
-            ("::", Some(Reach::Loopback)),
-            ("::1", Some(Reach::Loopback)),
-            ("fe80::1", Some(Reach::LinkLocal)),
-            ("fd12::1", Some(Reach::Private)),
-            ("fd00:ec2::254", Some(Reach::Metadata)),
-            ("ff02::1", Some(Reach::Reserved)),
-            ("::ffff:169.254.169.254", Some(Reach::Metadata)),
-            ("::127.0.0.1", Some(Reach::Loopback)),
-            ("::ffff:0:10.0.0.1", Some(Reach::Private)),
-            ("64:ff9b::a9fe:a9fe", Some(Reach::Metadata)),
-            ("64:ff9b:1::7f00:1", Some(Reach::Loopback)),
-            ("2002:7f00:1::", Some(Reach::Loopback)),
-            ("2001:0:4136:e378:8000:63bf:80ff:fffe", Some(Reach::Loopback)),
-            ("fe80::5efe:c0a8:101", Some(Reach::LinkLocal)),
-            ("2a00::5efe:c0a8:101", Some(Reach::Private)),
-        ] {
-            assert_eq!(reach(address.parse().unwrap()), expected, "{address}");
-        }
-    }
 
     #[test]
     fn every_spelling_of_an_address_is_read() {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::address::{self, Reach, Spelt};
+use super::address::{self, Spelt};
 use super::carried;
 use super::fold;
 use super::hosts::{HostPattern, Hosts, Said};
@@ -10,6 +10,7 @@ use super::lookup::{Known, can_be_asked};
 use super::names;
 use super::parse::{By, Parsed, Target, parse};
 use crate::detect::{Place, path, work};
+use crate::reach::{self, Reach};
 
 /// URLs inside URLs are followed so far.
 const DEPTH: usize = 2;
@@ -188,7 +189,7 @@ impl Seen {
         if number && !sure && target.host.len() < 9 {
             return;
         }
-        let by_address = spelt.iter().filter_map(|one: &Spelt| Some((address::reach(one.address)?, one.odd)));
+        let by_address = spelt.iter().filter_map(|one: &Spelt| Some((reach::of(one.address)?, one.odd)));
         let name = spelt.is_empty() && !target.host.contains(':');
         let by_name = names::reach(&target.host).filter(|_| name).map(|reach| (reach, false));
         let scheme = parsed.schemes.last().map_or("", String::as_str);
@@ -239,7 +240,7 @@ impl Seen {
         };
         for address in addresses {
             let said = place.ground.map(|ground| ground.hosts.say(place.tool, &address.to_string(), target.port));
-            match (said, address::reach(*address)) {
+            match (said, reach::of(*address)) {
                 (Some(Said::Allowed), _) => {}
                 (Some(Said::Denied), _) => self.denied = true,
                 (_, Some(Reach::Loopback)) if returns => {}

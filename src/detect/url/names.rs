@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::address::{self, Reach};
+use crate::reach::{self, Reach};
 
 /// Names of metadata services.
 const METADATA: [&str; 11] = [
@@ -129,7 +129,7 @@ fn inside(name: &str) -> Option<Reach> {
     }
     let hex = name.split(['.', '-']).filter(|label| label.len() == 8).filter_map(|label| u32::from_str_radix(label, 16).ok());
     let hex = hex.filter(|_| WILDCARD.iter().any(|domain| name.ends_with(domain))).map(Ipv4Addr::from);
-    v4s(name).chain(hex).filter_map(|address| address::reach(IpAddr::V4(address))).filter(|reach| *reach > Reach::Reserved).max()
+    v4s(name).chain(hex).filter_map(|address| reach::of(IpAddr::V4(address))).filter(|reach| *reach > Reach::Reserved).max()
 }
 
 /// Four numbers in a row, joined by dots or by hyphens throughout.

@@ -2,8 +2,8 @@
 
 use crate::detect::ReadAs;
 use crate::document::{Located, Table, suggest};
+use crate::reach::Reach;
 
-use super::address::Reach;
 use super::hosts::HostPattern;
 use super::judge::{Seen, Where};
 

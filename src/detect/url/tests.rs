@@ -1,9 +1,9 @@
 //! Every disguise of a host is judged like its plain form.
 
-use super::address::Reach;
 use super::judge::Seen;
 use super::{HostList, HostPattern, Hosts};
 use crate::detect::{Ground, Place, ReadAs};
+use crate::reach::Reach;
 
 fn pick(seed: &mut u64, below: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,0 +1,283 @@
+//! What a server says when it wants a login: `WWW-Authenticate` (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728,
+//! section 5.1).
+
+use http::{HeaderMap, header};
+
+use super::{Scopes, bounds};
+
+/// What the `Bearer` challenge says. Nothing, where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Challenge {
+    /// Where the metadata of the resource is, as it came. Whether it may be asked is another matter.
+    pub resource_metadata: Option<String>,
+    /// What a token must be good for.
+    pub scope: Option<Scopes>,
+    /// Why the one that was sent is not, as a code (RFC 6750, section 3.1).
+    pub error: Option<String>,
+}
+
+/// Reads all challenges of all lines. Of several for `Bearer` the first counts that names metadata, else the first.
+pub fn parse(headers: &HeaderMap) -> Challenge {
+    let lines = headers.get_all(header::WWW_AUTHENTICATE).iter().map(http::HeaderValue::as_bytes);
+    let mut best = None;
+    for read in lines.flat_map(|line| Reader { rest: line, read: Vec::new() }.all()) {
+        if !read.bearer {
+            continue;
+        }
+        let challenge = read.into_challenge();
+        if challenge.resource_metadata.is_some() {
+            return challenge;
+        }
+        best.get_or_insert(challenge);
+    }
+    best.unwrap_or_default()
+}
+
+/// One challenge as it is read.
+#[derive(Default)]
+struct Read {
+    bearer: bool,
+    resource_metadata: Said,
+    scope: Said,
+    error: Said,
+}
+
+/// A parameter. What is said twice is not said (RFC 9110, section 11.2: once only).
+#[derive(Default)]
+enum Said {
+    #[default]
+    Not,
+    Once(String),
+    Twice,
+}
+
+impl Said {
+    fn hear(&mut self, value: String) {
+        *self = if matches!(self, Self::Not) { Self::Once(value) } else { Self::Twice };
+    }
+
+    fn once(self) -> Option<String> {
+        if let Self::Once(value) = self { Some(value) } else { None }
+    }
+}
+
+impl Read {
+    fn hear(&mut self, name: &[u8], value: String) {
+        for (known, said) in
+            [("resource_metadata", &mut self.resource_metadata), ("scope", &mut self.scope), ("error", &mut self.error)]
+        {
+            if name.eq_ignore_ascii_case(known.as_bytes()) {
+                return said.hear(value);
+            }
+        }
+    }
+
+    fn into_challenge(self) -> Challenge {
+        Challenge {
+            resource_metadata: self.resource_metadata.once().filter(|url| bounds::url(url)),
+            scope: self.scope.once().map(|scope| bounds::scopes(scope.split(' '))).filter(|scopes| !scopes.0.is_empty()),
+            error: self.error.once().and_then(bounds::code),
+        }
+    }
+}
+
+/// Reads one line from left to right, each byte a bounded number of times.
+struct Reader<'h> {
+    rest: &'h [u8],
+    read: Vec<Read>,
+}
+
+impl<'h> Reader<'h> {
+    fn all(mut self) -> Vec<Read> {
+        loop {
+            self.skip(|b| is_space(b) || b == b',');
+            if self.rest.is_empty() {
+                return self.read;
+            }
+            let word = self.take(is_token);
+            if word.is_empty() {
+                // No challenge and no parameter begins like this: on behind the next comma.
+                self.skip(|b| b != b',');
+                continue;
+            }
+            let spaces = self.take(is_space).len();
+            if self.rest.first() == Some(&b'=') {
+                self.parameter(word);
+                continue;
+            }
+            self.read.push(Read { bearer: word.eq_ignore_ascii_case(b"bearer"), ..Read::default() });
+            if spaces > 0 {
+                self.token68();
+            }
+        }
+    }
+
+    /// Reads on behind the name of a parameter.
+    fn parameter(&mut self, name: &[u8]) {
+        self.rest = self.rest.get(1..).unwrap_or_default();
+        self.skip(is_space);
+        let value = match self.rest.first() {
+            Some(b'"') => self.quoted(),
+            _ => Some(self.take(is_token).to_vec()),
+        };
+        let value = value.and_then(|value| String::from_utf8(value).ok());
+        if let (Some(value), Some(challenge)) = (value, self.read.last_mut()) {
+            challenge.hear(name, value);
+        }
+    }
+
+    /// A quoted string without its quotes and escapes; `None`, and nothing left, where it has no end.
+    fn quoted(&mut self) -> Option<Vec<u8>> {
+        let mut value = Vec::new();
+        let mut bytes = self.rest.iter().enumerate().skip(1);
+        while let Some((at, byte)) = bytes.next() {
+            match byte {
+                b'"' => {
+                    self.rest = self.rest.get(at + 1..).unwrap_or_default();
+                    return Some(value);
+                }
+                b'\\' => value.push(*bytes.next()?.1),
+                byte => value.push(*byte),
+            }
+        }
+        self.rest = &[];
+        None
+    }
+
+    /// Skips what a scheme may have in place of parameters, if that is what stands here.
+    fn token68(&mut self) {
+        let before = self.rest;
+        self.skip(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b));
+        self.skip(|b| b == b'=');
+        let end = self.rest;
+        self.skip(is_space);
+        let ends = matches!(self.rest.first(), None | Some(b','));
+        self.rest = if ends { end } else { before };
+    }
+
+    fn take(&mut self, belongs: impl Fn(u8) -> bool) -> &'h [u8] {
+        let end = self.rest.iter().position(|b| !belongs(*b)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
+    }
+
+    fn skip(&mut self, belongs: impl Fn(u8) -> bool) {
+        self.take(belongs);
+    }
+}
+
+fn is_space(b: u8) -> bool {
+    matches!(b, b' ' | b'\t')
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn read(lines: &[&str]) -> Challenge {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_bytes(line.as_bytes()).unwrap());
+        }
+        parse(&headers)
+    }
+
+    fn metadata(line: &str) -> Option<String> {
+        read(&[line]).resource_metadata
+    }
+
+    #[test]
+    fn the_parameters_of_bearer() {
+        let read =
+            read(&[r#"Bearer error="invalid_token", resource_metadata="https://a.example/m", scope="files:read files:write""#]);
+        assert_eq!(read.resource_metadata.as_deref(), Some("https://a.example/m"));
+        assert_eq!(read.scope, Some(Scopes::parse("files:read files:write")));
+        assert_eq!(read.error.as_deref(), Some("invalid_token"));
+    }
+
+    #[test]
+    fn every_way_to_write_them() {
+        for line in [
+            r#"Bearer resource_metadata="https://a.example/m""#,
+            r#"bEARER Resource_Metadata = "https://a.example/m""#,
+            r#"Bearer	resource_metadata	=	"https://a.example/m"	"#,
+            r#", ,Bearer , ,resource_metadata="https://a.example/m",,"#,
+            r#"Bearer realm="a, Bearer resource_metadata=\"https://evil.example\"", resource_metadata="https://a.example/m""#,
+            r#"Bearer realm="\\", resource_metadata="https://a.example/m""#,
+            r#"Bearer realm=a, resource_metadata="https:\//a.example/\m""#,
+            r#"Basic realm="x", Bearer resource_metadata="https://a.example/m", Digest nonce="y""#,
+            r#"Negotiate, Bearer resource_metadata="https://a.example/m""#,
+            r#"Negotiate YWJj, Bearer resource_metadata="https://a.example/m""#,
+            r#"Negotiate YWJj==  ,Bearer resource_metadata="https://a.example/m""#,
+            r#"Bearer, Bearer scope=x, Bearer resource_metadata="https://a.example/m""#,
+            r#"Bearer realm="x" resource_metadata="https://a.example/m""#,
+            r#"Bearer realm="ü", resource_metadata="https://a.example/m""#,
+            r#"Bearer ???, resource_metadata="https://a.example/m""#,
+        ] {
+            assert_eq!(metadata(line).as_deref(), Some("https://a.example/m"), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_another_schemes_or_in_doubt_is_not_taken() {
+        for line in [
+            "",
+            "Bearer",
+            "Bearer abc123==",
+            r#"resource_metadata="https://evil.example""#,
+            r#"Basic resource_metadata="https://evil.example""#,
+            r#"Bearer, Basic resource_metadata="https://evil.example""#,
+            r#"BearerX resource_metadata="https://evil.example""#,
+            r#"Bearer realm="resource_metadata=https://evil.example""#,
+            r#"Bearer xresource_metadata="https://evil.example""#,
+            r#"Bearer resource_metadata="https://a.example", resource_metadata="https://b.example""#,
+            r#"Bearer resource_metadata="https://a.example"#,
+            r#"Bearer resource_metadata="https://a.example\"#,
+            r#"Bearer resource_metadata="https://a.example/ b""#,
+            r#"Bearer resource_metadata="""#,
+            r#"Bearer resource_metadata="#,
+            r#"Bearer resource_metadata"#,
+        ] {
+            assert_eq!(metadata(line), None, "{line}");
+        }
+        assert_eq!(metadata(&format!("Bearer resource_metadata=\"https://a.example/{}\"", "x".repeat(3000))), None);
+    }
+
+    #[test]
+    fn several_lines() {
+        let lines = ["Basic realm=\"x\"", "Bearer error=\"a\"", "Bearer error=\"b\", resource_metadata=\"https://a.example/m\""];
+        let both = read(&lines);
+        assert_eq!((both.resource_metadata.as_deref(), both.error.as_deref()), (Some("https://a.example/m"), Some("b")));
+        let one = read(&lines[..2]);
+        assert_eq!((one.resource_metadata, one.error.as_deref()), (None, Some("a")));
+        // A parameter does not belong to the challenge of the line before.
+        assert_eq!(read(&["Bearer", "resource_metadata=\"https://evil.example\""]), Challenge::default());
+    }
+
+    #[test]
+    fn scopes_and_codes_are_of_their_letters() {
+        assert_eq!(read(&[r#"Bearer scope="a\"b c d\\e  f""#]).scope, Some(Scopes::parse("c f")));
+        assert_eq!(read(&["Bearer scope=one"]).scope, Some(Scopes::parse("one")));
+        assert_eq!(read(&["Bearer scope=\"\", error=\"<b>\""]), Challenge::default());
+        let many = (0..100_000).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+        assert!(read(&[&format!("Bearer scope=\"{many}\"")]).scope.unwrap().0.len() <= 1000);
+    }
+
+    #[test]
+    fn hostile_lines_cost_what_their_length_costs() {
+        for piece in ["Bearer a ", "=", "\"", "a=\"\\", "a=", ",", "a ", "Bearer ,", "a=b,", "\\\"", "A====== x "] {
+            let line = piece.repeat((1 << 20) / piece.len());
+            let began = std::time::Instant::now();
+            read(&[&line]);
+            assert!(began.elapsed().as_secs() < 3, "{piece}");
+        }
+    }
+}

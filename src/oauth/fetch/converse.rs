@@ -1,0 +1,135 @@
+//! One request and its answer over a connection of its own. A kept connection may be closed by its server just as the
+//! next request is sent, and a refresh token that was used in a request without an answer is lost.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Request, Response, Uri, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+
+use super::guard::{Target, addresses, unreachable};
+use super::{FetchError, Inner};
+use crate::trust;
+
+/// Longest answer that is read.
+pub(super) const BODY_BYTES: usize = 1 << 20;
+/// Longest head of an answer.
+const HEAD_BYTES: usize = 64 << 10;
+/// Addresses of one name that are tried, and for how long each.
+const TRIED: usize = 4;
+const CONNECT: Duration = Duration::from_secs(3);
+
+pub(super) async fn converse(inner: &Inner, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, FetchError> {
+    let target = Target::read(request.uri(), &inner.guard)?;
+    let addresses = addresses(inner, &target.host).await?;
+    let tcp = connect(&target, &addresses).await?;
+    if !target.tls {
+        return over(&target, tcp, false, request).await;
+    }
+    let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
+    let connector = inner.tls.get_or_try_init(|| tls(inner)).await.map_err(|why| unreachable(&target.host, &why))?;
+    let stream = connector.connect(name, tcp).await.map_err(|e| unreachable(&target.host, &e.to_string()))?;
+    let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    over(&target, stream, h2, request).await
+}
+
+async fn connect(target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, FetchError> {
+    let mut last = None;
+    for address in addresses.iter().take(TRIED) {
+        match tokio::time::timeout(CONNECT, TcpStream::connect(SocketAddr::new(*address, target.port))).await {
+            Ok(Ok(stream)) => {
+                // A delay, at worst: no reason to fail.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Ok(Err(e)) => last = Some(e.to_string()),
+            Err(_) => last = Some("nobody answers".to_owned()),
+        }
+    }
+    Err(unreachable(&target.host, &last.unwrap_or_default()))
+}
+
+/// Made when first used: reading the system's authorities takes a while, and most gates never log in anywhere.
+async fn tls(inner: &Inner) -> Result<TlsConnector, String> {
+    let own = inner.own_roots.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let mut roots = own;
+        match trust::system_roots() {
+            Ok(system) => roots.extend(system.roots.iter().cloned()),
+            Err(why) if roots.is_empty() => return Err(why),
+            Err(_) => {}
+        }
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|e| format!("TLS cannot be set up: {e}"))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsConnector::from(Arc::new(config)))
+    });
+    made.await.map_err(|e| e.to_string())?
+}
+
+async fn over(
+    target: &Target,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    h2: bool,
+    request: Request<Vec<u8>>,
+) -> Result<Response<Vec<u8>>, FetchError> {
+    let told = |e: hyper::Error| unreachable(&target.host, &e.to_string());
+    let request = outgoing(request, h2)?;
+    // Ends with this function, however it ends.
+    let mut driver = JoinSet::new();
+    let response = if h2 {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder.max_header_list_size(HEAD_BYTES as u32);
+        let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(told)?;
+        driver.spawn(connection);
+        sender.send_request(request).await.map_err(told)?
+    } else {
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(HEAD_BYTES);
+        let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(told)?;
+        driver.spawn(connection);
+        sender.send_request(request).await.map_err(told)?
+    };
+    whole(target, response).await
+}
+
+/// The request as it is sent: with the headers of a client that has no state.
+fn outgoing(request: Request<Vec<u8>>, h2: bool) -> Result<Request<Full<Bytes>>, FetchError> {
+    let mut request = request.map(|body| Full::new(Bytes::from(body)));
+    let headers = request.headers_mut();
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))));
+    if !h2 {
+        let uri = request.uri();
+        let host = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()).ok_or(FetchError::Url)?;
+        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        *request.uri_mut() = Uri::from(path);
+        request.headers_mut().insert(header::HOST, host);
+    }
+    Ok(request)
+}
+
+async fn whole(target: &Target, response: Response<Incoming>) -> Result<Response<Vec<u8>>, FetchError> {
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, BODY_BYTES).collect().await.map_err(|e| match e.is::<LengthLimitError>() {
+        true => FetchError::Long,
+        false => unreachable(&target.host, "the answer broke off"),
+    })?;
+    Ok(Response::from_parts(head, body.to_bytes().into()))
+}
