@@ -2,7 +2,7 @@
 
 mod approve;
 mod check;
-mod demo;
+pub mod demo;
 mod inspect;
 mod pins;
 mod rules;

@@ -6,6 +6,7 @@
 //! | `actions` | what is done about a finding is the choice of rule and policy; the rest of an answer stays usable and valid |
 //! | `approval`, `approval_ways` | what needs a person's yes waits for it, on every way to ask, and goes on unchanged or not at all |
 //! | `audit` | one line for each judged message, with everything in it and no secret; no audit, no traffic |
+//! | `authority` | the server that tests log in at goes wrong as told |
 //! | `binaries` | text in images, PDF and archives is judged, their types are held to what they say, what is not read is said |
 //! | `budgets` | calls of tools keep to their rates, numbers and sizes, and are told when to come back |
 //! | `bypasses` | the page that says what is caught and what is not is true, row by row |
@@ -43,6 +44,7 @@ mod agent;
 mod approval;
 mod approval_ways;
 mod audit;
+mod authority;
 mod binaries;
 mod budgets;
 mod bypasses;

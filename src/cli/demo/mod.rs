@@ -4,7 +4,7 @@
 
 mod client;
 mod hints;
-mod sample;
+pub mod sample;
 mod show;
 mod tour;
 
@@ -73,7 +73,7 @@ impl From<io::Error> for Stopped {
 
 async fn demo(once: bool) -> Result<bool, Stopped> {
     let mut screen = Screen::new();
-    let sample = sample::start().await?;
+    let sample = sample::start(None).await?;
     let audit = audit_file()?;
     let running = app::start(config(&sample, &audit, once), None).await.map_err(Stopped::Faults)?;
     let gate = format!("http://{}/mcp/sample", running.address);

@@ -1,7 +1,6 @@
 //! What the demo's agent does, and what it is promised.
 
 use std::io;
-use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
@@ -81,9 +80,9 @@ impl Stop {
     /// Makes the call through the gate, and asks the server itself what it says to that.
     pub(super) async fn visit(self, agent: &mut Agent, gate: &str, sample: &Sample) -> io::Result<Seen> {
         let request = agent.request(self.speaks, self.tool, &json!({ self.argument: self.value }));
-        let before = sample.calls.load(Ordering::Relaxed);
+        let before = sample.server.calls();
         let got = agent.call(gate, self.speaks, self.tool, &request).await?;
-        let reached = sample.calls.load(Ordering::Relaxed) > before;
+        let reached = sample.server.calls() > before;
         let sent = agent.call(&sample.url, self.speaks, self.tool, &request).await?;
         if !got.status.is_success() {
             return Err(io::Error::other(format!("`{}` was answered with {}", self.tool, got.status)));

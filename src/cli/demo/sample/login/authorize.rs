@@ -1,0 +1,141 @@
+//! The authorization endpoint: a page, and the way back with a code.
+
+use http::header::LOCATION;
+use http::{HeaderValue, StatusCode};
+use oauth2::url::form_urlencoded::Serializer;
+
+use super::page::{Form, saying};
+use super::{Answer, CODE, FURTHER_SCOPE, Given, Login, OFFLINE, PATIENCE, Pairs, SCOPE, random};
+
+/// Wrong passwords on one page.
+const GUESSES: u8 = 5;
+
+/// What a page that waits for name and password is about.
+pub(super) struct Page {
+    client: String,
+    client_name: String,
+    back: Back,
+    challenge: String,
+    scopes: Vec<String>,
+    guesses: u8,
+}
+
+/// Where a person is sent back to, and with which `state`.
+#[derive(Clone)]
+struct Back {
+    uri: String,
+    state: Option<String>,
+}
+
+/// A code that was given.
+pub(super) struct Code {
+    pub(super) given: Given,
+    pub(super) redirect_uri: String,
+    pub(super) challenge: String,
+    pub(super) used: bool,
+}
+
+impl Login {
+    /// Shows the page, if the request is one (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
+    pub(super) fn show_page(&self, query: &Pairs) -> Answer {
+        // Who cannot be told from others is not sent anywhere.
+        let id = query.get("client_id").unwrap_or_default().to_owned();
+        let Some(client) = self.state().clients.get(&id).cloned() else {
+            return saying(StatusCode::BAD_REQUEST, "Unknown client", "No client with this id is registered here.");
+        };
+        let Some(uri) = query.get("redirect_uri").filter(|uri| client.sends_to(uri)) else {
+            return saying(StatusCode::BAD_REQUEST, "Unknown address", "The client did not register this `redirect_uri`.");
+        };
+        let back = Back { uri: uri.to_owned(), state: query.get("state").map(str::to_owned) };
+        let page = match self.read(query, id, &client.name, back.clone()) {
+            Ok(page) => page,
+            Err(code) => return self.back(&back, "error", code),
+        };
+        let ticket = random();
+        let form = Form {
+            action: "/authorize",
+            ticket: ("ticket", &ticket, false),
+            client: &page.client_name,
+            scopes: &page.scopes,
+            fault: None,
+        };
+        let shown = form.page(StatusCode::OK);
+        self.state().pages.put(ticket, page, PATIENCE);
+        shown
+    }
+
+    fn read(&self, query: &Pairs, client: String, name: &str, back: Back) -> Result<Page, &'static str> {
+        if query.get("response_type") != Some("code") {
+            return Err("unsupported_response_type");
+        }
+        let challenge = query.get("code_challenge").filter(|challenge| challenge.len() == 43);
+        let (Some(challenge), Some("S256"), Some(_)) = (challenge, query.get("code_challenge_method"), &back.state) else {
+            return Err("invalid_request");
+        };
+        if query.get("resource") != Some(&self.settings.resource) {
+            return Err("invalid_target");
+        }
+        let scopes = scopes(query.get("scope"))?;
+        Ok(Page { client, client_name: name.to_owned(), back, challenge: challenge.to_owned(), scopes, guesses: 0 })
+    }
+
+    /// Takes name and password, and sends the person back with a code.
+    pub(super) fn take_page(&self, form: &Pairs) -> Answer {
+        let mut state = self.state();
+        let ticket = form.get("ticket").unwrap_or_default();
+        let Some(mut page) = state.pages.take(ticket) else {
+            return saying(StatusCode::GONE, "Too late", "This page was used, or is too old. Begin again.");
+        };
+        if form.get("answer") == Some("deny") {
+            return self.back(&page.back, "error", "access_denied");
+        }
+        if !self.is_person(form) {
+            page.guesses += 1;
+            let form = Form {
+                action: "/authorize",
+                ticket: ("ticket", ticket, false),
+                client: &page.client_name,
+                scopes: &page.scopes,
+                fault: Some("Name or password is wrong."),
+            };
+            let shown = form.page(StatusCode::FORBIDDEN);
+            if page.guesses < GUESSES {
+                state.pages.put(ticket.to_owned(), page, PATIENCE);
+            }
+            return shown;
+        }
+        let code = random();
+        let answer = self.back(&page.back, "code", &code);
+        let given = Given { family: random(), client: page.client, scopes: page.scopes };
+        state.codes.put(code, Code { given, redirect_uri: page.back.uri, challenge: page.challenge, used: false }, CODE);
+        answer
+    }
+
+    pub(super) fn is_person(&self, form: &Pairs) -> bool {
+        let (name, password) = &self.settings.person;
+        form.get("name") == Some(name) && form.get("password") == Some(password)
+    }
+
+    /// The way back, with `iss` (RFC 9207).
+    fn back(&self, back: &Back, name: &str, value: &str) -> Answer {
+        let mut query = Serializer::new(String::new());
+        query.append_pair(name, value).append_pair("iss", &self.settings.issuer);
+        if let Some(state) = &back.state {
+            query.append_pair("state", state);
+        }
+        let joint = if back.uri.contains('?') { '&' } else { '?' };
+        let mut answer = Answer::default();
+        *answer.status_mut() = StatusCode::SEE_OTHER;
+        if let Ok(location) = HeaderValue::from_str(&format!("{}{joint}{}", back.uri, query.finish())) {
+            answer.headers_mut().insert(LOCATION, location);
+        }
+        answer
+    }
+}
+
+/// The scopes that are asked for, all of which there must be.
+pub(super) fn scopes(asked: Option<&str>) -> Result<Vec<String>, &'static str> {
+    let scopes: Vec<String> = asked.unwrap_or(SCOPE).split(' ').map(str::to_owned).collect();
+    let known = scopes.iter().all(|scope| [SCOPE, FURTHER_SCOPE, OFFLINE].contains(&scope.as_str()));
+    if known { Ok(scopes) } else { Err("invalid_scope") }
+}

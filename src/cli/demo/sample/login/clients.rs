@@ -1,0 +1,128 @@
+//! Who may ask for tokens.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode, Uri};
+use serde_json::{Value, json};
+
+use super::{Answer, LONG, Login, Pairs, error, pairs, random, reply};
+
+/// A client, as it was registered.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) name: String,
+    redirects: Vec<String>,
+    grants: Vec<String>,
+    secret: Option<(Way, String)>,
+}
+
+/// How a client shows its secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Basic,
+    Post,
+    Either,
+}
+
+impl Client {
+    /// One that may act by itself, and nothing else.
+    pub(super) fn confidential(secret: String) -> Self {
+        let grants = vec!["client_credentials".to_owned()];
+        Self { name: "sample client".to_owned(), redirects: vec![], grants, secret: Some((Way::Either, secret)) }
+    }
+
+    pub(super) fn may(&self, grant: &str) -> bool {
+        self.grants.iter().any(|granted| granted == grant)
+    }
+
+    /// Whether people may be sent back there. A loopback address may have any port (RFC 8252, section 7.3).
+    pub(super) fn sends_to(&self, uri: &str) -> bool {
+        self.redirects.iter().any(|known| known == uri || portless(known).is_some_and(|known| Some(known) == portless(uri)))
+    }
+}
+
+/// A redirect URI on a loopback address, without its port.
+fn portless(uri: &str) -> Option<(String, String)> {
+    let uri: Uri = uri.parse().ok()?;
+    let loopback = uri.scheme_str() == Some("http") && matches!(uri.host()?, "127.0.0.1" | "[::1]");
+    loopback.then(|| Some((uri.host()?.to_owned(), uri.path_and_query()?.to_string())))?
+}
+
+impl Login {
+    /// Takes a client in (RFC 7591).
+    pub(super) fn register(&self, body: &[u8]) -> Answer {
+        let Ok(asked) = serde_json::from_slice::<Value>(body) else { return error("invalid_client_metadata") };
+        let strings = |name: &str| -> Vec<String> {
+            let list = asked.get(name).and_then(Value::as_array);
+            list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let (redirects, mut grants) = (strings("redirect_uris"), strings("grant_types"));
+        // RFC 7591, section 2: what a client that says nothing means.
+        if grants.is_empty() {
+            grants.push("authorization_code".to_owned());
+        }
+        let needs_uri = grants.iter().any(|grant| grant == "authorization_code");
+        if needs_uri && redirects.is_empty()
+            || !redirects.iter().all(|uri| uri.starts_with("https://") || portless(uri).is_some())
+        {
+            return error("invalid_redirect_uri");
+        }
+        let method = asked.get("token_endpoint_auth_method").and_then(Value::as_str).unwrap_or("client_secret_basic");
+        let secret = match method {
+            "none" => None,
+            "client_secret_basic" => Some((Way::Basic, random())),
+            "client_secret_post" => Some((Way::Post, random())),
+            _ => return error("invalid_client_metadata"),
+        };
+        // Who has no secret has nothing to act by itself with.
+        grants.retain(|grant| grant != "client_credentials");
+        let name: String = asked.get("client_name").and_then(Value::as_str).unwrap_or("a client").chars().take(80).collect();
+        let id = random();
+        let mut told = json!({
+            "client_id": id,
+            "client_name": name,
+            "redirect_uris": redirects,
+            "grant_types": grants,
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method,
+        });
+        if let (Some((_, secret)), Some(object)) = (&secret, told.as_object_mut()) {
+            object.insert("client_secret".to_owned(), secret.as_str().into());
+            object.insert("client_secret_expires_at".to_owned(), 0.into());
+        }
+        self.state().clients.put(id, Client { name, redirects, grants, secret }, LONG);
+        reply(StatusCode::CREATED, &told)
+    }
+
+    /// The client that a request to the token endpoint or its like comes from (RFC 6749, section 2.3).
+    pub(super) fn client(&self, headers: &HeaderMap, form: &Pairs) -> Result<(String, Client), Box<Answer>> {
+        let refused = || Box::new(error("invalid_client"));
+        let basic = headers.get(AUTHORIZATION).map(|value| basic(value.as_bytes()).ok_or_else(refused)).transpose()?;
+        let (way, id, secret) = match (basic, form.get("client_secret")) {
+            (Some(_), Some(_)) => return Err(refused()),
+            (Some((id, secret)), None) => (Some(Way::Basic), id, Some(secret)),
+            (None, secret) => {
+                let id = form.get("client_id").ok_or_else(refused)?.to_owned();
+                (secret.map(|_| Way::Post), id, secret.map(str::to_owned))
+            }
+        };
+        let known = self.state().clients.get(&id).cloned().ok_or_else(refused)?;
+        let fits = match (&known.secret, way) {
+            (None, None) => true,
+            (Some((wanted, known)), Some(way)) => (*wanted == way || *wanted == Way::Either) && Some(known) == secret.as_ref(),
+            _ => false,
+        };
+        if fits { Ok((id, known)) } else { Err(refused()) }
+    }
+}
+
+/// Id and secret of a `Basic` header; both are form-encoded within it (RFC 6749, section 2.3.1).
+fn basic(value: &[u8]) -> Option<(String, String)> {
+    let encoded = std::str::from_utf8(value).ok()?.strip_prefix("Basic ")?;
+    let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+    let (id, secret) = decoded.split_once(':')?;
+    // A form with one nameless value each: the decoder for forms takes pairs only.
+    let decode = |text: &str| pairs(format!("v={text}").as_bytes()).get("v").map(str::to_owned);
+    Some((decode(id)?, decode(secret)?))
+}

@@ -1,0 +1,215 @@
+//! The sample server's login: an OAuth 2.1 authorization server that keeps everything in memory, and the check of its
+//! tokens. One person can log in, with a name and a password.
+//!
+//! It is as strict as a server may be: what many let pass (an authorization request without `state` or `resource`, a
+//! refresh token twice) it refuses, so that a gate that works here works there.
+
+mod authorize;
+mod clients;
+mod device;
+mod kept;
+mod metadata;
+mod page;
+mod token;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use oauth2::url::form_urlencoded;
+use serde_json::{Value, json};
+
+use clients::Client;
+use kept::Kept;
+
+use super::PATH;
+
+/// An answer, as a whole.
+pub type Answer = Response<Full<Bytes>>;
+
+/// What every tool asks for.
+pub const SCOPE: &str = "tools";
+/// What running commands asks for beside [`SCOPE`].
+pub const FURTHER_SCOPE: &str = "commands";
+/// What a refresh token asks for.
+const OFFLINE: &str = "offline_access";
+/// How long a person has, and how long a code lasts.
+const PATIENCE: Duration = Duration::from_secs(600);
+const CODE: Duration = Duration::from_secs(60);
+/// How long a client and a refresh token are known.
+const LONG: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What the server is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its issuer identifier: its origin.
+    pub issuer: String,
+    /// The URL that tokens are for.
+    pub resource: String,
+    /// Who can log in, and the password.
+    pub person: (String, String),
+    /// The id and the secret of a client that is known from the start and may act by itself.
+    pub client: (String, String),
+    /// How long an access token lasts.
+    pub access: Duration,
+}
+
+impl Settings {
+    /// For a server at `issuer`, with a password and a client's secret that nobody can guess.
+    pub fn new(issuer: &str, access: Duration) -> Self {
+        let password: String = random().chars().take(10).collect();
+        Self {
+            issuer: issuer.to_owned(),
+            resource: format!("{issuer}{PATH}"),
+            person: ("ada".to_owned(), password),
+            client: ("sample-client".to_owned(), random()),
+            access,
+        }
+    }
+}
+
+/// The authorization server, and what it has given.
+pub struct Login {
+    settings: Settings,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    clients: Kept<Client>,
+    pages: Kept<authorize::Page>,
+    codes: Kept<authorize::Code>,
+    devices: Kept<device::Device>,
+    access: Kept<Given>,
+    refresh: Kept<Refresh>,
+}
+
+/// What was given, to whom.
+#[derive(Clone)]
+struct Given {
+    /// All that came of one login, which ends together.
+    family: String,
+    client: String,
+    scopes: Vec<String>,
+}
+
+struct Refresh {
+    given: Given,
+    used: bool,
+}
+
+impl State {
+    /// Ends all that came of a login.
+    fn end(&mut self, family: &str) {
+        self.access.retain(|given| given.family != family);
+        self.refresh.retain(|refresh| refresh.given.family != family);
+    }
+}
+
+impl Login {
+    /// A server that nobody has come to yet.
+    pub fn new(settings: Settings) -> Self {
+        let mut state = State::default();
+        let (id, secret) = settings.client.clone();
+        state.clients.put(id, Client::confidential(secret), LONG);
+        Self { settings, state: Mutex::new(state) }
+    }
+
+    /// What it is made of.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Answers what is asked of the authorization server; `None` for a path that is not its own.
+    pub fn answer(&self, request: &Request<Bytes>) -> Option<Answer> {
+        let query = pairs(request.uri().query().unwrap_or_default().as_bytes());
+        let form = pairs(request.body());
+        Some(match (request.method(), request.uri().path()) {
+            (&Method::GET, "/.well-known/oauth-protected-resource/mcp") => self.resource_metadata(),
+            (&Method::GET, "/.well-known/oauth-authorization-server") => self.server_metadata(),
+            (&Method::POST, "/register") => self.register(request.body()),
+            (&Method::GET, "/authorize") => self.show_page(&query),
+            (&Method::POST, "/authorize") => self.take_page(&form),
+            (&Method::POST, "/token") => self.token(request.headers(), &form),
+            (&Method::POST, "/revoke") => self.revoke(request.headers(), &form),
+            (&Method::POST, "/device") => self.device(request.headers(), &form),
+            (&Method::GET, "/device/login") => self.show_device(&query),
+            (&Method::POST, "/device/login") => self.take_device(&form),
+            _ => return None,
+        })
+    }
+
+    /// Whether a request may do what takes `needed`; else the answer that says what is missing (RFC 6750, section 3).
+    pub fn admit(&self, headers: &HeaderMap, needed: &[&str]) -> Result<(), Box<Answer>> {
+        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let Some(token) = shown.and_then(|value| value.strip_prefix("Bearer ")) else {
+            return Err(self.challenge(StatusCode::UNAUTHORIZED, None, SCOPE));
+        };
+        let mut state = self.state();
+        let Some(given) = state.access.get(token) else {
+            return Err(self.challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), SCOPE));
+        };
+        if needed.iter().all(|needed| given.scopes.iter().any(|scope| scope == needed)) {
+            return Ok(());
+        }
+        Err(self.challenge(StatusCode::FORBIDDEN, Some("insufficient_scope"), &needed.join(" ")))
+    }
+
+    fn challenge(&self, status: StatusCode, error: Option<&str>, scope: &str) -> Box<Answer> {
+        let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
+        let origin = self.settings.resource.strip_suffix(PATH).unwrap_or_default();
+        let metadata = format!("{origin}/.well-known/oauth-protected-resource{PATH}");
+        let challenge = format!("Bearer {error}scope=\"{scope}\", resource_metadata=\"{metadata}\"");
+        let mut answer = Answer::default();
+        *answer.status_mut() = status;
+        if let Ok(challenge) = HeaderValue::from_str(&challenge) {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        Box::new(answer)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Names and values of a query or a form.
+struct Pairs(Vec<(String, String)>);
+
+fn pairs(text: &[u8]) -> Pairs {
+    Pairs(form_urlencoded::parse(text).into_owned().collect())
+}
+
+impl Pairs {
+    /// The value of a name that is there once; what is there twice counts as not there (RFC 6749, section 3.1).
+    fn get(&self, name: &str) -> Option<&str> {
+        let mut values = self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        values.next().filter(|value| !value.is_empty() && values.next().is_none())
+    }
+}
+
+/// Something that nobody can guess.
+fn random() -> String {
+    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+}
+
+/// JSON that nobody keeps.
+fn reply(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = Answer::new(Full::new(body.to_string().into()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+/// An error of the token endpoint and its like (RFC 6749, section 5.2).
+fn error(code: &str) -> Answer {
+    let status = if code == "invalid_client" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+    reply(status, &json!({ "error": code }))
+}

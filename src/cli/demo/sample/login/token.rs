@@ -1,0 +1,115 @@
+//! The token endpoint and the revocation endpoint.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::authorize::scopes;
+use super::clients::Client;
+use super::{Answer, Given, LONG, Login, OFFLINE, Pairs, Refresh, State, device, error, random, reply};
+
+impl Login {
+    /// Gives tokens (RFC 6749, sections 4.1.3, 4.4.2 and 6; RFC 8628, section 3.4).
+    pub(super) fn token(&self, headers: &HeaderMap, form: &Pairs) -> Answer {
+        let (id, client) = match self.client(headers, form) {
+            Ok(known) => known,
+            Err(refusal) => return *refusal,
+        };
+        let grant = form.get("grant_type").unwrap_or_default();
+        if !client.may(grant) {
+            return error("unauthorized_client");
+        }
+        // RFC 8628 has no `resource`; where one comes, it must fit.
+        let resource = form.get("resource");
+        if resource != Some(&self.settings.resource) && (grant != device::GRANT || resource.is_some()) {
+            return error("invalid_target");
+        }
+        let mut state = self.state();
+        let given = match grant {
+            "authorization_code" => redeem(&mut state, &id, form),
+            "refresh_token" => refresh(&mut state, &id, form),
+            "client_credentials" => scopes(form.get("scope")).map(|scopes| alone(id, scopes)),
+            device::GRANT => device::poll(&mut state, &id, form),
+            _ => Err("unsupported_grant_type"),
+        };
+        match given {
+            Ok(given) => self.give(&mut state, &client, given),
+            Err(code) => error(code),
+        }
+    }
+
+    fn give(&self, state: &mut State, client: &Client, given: Given) -> Answer {
+        let access = random();
+        let mut told = json!({
+            "access_token": access,
+            "token_type": "Bearer",
+            "expires_in": self.settings.access.as_secs(),
+            "scope": given.scopes.join(" "),
+        });
+        if client.may("refresh_token")
+            && given.scopes.iter().any(|scope| scope == OFFLINE)
+            && let Some(object) = told.as_object_mut()
+        {
+            let refresh = random();
+            object.insert("refresh_token".to_owned(), refresh.as_str().into());
+            state.refresh.put(refresh, Refresh { given: given.clone(), used: false }, LONG);
+        }
+        state.access.put(access, given, self.settings.access);
+        reply(StatusCode::OK, &told)
+    }
+
+    /// Takes a token back, and all that came of the same login (RFC 7009, section 2.1).
+    pub(super) fn revoke(&self, headers: &HeaderMap, form: &Pairs) -> Answer {
+        let (id, _) = match self.client(headers, form) {
+            Ok(known) => known,
+            Err(refusal) => return *refusal,
+        };
+        let Some(token) = form.get("token") else { return error("invalid_request") };
+        let mut state = self.state();
+        let of_refresh = state.refresh.get(token).map(|refresh| refresh.given.clone());
+        let given = of_refresh.or_else(|| state.access.get(token).cloned());
+        if let Some(given) = given.filter(|given| given.client == id) {
+            state.end(&given.family);
+        }
+        // Who shows a token that is none has what they want (RFC 7009, section 2.2).
+        reply(StatusCode::OK, &json!({}))
+    }
+}
+
+fn alone(client: String, scopes: Vec<String>) -> Given {
+    Given { family: random(), client, scopes: scopes.into_iter().filter(|scope| scope != OFFLINE).collect() }
+}
+
+fn redeem(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
+    let code = state.codes.get(form.get("code").unwrap_or_default()).ok_or("invalid_grant")?;
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form.get("code_verifier").unwrap_or_default()));
+    let fits = code.given.client == id && form.get("redirect_uri") == Some(&code.redirect_uri) && challenge == code.challenge;
+    let (given, used) = (code.given.clone(), std::mem::replace(&mut code.used, true));
+    if used {
+        // RFC 6749, section 4.1.2: what was given for it goes with the code that comes twice.
+        state.end(&given.family);
+    }
+    if fits && !used { Ok(given) } else { Err("invalid_grant") }
+}
+
+fn refresh(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
+    let token = form.get("refresh_token").unwrap_or_default();
+    let refresh = state.refresh.get(token).filter(|refresh| refresh.given.client == id).ok_or("invalid_grant")?;
+    let mut given = refresh.given.clone();
+    if refresh.used {
+        // One of two has stolen it (RFC 9700, section 4.14.2).
+        state.end(&given.family);
+        return Err("invalid_grant");
+    }
+    if let Some(asked) = form.get("scope") {
+        let asked = scopes(Some(asked))?;
+        if !asked.iter().all(|scope| given.scopes.contains(scope)) {
+            return Err("invalid_scope");
+        }
+        given.scopes = asked;
+    }
+    refresh.used = true;
+    Ok(given)
+}

@@ -1,0 +1,165 @@
+//! The sample server: three tools, both eras, streamable HTTP, and a login if it is to have one. It is an authorization
+//! server and the server behind it in one, which integration tests log in at too.
+
+mod login;
+mod tools;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+pub use self::login::{Answer, FURTHER_SCOPE, Login, SCOPE, Settings};
+use super::client::gather;
+use crate::protocol::header;
+
+/// Connections at the same time.
+const CONNECTIONS: usize = 64;
+/// Where the tools are.
+const PATH: &str = "/mcp";
+/// The tool that asks for a further scope.
+const GUARDED: &str = "run_command";
+
+/// The server, while it runs.
+pub(super) struct Sample {
+    /// The URL of its tools.
+    pub(super) url: String,
+    /// The server itself.
+    pub(super) server: Arc<Server>,
+}
+
+/// Starts the server on a free port of the loopback address; with `access`, one has to log in, and access tokens last
+/// that long.
+pub(super) async fn start(access: Option<Duration>) -> io::Result<Sample> {
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+    let origin = format!("http://{}", listener.local_addr()?);
+    let login = access.map(|access| Login::new(Settings::new(&origin, access)));
+    let server = Arc::new(Server::new(login));
+    tokio::spawn(serve(listener, server.clone()));
+    Ok(Sample { url: format!("{origin}{PATH}"), server })
+}
+
+async fn serve(listener: TcpListener, server: Arc<Server>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else { return };
+        let server = server.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let service = service_fn(move |request| {
+                let server = server.clone();
+                async move { Ok::<_, Infallible>(read(request, &server).await) }
+            });
+            let mut builder = Builder::new();
+            builder.timer(TokioTimer::new());
+            if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+                tracing::debug!(%error, "a connection to the sample server broke off");
+            }
+        });
+    }
+}
+
+async fn read(request: Request<Incoming>, server: &Server) -> Answer {
+    let (head, body) = request.into_parts();
+    match gather(body).await {
+        Ok(body) => server.answer(&Request::from_parts(head, body)),
+        Err(_) => respond(StatusCode::BAD_REQUEST, None),
+    }
+}
+
+/// What answers requests, whatever brings them.
+pub struct Server {
+    login: Option<Login>,
+    calls: AtomicUsize,
+}
+
+impl Server {
+    /// A server that nobody has come to yet.
+    pub fn new(login: Option<Login>) -> Self {
+        Self { login, calls: AtomicUsize::new(0) }
+    }
+
+    /// Its login, if it has one.
+    pub fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    /// How many tool calls it has answered.
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Answers a request.
+    pub fn answer(&self, request: &Request<Bytes>) -> Answer {
+        if let Some(answer) = self.login.as_ref().and_then(|login| login.answer(request)) {
+            return answer;
+        }
+        if request.uri().path() != PATH {
+            return respond(StatusCode::NOT_FOUND, None);
+        }
+        let message = serde_json::from_slice::<Value>(request.body()).ok();
+        if let Some(login) = &self.login
+            && let Err(refusal) = login.admit(request.headers(), needed(message.as_ref()))
+        {
+            return *refusal;
+        }
+        if request.method() != Method::POST {
+            let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, None);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            return response;
+        }
+        message.map_or_else(|| respond(StatusCode::BAD_REQUEST, None), |message| self.answer_message(&message))
+    }
+
+    fn answer_message(&self, message: &Value) -> Answer {
+        let Some(id) = message.get("id") else { return respond(StatusCode::ACCEPTED, None) };
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let params = message.get("params").cloned().unwrap_or_default();
+        let modern = params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion").is_some();
+        if method == "tools/call" {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
+        let Some(mut result) = tools::result(method, &params, modern) else {
+            let error = json!({ "code": -32601, "message": format!("the sample server has no `{method}`") });
+            let status = if modern { StatusCode::NOT_FOUND } else { StatusCode::OK };
+            return respond(status, Some(&json!({ "jsonrpc": "2.0", "id": id, "error": error })));
+        };
+        if let (true, Some(object)) = (modern, result.as_object_mut()) {
+            object.insert("resultType".to_owned(), "complete".into());
+        }
+        let mut response = respond(StatusCode::OK, Some(&json!({ "jsonrpc": "2.0", "id": id, "result": result })));
+        if let ("initialize", Ok(session)) = (method, uuid::Uuid::new_v4().to_string().parse()) {
+            response.headers_mut().insert(header::SESSION, session);
+        }
+        response
+    }
+}
+
+/// The scopes that a message asks for.
+fn needed(message: Option<&Value>) -> &'static [&'static str] {
+    let tool = message.and_then(|message| message.pointer("/params/name")).and_then(Value::as_str);
+    if tool == Some(GUARDED) { &[SCOPE, FURTHER_SCOPE] } else { &[SCOPE] }
+}
+
+fn respond(status: StatusCode, body: Option<&Value>) -> Answer {
+    let mut response = Answer::new(body.map(|body| Full::new(body.to_string().into())).unwrap_or_default());
+    *response.status_mut() = status;
+    if body.is_some() {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    response
+}
