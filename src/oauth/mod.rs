@@ -9,6 +9,7 @@ pub mod challenge;
 pub mod fetch;
 #[cfg(test)]
 mod testing;
+pub mod callback;
 mod types;
 pub mod vault;
 

@@ -1,0 +1,241 @@
+//! Where the browser of one login comes back to: a listener on loopback, for that login alone (RFC 8252, section 7.3).
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::Hidden;
+
+/// The one path that is served; the same as on the gate's own listener.
+const PATH: &str = "/oauth/callback";
+/// Connections at once: a browser opens several.
+const CONNECTIONS: usize = 16;
+/// How long one connection may last.
+const CONNECTION: Duration = Duration::from_secs(10);
+/// Longest head of a request, in bytes: codes may be long.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// A listener for the answer of one login.
+pub struct Loopback {
+    v4: TcpListener,
+    /// Where the machine has it: a browser may prefer it for `localhost`.
+    v6: Option<TcpListener>,
+    port: u16,
+}
+
+impl Loopback {
+    /// Listens on this port of loopback, or on one that is free where it is 0.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub async fn bind(port: u16) -> io::Result<Self> {
+        let v4 = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let port = v4.local_addr()?.port();
+        let v6 = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.ok();
+        Ok(Self { v4, v6, port })
+    }
+
+    /// Where the authorization server is to send the browser.
+    pub fn redirect_uri(&self) -> String {
+        redirect_uri(self.port)
+    }
+
+    /// Waits for the browser, and gives the query that it brings. One that is not `ours` (by its `state`) is refused, and does
+    /// not end the wait. Listens no longer once one has come; `None` where none comes in this time.
+    pub async fn answer(self, within: Duration, ours: impl Fn(&str) -> bool + Send + Sync + 'static) -> Option<Hidden> {
+        let (found, mut answers) = mpsc::channel(1);
+        let door = Arc::new(Door { ours, found: Mutex::new(Some(found)) });
+        let mut connections = JoinSet::new();
+        let serve = async {
+            loop {
+                tokio::select! {
+                    Some(answer) = answers.recv() => return Some(answer),
+                    Some(_) = connections.join_next() => {}
+                    stream = self.accept(), if connections.len() < CONNECTIONS => {
+                        if let Ok(stream) = stream {
+                            connections.spawn(serve(stream, door.clone()));
+                        } else {
+                            // Out of file descriptors, say: others give some back.
+                            tokio::time::sleep(Duration::from_millis(100)).await;
+                        }
+                    }
+                }
+            }
+        };
+        timeout(within, serve).await.unwrap_or(None)
+    }
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let v6 = async {
+            match &self.v6 {
+                Some(v6) => v6.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            accepted = self.v4.accept() => accepted,
+            accepted = v6 => accepted,
+        }
+        .map(|(stream, _)| stream)
+    }
+}
+
+/// The redirect URI of a listener on this port. An address and no name: names can be made to lead elsewhere.
+pub fn redirect_uri(port: u16) -> String {
+    format!("http://127.0.0.1:{port}{PATH}")
+}
+
+/// Who may come in, and whom to tell.
+struct Door<F> {
+    ours: F,
+    /// Taken by the first answer that is ours: there is no second.
+    found: Mutex<Option<mpsc::Sender<Hidden>>>,
+}
+
+async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, door: Arc<Door<F>>) {
+    let answer = Arc::new(Mutex::new(None));
+    let service = service_fn(|request: Request<Incoming>| {
+        let (page, found) = respond(&request, &door);
+        if found.is_some() {
+            *answer.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        }
+        async { Ok::<_, Infallible>(page) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(CONNECTION).max_buf_size(HEAD_BYTES).keep_alive(false);
+    // What goes wrong on a connection is the browser's to show.
+    drop(timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await);
+    // Told only now: who waits for it may end the process, and the page has to get to the browser first.
+    let found = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some((sender, query)) = found {
+        // Nobody waits any more: the time was over.
+        drop(mpsc::Sender::send(&sender, query).await);
+    }
+}
+
+type Found = Option<(mpsc::Sender<Hidden>, Hidden)>;
+
+fn respond<F: Fn(&str) -> bool>(request: &Request<Incoming>, door: &Door<F>) -> (Response<Full<Bytes>>, Found) {
+    if request.uri().path() != PATH {
+        return (page(StatusCode::NOT_FOUND, "Nothing is here."), None);
+    }
+    if request.method() != Method::GET {
+        return (page(StatusCode::METHOD_NOT_ALLOWED, "This page can only be looked at."), None);
+    }
+    let query = request.uri().query().unwrap_or_default();
+    let refused = || (page(StatusCode::BAD_REQUEST, "This answer belongs to no login that is waited for."), None);
+    if !(door.ours)(query) {
+        return refused();
+    }
+    match door.found.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(sender) => {
+            let told = "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
+            (page(StatusCode::OK, told), Some((sender, Hidden::new(query.to_owned()))))
+        }
+        None => refused(),
+    }
+}
+
+/// A page that keeps nothing, loads nothing, and passes its address (which holds the code) to nobody.
+fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let html = format!("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>lychgate</title><p>{text}</p></html>\n");
+    let mut response = Response::new(Full::new(Bytes::from(html)));
+    *response.status_mut() = status;
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONNECTION, "close"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, header::HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn ask(port: u16, request: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        stream.write_all(format!("{request} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n").as_bytes()).await.unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).await.unwrap();
+        said
+    }
+
+    fn is_ours(query: &str) -> bool {
+        query.split('&').any(|pair| pair == "state=right")
+    }
+
+    #[tokio::test]
+    async fn only_the_right_state_on_the_one_path_ends_the_wait() {
+        let loopback = Loopback::bind(0).await.unwrap();
+        let (uri, port) = (loopback.redirect_uri(), loopback.port);
+        assert_eq!(uri, format!("http://127.0.0.1:{port}/oauth/callback"));
+        let waiting = tokio::spawn(loopback.answer(Duration::from_secs(30), is_ours));
+        for (request, status) in [
+            ("GET /oauth/callback?code=c&state=wrong", "400"),
+            ("GET /oauth/callback?code=c", "400"),
+            ("GET /oauth/callback", "400"),
+            ("GET /favicon.ico", "404"),
+            ("GET /oauth/callback/x?state=right", "404"),
+            ("POST /oauth/callback?code=c&state=right", "405"),
+            ("GET /oauth/callback?code=c&state=wrong<script>", "400"),
+        ] {
+            let said = ask(port, request).await;
+            assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{request}: {said}");
+            assert!(!said.contains("wrong"), "nothing of the address is shown: {said}");
+            assert!(!waiting.is_finished());
+        }
+        let said = ask(port, "GET /oauth/callback?code=c%2Fd&state=right").await.to_ascii_lowercase();
+        assert!(said.starts_with("http/1.1 200"), "{said}");
+        for line in ["cache-control: no-store", "referrer-policy: no-referrer", "content-security-policy: default-src 'none'"] {
+            assert!(said.contains(line), "{said}");
+        }
+        assert!(!said.contains("<script") && !said.contains("c%2fd"), "{said}");
+        let answer = waiting.await.unwrap().unwrap();
+        assert_eq!(answer.expose(), "code=c%2Fd&state=right");
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err(), "it listens no longer");
+    }
+
+    #[tokio::test]
+    async fn who_says_nothing_does_not_keep_others_out_and_the_wait_ends() {
+        let loopback = Loopback::bind(0).await.unwrap();
+        let port = loopback.port;
+        let waiting = tokio::spawn(loopback.answer(Duration::from_secs(30), is_ours));
+        let mut silent = vec![];
+        for _ in 0..CONNECTIONS - 1 {
+            silent.push(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap());
+        }
+        assert!(ask(port, "GET /oauth/callback?state=right").await.starts_with("HTTP/1.1 200"));
+        assert!(waiting.await.unwrap().is_some());
+
+        let loopback = Loopback::bind(0).await.unwrap();
+        assert!(loopback.answer(Duration::from_millis(50), is_ours).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_said() {
+        let first = Loopback::bind(0).await.unwrap();
+        assert!(Loopback::bind(first.port).await.is_err());
+    }
+}
