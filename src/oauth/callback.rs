@@ -142,7 +142,8 @@ fn respond<F: Fn(&str) -> bool>(request: &Request<Incoming>, door: &Door<F>) -> 
     }
     match door.found.lock().unwrap_or_else(PoisonError::into_inner).take() {
         Some(sender) => {
-            let told = "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
+            let told =
+                "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
             (page(StatusCode::OK, told), Some((sender, Hidden::new(query.to_owned()))))
         }
         None => refused(),

@@ -5,11 +5,11 @@
 
 pub mod assertion;
 mod bounds;
+pub mod callback;
 pub mod challenge;
 pub mod fetch;
 #[cfg(test)]
 mod testing;
-pub mod callback;
 mod types;
 pub mod vault;
 
