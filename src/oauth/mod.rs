@@ -8,6 +8,7 @@ mod bounds;
 pub mod callback;
 pub mod challenge;
 pub mod fetch;
+pub mod grant;
 #[cfg(test)]
 mod testing;
 mod types;

@@ -1,0 +1,204 @@
+//! A person logs in: the authorization code grant with PKCE (OAuth 2.1, section 4.1; RFC 7636, RFC 8707, RFC 9207).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use oauth2::url::{Host, Url, form_urlencoded};
+use oauth2::{AuthUrl, AuthorizationCode, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope};
+use subtle::ConstantTimeEq;
+
+use super::GrantError;
+use super::tokens::sendable;
+use super::wire::{OAuth, Wire};
+use crate::oauth::assertion::SigningKey;
+use crate::oauth::fetch::Fetcher;
+use crate::oauth::{Client, Granted, Hidden, Scopes, Server};
+
+/// Longest answer that is read.
+const MOST_ANSWER_BYTES: usize = 32 << 10;
+/// What the request says itself: an endpoint whose own query says it too makes it ambiguous.
+const OURS: [&str; 9] = [
+    "response_type",
+    "client_id",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "redirect_uri",
+    "scope",
+    "resource",
+    "request_uri",
+];
+
+/// A login that was begun: where the person is sent, and what the answer is known by.
+#[derive(Clone)]
+pub struct Attempt {
+    /// Where the browser goes. Holds the state.
+    pub url: String,
+    /// What the answer must repeat: 256 random bits.
+    pub state: Hidden,
+    /// What proves that whoever redeems the code asked for it (RFC 7636): 256 random bits.
+    pub verifier: Hidden,
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let endpoint = self.url.split('?').next().unwrap_or_default();
+        f.debug_struct("Attempt").field("endpoint", &endpoint).finish_non_exhaustive()
+    }
+}
+
+/// What came back by the browser. Anybody can write it.
+#[derive(Clone, Default)]
+pub struct Answer {
+    /// Which login it is the answer to.
+    pub state: Option<Hidden>,
+    /// What a token is had for.
+    pub code: Option<Hidden>,
+    /// Who answers (RFC 9207).
+    pub iss: Option<String>,
+    /// The code of an error.
+    pub error: Option<String>,
+    /// What the server says of it. Never shown.
+    pub error_description: Option<String>,
+}
+
+impl Answer {
+    /// Reads the query of the redirect. One that says something twice, or is too long, says nothing.
+    pub fn of_query(query: &str) -> Self {
+        let mut answer = Self::default();
+        if query.len() > MOST_ANSWER_BYTES {
+            return answer;
+        }
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let value = value.into_owned();
+            let twice = match name.as_ref() {
+                "state" => answer.state.replace(Hidden::new(value)).is_some(),
+                "code" => answer.code.replace(Hidden::new(value)).is_some(),
+                "iss" => answer.iss.replace(value).is_some(),
+                "error" => answer.error.replace(value).is_some(),
+                "error_description" => answer.error_description.replace(value).is_some(),
+                _ => false,
+            };
+            if twice {
+                return Self::default();
+            }
+        }
+        answer
+    }
+
+    /// Reads a redirected URL that a person pasted, or its query alone.
+    pub fn of_pasted(text: &str) -> Self {
+        let text = text.trim();
+        let text = text.split_once('#').map_or(text, |(text, _)| text);
+        Self::of_query(text.split_once('?').map_or(text, |(_, query)| query))
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (code, error) = (self.code.is_some(), self.error.is_some());
+        f.debug_struct("Answer").field("code", &code).field("error", &error).finish_non_exhaustive()
+    }
+}
+
+/// Begins a login.
+///
+/// # Errors
+/// The server has no authorization endpoint, or none that a browser may be sent to, or no S256.
+pub fn begin(
+    server: &Server,
+    client: &Client,
+    redirect_uri: &str,
+    resource: &str,
+    scopes: &Scopes,
+) -> Result<Attempt, GrantError> {
+    if !server.s256 {
+        return Err(GrantError::NotOffered("PKCE with S256 (`code_challenge_methods_supported`)"));
+    }
+    let endpoint = server.authorization_endpoint.clone().ok_or(GrantError::NotOffered("an authorization endpoint"))?;
+    let endpoint = AuthUrl::new(endpoint).map_err(|_| GrantError::Url("authorization endpoint"))?;
+    let clashes = endpoint.url().query_pairs().any(|(name, _)| OURS.contains(&name.as_ref()));
+    if !for_browsers(endpoint.url()) || clashes {
+        return Err(GrantError::Url("authorization endpoint"));
+    }
+    let oauth = OAuth::<oauth2::EndpointNotSet>::new(ClientId::new(client.id.clone())).set_auth_uri(endpoint);
+    let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
+    let (url, state) = oauth
+        .authorize_url(|| CsrfToken::new_random_len(32))
+        .set_pkce_challenge(challenge)
+        .set_redirect_uri(Cow::Owned(redirect(redirect_uri)?))
+        .add_scopes(scopes.0.iter().cloned().map(Scope::new))
+        .add_extra_param("resource", resource)
+        .url();
+    Ok(Attempt { url: url.into(), state: Hidden::new(state.into_secret()), verifier: Hidden::new(verifier.into_secret()) })
+}
+
+/// Checks what came back: that it answers this login, then that the server asked is the one that answers (RFC 9207,
+/// section 2.4), and only then what it says.
+///
+/// # Errors
+/// `State` and `Issuer`, of which nothing further is to be shown; what the server refuses with; no code.
+pub fn check_answer(server: &Server, expected_state: &Hidden, answer: &Answer) -> Result<Hidden, GrantError> {
+    let same = |state: &Hidden| bool::from(state.expose().as_bytes().ct_eq(expected_state.expose().as_bytes()));
+    if !answer.state.as_ref().is_some_and(same) {
+        return Err(GrantError::State);
+    }
+    match &answer.iss {
+        Some(issuer) if *issuer != server.issuer => return Err(GrantError::Issuer),
+        None if server.iss_in_response => return Err(GrantError::Issuer),
+        Some(_) | None => {}
+    }
+    if let Some(error) = &answer.error {
+        return Err(match GrantError::of_code(error) {
+            // Of the token endpoint: here they say nothing of a grant or a registration.
+            GrantError::InvalidGrant | GrantError::InvalidClient => GrantError::Refused { error: error.clone() },
+            error => error,
+        });
+    }
+    answer.code.clone().filter(|code| sendable(code, b' ')).ok_or(GrantError::Unreadable)
+}
+
+/// Redeems the code for tokens.
+///
+/// # Errors
+/// As the server answers.
+#[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
+pub async fn redeem(
+    fetcher: &Fetcher,
+    server: &Server,
+    client: &Client,
+    key: Option<&SigningKey>,
+    redirect_uri: &str,
+    resource: &str,
+    code: &Hidden,
+    verifier: &Hidden,
+    asked: &Scopes,
+) -> Result<Granted, GrantError> {
+    let wire = Wire::new(fetcher, server, client, key);
+    let oauth = wire.oauth(&server.token_endpoint)?;
+    let mut request = oauth
+        .exchange_code(AuthorizationCode::new(code.expose().to_owned()))
+        .set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()))
+        .set_redirect_uri(Cow::Owned(redirect(redirect_uri)?))
+        .add_extra_param("resource", resource);
+    for (name, value) in wire.proof()? {
+        request = request.add_extra_param(name, value.expose().to_owned());
+    }
+    request.request_async(&wire).await?.granted(asked, None)
+}
+
+/// Whether a browser may be sent there: `https`, or `http` on this machine, and nothing that hides where it leads.
+pub(super) fn for_browsers(url: &Url) -> bool {
+    let loopback = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    plain && url.has_host() && (url.scheme() == "https" || (url.scheme() == "http" && loopback))
+}
+
+fn redirect(uri: &str) -> Result<RedirectUrl, GrantError> {
+    RedirectUrl::new(uri.to_owned()).map_err(|_| GrantError::Url("redirect URI"))
+}

@@ -1,0 +1,139 @@
+//! A login on another device (RFC 8628).
+
+use std::fmt;
+use std::time::Duration;
+
+use oauth2::url::Url;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+
+use super::GrantError;
+use super::code::for_browsers;
+use super::tokens::{Seconds, Tokens, sendable};
+use super::wire::{Wire, read};
+use crate::oauth::assertion::SigningKey;
+use crate::oauth::fetch::Fetcher;
+use crate::oauth::{Client, Granted, Hidden, Scopes, Server};
+
+const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// Where the server does not say how long a code lasts, and the most that is believed.
+const CODE_SECONDS: u64 = 600;
+const MOST_CODE_SECONDS: u64 = 1800;
+/// Time between two questions: where the server does not say (section 3.2), and within these bounds where it does.
+const INTERVAL_SECONDS: u64 = 5;
+const INTERVALS_SECONDS: (u64, u64) = (1, 60);
+/// What `slow_down` adds (section 3.5).
+const SLOWER: Duration = Duration::from_secs(5);
+/// Longest code that a person types.
+const MOST_USER_CODE_BYTES: usize = 64;
+
+/// A login that waits for a person on another device.
+#[derive(Clone)]
+pub struct Device {
+    /// What the person types there.
+    pub user_code: String,
+    /// Where: a page for people, checked to be `https` (or `http` on loopback).
+    pub verification_uri: String,
+    /// The same with the code in it, if there is one.
+    pub verification_uri_complete: Option<String>,
+    /// How long the person has.
+    pub lasts: Duration,
+    interval: Duration,
+    code: Hidden,
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (page, lasts) = (&self.verification_uri, &self.lasts);
+        f.debug_struct("Device").field("verification_uri", page).field("lasts", lasts).finish_non_exhaustive()
+    }
+}
+
+/// Asks for a code that a person types on another device.
+///
+/// # Errors
+/// `NotOffered` where the server has no such endpoint; else as it answers.
+pub async fn device_begin(
+    fetcher: &Fetcher,
+    server: &Server,
+    client: &Client,
+    key: Option<&SigningKey>,
+    resource: &str,
+    scopes: &Scopes,
+) -> Result<Device, GrantError> {
+    #[derive(Deserialize)]
+    struct Told {
+        device_code: Hidden,
+        user_code: String,
+        // The second name is from before the standard.
+        #[serde(alias = "verification_url")]
+        verification_uri: String,
+        #[serde(default)]
+        verification_uri_complete: Option<String>,
+        #[serde(default)]
+        expires_in: Seconds,
+        #[serde(default)]
+        interval: Seconds,
+    }
+    let endpoint = server.device_authorization_endpoint.as_deref().ok_or(GrantError::NotOffered("device codes"))?;
+    let scope = scopes.parameter();
+    let mut parameters = vec![("resource", resource)];
+    parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
+    let answer = read(&Wire::new(fetcher, server, client, key).post(endpoint, &parameters).await?)?;
+    let told: Told = serde_json::from_slice(answer.bytes()).map_err(|_| GrantError::Unreadable)?;
+    let page = |text: &String| Url::parse(text).is_ok_and(|url| for_browsers(&url));
+    if !page(&told.verification_uri) {
+        return Err(GrantError::Url("page for device codes"));
+    }
+    let readable = told.user_code.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    if !readable || !(1..=MOST_USER_CODE_BYTES).contains(&told.user_code.len()) || !sendable(&told.device_code, b' ') {
+        return Err(GrantError::Unreadable);
+    }
+    let (least, most) = INTERVALS_SECONDS;
+    Ok(Device {
+        user_code: told.user_code,
+        verification_uri: told.verification_uri,
+        verification_uri_complete: told.verification_uri_complete.filter(page),
+        lasts: Duration::from_secs(told.expires_in.0.unwrap_or(CODE_SECONDS).min(MOST_CODE_SECONDS)),
+        interval: Duration::from_secs(told.interval.0.unwrap_or(INTERVAL_SECONDS).clamp(least, most)),
+        code: told.device_code,
+    })
+}
+
+/// Waits until the person is done, or time is up: asks again and again, no more often than the server wants.
+///
+/// # Errors
+/// `Refused` with `access_denied`, or with `expired_token` where nobody was done in time; else as the server answers.
+pub async fn device_poll(
+    fetcher: &Fetcher,
+    server: &Server,
+    client: &Client,
+    key: Option<&SigningKey>,
+    device: &Device,
+    resource: &str,
+    scopes: &Scopes,
+) -> Result<Granted, GrantError> {
+    let wire = Wire::new(fetcher, server, client, key);
+    let until = Instant::now() + device.lasts;
+    let most = Duration::from_secs(INTERVALS_SECONDS.1);
+    let mut interval = device.interval;
+    let parameters = [("grant_type", DEVICE_CODE), ("device_code", device.code.expose()), ("resource", resource)];
+    loop {
+        if Instant::now() + interval > until {
+            return Err(GrantError::Refused { error: "expired_token".to_owned() });
+        }
+        sleep(interval).await;
+        let answer = match wire.post(&server.token_endpoint, &parameters).await {
+            Ok(response) => read(&response),
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(json) => return Tokens::read(&json)?.granted(scopes, None),
+            Err(GrantError::Refused { error }) if error == "authorization_pending" => {}
+            Err(GrantError::Refused { error }) if error == "slow_down" => interval = (interval + SLOWER).min(most),
+            // Trouble on the way is no answer: less often, until time is up (section 3.5).
+            Err(error) if error.transient() => interval = (interval * 2).min(most),
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What needs no person: renewal, the client by itself, and the end.
+
+use oauth2::{RefreshToken, Scope};
+
+use super::GrantError;
+use super::wire::{Wire, check_up, read};
+use crate::oauth::assertion::SigningKey;
+use crate::oauth::fetch::Fetcher;
+use crate::oauth::{Client, Granted, Hidden, Scopes, Server};
+
+/// Gets a new token for a refresh token (RFC 6749, section 6), for the scopes that were granted: a renewal cannot widen
+/// them. The refresh token stays where no new one comes.
+///
+/// # Errors
+/// `InvalidGrant` where the login is over; else as the server answers.
+pub async fn refresh(
+    fetcher: &Fetcher,
+    server: &Server,
+    client: &Client,
+    key: Option<&SigningKey>,
+    refresh: &Hidden,
+    resource: &str,
+    granted: &Scopes,
+) -> Result<Granted, GrantError> {
+    let wire = Wire::new(fetcher, server, client, key);
+    let oauth = wire.oauth(&server.token_endpoint)?;
+    let token = RefreshToken::new(refresh.expose().to_owned());
+    let mut request = oauth
+        .exchange_refresh_token(&token)
+        .add_scopes(granted.0.iter().cloned().map(Scope::new))
+        .add_extra_param("resource", resource);
+    for (name, value) in wire.proof()? {
+        request = request.add_extra_param(name, value.expose().to_owned());
+    }
+    request.request_async(&wire).await?.granted(granted, Some(refresh))
+}
+
+/// Gets a token for the client itself (RFC 6749, section 4.4).
+///
+/// # Errors
+/// As the server answers.
+pub async fn client_credentials(
+    fetcher: &Fetcher,
+    server: &Server,
+    client: &Client,
+    key: Option<&SigningKey>,
+    resource: &str,
+    scopes: &Scopes,
+) -> Result<Granted, GrantError> {
+    let wire = Wire::new(fetcher, server, client, key);
+    let oauth = wire.oauth(&server.token_endpoint)?;
+    let mut request = oauth
+        .exchange_client_credentials()
+        .add_scopes(scopes.0.iter().cloned().map(Scope::new))
+        .add_extra_param("resource", resource);
+    for (name, value) in wire.proof()? {
+        request = request.add_extra_param(name, value.expose().to_owned());
+    }
+    request.request_async(&wire).await?.granted(scopes, None)
+}
+
+/// Gives tokens back (RFC 7009): the refresh token first, since what it was for ends with it, then the access token. A
+/// token that the server does not know is gone already, which is what is wanted.
+///
+/// # Errors
+/// `NotOffered` where there is no such endpoint; the first failure, after both were tried.
+pub async fn revoke(
+    fetcher: &Fetcher,
+    server: &Server,
+    client: &Client,
+    key: Option<&SigningKey>,
+    granted: &Granted,
+) -> Result<(), GrantError> {
+    let endpoint = server.revocation_endpoint.as_deref().ok_or(GrantError::NotOffered("revocation"))?;
+    let wire = Wire::new(fetcher, server, client, key);
+    let tokens = [(granted.refresh.as_ref(), "refresh_token"), (Some(&granted.access), "access_token")];
+    let mut outcome = Ok(());
+    for (token, hint) in tokens {
+        let Some(token) = token else { continue };
+        let done = revoke_one(&wire, endpoint, token, hint).await;
+        outcome = outcome.and(done);
+    }
+    outcome
+}
+
+async fn revoke_one(wire: &Wire<'_>, endpoint: &str, token: &Hidden, hint: &str) -> Result<(), GrantError> {
+    let response = wire.post(endpoint, &[("token", token.expose()), ("token_type_hint", hint)]).await?;
+    check_up(&response)?;
+    if response.status().is_success() {
+        return Ok(());
+    }
+    match read(&response) {
+        // Servers that cannot revoke access tokens say so (section 2.2.1); those end by themselves.
+        Err(GrantError::Refused { error }) if error == "unsupported_token_type" && hint == "access_token" => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => Err(GrantError::Unreadable),
+    }
+}

@@ -1,0 +1,207 @@
+//! What a token endpoint answers (RFC 6749, section 5.1), as servers really write it.
+
+use std::fmt;
+use std::time::Duration;
+
+use oauth2::{AccessToken, RefreshToken, Scope, TokenResponse, TokenType};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::GrantError;
+use crate::message::Json;
+use crate::oauth::bounds;
+use crate::oauth::{Granted, Hidden, Scopes, unix_now};
+
+/// Longest token.
+const MOST_TOKEN_BYTES: usize = 32 << 10;
+/// Most parts of a list of scopes.
+const MOST_PARTS: usize = 1000;
+/// Tokens that are said to last longer are renewed after ten years.
+const MOST_SECONDS: u64 = 10 * 365 * 86_400;
+
+/// A token endpoint's answer.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Tokens {
+    access_token: AccessToken,
+    token_type: Kind,
+    #[serde(default)]
+    expires_in: Seconds,
+    #[serde(default)]
+    refresh_token: Option<RefreshToken>,
+    #[serde(default)]
+    scope: Option<Words>,
+    #[serde(default)]
+    issued_token_type: Option<String>,
+}
+
+impl Tokens {
+    /// From an answer to a request that the crate does not have.
+    pub(super) fn read(json: &Json) -> Result<Self, GrantError> {
+        serde_json::from_slice(json.bytes()).map_err(|_| GrantError::Unreadable)
+    }
+
+    /// The tokens, if they can be used: `asked` is what they are for where nothing is said, `earlier` the refresh token
+    /// that stays where no new one comes (RFC 6749, section 6).
+    pub(super) fn granted(self, asked: &Scopes, earlier: Option<&Hidden>) -> Result<Granted, GrantError> {
+        if !self.token_type.0.eq_ignore_ascii_case("bearer") {
+            return Err(GrantError::NotBearer);
+        }
+        let given_unix = unix_now();
+        let renewal = self.refresh_token.map(|token| Hidden::new(token.into_secret()));
+        let renewal = renewal.filter(|token| !token.expose().is_empty());
+        if renewal.as_ref().is_some_and(|token| !sendable(token, b' ')) {
+            return Err(GrantError::Unreadable);
+        }
+        let access = Hidden::new(self.access_token.into_secret());
+        if !sendable(&access, b'!') {
+            return Err(GrantError::Unreadable);
+        }
+        Ok(Granted {
+            access,
+            refresh: renewal.or_else(|| earlier.cloned()),
+            expires_unix: self.expires_in.0.map(|seconds| given_unix.saturating_add(seconds.min(MOST_SECONDS))),
+            given_unix,
+            scopes: self
+                .scope
+                .map_or_else(|| asked.clone(), |words| Scopes(words.0.iter().map(|scope| scope.to_string()).collect())),
+        })
+    }
+
+    /// The token of another kind that an exchange gave (RFC 8693, section 2.2.1).
+    pub(super) fn exchanged(self, kind: &str) -> Result<Hidden, GrantError> {
+        let token = Hidden::new(self.access_token.into_secret());
+        if self.issued_token_type.as_deref() != Some(kind) || !sendable(&token, b'!') {
+            return Err(GrantError::Unreadable);
+        }
+        Ok(token)
+    }
+}
+
+/// Whether a token can stand in a header or form: printable ASCII from `lowest` on.
+pub(super) fn sendable(token: &Hidden, lowest: u8) -> bool {
+    let token = token.expose();
+    (1..=MOST_TOKEN_BYTES).contains(&token.len()) && token.bytes().all(|b| (lowest..=b'~').contains(&b))
+}
+
+impl TokenResponse for Tokens {
+    type TokenType = Kind;
+
+    fn access_token(&self) -> &AccessToken {
+        &self.access_token
+    }
+
+    fn token_type(&self) -> &Kind {
+        &self.token_type
+    }
+
+    fn expires_in(&self) -> Option<Duration> {
+        self.expires_in.0.map(Duration::from_secs)
+    }
+
+    fn refresh_token(&self) -> Option<&RefreshToken> {
+        self.refresh_token.as_ref()
+    }
+
+    fn scopes(&self) -> Option<&Vec<Scope>> {
+        self.scope.as_ref().map(|words| &words.0)
+    }
+}
+
+/// How a token is used, as written.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Kind(String);
+
+impl TokenType for Kind {}
+
+/// A number of seconds, as a number or in a string. What is none, or not more than 0, says nothing: the token is used
+/// until the server refuses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Seconds(pub(super) Option<u64>);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Anything).map(|found| match found {
+            Found::Number(number) if number >= 1.0 => {
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; `as` saturates")]
+                let seconds = number as u64;
+                Self(Some(seconds))
+            }
+            Found::Number(_) | Found::Texts(_) | Found::Nothing => Self(None),
+            Found::Text(text) => Self(text.trim().parse().ok().filter(|seconds| *seconds > 0)),
+        })
+    }
+}
+
+/// Scopes: words with spaces between, or a list.
+#[derive(Debug, Serialize)]
+struct Words(Vec<Scope>);
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let texts = match deserializer.deserialize_any(Anything)? {
+            Found::Text(text) => vec![text],
+            Found::Texts(texts) => texts,
+            Found::Number(_) | Found::Nothing => vec![],
+        };
+        let scopes = bounds::scopes(texts.iter().flat_map(|text| text.split_ascii_whitespace()));
+        Ok(Self(scopes.0.into_iter().map(Scope::new).collect()))
+    }
+}
+
+/// What stands where a standard wants something of one type.
+enum Found {
+    Number(f64),
+    Text(String),
+    Texts(Vec<String>),
+    Nothing,
+}
+
+struct Anything;
+
+#[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 are cut anyway")]
+impl<'de> Visitor<'de> for Anything {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Found, E> {
+        Ok(Found::Number(number as f64))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Found, E> {
+        Ok(Found::Number(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Found, E> {
+        Ok(Found::Number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Found, E> {
+        Ok(Found::Text(text.to_owned()))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Found, E> {
+        Ok(Found::Nothing)
+    }
+
+    fn visit_unit<E>(self) -> Result<Found, E> {
+        Ok(Found::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(text) = list.next_element::<String>()? {
+            if texts.len() < MOST_PARTS {
+                texts.push(text);
+            }
+        }
+        Ok(Found::Texts(texts))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Found::Nothing)
+    }
+}

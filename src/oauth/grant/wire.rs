@@ -1,0 +1,192 @@
+//! One request to an endpoint of an authorization server, with the client's proof, and the strict reading of its answer.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use oauth2::basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse};
+use oauth2::url::form_urlencoded;
+use oauth2::{
+    AsyncHttpClient, AuthType, ClientId, ClientSecret, EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, RequestTokenError,
+    StandardRevocableToken, TokenUrl,
+};
+use serde::Serialize;
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use super::GrantError;
+use super::tokens::Tokens;
+use crate::message::{Json, ReadLimits, ValueKind};
+use crate::oauth::assertion::SigningKey;
+use crate::oauth::fetch::Fetcher;
+use crate::oauth::{Client, ClientAuth, Hidden, Server, unix_now};
+
+/// Longest answer that is read.
+const MOST_BYTES: usize = 1 << 20;
+/// How long an assertion of who the client is counts (RFC 7523, section 3: no longer than it must).
+const ASSERTION_SECONDS: u64 = 120;
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// The client of the `oauth2` crate, as it is used here.
+pub(super) type OAuth<Token = EndpointSet, Auth = EndpointNotSet> = oauth2::Client<
+    BasicErrorResponse,
+    Tokens,
+    BasicTokenIntrospectionResponse,
+    StandardRevocableToken,
+    BasicRevocationErrorResponse,
+    Auth,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    Token,
+>;
+
+/// A client that asks an authorization server.
+pub(super) struct Wire<'a> {
+    pub(super) fetcher: &'a Fetcher,
+    /// Whom assertions are for.
+    pub(super) issuer: &'a str,
+    /// What they may be signed with; empty where the server does not say.
+    pub(super) algorithms: &'a [String],
+    pub(super) client: &'a Client,
+    pub(super) key: Option<&'a SigningKey>,
+}
+
+impl<'a> Wire<'a> {
+    pub(super) fn new(fetcher: &'a Fetcher, server: &'a Server, client: &'a Client, key: Option<&'a SigningKey>) -> Self {
+        Self { fetcher, issuer: &server.issuer, algorithms: &server.token_endpoint_auth_signing_algs, client, key }
+    }
+
+    /// The crate's client with this one's id and, where it has one, its secret. What else proves who it is stands in
+    /// [`Self::proof`].
+    pub(super) fn oauth(&self, token_endpoint: &str) -> Result<OAuth, GrantError> {
+        let url = TokenUrl::new(token_endpoint.to_owned()).map_err(|_| GrantError::Url("token endpoint"))?;
+        let client = OAuth::new(ClientId::new(self.client.id.clone())).set_token_uri(url);
+        let secret = || self.client.secret.as_ref().map(|secret| ClientSecret::new(secret.expose().to_owned()));
+        let (kind, secret) = match self.client.auth {
+            ClientAuth::None | ClientAuth::PrivateKeyJwt => (AuthType::RequestBody, None),
+            ClientAuth::Basic => (AuthType::BasicAuth, secret()),
+            ClientAuth::Post => (AuthType::RequestBody, secret()),
+        };
+        let client = client.set_auth_type(kind);
+        Ok(match secret {
+            Some(secret) => client.set_client_secret(secret),
+            None => client,
+        })
+    }
+
+    /// The parameters of `private_key_jwt` (RFC 7523, section 2.2), new for each request; none for other methods.
+    pub(super) fn proof(&self) -> Result<Vec<(&'static str, Hidden)>, GrantError> {
+        #[derive(Serialize)]
+        struct Claims<'c> {
+            iss: &'c str,
+            sub: &'c str,
+            aud: &'c str,
+            jti: String,
+            iat: u64,
+            exp: u64,
+        }
+        if self.client.auth != ClientAuth::PrivateKeyJwt {
+            return Ok(vec![]);
+        }
+        let key = self.key.ok_or(GrantError::Key("`private_key_jwt` needs `client_key`"))?;
+        let (id, iat) = (self.client.id.as_str(), unix_now());
+        let claims = Claims {
+            iss: id,
+            sub: id,
+            aud: self.issuer,
+            jti: Uuid::new_v4().to_string(),
+            iat,
+            exp: iat.saturating_add(ASSERTION_SECONDS),
+        };
+        let assertion = key.sign(&claims, self.algorithms)?;
+        Ok(vec![("client_assertion_type", Hidden::new(ASSERTION_TYPE.to_owned())), ("client_assertion", assertion)])
+    }
+
+    /// A request that the crate does not have: a form with the client's proof.
+    pub(super) async fn post(&self, url: &str, parameters: &[(&str, &str)]) -> Result<HttpResponse, GrantError> {
+        let mut request = Request::new(Vec::new());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = url.parse::<Uri>().map_err(|_| GrantError::Url("endpoint"))?;
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(parameters);
+        match (self.client.auth, &self.client.secret) {
+            (ClientAuth::Basic, Some(secret)) => {
+                // Both parts are encoded before they are joined (RFC 6749, section 2.3.1).
+                let part = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+                let pair = Zeroizing::new(format!("{}:{}", part(&self.client.id), part(secret.expose())));
+                let value = Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes())));
+                let mut value = HeaderValue::from_str(&value).map_err(|_| GrantError::Key("`client_secret` cannot be sent"))?;
+                value.set_sensitive(true);
+                request.headers_mut().insert(AUTHORIZATION, value);
+            }
+            (ClientAuth::Post, Some(secret)) => {
+                form.append_pair("client_id", &self.client.id).append_pair("client_secret", secret.expose());
+            }
+            _ => {
+                form.append_pair("client_id", &self.client.id);
+            }
+        }
+        for (name, value) in self.proof()? {
+            form.append_pair(name, value.expose());
+        }
+        *request.body_mut() = form.finish().into_bytes();
+        Ok(self.fetcher.exchange(request).await?)
+    }
+}
+
+/// The way of the crate's requests.
+impl<'c> AsyncHttpClient<'c> for Wire<'_> {
+    type Error = GrantError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, GrantError>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(async move {
+            let mut response = self.fetcher.exchange(request).await?;
+            read(&response)?;
+            // What was read is JSON, whatever its label; and an answer that holds a token is one, whatever its 2xx.
+            response.headers_mut().remove(CONTENT_TYPE);
+            *response.status_mut() = StatusCode::OK;
+            Ok(response)
+        })
+    }
+}
+
+/// The JSON object of an answer that is no error. Some servers tell of errors with 200, so the status alone says nothing.
+pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
+    check_up(response)?;
+    let limits = ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 10_000, depth: 16, batch_items: 0 };
+    let json = Json::parse(Bytes::copy_from_slice(response.body()), &limits).map_err(|_| GrantError::Unreadable)?;
+    let root = json.root();
+    match root.get("error").filter(|error| error.kind() != ValueKind::Null) {
+        Some(error) => Err(error.str().map_or(GrantError::Unreadable, |code| GrantError::of_code(&code))),
+        None if root.kind() != ValueKind::Object || !response.status().is_success() => Err(GrantError::Unreadable),
+        None => Ok(json),
+    }
+}
+
+/// Whether the server is in a state to answer at all.
+pub(super) fn check_up(response: &HttpResponse) -> Result<(), GrantError> {
+    let status = response.status();
+    let busy = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
+    if status.is_server_error() || busy {
+        return Err(GrantError::Unreachable(format!("the answer has the status {}", status.as_u16())));
+    }
+    Ok(())
+}
+
+impl From<RequestTokenError<GrantError, BasicErrorResponse>> for GrantError {
+    fn from(error: RequestTokenError<GrantError, BasicErrorResponse>) -> Self {
+        match error {
+            RequestTokenError::Request(error) => error,
+            // These hold the body.
+            RequestTokenError::ServerResponse(_) | RequestTokenError::Parse(..) | RequestTokenError::Other(_) => Self::Unreadable,
+        }
+    }
+}
