@@ -21,8 +21,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
 pub use guard::Guard;
+pub(super) use guard::is_this_machine;
 
-use self::guard::Lookup;
+use self::guard::{Lookup, Target};
 use super::bounds;
 use crate::reach::Reach;
 use crate::trust;
@@ -129,9 +130,9 @@ impl Fetcher {
         Ok(Self(Arc::new(Inner { guard, request, lookup, own_roots, tls: OnceCell::new() })))
     }
 
-    /// What the guard allows.
-    pub fn guard(&self) -> &Guard {
-        &self.0.guard
+    /// Whether a URL may be asked, or a person sent to it, as far as can be seen without looking its name up.
+    pub fn may_name(&self, url: &str) -> bool {
+        bounds::url(url) && !url.contains('#') && url.parse().is_ok_and(|url| Target::read(&url, &self.0.guard).is_ok())
     }
 
     /// A document, by GET. One that names something twice is not read.

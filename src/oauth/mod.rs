@@ -7,8 +7,10 @@ pub mod assertion;
 mod bounds;
 pub mod callback;
 pub mod challenge;
+pub mod discover;
 pub mod fetch;
 pub mod grant;
+pub mod identity;
 #[cfg(test)]
 mod testing;
 mod types;

@@ -1,0 +1,135 @@
+//! From the URL of a server to the authorization server that gives tokens for it (MCP 2026-07-28 and 2025-11-25,
+//! `basic/authorization`; RFC 9728; RFC 8414). All of it is what servers say of themselves, until it is checked.
+
+mod error;
+mod place;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use serde::Deserialize;
+
+pub use error::DiscoverError;
+pub(super) use error::shown;
+pub use server::server_metadata;
+
+use self::place::Place;
+use super::challenge::Challenge;
+use super::fetch::{FetchError, Fetcher};
+use super::{Scopes, Server, bounds};
+
+/// Authorization servers of one resource that are tried.
+const SERVERS: usize = 3;
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// Where tokens for a server come from, and what they are for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Discovered {
+    /// What tokens are for: as the resource's metadata spells it, or the server's URL without its query.
+    pub resource: String,
+    /// Who gives them.
+    pub server: Server,
+    /// Scopes that the resource's metadata names.
+    pub scopes: Scopes,
+    /// Whether there is no metadata of the resource, so that the server is of 2025-03-26 or older, and its own
+    /// authorization server.
+    pub legacy: bool,
+}
+
+/// What a resource says of itself (RFC 9728, section 2), as far as a client needs it.
+#[derive(Deserialize)]
+struct ResourceMetadata {
+    resource: String,
+    authorization_servers: Option<Vec<String>>,
+    scopes_supported: Option<Vec<String>>,
+}
+
+/// Finds it out. `challenge` is what came with the 401; `preferred_issuer` the one that credentials are at hand for, which
+/// is taken if the resource names it.
+///
+/// # Errors
+/// What is amiss, and with whom. Nothing was sent to an authorization server before the resource was checked.
+pub async fn discover(
+    fetcher: &Fetcher,
+    mcp_url: &str,
+    challenge: &Challenge,
+    preferred_issuer: Option<&str>,
+) -> Result<Discovered, DiscoverError> {
+    let mcp = Place::read(mcp_url).ok_or(DiscoverError::Url)?;
+    match resource_metadata(fetcher, &mcp, challenge).await? {
+        Some(metadata) => by_metadata(fetcher, &mcp, metadata, preferred_issuer).await,
+        None => {
+            let server = without_metadata(fetcher, &mcp, preferred_issuer).await?;
+            Ok(Discovered { resource: mcp.without_query(), server, scopes: Scopes::default(), legacy: true })
+        }
+    }
+}
+
+/// From where the challenge says, and from nowhere else; or else from the well-known places (RFC 9728, section 3).
+async fn resource_metadata(
+    fetcher: &Fetcher,
+    mcp: &Place<'_>,
+    challenge: &Challenge,
+) -> Result<Option<ResourceMetadata>, DiscoverError> {
+    let amiss = |url: &str, error| DiscoverError::Metadata { url: url.to_owned(), error };
+    if let Some(url) = &challenge.resource_metadata {
+        return fetcher.get_json(url).await.map(Some).map_err(|error| amiss(url, error));
+    }
+    let root = format!("{}{WELL_KNOWN}", mcp.start);
+    let path = format!("{root}{}", mcp.path_without_slash());
+    // Where the path form answers, the root is that of others.
+    for url in [Some(&path), (path != root).then_some(&root)].into_iter().flatten() {
+        match fetcher.get_json(url).await {
+            Ok(metadata) => return Ok(Some(metadata)),
+            Err(error) if is_absent(&error) => {}
+            Err(error) => return Err(amiss(url, error)),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether an answer says that there is no such document. Sites that show their front page at whatever URL say so, too.
+fn is_absent(error: &FetchError) -> bool {
+    match error {
+        FetchError::Status(status) => (300..500).contains(status) && *status != 429,
+        FetchError::Unreadable => true,
+        _ => false,
+    }
+}
+
+async fn by_metadata(
+    fetcher: &Fetcher,
+    mcp: &Place<'_>,
+    metadata: ResourceMetadata,
+    preferred: Option<&str>,
+) -> Result<Discovered, DiscoverError> {
+    let ResourceMetadata { resource, authorization_servers, scopes_supported } = metadata;
+    if !bounds::url(&resource) || !Place::read(&resource).is_some_and(|resource| resource.holds(mcp)) {
+        return Err(DiscoverError::Resource { said: resource });
+    }
+    let scopes = bounds::scopes(scopes_supported.unwrap_or_default().iter().map(String::as_str));
+    let issuers = authorization_servers.unwrap_or_default();
+    let known = issuers.iter().find(|issuer| Some(issuer.as_str()) == preferred);
+    let others = issuers.iter().filter(|issuer| Some(issuer.as_str()) != preferred);
+    let mut first = None;
+    for issuer in known.into_iter().chain(others).take(SERVERS) {
+        match server_metadata(fetcher, issuer).await {
+            Ok(server) => return Ok(Discovered { resource, server, scopes, legacy: false }),
+            // The next one would be another party, with another login: not for a passing failure of this one.
+            Err(error) if error.transient() => return Err(first.unwrap_or(error)),
+            Err(error) => _ = first.get_or_insert(error),
+        }
+    }
+    Err(first.unwrap_or(DiscoverError::NoServers))
+}
+
+/// Servers of 2025-03-26 are their own authorization servers, with metadata at the root of their origin, or at least with
+/// endpoints under names that everybody knows (MCP 2025-03-26, `basic/authorization`, 2.3.2 and 2.3.3).
+async fn without_metadata(fetcher: &Fetcher, mcp: &Place<'_>, preferred: Option<&str>) -> Result<Server, DiscoverError> {
+    let origin = mcp.start;
+    match preferred {
+        // What another issuer has is asked of that issuer, never taken from the server's word.
+        Some(issuer) if issuer.strip_suffix('/').unwrap_or(issuer) != origin => server_metadata(fetcher, issuer).await,
+        _ => server::of_origin(fetcher, origin).await,
+    }
+}

@@ -1,0 +1,128 @@
+//! What an authorization server says of itself (RFC 8414; OpenID Connect Discovery 1.0).
+
+use serde::Deserialize;
+
+use super::place::Place;
+use super::{DiscoverError, is_absent};
+use crate::oauth::fetch::{FetchError, Fetcher};
+use crate::oauth::{Server, bounds};
+
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
+
+/// Parameters of the metadata that a client needs (RFC 8414, section 2; RFC 9207, section 3; the draft on client id
+/// metadata documents).
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: Option<String>,
+    token_endpoint: Option<String>,
+    registration_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
+    device_authorization_endpoint: Option<String>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
+    scopes_supported: Option<Vec<String>>,
+    grant_types_supported: Option<Vec<String>>,
+    code_challenge_methods_supported: Option<Vec<String>>,
+    client_id_metadata_document_supported: Option<bool>,
+    authorization_response_iss_parameter_supported: Option<bool>,
+}
+
+/// The metadata of an issuer, from the places that belong to it alone: for one with a path the root's is another's.
+///
+/// # Errors
+/// None of them has it, it is another issuer's, has endpoints without TLS, or sends people on without S256.
+pub async fn server_metadata(fetcher: &Fetcher, issuer: &str) -> Result<Server, DiscoverError> {
+    let unusable = || DiscoverError::Issuer(issuer.to_owned());
+    let place = Place::read(issuer).filter(|place| bounds::url(issuer) && place.query.is_none()).ok_or_else(unusable)?;
+    let (start, path) = (place.start, place.path_without_slash());
+    let places = match path {
+        "" => vec![format!("{start}{OAUTH}"), format!("{start}{OPENID}")],
+        path => vec![format!("{start}{OAUTH}{path}"), format!("{start}{OPENID}{path}"), format!("{start}{path}{OPENID}")],
+    };
+    first_of(fetcher, issuer, &[issuer], &places).await
+}
+
+/// The metadata of a server that is its own issuer; endpoints under their usual names where it has none.
+pub(super) async fn of_origin(fetcher: &Fetcher, origin: &str) -> Result<Server, DiscoverError> {
+    // Nobody has named the issuer, and both have their metadata here.
+    let issuers = [origin, &format!("{origin}/")];
+    match first_of(fetcher, origin, &issuers, &[format!("{origin}{OAUTH}"), format!("{origin}{OPENID}")]).await {
+        Err(DiscoverError::Server { error, .. }) if is_absent(&error) => usual(fetcher, origin),
+        outcome => outcome,
+    }
+}
+
+/// The first document that is of one of `issuers`.
+async fn first_of(fetcher: &Fetcher, asked: &str, issuers: &[&str], places: &[String]) -> Result<Server, DiscoverError> {
+    let mut other = None;
+    let mut absent = FetchError::Status(404);
+    for place in places {
+        match fetcher.get_json::<Metadata>(place).await {
+            Ok(metadata) if issuers.contains(&metadata.issuer.as_str()) => return checked(fetcher, metadata),
+            Ok(metadata) => other = other.or(Some(metadata.issuer)),
+            Err(error) if is_absent(&error) => absent = error,
+            Err(error) => return Err(DiscoverError::Server { issuer: asked.to_owned(), error }),
+        }
+    }
+    let expected = asked.to_owned();
+    Err(match other {
+        Some(said) => DiscoverError::OtherIssuer { expected, said },
+        None => DiscoverError::Server { issuer: expected, error: absent },
+    })
+}
+
+fn checked(fetcher: &Fetcher, metadata: Metadata) -> Result<Server, DiscoverError> {
+    let issuer = metadata.issuer;
+    let endpoint = |name: &'static str, url: Option<String>| match url {
+        Some(url) if !fetcher.may_name(&url) => Err(DiscoverError::Endpoint { issuer: issuer.clone(), endpoint: name }),
+        url => Ok(url),
+    };
+    let authorization_endpoint = endpoint("authorization_endpoint", metadata.authorization_endpoint)?;
+    let token_endpoint = endpoint("token_endpoint", metadata.token_endpoint)?
+        .ok_or_else(|| DiscoverError::Endpoint { issuer: issuer.clone(), endpoint: "token_endpoint" })?;
+    let registration_endpoint = endpoint("registration_endpoint", metadata.registration_endpoint)?;
+    let revocation_endpoint = endpoint("revocation_endpoint", metadata.revocation_endpoint)?;
+    let device = endpoint("device_authorization_endpoint", metadata.device_authorization_endpoint)?;
+    let list = |said: Option<Vec<String>>| bounds::words(said.unwrap_or_default());
+    let s256 = list(metadata.code_challenge_methods_supported).iter().any(|method| method == "S256");
+    Ok(Server {
+        issuer,
+        authorization_endpoint,
+        token_endpoint,
+        registration_endpoint,
+        revocation_endpoint,
+        device_authorization_endpoint: device,
+        token_endpoint_auth_methods: list(metadata.token_endpoint_auth_methods_supported),
+        token_endpoint_auth_signing_algs: list(metadata.token_endpoint_auth_signing_alg_values_supported),
+        scopes: bounds::scopes(metadata.scopes_supported.unwrap_or_default().iter().map(String::as_str)),
+        grant_types: list(metadata.grant_types_supported),
+        client_id_metadata_document: metadata.client_id_metadata_document_supported == Some(true),
+        iss_in_response: metadata.authorization_response_iss_parameter_supported == Some(true),
+        s256,
+    })
+}
+
+/// What a server of 2025-03-26 without metadata has (2.3.3). That revision has PKCE in every client and server.
+fn usual(fetcher: &Fetcher, origin: &str) -> Result<Server, DiscoverError> {
+    let at = |path: &str| format!("{origin}{path}");
+    if !fetcher.may_name(&at("/token")) {
+        return Err(DiscoverError::Endpoint { issuer: origin.to_owned(), endpoint: "token_endpoint" });
+    }
+    Ok(Server {
+        issuer: origin.to_owned(),
+        authorization_endpoint: Some(at("/authorize")),
+        token_endpoint: at("/token"),
+        registration_endpoint: Some(at("/register")),
+        revocation_endpoint: None,
+        device_authorization_endpoint: None,
+        token_endpoint_auth_methods: vec![],
+        token_endpoint_auth_signing_algs: vec![],
+        scopes: Default::default(),
+        grant_types: vec![],
+        client_id_metadata_document: false,
+        iss_in_response: false,
+        s256: true,
+    })
+}

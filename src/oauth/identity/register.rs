@@ -1,0 +1,140 @@
+//! Registration by the gate itself (RFC 7591).
+
+use serde::{Deserialize, Serialize};
+
+use super::{IdentityError, auth_of, method_of};
+use crate::config::{Grant, LoginConfig};
+use crate::oauth::fetch::{FetchError, Fetcher, is_this_machine};
+use crate::oauth::{Client, ClientAuth, Hidden, Origin, Scopes, Server, bounds};
+
+const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// Longest client id and secret that are taken, in bytes.
+const ID_BYTES: usize = 8 << 10;
+
+/// RFC 7591, section 2.
+#[derive(Serialize)]
+struct Wanted<'a> {
+    client_name: &'a str,
+    redirect_uris: &'a [String],
+    grant_types: Vec<&'a str>,
+    response_types: &'a [&'a str],
+    token_endpoint_auth_method: &'a str,
+    application_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+}
+
+/// RFC 7591, section 3.2.1, as far as it is of use.
+#[derive(Deserialize)]
+struct Given {
+    client_id: String,
+    client_secret: Option<Hidden>,
+    client_secret_expires_at: Option<f64>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+pub(super) async fn register(
+    fetcher: &Fetcher,
+    server: &Server,
+    endpoint: &str,
+    config: &LoginConfig,
+    redirect_uris: &[String],
+    client_name: &str,
+) -> Result<Client, IdentityError> {
+    let mut wanted = Wanted {
+        client_name,
+        redirect_uris,
+        grant_types: grant_types(server, config),
+        response_types: if config.grant == Grant::Person { &["code"] } else { &[] },
+        token_endpoint_auth_method: method_of(wanted_auth(server, redirect_uris)),
+        application_type: application_type(redirect_uris),
+        scope: scope(server, config),
+    };
+    let mut given = fetcher.post_json(endpoint, &wanted).await;
+    // Some take no list of scopes, or not all that they offer themselves: then they choose.
+    if wanted.scope.is_some() && given.as_ref().is_err_and(is_about_metadata) {
+        wanted.scope = None;
+        given = fetcher.post_json(endpoint, &wanted).await;
+    }
+    let failed = |error| IdentityError::Registration { issuer: server.issuer.clone(), error };
+    taken(server, &wanted, given.map_err(failed)?)
+}
+
+fn is_about_metadata(error: &FetchError) -> bool {
+    matches!(error, FetchError::Refused { error, .. } if error == "invalid_client_metadata" || error == "invalid_scope")
+}
+
+/// What came back counts, whatever was asked for.
+fn taken(server: &Server, wanted: &Wanted<'_>, given: Given) -> Result<Client, IdentityError> {
+    let unusable = |what| IdentityError::Registered { issuer: server.issuer.clone(), what };
+    let fits = |text: &str| !text.is_empty() && text.len() <= ID_BYTES && text.bytes().all(|b| (0x20..0x7f).contains(&b));
+    if !fits(&given.client_id) {
+        return Err(unusable("a `client_id` that cannot be used"));
+    }
+    let secret = given.client_secret.filter(|secret| !secret.expose().is_empty());
+    if secret.as_ref().is_some_and(|secret| !fits(secret.expose())) {
+        return Err(unusable("a `client_secret` that cannot be used"));
+    }
+    let auth = match given.token_endpoint_auth_method.as_deref() {
+        Some(method) => auth_of(method).ok_or_else(|| unusable("a method of authentication that was not asked for"))?,
+        // A secret that nobody asked for is there to be used (RFC 7591, section 2: `client_secret_basic` is what is left out).
+        None => match (auth_of(wanted.token_endpoint_auth_method), &secret) {
+            (Some(ClientAuth::None) | None, Some(_)) => ClientAuth::Basic,
+            (Some(ClientAuth::Basic | ClientAuth::Post), None) => ClientAuth::None,
+            (asked, _) => asked.unwrap_or(ClientAuth::None),
+        },
+    };
+    match auth {
+        ClientAuth::PrivateKeyJwt => return Err(unusable("`private_key_jwt`, which needs a key that it has never seen")),
+        ClientAuth::Basic | ClientAuth::Post if secret.is_none() => return Err(unusable("no secret for its method")),
+        _ => {}
+    }
+    // 0 is for ever (RFC 7591, section 3.2.1).
+    let expires = given.client_secret_expires_at.filter(|end| *end > 0.0 && secret.is_some()).map(|end| end as u64);
+    Ok(Client {
+        id: given.client_id,
+        secret: secret.filter(|_| auth != ClientAuth::None),
+        secret_expires_unix: expires.filter(|_| auth != ClientAuth::None),
+        auth,
+        origin: Origin::Registered,
+        redirect_uris: wanted.redirect_uris.to_vec(),
+    })
+}
+
+fn grant_types(server: &Server, config: &LoginConfig) -> Vec<&'static str> {
+    if config.grant != Grant::Person {
+        return vec!["client_credentials"];
+    }
+    let device = server.device_authorization_endpoint.is_some() && server.grant_types.iter().any(|grant| grant == DEVICE);
+    let mut grants = vec!["authorization_code", "refresh_token"];
+    grants.extend(device.then_some(DEVICE));
+    grants
+}
+
+/// The best that the server lists. On a person's own machine there is no secret to speak of; a gate that others reach has
+/// one if it can. A server without a list takes `client_secret_basic` (RFC 8414, section 2).
+fn wanted_auth(server: &Server, redirect_uris: &[String]) -> ClientAuth {
+    let offered = &server.token_endpoint_auth_methods;
+    let order = match application_type(redirect_uris) {
+        "native" => [ClientAuth::None, ClientAuth::Basic, ClientAuth::Post],
+        _ => [ClientAuth::Basic, ClientAuth::Post, ClientAuth::None],
+    };
+    let listed = order.into_iter().find(|auth| offered.iter().any(|method| method == method_of(*auth)));
+    listed.unwrap_or(if offered.is_empty() { ClientAuth::Basic } else { ClientAuth::None })
+}
+
+/// `native` where people are sent back to this machine, else `web` (OpenID Connect Registration, section 2).
+pub(super) fn application_type(redirect_uris: &[String]) -> &'static str {
+    let native = |uri: &String| {
+        let uri = uri.parse::<http::Uri>();
+        uri.is_ok_and(|uri| uri.scheme_str() == Some("http") && uri.host().is_some_and(is_this_machine))
+    };
+    if redirect_uris.iter().all(native) { "native" } else { "web" }
+}
+
+/// All scopes that may be asked for later: which ones, each login says. Some servers let a client ask for no others.
+fn scope(server: &Server, config: &LoginConfig) -> Option<String> {
+    let own = bounds::scopes(config.scopes.iter().flatten().map(String::as_str));
+    let all = if own.0.is_empty() { Scopes::clone(&server.scopes) } else { own };
+    all.parameter()
+}
