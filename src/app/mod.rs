@@ -70,7 +70,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
     let (draining, drained) = watch::channel(false);
-    let front = Arc::new(Front::new(gate.clone(), config.listen.clone(), config.agents.clone(), drained));
+    let front = Arc::new(Front::new(gate.clone(), &config, address, drained).map_err(|fault| vec![fault])?);
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
     let mut others = Vec::new();
     if let Some(listener) = admin {

@@ -65,14 +65,19 @@ pub(super) async fn watch(
         in_force = now;
         let (old, file) = (config.clone(), source.clone());
         let loaded = tokio::task::spawn_blocking(move || load(&old, file.as_deref())).await;
-        match loaded.unwrap_or_else(|_| Err(vec![Fault::of_file("reload", "loading failed", None)])) {
-            Ok((new, policies)) => {
+        let loaded = loaded.unwrap_or_else(|_| Err(vec![Fault::of_file("reload", "loading failed", None)]));
+        let loaded = loaded.and_then(|(new, policies)| match front.entry(&new) {
+            Ok(entry) => Ok((new, policies, entry)),
+            Err(fault) => Err(vec![fault]),
+        });
+        match loaded {
+            Ok((new, policies, entry)) => {
                 let weaker = weaker(&gate.policies(), &policies);
                 told_restart(&config, &new);
                 build::announce(gate.recorder(), &policies);
                 let rules = rules(&policies);
                 gate.replace(policies);
-                front.replace_agents(new.agents.clone());
+                front.admit_by(entry);
                 config = Arc::new(new);
                 // Files may be others now. What changed while it was read counts as it was before: it is read again.
                 let known = std::mem::take(&mut in_force);

@@ -1,4 +1,4 @@
-//! The side that faces agents, and who may call.
+//! The side that faces agents.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +14,8 @@ pub struct Listen {
     pub origins: Vec<String>,
     /// Host names by which agents may reach the listener, besides loopback names and its own address.
     pub hosts: Vec<String>,
+    /// The URL by which agents reach the listener, without a path: `public_url`. Where nothing is said, it is as they ask.
+    pub public_url: Option<String>,
     /// Off loopback the gate refuses to start without agents; this says to start all the same
     /// (`allow_unauthenticated_agents_off_loopback`).
     pub allow_anyone: bool,
@@ -21,7 +23,14 @@ pub struct Listen {
 
 impl Default for Listen {
     fn default() -> Self {
-        Self { address: SocketAddr::from(([127, 0, 0, 1], 8800)), tls: None, origins: vec![], hosts: vec![], allow_anyone: false }
+        Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 8800)),
+            tls: None,
+            origins: vec![],
+            hosts: vec![],
+            public_url: None,
+            allow_anyone: false,
+        }
     }
 }
 
@@ -34,21 +43,4 @@ pub struct ListenTls {
     pub key: PathBuf,
     /// If set, agents must show a certificate signed by one of these.
     pub client_ca: Option<PathBuf>,
-}
-
-/// An agent that may call.
-#[derive(Clone)]
-pub struct Agent {
-    /// Its name in audit and metrics.
-    pub name: String,
-    /// SHA-256 of its bearer token: the token itself is never kept.
-    pub token_sha256: [u8; 32],
-    /// Upstreams it may reach; `None` for all.
-    pub upstreams: Option<Vec<String>>,
-}
-
-impl std::fmt::Debug for Agent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Agent({})", self.name)
-    }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod access;
+mod agents;
 mod approval;
 mod calls;
 mod classifier;
@@ -20,15 +22,18 @@ mod pins;
 mod places;
 mod results;
 mod secret;
+mod tokens;
 mod tool;
 
+pub use access::{AccessConfig, Lists};
+pub use agents::{Agent, AgentsFile, IssuerConfig};
 pub use approval::{ApprovalConfig, AskTool, Scope};
 pub use calls::{CallLimits, ToolLimits};
 pub use classifier::{AskAbout, ClassifierConfig};
 pub use flow::FlowConfig;
 pub use limits::Limits;
-pub use listen::{Agent, Listen, ListenTls};
-pub use load::{load, load_admin, load_pins, load_policies};
+pub use listen::{Listen, ListenTls};
+pub use load::{load, load_admin, load_agents, load_pins, load_policies};
 pub use model::ModelConfig;
 pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
 pub use own::OwnConfig;
@@ -36,6 +41,7 @@ pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
 pub use results::KeptResults;
 pub use secret::{Secret, names_a_secret};
+pub use tokens::{AgentToken, is_name};
 pub use tool::{ArgumentConfig, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
 
 /// Everything a config file says.
@@ -45,6 +51,12 @@ pub struct Config {
     pub listen: Listen,
     /// Who may call.
     pub agents: Vec<Agent>,
+    /// Where more of them are; already among `agents`.
+    pub agents_file: AgentsFile,
+    /// Who vouches for others.
+    pub issuers: Vec<IssuerConfig>,
+    /// Who may use what; nobody is kept from anything where there are none.
+    pub access: Vec<Arc<AccessConfig>>,
     /// Policies by name; `default` is always there.
     pub policies: BTreeMap<String, PolicyConfig>,
     /// Upstreams by name.

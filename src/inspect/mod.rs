@@ -1,5 +1,6 @@
 //! From a message to a verdict. Pure: no clock, no I/O, no state.
 
+pub mod access;
 mod arguments;
 mod binary;
 mod blocks;

@@ -1,14 +1,11 @@
-//! Who may come in: `Host`, `Origin` and the agent's token, checked on every request.
+//! Whether a request was meant for this listener: `Host` and `Origin`, checked on every one.
 
 use std::net::IpAddr;
 
-use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Request, StatusCode, Uri};
-use sha2::{Digest, Sha256};
-use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use crate::config::{Agent, Listen};
-use crate::protocol::AgentName;
+use crate::config::Listen;
 
 /// Why a request is turned away before it is a call.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,10 +15,14 @@ pub(super) struct TurnedAway {
     pub(super) reason: &'static str,
     /// What to do about it.
     pub(super) hint: &'static str,
+    /// The error code of the challenge (RFC 6750, section 3.1), where a credential was shown.
+    pub(super) error: Option<&'static str>,
+    /// The scopes that a token needs here.
+    pub(super) scope: Option<String>,
 }
 
-const fn turned(status: StatusCode, reason: &'static str, hint: &'static str) -> TurnedAway {
-    TurnedAway { status, reason, hint }
+pub(super) const fn turned(status: StatusCode, reason: &'static str, hint: &'static str) -> TurnedAway {
+    TurnedAway { status, reason, hint, error: None, scope: None }
 }
 
 /// Checks that a request was meant for this listener and that no foreign web page sent it: names that resolve here
@@ -42,33 +43,8 @@ pub(super) fn place<B>(request: &Request<B>, listen: &Listen) -> Result<(), Turn
     }
 }
 
-/// The agent that sends a request: `local` where the config names none, else the one whose token it shows.
-///
-/// # Errors
-/// 401 without a known token.
-pub(super) fn agent(headers: &HeaderMap, agents: &[Agent]) -> Result<(AgentName, Option<usize>), TurnedAway> {
-    if agents.is_empty() {
-        return Ok((AgentName("local".into()), None));
-    }
-    let refused = turned(StatusCode::UNAUTHORIZED, "token", "send `Authorization: Bearer` with the agent's token");
-    let Ok(Some(value)) = one(headers, &AUTHORIZATION) else { return Err(refused) };
-    let Some((scheme, token)) = value.split_once(' ') else { return Err(refused) };
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(refused);
-    }
-    let shown: [u8; 32] = Sha256::digest(token.trim().as_bytes()).into();
-    // Every agent is compared, in the same time, wherever the match is.
-    let found = agents.iter().zip(1u64..).fold(0u64, |found, (agent, number)| {
-        let same: Choice = agent.token_sha256.ct_eq(&shown);
-        u64::conditional_select(&found, &number, same)
-    });
-    let index = usize::try_from(found).ok().and_then(|number| number.checked_sub(1)).ok_or(refused)?;
-    let agent = agents.get(index).ok_or(turned(StatusCode::UNAUTHORIZED, "token", ""))?;
-    Ok((AgentName(agent.name.as_str().into()), Some(index)))
-}
-
 /// A header that may be there once: its text, or an error where it is there twice or is not text.
-fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
+pub(super) fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
     let mut all = headers.get_all(name).iter();
     match (all.next(), all.next()) {
         (None, _) => Ok(None),
@@ -78,7 +54,7 @@ fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>,
 }
 
 /// The host asked for: HTTP/2 has it in the URI, HTTP/1.1 in a header; where both are there they must agree.
-fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
+pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
     let header = one(headers, &HOST).ok()?;
     match (uri.authority().map(http::uri::Authority::as_str), header) {
         (Some(authority), Some(header)) if authority != header => None,
@@ -88,7 +64,7 @@ fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
 }
 
 /// `name:port` without its port.
-fn name(host: &str) -> &str {
+pub(super) fn name(host: &str) -> &str {
     let end = match host.rfind(']') {
         Some(bracket) => bracket + 1,
         None => host.find(':').unwrap_or(host.len()),
@@ -96,7 +72,7 @@ fn name(host: &str) -> &str {
     host.get(..end).unwrap_or(host)
 }
 
-fn address(name: &str) -> Option<IpAddr> {
+pub(super) fn address(name: &str) -> Option<IpAddr> {
     name.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
@@ -166,23 +142,5 @@ mod tests {
         let open = Listen { address: ([0, 0, 0, 0], 80).into(), ..Listen::default() };
         assert_eq!(status(&[("host", "10.0.0.1")], &open), 200, "off loopback by its number");
         assert_eq!(status(&[("host", "evil.example")], &open), 403);
-    }
-
-    #[test]
-    fn agents_show_their_token() {
-        let agents = ["one", "two"].map(|name| Agent {
-            name: name.into(),
-            token_sha256: Sha256::digest(format!("token-{name}")).into(),
-            upstreams: None,
-        });
-        let shown =
-            |value: &str| agent(request(&[("authorization", value)]).headers(), &agents).map(|(name, _)| name.to_string());
-        assert_eq!(shown("Bearer token-two").unwrap(), "two");
-        assert_eq!(shown("bearer token-one").unwrap(), "one");
-        for bad in ["Bearer token-three", "Basic token-one", "token-one", "Bearer "] {
-            assert_eq!(shown(bad).unwrap_err().status, StatusCode::UNAUTHORIZED, "{bad}");
-        }
-        assert!(agent(&HeaderMap::new(), &agents).is_err());
-        assert_eq!(agent(&HeaderMap::new(), &[]).unwrap().0.to_string(), "local");
     }
 }

@@ -9,21 +9,26 @@ use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_TYPE, 
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::admit::{self, TurnedAway};
-use super::{Body, Front, body};
+use super::admit::{self, TurnedAway, turned};
+use super::certificate::Names;
+use super::entry::Who;
+use super::{Body, Front, body, resource};
 use crate::message::Message;
 use crate::protocol::{
-    AgentName, Ask, Call, CallError, Caller, Context, Era, Framing, Reply, SessionId, UpstreamName, answer, header, headers, sse,
+    Ask, Call, CallError, Context, Era, Framing, Reply, SessionId, UpstreamName, answer, header, headers, sse,
 };
 use crate::record::Event;
 
 /// Answers one request.
-pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, names: Arc<Names>) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
-    let answered = try_answer(&front, request).await;
+    let path = request.uri().path().to_owned();
+    let site = resource::site(request.uri(), request.headers(), &front.listen, front.bound);
+    let answered = try_answer(&front, request, &names, site.as_deref()).await;
     let mut response = answered.unwrap_or_else(|turned| {
         front.gate.tell(Event::TurnedAway { reason: turned.reason });
-        turn_away(&turned)
+        let challenge = resource::challenge(&turned, &path, site.as_deref(), &front.entry.load());
+        turn_away(&turned, challenge)
     });
     // Pages of listed origins may read answers; no wildcard, no credentials.
     if let Some(origin) = origin.filter(|origin| origin.to_str().is_ok_and(|origin| admit::listed(origin, &front.listen))) {
@@ -42,56 +47,59 @@ pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>) -> Res
     response
 }
 
-fn turn_away(turned: &TurnedAway) -> Response<Body> {
+fn turn_away(turned: &TurnedAway, challenge: Option<HeaderValue>) -> Response<Body> {
     let text = answer::error(None, answer::REFUSED, &format!("Refused: {}.", turned.hint), None);
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = turned.status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if turned.status == StatusCode::UNAUTHORIZED {
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if let Some(challenge) = challenge {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
     response
 }
 
-async fn try_answer(front: &Arc<Front>, request: Request<Incoming>) -> Result<Response<Body>, TurnedAway> {
+async fn try_answer(
+    front: &Arc<Front>,
+    request: Request<Incoming>,
+    names: &Names,
+    site: Option<&str>,
+) -> Result<Response<Body>, TurnedAway> {
     admit::place(&request, &front.listen)?;
     if request.method() == Method::OPTIONS {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     }
-    let (agent, upstreams) = {
-        let agents = front.agents.load();
-        let (name, index) = admit::agent(request.headers(), &agents)?;
-        (name, index.and_then(|index| agents.get(index)?.upstreams.clone()))
-    };
-    let unknown = TurnedAway {
-        status: StatusCode::NOT_FOUND,
-        reason: "path",
-        hint: "the gate has no such upstream for this agent; its paths are `/mcp/<upstream>` and, for HTTP+SSE, `/sse/<upstream>`",
-    };
     let path = request.uri().path().to_owned();
+    let entry = front.entry.load_full();
+    if let Some(metadata) = resource::metadata(request.method(), &path, site, &entry, front.gate.only_upstream()) {
+        return Ok(metadata);
+    }
+    let who = entry.who(request.headers(), names, &resource::audiences(site, &path)).await?;
+    let hint =
+        "the gate has no such upstream for this agent; its paths are `/mcp/<upstream>` and, for HTTP+SSE, `/sse/<upstream>`";
+    let unknown = || turned(StatusCode::NOT_FOUND, "path", hint);
     let mut parts = path.trim_start_matches('/').split('/');
     let (kind, name, rest) = (parts.next(), parts.next().unwrap_or(""), parts.next());
-    if parts.next().is_some() || upstreams.is_some_and(|allowed| !allowed.iter().any(|allowed| allowed == name)) {
-        return Err(unknown);
+    if parts.next().is_some() {
+        return Err(unknown());
     }
-    let upstream = front.gate.upstream_named(name).ok_or(TurnedAway { ..unknown })?;
+    let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
+    if !who.reaches(&upstream) || !front.gate.is_there_for(&who.agent, &who.caller, &upstream) {
+        return Err(unknown());
+    }
     match (kind, rest) {
-        (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, agent, upstream).await),
-        (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, agent, upstream)),
-        (Some("sse"), Some(id)) => Ok(super::sse::post(front, request, &agent, &upstream, id).await),
-        _ => Err(TurnedAway {
-            status: StatusCode::NOT_FOUND,
-            reason: "path",
-            hint: "the gate's paths are `/mcp/<upstream>` and `/sse/<upstream>`",
-        }),
+        (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, who, upstream).await),
+        (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, who, upstream)),
+        (Some("sse"), Some(id)) => Ok(super::sse::post(front, request, who, &upstream, id).await),
+        _ => Err(turned(StatusCode::NOT_FOUND, "path", "the gate's paths are `/mcp/<upstream>` and `/sse/<upstream>`")),
     }
 }
 
 /// One request to an upstream's transparent path.
-async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, agent: AgentName, upstream: UpstreamName) -> Response<Body> {
-    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() };
+async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
+    let Who { agent, caller, .. } = who;
+    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller };
     let (method, sent) = (request.method().clone(), headers::travelling(request.headers()));
     let (mut call, message) = match read(front, request, &mut context).await {
         Ok(ask) => {

@@ -4,13 +4,17 @@ pub mod admin;
 mod admit;
 pub mod approvals;
 mod body;
+mod certificate;
+mod entry;
 mod http;
 mod lines;
+mod resource;
 mod sse;
 pub mod stdio;
 pub mod tls;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,29 +30,49 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::config::{Agent, Limits, Listen};
+use crate::config::{Config, Limits, Listen};
+use crate::document::Fault;
 use crate::proxy::Gate;
 use crate::record::Event;
 pub use body::Body;
+use certificate::Names;
+pub use entry::Entry;
 
 /// What every request from an agent needs.
 pub struct Front {
     gate: Arc<Gate>,
     listen: Listen,
-    agents: ArcSwap<Vec<Agent>>,
+    entry: ArcSwap<Entry>,
+    bound: SocketAddr,
     channels: sse::Channels,
     draining: watch::Receiver<bool>,
 }
 
 impl Front {
-    /// Puts the parts together. `draining` turns true when streams shall end.
-    pub fn new(gate: Arc<Gate>, listen: Listen, agents: Vec<Agent>, draining: watch::Receiver<bool>) -> Self {
-        Self { gate, listen, agents: ArcSwap::from_pointee(agents), channels: sse::Channels::default(), draining }
+    /// Puts the parts together, for a listener that is `bound` to an address. `draining` turns true when streams shall end.
+    ///
+    /// # Errors
+    /// What keeps it from learning who vouches for agents.
+    pub fn new(gate: Arc<Gate>, config: &Config, bound: SocketAddr, draining: watch::Receiver<bool>) -> Result<Self, Fault> {
+        let entry = Entry::new(config, None).map_err(|error| Fault::of_file("issuer", error, None))?;
+        let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
+        Ok(Self { gate, listen, entry, bound, channels, draining })
     }
 
-    /// Puts another list of agents in force.
-    pub fn replace_agents(&self, agents: Vec<Agent>) {
-        self.agents.store(Arc::new(agents));
+    /// Who may come in by another config.
+    ///
+    /// # Errors
+    /// As [`Front::new`].
+    pub fn entry(&self, config: &Config) -> Result<Entry, Fault> {
+        Entry::new(config, Some(&self.entry.load())).map_err(|error| Fault::of_file("issuer", error, None))
+    }
+
+    /// Puts that in force.
+    pub fn admit_by(&self, entry: Entry) {
+        let before = self.entry.swap(Arc::new(entry));
+        if !before.shows_like(&self.entry.load()) {
+            self.gate.access_changed();
+        }
     }
 
     /// Whether the gate is on its way out.
@@ -88,9 +112,12 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcce
                 tracing::debug!(%error, "no TCP_NODELAY");
             }
             match tls {
-                None => connection(front, stream, watcher, &limits).await,
+                None => connection(front, stream, Names::default(), watcher, &limits).await,
                 Some(tls) => match tokio::time::timeout(limits.request_read, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => connection(front, stream, watcher, &limits).await,
+                    Ok(Ok(stream)) => {
+                        let names = Names::of(stream.get_ref().1.peer_certificates());
+                        connection(front, stream, names, watcher, &limits).await;
+                    }
                     _ => front.gate.tell(Event::TurnedAway { reason: "tls" }),
                 },
             }
@@ -105,17 +132,17 @@ async fn drained(draining: &mut watch::Receiver<bool>) {
     drop(draining.wait_for(|draining| *draining).await);
 }
 
-async fn connection<S>(front: Arc<Front>, stream: S, watcher: Watcher, limits: &Limits)
+async fn connection<S>(front: Arc<Front>, stream: S, names: Names, watcher: Watcher, limits: &Limits)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let asked = Arc::new(AtomicBool::new(false));
     let service = {
-        let (front, asked) = (front.clone(), asked.clone());
+        let (front, asked, names) = (front.clone(), asked.clone(), Arc::new(names));
         // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
         service_fn(move |request| {
             asked.store(true, Ordering::Relaxed);
-            Box::pin(answer(front.clone(), request))
+            Box::pin(answer(front.clone(), request, names.clone()))
         })
     };
     let mut builder = Builder::new(TokioExecutor::new());
@@ -150,8 +177,8 @@ async fn silent(asked: &AtomicBool, time: std::time::Duration) {
     }
 }
 
-async fn answer(front: Arc<Front>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    Ok(http::answer(front, request).await)
+async fn answer(front: Arc<Front>, request: Request<Incoming>, names: Arc<Names>) -> Result<Response<Body>, Infallible> {
+    Ok(http::answer(front, request, names).await)
 }
 
 /// Tells a connection beyond the limit so, without reading from it.

@@ -14,11 +14,11 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
+use super::entry::Who;
 use super::{Body, Front, body, http as endpoint};
 use crate::message::Message;
 use crate::protocol::{
-    AgentName, Ask, Call, CallError, Caller, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer, header,
-    headers, sse,
+    Ask, Call, CallError, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer, header, headers, sse,
 };
 use crate::record::Event;
 
@@ -31,7 +31,7 @@ pub(super) struct Channels(Mutex<HashMap<String, Arc<Channel>>>);
 
 /// One agent's stream.
 struct Channel {
-    agent: AgentName,
+    who: Who,
     upstream: UpstreamName,
     /// The session that the upstream opened, if it has any.
     session: Mutex<Option<SessionId>>,
@@ -54,7 +54,10 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let Some(channel) = self.front.channels.open().remove(&self.id) else { return };
         let front = self.front.clone();
-        let Some(call) = channel.call(Ask::Close, HeaderMap::new()).filter(|call| call.context.session.is_some()) else { return };
+        let Some(call) = channel.call(Ask::Close, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
+        else {
+            return;
+        };
         tokio::spawn(async move {
             // The stream's end is the session's end in this revision; the upstream is told as its own lays down.
             if let Err(error) = front.gate.carry(call).await {
@@ -69,26 +72,21 @@ impl Channel {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn call(&self, ask: Ask, mut headers: HeaderMap) -> Option<Call> {
+    /// A call by whoever opened the stream, with what it may use `as_of` a request.
+    fn call(&self, ask: Ask, mut headers: HeaderMap, as_of: &Who) -> Option<Call> {
         let session = self.session().clone();
         if let Some(session) = &session {
             headers.insert(header::SESSION, HeaderValue::from_str(session.expose()).ok()?);
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let context = Context {
-            agent: self.agent.clone(),
-            upstream: self.upstream.clone(),
-            era: Era::Legacy,
-            session,
-            asked: [].into(),
-            caller: Caller::default(),
-        };
+        let (agent, upstream, caller) = (as_of.agent.clone(), self.upstream.clone(), as_of.caller.clone());
+        let context = Context { agent, upstream, era: Era::Legacy, session, asked: [].into(), caller };
         Some(Call { ask, headers, context })
     }
 }
 
 /// GET: opens a stream.
-pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, agent: AgentName, upstream: UpstreamName) -> Response<Body> {
+pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
     if request.method() != Method::GET {
         return status(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -102,7 +100,7 @@ pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, agent: Agent
             front.gate.tell(Event::Limit { name: "sessions" });
             return status(StatusCode::SERVICE_UNAVAILABLE);
         }
-        channels.insert(id.clone(), Arc::new(Channel { agent, upstream: upstream.clone(), session: Mutex::default(), out }));
+        channels.insert(id.clone(), Arc::new(Channel { who, upstream: upstream.clone(), session: Mutex::default(), out }));
     }
     let first = sse::event(Some("endpoint"), format!("/sse/{upstream}/{id}").as_bytes());
     let guard = Guard { front: front.clone(), id };
@@ -124,7 +122,7 @@ pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, agent: Agent
 pub(super) async fn post(
     front: &Arc<Front>,
     request: Request<Incoming>,
-    agent: &AgentName,
+    who: Who,
     upstream: &UpstreamName,
     id: &str,
 ) -> Response<Body> {
@@ -132,7 +130,7 @@ pub(super) async fn post(
         return status(StatusCode::METHOD_NOT_ALLOWED);
     }
     let channel = front.channels.open().get(id).cloned();
-    let Some(channel) = channel.filter(|channel| channel.agent == *agent && channel.upstream == *upstream) else {
+    let Some(channel) = channel.filter(|channel| channel.who.is(&who) && channel.upstream == *upstream) else {
         return status(StatusCode::NOT_FOUND);
     };
     let mut sent = headers::travelling(request.headers());
@@ -144,14 +142,14 @@ pub(super) async fn post(
     let message = match read {
         Ok(message) => message,
         Err(error) => {
-            if let Some(call) = channel.call(Ask::Listen, HeaderMap::new()) {
+            if let Some(call) = channel.call(Ask::Listen, HeaderMap::new(), &channel.who) {
                 front.gate.tell_failed(&call.context, &error);
             }
             return endpoint::respond(front, answer::failed(&error, None, None), false).await;
         }
     };
     let asks = message.envelopes().iter().any(|envelope| envelope.is_request());
-    let carried = tokio::spawn(carry(front.clone(), channel, message, sent));
+    let carried = tokio::spawn(carry(front.clone(), channel, message, sent, who));
     // What waits for no answer has reached the server when this is answered, so that the agent's next message cannot
     // overtake it: a server may not know all of its tools before `notifications/initialized`.
     if !asks && carried.await.is_err() {
@@ -161,8 +159,8 @@ pub(super) async fn post(
 }
 
 /// Carries one message and writes what comes back to the stream.
-async fn carry(front: Arc<Front>, channel: Arc<Channel>, message: Message, sent: HeaderMap) {
-    let Some(call) = channel.call(Ask::Send(message.clone()), sent) else { return };
+async fn carry(front: Arc<Front>, channel: Arc<Channel>, message: Message, sent: HeaderMap, who: Who) {
+    let Some(call) = channel.call(Ask::Send(message.clone()), sent, &who) else { return };
     let context = call.context.clone();
     let reply = match front.gate.carry(call).await {
         Ok(reply) => reply,
@@ -180,7 +178,10 @@ async fn carry(front: Arc<Front>, channel: Arc<Channel>, message: Message, sent:
 
 /// Hands on what the server says unasked, on a stream that this agent does not know of.
 async fn listen(front: Arc<Front>, channel: Arc<Channel>) {
-    let Some(call) = channel.call(Ask::Listen, HeaderMap::new()).filter(|call| call.context.session.is_some()) else { return };
+    let Some(call) = channel.call(Ask::Listen, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
+    else {
+        return;
+    };
     let context = call.context.clone();
     match front.gate.carry(call).await {
         Ok(reply) => deliver(&channel, reply, &context, None).await,

@@ -11,6 +11,7 @@ pub mod discover;
 pub mod fetch;
 pub mod grant;
 pub mod identity;
+pub mod issuer;
 #[cfg(test)]
 mod testing;
 mod types;

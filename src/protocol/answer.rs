@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{AuditId, CallError, Context, Era, Frame, Framing, Payload, Reply, header};
+use super::{AuditId, CallError, Context, Era, Frame, Framing, Payload, Reply, Thing, header};
 use crate::message::{Envelope, Message, MessageKind, quote};
 
 /// The JSON-RPC error code of a refusal: outside −32768…−32000, which JSON-RPC and MCP keep for themselves.
@@ -42,6 +42,33 @@ pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{asks},"requestState":{}}}}}"#,
         quote(state)
     )
+}
+
+/// Answers a message that asks for what is not there for its caller, as a server answers that does not have it
+/// (2025-11-25, `server/tools`, `server/prompts`, `server/resources`, Error Handling): `unknown` are those items, each with
+/// what it asks for. `None` where nobody waits for an answer.
+pub fn unknown(context: &Context, message: &Message, unknown: &[(usize, Thing, &str)]) -> Option<String> {
+    let requests = message.envelopes().iter().enumerate().filter(|(_, envelope)| envelope.is_request());
+    let answers: Vec<String> = requests
+        .filter_map(|(item, envelope)| {
+            let id = message.id(envelope)?;
+            Some(match unknown.iter().find(|(of, ..)| *of == item) {
+                Some((_, Thing::Tool, name)) => error(Some(id), -32602, &format!("Unknown tool: {name}"), None),
+                Some((_, Thing::Prompt, name)) => error(Some(id), -32602, &format!("Unknown prompt: {name}"), None),
+                Some((_, Thing::Resource, uri)) => {
+                    // 2026-07-28 has no code of its own for it any more.
+                    let code = if context.era == Era::Modern { -32602 } else { -32002 };
+                    error(Some(id), code, "Resource not found", Some(&format!(r#"{{"uri":{}}}"#, quote(uri))))
+                }
+                None => error(Some(id), -32600, "Not sent: another message of the same batch failed. Send it on its own.", None),
+            })
+        })
+        .collect();
+    match answers.as_slice() {
+        [] => None,
+        [answer] if !message.is_batch() => Some(answer.clone()),
+        answers => Some(format!("[{}]", answers.join(","))),
+    }
 }
 
 /// A JSON-RPC error. `data` is JSON.

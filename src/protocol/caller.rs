@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{AgentName, Context};
+use super::{Access, AgentName, Context};
+use crate::config::AccessConfig;
 
 /// What a credential says beyond the agent's name. Empty where the agent itself is all that is known.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,16 @@ pub struct Caller {
     pub user: Option<Arc<str>>,
     /// The groups it belongs to: the agent's own of the config, and those that its token names.
     pub groups: Arc<[Box<str>]>,
+    /// What it may use; `None` for all.
+    pub access: Option<Arc<Access>>,
+}
+
+impl Caller {
+    /// Of an agent, with what `tables` let it use.
+    pub fn new(agent: &AgentName, user: Option<Arc<str>>, groups: Vec<Box<str>>, tables: &[Arc<AccessConfig>]) -> Self {
+        let access = Access::of(tables, agent, user.as_deref(), &groups);
+        Self { user, groups: groups.into(), access }
+    }
 }
 
 /// Whose a session is, and all that is remembered, counted and asked of one: an agent, for one of its users.

@@ -1,5 +1,6 @@
 //! What MCP itself lays down, and what passes along the path of a call.
 
+mod access;
 pub mod answer;
 mod caller;
 mod context;
@@ -9,6 +10,7 @@ pub mod headers;
 pub mod opaque;
 pub mod sse;
 
+pub use access::{Access, Denied, Thing};
 pub use caller::{Caller, Holder};
 pub use context::{AgentName, Asked, AuditId, Context, Era, SessionId, UpstreamName};
 pub use error::{CallError, Side};

@@ -82,7 +82,7 @@ impl Budgets {
     ) -> Result<(), CallError> {
         let (mut rates, mut budgets, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let mut longest = self.limits.argument_bytes;
-        let (agent, upstream) = (&context.agent, &context.upstream);
+        let (agent, upstream) = (context.holder(), &context.upstream);
         let session = context.session.as_ref().map_or_else(String::new, SessionId::digest);
         let count = |to: &mut Vec<Counted>, name, key: String, most: Option<u32>| {
             to.extend(most.map(|most| Counted { name, key, most }));

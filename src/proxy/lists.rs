@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::pins::{Became, Kept, Store};
 use super::{Gate, LONG_BYTES, Policies};
 use crate::config::{ChangeAction, Limits};
+use crate::inspect::access::narrowed;
 use crate::inspect::definitions::{Kind, Listed, Pins};
 use crate::inspect::{Mode, Policy};
 use crate::message::Message;
@@ -18,6 +19,8 @@ pub(super) struct Shown {
     pinned: Option<Message>,
     /// The same with the operator's words in it, if that is another one again.
     overlaid: Option<Message>,
+    /// The same with what its reader may not use left out.
+    narrowed: Option<Message>,
 }
 
 impl Shown {
@@ -47,7 +50,8 @@ impl Shown {
             }
             None => None,
         };
-        Ok(Self { listed, pinned, overlaid })
+        let narrowed = narrowed(overlaid.as_ref().unwrap_or(said), context).map(read).transpose()?;
+        Ok(Self { listed, pinned, overlaid, narrowed })
     }
 
     /// What the server is held to: what it told, where that is pinned.
@@ -57,12 +61,12 @@ impl Shown {
 
     /// What agents see, if nothing in it is found.
     pub(super) fn message<'m>(&'m self, told: &'m Message) -> &'m Message {
-        self.overlaid.as_ref().unwrap_or(self.said(told))
+        self.narrowed.as_ref().or(self.overlaid.as_ref()).unwrap_or(self.said(told))
     }
 
     /// The same, if it is not what the server told.
     pub(super) fn other(self) -> Option<Message> {
-        self.overlaid.or(self.pinned)
+        self.narrowed.or(self.overlaid).or(self.pinned)
     }
 
     /// What is to be kept of it, if anything is.

@@ -11,7 +11,7 @@ use crate::detect::secret::{Prints, UPSTREAMS, remember};
 use crate::inspect::files::{Files, Wrote};
 use crate::inspect::memory::{Learnt, Memory, Piece};
 use crate::message::Direction;
-use crate::protocol::{AgentName, Context, SessionId, UpstreamName};
+use crate::protocol::{Context, Holder, SessionId, UpstreamName};
 
 /// Most secrets remembered of one agent's upstreams; the oldest is forgotten first.
 const SECRETS: usize = 512;
@@ -25,7 +25,7 @@ const SESSIONS: usize = 64;
 
 /// The memories of all agents.
 pub(super) struct Memories {
-    kept: Mutex<HashMap<AgentName, Kept>>,
+    kept: Mutex<HashMap<Holder, Kept>>,
     most: usize,
     idle: Duration,
     flow: TraceLimits,
@@ -66,7 +66,7 @@ impl Memories {
     /// What is known for a message.
     pub(super) fn of(&self, context: &Context) -> Memory {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(kept) = kept.get_mut(&context.agent) else { return Memory::default() };
+        let Some(kept) = kept.get_mut(&context.holder()) else { return Memory::default() };
         kept.used = Instant::now();
         kept.traces.expire(kept.used);
         let from = kept.number(&context.upstream);
@@ -91,15 +91,15 @@ impl Memories {
             return Vec::new();
         }
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if !all.contains_key(&context.agent) && all.len() >= self.most {
+        if !all.contains_key(&context.holder()) && all.len() >= self.most {
             let idle = self.idle;
             all.retain(|_, kept| kept.used.elapsed() < idle);
             if all.len() >= self.most {
-                let oldest = all.iter().min_by_key(|(_, kept)| kept.used).map(|(agent, _)| agent.clone());
-                oldest.map(|agent| all.remove(&agent));
+                let oldest = all.iter().min_by_key(|(_, kept)| kept.used).map(|(holder, _)| holder.clone());
+                oldest.map(|holder| all.remove(&holder));
             }
         }
-        let kept = all.entry(context.agent.clone()).or_insert_with(|| Kept::new(self.flow));
+        let kept = all.entry(context.holder()).or_insert_with(|| Kept::new(self.flow));
         let from = kept.number(&context.upstream);
         let traces = kept.traces.clone();
         match direction {

@@ -1,5 +1,6 @@
 //! The path of a call: from an agent to a server and back, judged both ways.
 
+mod access;
 pub mod approve;
 mod asking;
 mod budgets;
@@ -226,11 +227,15 @@ impl Gate {
             tokio::task::spawn_blocking(move || warm(&policies));
         }
         let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
-        self.agree(behind, &call)?;
+        let barred = self.barred(&call, behind)?;
+        Self::agree(behind, &call, barred.is_none())?;
         self.sessions.admit(&call.context)?;
         let mut permit = self.slots.take(&call)?;
         if let Ask::Send(message) = &call.ask {
             permit.of_tool = self.spend(message, &call.context)?;
+        }
+        if let Some(barred) = barred {
+            return Ok(barred.reply());
         }
         if let Ask::Send(message) = &call.ask
             && let Some(page) = self.memories.pages.answer(message, &call.context, &self.recorder)?
@@ -286,13 +291,14 @@ impl Gate {
         self.budgets.spend(message, context, &policy, Instant::now())
     }
 
-    fn agree(&self, behind: &Behind, call: &Call) -> Result<(), CallError> {
+    /// Whether headers and body agree. Which arguments a tool mirrors in headers is known to those only for whom it `is_there`.
+    fn agree(behind: &Behind, call: &Call, is_there: bool) -> Result<(), CallError> {
         let Ask::Send(message) = &call.ask else { return Ok(()) };
         // Only 2025-03-26 has batches; its clients send no version header, or that one.
         if message.is_batch() && call.headers.get(header::VERSION).is_some_and(|version| version != "2025-03-26") {
             return Err(CallError::NoBatches);
         }
-        let tool = message.single().and_then(|envelope| headers::named(message, envelope));
+        let tool = message.single().filter(|_| is_there).and_then(|envelope| headers::named(message, envelope));
         let mirrors = tool.and_then(|tool| behind.mirrors.of(&tool));
         headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
     }

@@ -9,15 +9,18 @@ use std::time::Instant;
 use crate::config::KeptResults;
 use crate::inspect::{AT, Paging, Portions, Rest, address, between_markers, footer};
 use crate::message::{Message, quote};
-use crate::protocol::{AgentName, CallError, Context, Era, SessionId, UpstreamName, answer};
+use crate::protocol::{CallError, Context, Era, Holder, SessionId, UpstreamName, answer};
 use crate::record::{Event, Page, Recorder};
 
 /// The scheme of addresses that the gate answers itself; a server never sees them.
 const SCHEME: &str = "lychgate:";
 
+/// Most agents, each with each of its users, that texts are kept for at once.
+const HOLDERS: usize = 256;
+
 /// The texts kept for all agents. Each agent has bounds of its own, so that none can drive out another's.
 pub(super) struct Pages {
-    kept: Mutex<HashMap<AgentName, VecDeque<Kept>>>,
+    kept: Mutex<HashMap<Holder, VecDeque<Kept>>>,
     limits: KeptResults,
 }
 
@@ -52,7 +55,15 @@ impl Pages {
         let rests: Vec<(Rest, Vec<usize>)> =
             rests.into_iter().map(|rest| (ends(&rest), rest)).map(|(ends, rest)| (rest, ends)).collect();
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = all.entry(context.agent.clone()).or_default();
+        if all.len() >= HOLDERS && !all.contains_key(&context.holder()) {
+            all.retain(|_, kept| kept.back().is_some_and(|newest| newest.since.elapsed() < self.limits.age));
+            let quiet = || all.iter().min_by_key(|(_, kept)| kept.back().map(|newest| newest.since));
+            if let Some(quiet) = (all.len() >= HOLDERS).then(quiet).flatten().map(|(holder, _)| holder.clone()) {
+                all.remove(&quiet);
+                hit.push("kept_results");
+            }
+        }
+        let kept = all.entry(context.holder()).or_default();
         let since = Instant::now();
         for (rest, ends) in rests {
             let (upstream, session) = (context.upstream.clone(), context.session.clone());
@@ -96,7 +107,7 @@ impl Pages {
         // The first page is what the answer showed.
         let index = number.parse::<usize>().ok().filter(|page| page.to_string() == number)?.checked_sub(2)?;
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = all.get_mut(&context.agent)?;
+        let kept = all.get_mut(&context.holder())?;
         self.forget_old(kept);
         let of_session = |kept: &&Kept| kept.upstream == context.upstream && kept.session == context.session;
         kept.iter().filter(of_session).find(|kept| kept.rest.id == id)?.page(index)
@@ -153,7 +164,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::protocol::Caller;
+    use crate::protocol::{AgentName, Caller};
 
     fn context(agent: &str, session: Option<&str>) -> Context {
         Context {

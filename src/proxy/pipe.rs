@@ -22,9 +22,10 @@ use crate::document::Fault;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Heard, Known, Mode, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError};
-use crate::protocol::{AgentName, Asked, CallError, Caller, Context, Era, UpstreamName, answer, headers};
+use crate::protocol::{Asked, CallError, Caller, Context, Era, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
+mod access;
 mod later;
 mod look;
 mod open;
@@ -41,6 +42,7 @@ pub struct Pipe {
     recorder: Arc<Recorder>,
     limits: Limits,
     upstream: UpstreamName,
+    caller: Caller,
     pins: Store,
     /// The name by which the server is pinned.
     pinned_as: Box<str>,
@@ -104,11 +106,13 @@ impl Pipe {
         let memories = Memories::new(&config.limits, 1);
         let links = AtomicBool::new(false);
         let (budgets, resolver) = (Budgets::new(&config.limits), Resolver::default());
+        let caller = access::caller(&config.access, &upstream);
         Ok(Self {
             policy,
             recorder,
             limits,
             upstream,
+            caller,
             pins,
             pinned_as,
             declared: Declared::default(),
@@ -161,6 +165,9 @@ impl Pipe {
         let held = self.budgets.spend(message, context, &self.policy, Instant::now())?;
         if let Some(page) = self.memories.pages.answer(message, context, &self.recorder)? {
             return Ok(Passage { back: vec![lined(page)], ..Passage::default() });
+        }
+        if let Some(refused) = self.barred(message, context)? {
+            return Ok(refused);
         }
         let restored = self.approvals.restored(context, message)?;
         let (message, line) = match &restored {
@@ -341,17 +348,6 @@ impl Pipe {
             *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = judged.heard();
         }
         Ok(judged)
-    }
-
-    fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {
-        Context {
-            agent: AgentName("local".into()),
-            upstream: self.upstream.clone(),
-            era,
-            session: None,
-            asked,
-            caller: Caller::default(),
-        }
     }
 
     fn open(&self) -> MutexGuard<'_, VecDeque<Open>> {

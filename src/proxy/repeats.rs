@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::approve::CallDigest;
 use crate::config::Limits;
 use crate::message::{Envelope, Message};
-use crate::protocol::{AgentName, Context, UpstreamName, answer, headers};
+use crate::protocol::{Context, Holder, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
 /// Most tools, and most calls, whose refusals are remembered; the one that was quiet for longest makes room.
@@ -27,7 +27,7 @@ struct Lately {
     tools: HashMap<OfTool, Times>,
     calls: HashMap<CallDigest, OfCall>,
     /// Who has been refused the same call too often, and until when that counts: only their calls are looked up.
-    loops: HashMap<(AgentName, UpstreamName), Instant>,
+    loops: HashMap<(Holder, UpstreamName), Instant>,
 }
 
 type Times = VecDeque<Instant>;
@@ -35,7 +35,7 @@ type Times = VecDeque<Instant>;
 /// Refusals of one tool by one rule.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OfTool {
-    agent: AgentName,
+    holder: Holder,
     upstream: UpstreamName,
     tool: Box<str>,
     rule: Box<str>,
@@ -72,7 +72,7 @@ impl Repeats {
             if lately.loops.is_empty() {
                 return Ok(None);
             }
-            let who = (context.agent.clone(), context.upstream.clone());
+            let who = (context.holder(), context.upstream.clone());
             if lately.loops.get(&who).is_none_or(|until| *until <= now) {
                 lately.loops.remove(&who);
                 return Ok(None);
@@ -151,7 +151,7 @@ impl Repeats {
         }
         let times = self.count(&mut call.times, now, true);
         if times >= self.most {
-            let who = (context.agent.clone(), context.upstream.clone());
+            let who = (context.holder(), context.upstream.clone());
             lately.loops.insert(who, now + self.within);
         }
         times
@@ -184,7 +184,7 @@ fn make_room<K: Clone + Eq + Hash, V>(map: &mut HashMap<K, V>, key: &K, last: im
 }
 
 fn of_tool(context: &Context, tool: &str, rule: &str) -> OfTool {
-    OfTool { agent: context.agent.clone(), upstream: context.upstream.clone(), tool: tool.into(), rule: rule.into() }
+    OfTool { holder: context.holder(), upstream: context.upstream.clone(), tool: tool.into(), rule: rule.into() }
 }
 
 /// The tool, or the method of what calls none.
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::config::AuditConfig;
     use crate::message::ReadLimits;
-    use crate::protocol::{AuditId, Caller, Era};
+    use crate::protocol::{AgentName, AuditId, Caller, Era};
 
     fn call(tool: &str, text: &str) -> Message {
         let text = format!(

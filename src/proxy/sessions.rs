@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::message::{Message, same_id};
-use crate::protocol::{AgentName, Asked, CallError, Context, Reply, SessionId, UpstreamName, answer, headers};
+use crate::protocol::{Asked, CallError, Context, Holder, Reply, SessionId, UpstreamName, answer, headers};
 
 /// Most open requests remembered of a session, for answers that come on another stream than their request's.
 const ASKED: usize = 256;
@@ -13,14 +13,14 @@ const ASKED: usize = 256;
 /// Who opened which session. Bounded; a session that is not used is forgotten.
 pub(super) struct Sessions {
     known: Mutex<HashMap<(UpstreamName, SessionId), Session>>,
-    /// Where a server opens no sessions: what an agent's last `initialize` said. As many as agents and upstreams.
-    without: Mutex<HashMap<(AgentName, UpstreamName), bool>>,
+    /// Where a server opens no sessions: what the last `initialize` of each holder said.
+    without: Mutex<HashMap<(Holder, UpstreamName), bool>>,
     most: usize,
     idle: Duration,
 }
 
 struct Session {
-    agent: AgentName,
+    holder: Holder,
     used: Instant,
     asked: VecDeque<Asked>,
     /// Whether the client puts forms to its user.
@@ -41,7 +41,7 @@ impl Sessions {
         let Some(session) = &context.session else { return Ok(()) };
         let mut known = self.known();
         match known.get_mut(&(context.upstream.clone(), session.clone())) {
-            Some(entry) if entry.agent == context.agent && entry.used.elapsed() < self.idle => {
+            Some(entry) if context.is_of(&entry.holder) && entry.used.elapsed() < self.idle => {
                 entry.used = Instant::now();
                 Ok(())
             }
@@ -55,7 +55,10 @@ impl Sessions {
         let Some(session) = answer::session(reply) else {
             if let (Some(elicits), true) = (elicits, context.session.is_none() && reply.status.is_success()) {
                 let mut without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
-                without.insert((context.agent.clone(), context.upstream.clone()), elicits);
+                if without.len() >= self.most {
+                    without.clear();
+                }
+                without.insert((context.holder(), context.upstream.clone()), elicits);
             }
             return;
         };
@@ -75,7 +78,7 @@ impl Sessions {
         let asked = context.asked.iter().cloned().collect();
         // A server that hands out an id which another agent holds does not make it this agent's.
         known.entry((context.upstream.clone(), session)).or_insert(Session {
-            agent: context.agent.clone(),
+            holder: context.holder(),
             used: Instant::now(),
             asked,
             elicits: elicits == Some(true),
@@ -90,7 +93,7 @@ impl Sessions {
             }
             None => {
                 let without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
-                without.get(&(context.agent.clone(), context.upstream.clone())).copied().unwrap_or(false)
+                without.get(&(context.holder(), context.upstream.clone())).copied().unwrap_or(false)
             }
         }
     }
@@ -141,7 +144,7 @@ impl Sessions {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{Caller, Era};
+    use crate::protocol::{AgentName, Caller, Era};
     use http::StatusCode;
 
     fn context(agent: &str, session: Option<&str>) -> Context {
@@ -173,6 +176,22 @@ mod tests {
         assert!(sessions.admit(&context("b", Some("s1"))).is_err(), "not taken over");
         sessions.forget(&context("a", Some("s1")));
         assert!(sessions.admit(&context("a", Some("s1"))).is_err());
+    }
+
+    #[test]
+    fn a_session_belongs_to_one_user_of_its_agent() {
+        let sessions = Sessions::new(10, Duration::from_secs(60));
+        let of = |user: Option<&str>, session: Option<&str>| {
+            let caller = Caller { user: user.map(Into::into), ..Caller::default() };
+            Context { caller, ..context("a", session) }
+        };
+        sessions.learn(&of(Some("ann"), None), &opening("s1"), Some(true));
+        assert!(sessions.admit(&of(Some("ann"), Some("s1"))).is_ok());
+        for other in [Some("bob"), None] {
+            assert!(matches!(sessions.admit(&of(other, Some("s1"))), Err(CallError::UnknownSession)), "{other:?}");
+        }
+        sessions.learn(&of(Some("ann"), None), &answer::empty(StatusCode::OK), Some(true));
+        assert!(sessions.elicits(&of(Some("ann"), None)) && !sessions.elicits(&of(Some("bob"), None)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Bounds on calls in flight, for each agent and each upstream.
+//! Bounds on calls in flight, for each agent (and each of its users) and each upstream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,12 +7,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::budgets::Held;
 use crate::config::Limits;
-use crate::protocol::{AgentName, Ask, Call, CallError, UpstreamName};
+use crate::protocol::{Ask, Call, CallError, Holder, UpstreamName};
+
+/// Past so many, those without a call in flight are forgotten.
+const HOLDERS: usize = 4096;
 
 /// Places for calls in flight.
 pub(super) struct Slots {
-    /// Agents come from the config, so this map is as long as their list.
-    agents: Mutex<HashMap<AgentName, Arc<Semaphore>>>,
+    /// Those with calls in flight, and some that had.
+    holders: Mutex<HashMap<Holder, Arc<Semaphore>>>,
     upstreams: HashMap<UpstreamName, Arc<Semaphore>>,
     per_agent: usize,
 }
@@ -28,7 +31,7 @@ pub(super) struct Permit {
 impl Slots {
     pub(super) fn new(upstreams: impl Iterator<Item = UpstreamName>, limits: &Limits) -> Self {
         let places = |name| (name, Arc::new(Semaphore::new(limits.calls_per_upstream)));
-        Self { agents: Mutex::default(), upstreams: upstreams.map(places).collect(), per_agent: limits.calls_per_agent }
+        Self { holders: Mutex::default(), upstreams: upstreams.map(places).collect(), per_agent: limits.calls_per_agent }
     }
 
     /// Takes a call's places. Streams that only listen need none: they are bounded with the connections they hold.
@@ -42,8 +45,11 @@ impl Slots {
             return Ok(Permit::default());
         }
         let agent = {
-            let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-            agents.entry(call.context.agent.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.per_agent))).clone()
+            let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+            if holders.len() >= HOLDERS {
+                holders.retain(|_, places| Arc::strong_count(places) > 1);
+            }
+            holders.entry(call.context.holder()).or_insert_with(|| Arc::new(Semaphore::new(self.per_agent))).clone()
         };
         let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?.clone();
         let agent = agent.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_agent"))?;

@@ -335,19 +335,20 @@ pub(super) fn faults(event: &str, faults: &[crate::document::Fault]) -> String {
     finish(line)
 }
 
-fn start(event: &str) -> Line {
+pub(super) fn start(event: &str) -> Line {
     let mut line = Line::open();
     line.text("at", &humantime::format_rfc3339_millis(SystemTime::now()).to_string());
     line.text("event", event);
     line
 }
 
-fn finish(line: Line) -> String {
+pub(super) fn finish(line: Line) -> String {
     line.close() + "\n"
 }
 
 fn context(line: &mut Line, context: &Context) {
     line.text("agent", &context.agent.0);
+    line.maybe("user", context.caller.user.as_deref());
     line.maybe("session", context.session.as_ref().map(|session| session.digest()).as_deref());
     line.text("upstream", &context.upstream.0);
     line.text("era", context.era.name());

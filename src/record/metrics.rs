@@ -31,7 +31,7 @@ const OTHER: &str = "other";
 /// What is done about a match where the policy only observes.
 const OBSERVED: &str = "observed";
 /// Why requests are turned away: those that have a counter from the start.
-const TURNED_AWAY: [&str; 5] = ["host", "origin", "path", "tls", "token"];
+const TURNED_AWAY: [&str; 9] = ["access", "certificate", "credential", "host", "origin", "path", "scope", "tls", "token"];
 const BOTH: [Direction; 2] = [Direction::Outbound, Direction::Inbound];
 
 /// The rules that judge one upstream.

@@ -2,6 +2,7 @@
 
 mod approval;
 mod audit;
+mod barred;
 mod definition;
 mod item;
 mod line;
@@ -27,6 +28,7 @@ use metrics::Metrics;
 use sink::Sink;
 
 pub use approval::Approval;
+pub use barred::Barred;
 pub use definition::DefinitionChange;
 pub use log::start_log;
 pub use metrics::InForce;
@@ -86,6 +88,8 @@ pub enum Event<'a> {
         /// Why: a short name, a metric label.
         reason: &'static str,
     },
+    /// Somebody asked for what is not theirs to use, and was told that it is not there.
+    Barred(Barred<'a>),
     /// A limit of the config was hit.
     Limit {
         /// Its name in the config.
@@ -288,6 +292,10 @@ impl Recorder {
                 self.metrics.turned_away(reason);
                 tracing::debug!(reason, "a request was turned away");
                 self.line(|| audit::turned_away(reason))
+            }
+            Event::Barred(barred) => {
+                self.metrics.turned_away("access");
+                self.line(|| barred.told())
             }
             Event::Limit { name } => {
                 self.metrics.limit_hit(name);

@@ -64,7 +64,7 @@ metrics! {
     FAILURES = Kind::Counter, "lychgate_failures_total" ["upstream" "side"]
         "Calls that failed, by whose fault it was: `agent`, `server` or `gateway`.";
     TURNED_AWAY = Kind::Counter, "lychgate_turned_away_total" ["reason"]
-        "Requests turned away before they were a call: wrong host, origin or path, unknown token, failed TLS handshake.";
+        "Requests turned away before they were a call: wrong host, origin or path, unknown token or certificate, malformed credential, missing scope, failed TLS handshake; or asked for what its caller has no `access` to.";
     LIMITS_HIT = Kind::Counter, "lychgate_limits_hit_total" ["limit"]
         "How often a limit was hit, by its name in the config; or `resolve_names` for names of hosts in one call, and `command_work`, `sql_work`, `secret_work`, `pattern_work`, `path_work`, `url_work`, `schema_work` where a text would have taken too long to judge, which has it refused.";
     RELOADS = Kind::Counter, "lychgate_reloads_total" ["outcome"]

@@ -15,7 +15,7 @@ use super::http::{empty, initializes};
 use super::ticket::{Opened, Ticket};
 use crate::config::{Limits, UpstreamConfig};
 use crate::message::{Message, ParseError};
-use crate::protocol::{AgentName, Ask, Call, CallError, Context, Reply, SessionId, header};
+use crate::protocol::{Ask, Call, CallError, Context, Holder, Reply, SessionId, header};
 
 /// A way to the server: a child process, a stream and its endpoint.
 pub(super) trait Link: Send + Sync {
@@ -85,7 +85,7 @@ pub(super) struct Sessions<L> {
 }
 
 struct Held<L> {
-    agent: AgentName,
+    holder: Holder,
     link: Arc<L>,
 }
 
@@ -107,7 +107,7 @@ impl<L: Link> Sessions<L> {
             }
             (Ask::Send(_), None) => Err(CallError::UnknownSession),
             (Ask::Send(message), Some(session)) => {
-                let link = self.find(&context.agent, session)?;
+                let link = self.find(context, session)?;
                 if message.envelopes().iter().any(|envelope| envelope.is_request()) {
                     let opened = ask(&*link, message, &self.patience).await?;
                     let taken = CallError::BadMessage(ParseError::NotRpc("its id is that of a request still in flight"));
@@ -118,11 +118,11 @@ impl<L: Link> Sessions<L> {
                 Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
             }
             (Ask::Listen, Some(session)) => {
-                let link = self.find(&context.agent, session)?;
+                let link = self.find(context, session)?;
                 Ok(link.channel().listen()?.reply(Gap::Idle(self.patience.idle)))
             }
             (Ask::Close, Some(session)) => {
-                let link = self.find(&context.agent, session)?;
+                let link = self.find(context, session)?;
                 self.lock().remove(session);
                 link.close();
                 Ok(empty(StatusCode::NO_CONTENT, HeaderMap::new()))
@@ -153,7 +153,7 @@ impl<L: Link> Sessions<L> {
             link.close();
             return Err(CallError::Limit("sessions"));
         }
-        held.insert(session, Held { agent: context.agent.clone(), link });
+        held.insert(session, Held { holder: context.holder(), link });
         if let Ok(id) = HeaderValue::from_str(&id) {
             reply.headers.insert(header::SESSION, id);
         }
@@ -162,9 +162,9 @@ impl<L: Link> Sessions<L> {
 
     /// Closes that one of an agent's sessions which was not used for longest, if for `abandoned` at least. Says whether
     /// there was one.
-    pub(super) fn retire(&self, agent: &AgentName, abandoned: Duration) -> bool {
+    pub(super) fn retire(&self, holder: &Holder, abandoned: Duration) -> bool {
         let mut held = self.lock();
-        let own = held.iter().filter(|(_, held)| held.agent == *agent);
+        let own = held.iter().filter(|(_, held)| held.holder == *holder);
         let unused = own.map(|(session, held)| (held.link.channel().unused(), session.clone()));
         let oldest = unused.filter(|(unused, _)| *unused >= abandoned).max_by_key(|(unused, _)| *unused);
         let retired = oldest.and_then(|(_, session)| held.remove(&session));
@@ -174,9 +174,9 @@ impl<L: Link> Sessions<L> {
         retired.is_some()
     }
 
-    fn find(&self, agent: &AgentName, session: &SessionId) -> Result<Arc<L>, CallError> {
+    fn find(&self, context: &Context, session: &SessionId) -> Result<Arc<L>, CallError> {
         let mut held = self.lock();
-        let found = held.get(session).filter(|held| held.agent == *agent).ok_or(CallError::UnknownSession)?;
+        let found = held.get(session).filter(|held| context.is_of(&held.holder)).ok_or(CallError::UnknownSession)?;
         if found.link.channel().ended().is_some() {
             held.remove(session);
             return Err(CallError::UnknownSession);

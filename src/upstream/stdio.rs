@@ -16,7 +16,7 @@ use super::ticket::Ticket;
 use super::{Felt, Pulse};
 use crate::config::{Limits, StdioTransport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{AgentName, Ask, Call, CallError, Era, Reply, UpstreamName};
+use crate::protocol::{Ask, Call, CallError, Era, Holder, Reply, UpstreamName};
 
 /// A server that is a child process: one child for each legacy session; for modern calls one for each agent, and
 /// another where ids or progress tokens would collide.
@@ -24,7 +24,7 @@ pub(super) struct Stdio {
     spec: Spec,
     places: Arc<Semaphore>,
     sessions: Sessions<Child>,
-    pools: Mutex<HashMap<AgentName, Vec<Arc<Child>>>>,
+    pools: Mutex<HashMap<Holder, Vec<Arc<Child>>>>,
     patience: Patience,
     abandoned: Duration,
     closing: watch::Sender<bool>,
@@ -35,7 +35,7 @@ pub(super) struct Stdio {
 #[derive(Default)]
 struct Past {
     pulse: Pulse,
-    crashes: Mutex<HashMap<AgentName, Crashes>>,
+    crashes: Mutex<HashMap<Holder, Crashes>>,
 }
 
 /// How often an agent's children ended by themselves, one after the other, and when the next may start.
@@ -50,6 +50,8 @@ const MODERN_IDLE: Duration = Duration::from_secs(600);
 /// Agents that stop without DELETE leave their session behind. One that was not used for this long makes place for a
 /// new one of the same agent, once there is no other.
 const ABANDONED: Duration = Duration::from_secs(60);
+/// Past so many agents, each with each of its users, those without a child are forgotten.
+const HOLDERS: usize = 4096;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -82,11 +84,11 @@ impl Stdio {
     /// a legacy one cancel nothing, and the late answer is dropped.
     pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
         let outcome = match call.context.era {
-            Era::Legacy => self.sessions.carry(&call, self.connect(&call.context.agent, Era::Legacy)).await,
+            Era::Legacy => self.sessions.carry(&call, self.connect(&call.context.holder(), Era::Legacy)).await,
             Era::Modern => self.modern(&call).await,
         };
         if outcome.is_ok() {
-            self.past.crashes().remove(&call.context.agent);
+            self.past.crashes().remove(&call.context.holder());
         }
         self.past.pulse.felt(outcome)
     }
@@ -104,22 +106,22 @@ impl Stdio {
 
     async fn modern(&self, call: &Call) -> Result<Reply, CallError> {
         let Ask::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
-        let agent = &call.context.agent;
+        let holder = &call.context.holder();
         if !message.envelopes().iter().any(|envelope| envelope.is_request()) {
-            return self.notify(agent, message).await;
+            return self.notify(holder, message).await;
         }
-        self.pause(agent).await?;
-        let (child, ticket) = self.seat(agent, message)?;
+        self.pause(holder).await?;
+        let (child, ticket) = self.seat(holder, message)?;
         Ok(asked(&*child, ticket, message, &self.patience).await?.reply)
     }
 
     /// A notification goes to the child that works on the request it names, else to the agent's first. Without a
     /// child there is nobody whom it could concern.
-    async fn notify(&self, agent: &AgentName, message: &Message) -> Result<Reply, CallError> {
+    async fn notify(&self, holder: &Holder, message: &Message) -> Result<Reply, CallError> {
         let request = message.single().and_then(|envelope| message.body(envelope)).and_then(|body| body.get("requestId"));
         let child = {
             let pools = self.pools();
-            let pool = pools.get(agent).map(Vec::as_slice).unwrap_or_default();
+            let pool = pools.get(holder).map(Vec::as_slice).unwrap_or_default();
             let concerned = pool.iter().find(|child| request.is_some_and(|id| child.channel().holds(id)));
             concerned.or_else(|| pool.iter().find(|child| alive(child.channel()))).cloned()
         };
@@ -131,9 +133,12 @@ impl Stdio {
 
     /// Finds the agent's first child on which the call's ids are free, or starts one. The pool stays locked
     /// meanwhile, so that two calls at once do not start two.
-    fn seat(&self, agent: &AgentName, message: &Message) -> Result<(Arc<Child>, Ticket), CallError> {
+    fn seat(&self, holder: &Holder, message: &Message) -> Result<(Arc<Child>, Ticket), CallError> {
         let mut pools = self.pools();
-        let pool = pools.entry(agent.clone()).or_default();
+        if pools.len() >= HOLDERS {
+            pools.retain(|_, pool| pool.iter().any(|child| alive(child.channel())));
+        }
+        let pool = pools.entry(holder.clone()).or_default();
         pool.retain(|child| alive(child.channel()));
         for child in pool.iter() {
             // A child that ended just now is as good as none.
@@ -141,25 +146,25 @@ impl Stdio {
                 return Ok((child.clone(), ticket));
             }
         }
-        let child = self.start(agent, Era::Modern)?;
+        let child = self.start(holder, Era::Modern)?;
         let ticket = child.channel().begin(message)?.ok_or(CallError::BadReply("a new process is busy"))?;
         pool.push(child.clone());
         Ok((child, ticket))
     }
 
-    async fn connect(&self, agent: &AgentName, era: Era) -> Result<Arc<Child>, CallError> {
-        self.pause(agent).await?;
-        if self.places.available_permits() == 0 && self.sessions.retire(agent, self.abandoned) {
-            tracing::warn!(upstream = %self.spec.upstream, %agent, limit = "children_per_upstream", "an unused session was ended");
+    async fn connect(&self, holder: &Holder, era: Era) -> Result<Arc<Child>, CallError> {
+        self.pause(holder).await?;
+        if self.places.available_permits() == 0 && self.sessions.retire(holder, self.abandoned) {
+            tracing::warn!(upstream = %self.spec.upstream, agent = %holder.agent, limit = "children_per_upstream", "an unused session was ended");
             // Whether its place is free in time shows in the next step.
             drop(tokio::time::timeout(self.patience.initialize, self.places.acquire()).await);
         }
-        self.start(agent, era)
+        self.start(holder, era)
     }
 
     /// Waits out the pause that crashes have earned; one that is longer than the agent would wait fails at once.
-    async fn pause(&self, agent: &AgentName) -> Result<(), CallError> {
-        let pause = match self.past.crashes().get(agent) {
+    async fn pause(&self, holder: &Holder) -> Result<(), CallError> {
+        let pause = match self.past.crashes().get(holder) {
             Some(crashes) => crashes.next.saturating_duration_since(Instant::now()),
             None => return Ok(()),
         };
@@ -171,16 +176,16 @@ impl Stdio {
         Ok(())
     }
 
-    fn start(&self, agent: &AgentName, era: Era) -> Result<Arc<Child>, CallError> {
+    fn start(&self, holder: &Holder, era: Era) -> Result<Arc<Child>, CallError> {
         if *self.closing.borrow() {
             return Err(CallError::Draining);
         }
         let limit = CallError::Limit("children_per_upstream");
         let place = self.places.clone().try_acquire_owned().map_err(|_| limit)?;
-        let (past, whose, upstream) = (self.past.clone(), agent.clone(), self.spec.upstream.clone());
+        let (past, whose, upstream) = (self.past.clone(), holder.clone(), self.spec.upstream.clone());
         let ended = move |how| {
             if let Ended::ByItself(why) = how {
-                tracing::warn!(%upstream, agent = %whose, "{why}");
+                tracing::warn!(%upstream, agent = %whose.agent, "{why}");
                 past.crashed(&whose, why);
             }
         };
@@ -190,12 +195,12 @@ impl Stdio {
         };
         Child::start(&self.spec, (era, idle), place, self.closing.subscribe(), ended).map_err(|error| {
             let why = format!("the server's process cannot be started: {error}");
-            self.past.crashed(agent, why.clone());
+            self.past.crashed(holder, why.clone());
             CallError::Connect(io::Error::new(error.kind(), why))
         })
     }
 
-    fn pools(&self) -> MutexGuard<'_, HashMap<AgentName, Vec<Arc<Child>>>> {
+    fn pools(&self) -> MutexGuard<'_, HashMap<Holder, Vec<Arc<Child>>>> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -205,16 +210,19 @@ fn alive(channel: &Channel) -> bool {
 }
 
 impl Past {
-    fn crashed(&self, agent: &AgentName, why: String) {
+    fn crashed(&self, holder: &Holder, why: String) {
         self.pulse.down(why);
         let mut all = self.crashes();
-        let crashes = all.entry(agent.clone()).or_insert(Crashes { count: 0, next: Instant::now() });
+        if all.len() >= HOLDERS {
+            all.retain(|_, crashes| crashes.next > Instant::now());
+        }
+        let crashes = all.entry(holder.clone()).or_insert(Crashes { count: 0, next: Instant::now() });
         let pause = FIRST_PAUSE.saturating_mul(1 << crashes.count.min(16)).min(LONGEST_PAUSE);
         crashes.count = crashes.count.saturating_add(1);
         crashes.next = Instant::now() + pause;
     }
 
-    fn crashes(&self) -> MutexGuard<'_, HashMap<AgentName, Crashes>> {
+    fn crashes(&self) -> MutexGuard<'_, HashMap<Holder, Crashes>> {
         self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use http::StatusCode;
 use super::super::testing::*;
 use super::*;
 use crate::config::{Secret, Transport};
-use crate::protocol::{Framing, header};
+use crate::protocol::{AgentName, Framing, header};
 use crate::upstream::Health;
 use crate::upstream::Upstream;
 

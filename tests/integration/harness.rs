@@ -164,8 +164,8 @@ impl Setup {
     pub(crate) fn agents(mut self, names: &[&str]) -> Self {
         let agent = |name: &&str| AgentConfig {
             name: (*name).into(),
-            token_sha256: Sha256::digest(token(name).as_bytes()).into(),
-            upstreams: None,
+            tokens: vec![Sha256::digest(token(name).as_bytes()).into()],
+            ..AgentConfig::default()
         };
         self.config.agents = names.iter().map(agent).collect();
         self

@@ -1,17 +1,11 @@
-//! The sides that are not a server's: listener, agents, audit log, admin port.
+//! The sides that are not a server's: listener, audit log, admin port.
 
 use std::net::SocketAddr;
 
-use sha2::{Digest, Sha256};
+use crate::config::{Admin, AuditConfig, AuditTo, Listen, ListenTls};
+use crate::document::{Located, Table};
 
-use crate::config::{Admin, Agent, AuditConfig, AuditTo, Listen, ListenTls};
-use crate::document::{Located, Place, Table};
-
-use super::values::{Reader, check_name};
-
-/// Shortest bearer token taken, in bytes: what is shorter can be guessed.
-const TOKEN_BYTES: usize = 16;
-const TOKEN_HINT: &str = "make one with `openssl rand -hex 32`; its hash with `printf %s \"$TOKEN\" | sha256sum`";
+use super::values::Reader;
 
 /// `[listen]`
 pub(super) fn listen(root: &Table<'_>, reader: &Reader<'_>) -> Listen {
@@ -21,6 +15,7 @@ pub(super) fn listen(root: &Table<'_>, reader: &Reader<'_>) -> Listen {
     made.tls = table.table("tls").and_then(|tls| listen_tls(&tls, reader));
     made.origins = table.strings("origins").into_iter().map(|origin| checked_origin(&table, origin)).collect();
     made.hosts = table.strings("hosts").into_iter().map(|host| checked_host(&table, host)).collect();
+    made.public_url = table.string("public_url").map(|url| checked_url(&table, url));
     made.allow_anyone = table.boolean("allow_unauthenticated_agents_off_loopback").unwrap_or(false);
     table.finish();
     made
@@ -62,6 +57,17 @@ fn checked_origin(table: &Table<'_>, origin: Located<String>) -> String {
     value
 }
 
+fn checked_url(table: &Table<'_>, url: Located<String>) -> String {
+    let bare = url.value.strip_suffix('/').unwrap_or(&url.value);
+    let site = bare.strip_prefix("https://").or_else(|| bare.strip_prefix("http://"));
+    let fits = |site: &str| site.parse::<http::uri::Authority>().is_ok() && !site.contains('@');
+    if !site.is_some_and(fits) {
+        let hint = "scheme, host and port and nothing more, as in `https://gate.example.org`";
+        table.fault_at(&url.place, format!("`public_url` is `{}`", url.value), Some(hint));
+    }
+    bare.to_owned()
+}
+
 fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
     let value = host.value.to_ascii_lowercase();
     let bare = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&value);
@@ -71,70 +77,6 @@ fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
         table.fault_at(&host.place, format!("`{}` is no host", host.value), Some(hint));
     }
     value
-}
-
-/// An agent and what checking it against the rest needs.
-pub(super) struct AgentRead {
-    /// The agent.
-    pub(super) agent: Agent,
-    /// Whether its token could be read.
-    pub(super) token_is_known: bool,
-    /// The upstreams it names, with their places.
-    pub(super) upstreams: Vec<Located<String>>,
-    /// Where it stands.
-    pub(super) place: Place,
-}
-
-/// `[[agent]]`
-pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> Vec<AgentRead> {
-    root.tables("agent").iter().map(|table| agent(table, reader)).collect()
-}
-
-fn agent(table: &Table<'_>, reader: &Reader<'_>) -> AgentRead {
-    let name = table.required("name", "the name that stands in audit lines");
-    if let Some(name) = &name {
-        check_name(table, name, "agent");
-    }
-    let (has_token, has_hash) = (table.has("token"), table.has("token_sha256"));
-    let token = reader.secret(table, "token").and_then(|token| hashed(table, &token));
-    let hash = table.string("token_sha256").and_then(|written| read_hash(table, &written));
-    if has_token == has_hash {
-        table.fault("an agent has `token` or `token_sha256`, one of the two", Some(TOKEN_HINT));
-    }
-    let upstreams = table.strings("upstreams");
-    let named = table.has("upstreams").then(|| upstreams.iter().map(|name| name.value.clone()).collect());
-    let place = name.as_ref().map_or_else(|| table.place(), |name| name.place.clone());
-    table.finish();
-    let token = token.or(hash);
-    let agent = Agent {
-        name: name.map(|name| name.value).unwrap_or_default(),
-        token_sha256: token.unwrap_or_default(),
-        upstreams: named,
-    };
-    AgentRead { agent, token_is_known: token.is_some(), upstreams, place }
-}
-
-fn hashed(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
-    if token.len() < TOKEN_BYTES || token.contains(' ') {
-        let message = format!("the agent's token is shorter than {TOKEN_BYTES} bytes, or holds a space");
-        table.fault_of("token", message, Some(TOKEN_HINT));
-        return None;
-    }
-    Some(Sha256::digest(token.as_bytes()).into())
-}
-
-fn read_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]> {
-    let digits: Option<Vec<u32>> = written.value.chars().map(|c| c.to_digit(16)).collect();
-    let bytes: Vec<u8> = digits
-        .unwrap_or_default()
-        .chunks(2)
-        .map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | u8::try_from(*digit).unwrap_or(0)))
-        .collect();
-    let hash = <[u8; 32]>::try_from(bytes).ok().filter(|_| written.value.len() == 64);
-    if hash.is_none() {
-        table.fault_at(&written.place, "`token_sha256` is not 64 hexadecimal digits", Some(TOKEN_HINT));
-    }
-    hash
 }
 
 /// `[audit]`

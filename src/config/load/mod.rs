@@ -1,5 +1,7 @@
 //! Reads the config file: every fault at once, each with its place and what to do about it.
 
+mod access;
+mod agents;
 mod approval;
 mod calls;
 mod classifier;
@@ -17,13 +19,14 @@ mod values;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::detect::flow::TraceLimits;
 use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
-use super::{Admin, ApprovalConfig, Config, KeptResults, Limits, PinsConfig, PolicyConfig};
+use super::{Admin, AgentsFile, ApprovalConfig, Config, KeptResults, Limits, PinsConfig, PolicyConfig};
 use values::Reader;
 
 /// Longest config file, in bytes.
@@ -64,6 +67,14 @@ pub fn load_admin(path: &Path) -> Result<(Admin, ApprovalConfig), Vec<Fault>> {
 /// What is wrong with that section.
 pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
     read(path, &Machine, pins::pins)
+}
+
+/// Reads only where the file of agents is, as [`load_admin`] does.
+///
+/// # Errors
+/// What is wrong with that section.
+pub fn load_agents(path: &Path) -> Result<AgentsFile, Vec<Fault>> {
+    read(path, &Machine, agents::file)
 }
 
 /// What a config file is read for.
@@ -132,9 +143,12 @@ fn read<T>(path: &Path, world: &dyn Surroundings, make: impl FnOnce(&Table<'_>, 
 /// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
 fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let listen = listen::listen(root, reader);
-    let agents = listen::agents(root, reader);
+    let (agents, agents_file) = agents::agents(root, reader);
+    let issuers = agents::issuers(root);
     let policies = named(root, "policy", |name, table| policy::policy(name, table, reader));
     let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
+    let names: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
+    let access = named(root, "access", |name, table| access::access(name, table, &names));
     let audit = listen::audit(root, reader);
     let admin = listen::admin(root, listen.address);
     let approval = approval::approval(root, reader);
@@ -144,8 +158,9 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
 
     let mut policies: BTreeMap<String, PolicyConfig> = policies.into_iter().map(|(name, policy)| (name.value, policy)).collect();
     policies.entry("default".to_owned()).or_default();
-    check_listener(root, &listen, agents.is_empty());
-    check_agents(root, &agents, &upstreams);
+    let open = agents.is_empty() && agents_file.file.is_none() && issuers.is_empty();
+    check_listener(root, &listen, open);
+    agents::check(root, &agents, &upstreams);
     check_policies(root, &policies, &upstreams);
     approval::check(root, &approval, &policies);
     if upstreams.is_empty() && wants == Wants::Upstreams {
@@ -156,6 +171,9 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     Config {
         listen,
         agents: agents.into_iter().map(|read| read.agent).collect(),
+        agents_file,
+        issuers,
+        access: access.into_iter().map(|(_, access)| Arc::new(access)).collect(),
         policies,
         upstreams: upstreams.into_iter().map(|(name, read)| (name.value, read.config)).collect(),
         audit,
@@ -191,34 +209,9 @@ fn check_listener(root: &Table<'_>, listen: &super::Listen, nobody: bool) {
     }
     root.fault_of(
         "listen",
-        format!("`{}` is reachable from other machines, and no `[[agent]]` has to log in", listen.address),
-        Some("name the agents with their tokens, listen on 127.0.0.1, or say `allow_unauthenticated_agents_off_loopback = true`"),
+        format!("`{}` is reachable from other machines, and nobody has to say who it is", listen.address),
+        Some("name the agents with their tokens (`[[agent]]`), listen on 127.0.0.1, or say `allow_unauthenticated_agents_off_loopback = true`"),
     );
-}
-
-fn check_agents(root: &Table<'_>, agents: &[listen::AgentRead], upstreams: &[(Located<String>, upstream::UpstreamRead)]) {
-    let known: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
-    for (index, read) in agents.iter().enumerate() {
-        for earlier in agents.iter().take(index) {
-            if earlier.agent.name == read.agent.name {
-                root.fault_at(
-                    &read.place,
-                    format!("there are two agents `{}`", read.agent.name),
-                    Some("each agent has its own name"),
-                );
-            }
-            if read.token_is_known && earlier.token_is_known && earlier.agent.token_sha256 == read.agent.token_sha256 {
-                let message = format!("`{}` has the same token as `{}`", read.agent.name, earlier.agent.name);
-                root.fault_at(&read.place, message, Some("each agent has its own token: it is how the gate tells them apart"));
-            }
-        }
-        for name in &read.upstreams {
-            if !known.contains(&name.value.as_str()) {
-                let message = format!("there is no `[upstream.{}]`", name.value);
-                root.fault_at(&name.place, message, Some(&suggest(&name.value, &known)));
-            }
-        }
-    }
 }
 
 fn check_policies(

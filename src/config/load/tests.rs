@@ -107,7 +107,7 @@ fn secrets_come_from_outside_and_agents_keep_only_hashes() {
     .unwrap();
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
     assert_eq!(
-        hex(&config.agents[0].token_sha256),
+        hex(&config.agents[0].tokens[0]),
         // printf %s three-three-three-three | sha256sum
         "4fb91117a1da7bee627506cd097dbc65db9008160bc902e261e4b53a4621f458",
     );
@@ -129,7 +129,7 @@ fn a_written_hash_is_the_hash_of_the_token() {
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"; // of `test`, FIPS 180-4
     let config = load_text(&format!("[[agent]]\nname = \"a\"\ntoken_sha256 = \"{hash}\"\n{UPSTREAM}")).unwrap();
     use sha2::Digest;
-    assert_eq!(config.agents[0].token_sha256, <[u8; 32]>::from(sha2::Sha256::digest(b"test")));
+    assert_eq!(config.agents[0].tokens, [<[u8; 32]>::from(sha2::Sha256::digest(b"test"))]);
 }
 
 #[test]
@@ -207,7 +207,8 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
     // These have no default: left out they bound nothing.
     assert_eq!(config.limits.calls.per_session, Some(2000));
     config.limits.calls = Limits::default().calls;
-    assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (3, 2, 2));
+    assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (3, 3, 2));
+    assert_eq!((config.issuers.len(), config.access.len()), (1, 3));
     assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()), "the sample tells other defaults");
     let plain = crate::config::UpstreamConfig::new(config.upstreams["github"].transport.clone());
     assert_eq!(config.upstreams["github"].request_timeout, plain.request_timeout);
@@ -219,6 +220,8 @@ fn the_sample_explains_every_key_that_is_read() {
     let sources = [
         include_str!("mod.rs"),
         include_str!("listen.rs"),
+        include_str!("agents.rs"),
+        include_str!("access.rs"),
         include_str!("policy.rs"),
         include_str!("upstream.rs"),
         include_str!("places.rs"),

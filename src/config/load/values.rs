@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::config::is_name;
 use crate::document::{Located, Table};
 
 use super::Surroundings;
@@ -154,9 +155,7 @@ fn checked(table: &Table<'_>, name: &Located<String>, value: String) -> Option<S
 
 /// Notes a fault if a name cannot be part of a path and a metric label: 1 to 64 of `a-z`, `0-9`, `_` and `-`.
 pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) {
-    let fits = (1..=64).contains(&name.value.len())
-        && name.value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'));
-    if !fits {
+    if !is_name(&name.value) {
         let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
         table.fault_at(&name.place, format!("bad {what} name `{}`", name.value.escape_debug()), Some(hint));
     }

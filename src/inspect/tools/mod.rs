@@ -130,7 +130,7 @@ impl Known {
 }
 
 /// What `readOnlyHint` says; a tool that is called destructive, or not, does write.
-fn only_reads(tool: Value<'_>) -> Option<bool> {
+pub(super) fn only_reads(tool: Value<'_>) -> Option<bool> {
     let annotations = tool.get("annotations")?;
     let says = |hint: &str| annotations.get(hint).map(|value| value.raw() == "true");
     says("readOnlyHint").or(says("destructiveHint").map(|_| false))

@@ -61,12 +61,13 @@ fn told(id: &str, entry: &Entry, now: Instant) -> String {
     let matter = &entry.matter;
     let list = |words: Vec<String>| words.join(",");
     format!(
-        r#"{{"id":{},"asked_at":"{}","seconds_left":{},"waiting":{},"agent":{},"session":{},"upstream":{},"tool":{},"severity":"{}","rules":[{}],"title":{},"why":{},"scopes":[{}],"call_sha256":"{}","bytes":{},"shown":{}}}"#,
+        r#"{{"id":{},"asked_at":"{}","seconds_left":{},"waiting":{},"agent":{},"user":{},"session":{},"upstream":{},"tool":{},"severity":"{}","rules":[{}],"title":{},"why":{},"scopes":[{}],"call_sha256":"{}","bytes":{},"shown":{}}}"#,
         quote(id),
         humantime::format_rfc3339_seconds(entry.asked_at),
         entry.until.saturating_duration_since(now).as_secs(),
         entry.attended,
         quote(&matter.context.agent.0),
+        matter.context.caller.user.as_ref().map_or("null".to_owned(), |user| quote(user)),
         matter.context.session.as_ref().map_or("null".to_owned(), |session| quote(&session.digest())),
         quote(&matter.context.upstream.0),
         quote(&matter.tool),

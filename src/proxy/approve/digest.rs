@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use crate::message::{Envelope, Message, Value, ValueKind};
 use crate::protocol::Context;
 
-/// What one agent asks of one upstream: equal for calls that differ only in their id, their `_meta` and the order of members.
+/// What one agent, for one user, asks of one upstream: equal for calls that differ only in their id, their `_meta` and the order of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallDigest([u8; 32]);
 
@@ -17,7 +17,8 @@ impl CallDigest {
     /// Of a request.
     pub(crate) fn of(context: &Context, message: &Message, envelope: &Envelope) -> Self {
         let mut hash = Sha256::new();
-        for part in [&*context.agent.0, &*context.upstream.0, envelope.method().unwrap_or_default()] {
+        let holder = context.holder().to_string();
+        for part in [&*holder, &*context.upstream.0, envelope.method().unwrap_or_default()] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

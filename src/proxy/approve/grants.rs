@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::config::Scope;
 use crate::inspect::{EVERY_USE, FIRST_USE, FIRST_WRITE};
 use crate::message::{Json, ReadLimits, quote};
-use crate::protocol::{AgentName, SessionId, UpstreamName};
+use crate::protocol::{Holder, SessionId, UpstreamName};
 use crate::rules::RuleId;
 
 use super::Matter;
@@ -42,7 +42,7 @@ struct Held {
 /// Calls of one tool that one rule asks about, in one session.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct InSession {
-    agent: AgentName,
+    holder: Holder,
     upstream: UpstreamName,
     session: Option<SessionId>,
     rule: RuleId,
@@ -157,7 +157,7 @@ impl Grants {
 
 fn in_session(matter: &Matter, rule: &RuleId) -> InSession {
     InSession {
-        agent: matter.context.agent.clone(),
+        holder: matter.context.holder(),
         upstream: matter.context.upstream.clone(),
         session: matter.context.session.clone(),
         rule: rule.clone(),

@@ -59,7 +59,7 @@ impl Matter {
 
     pub(super) fn is_of(&self, context: &Context) -> bool {
         let own = &self.context;
-        (&own.agent, &own.upstream, &own.session) == (&context.agent, &context.upstream, &context.session)
+        (own.holder(), &own.upstream, &own.session) == (context.holder(), &context.upstream, &context.session)
     }
 
     /// What is told of it, to be filled in.

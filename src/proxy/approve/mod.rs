@@ -162,7 +162,7 @@ impl Approvals {
             entry.matter.request = matter.request;
             return Ok(self.ticket(id, entry));
         }
-        let of_agent = |entry: &&Entry| entry.matter.context.agent == matter.context.agent;
+        let of_agent = |entry: &&Entry| entry.matter.context.holder() == matter.context.holder();
         if open.values().filter(of_agent).count() >= self.most {
             return Err(CallError::Limit("pending_approvals"));
         }

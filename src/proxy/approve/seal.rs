@@ -46,7 +46,8 @@ impl Seal {
     fn mac(&self, payload: &str, context: &Context) -> Hmac<Sha256> {
         // A key of any length is taken.
         let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.0).unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
-        for part in [&*context.agent.0, &*context.upstream.0, payload] {
+        let holder = context.holder().to_string();
+        for part in [&*holder, &*context.upstream.0, payload] {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
         }

@@ -1,0 +1,72 @@
+//! `[access.NAME]`
+
+use crate::config::{AccessConfig, Lists};
+use crate::document::{Located, Table, suggest};
+use crate::text::glob_fits;
+
+/// Reads one table. `upstreams` are the names of all that there are.
+pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> AccessConfig {
+    let plain = |key: &str| table.strings(key).into_iter().map(|written| written.value).collect::<Vec<_>>();
+    let of_upstreams = |key: &str| {
+        let all = table.strings(key).into_iter();
+        all.map(|written| checked(table, &written, &written.value, upstreams).value.clone()).collect::<Vec<_>>()
+    };
+    let within =
+        |key: &str| table.strings(key).into_iter().map(|written| qualified(table, written, upstreams)).collect::<Vec<_>>();
+    let some = |key: &str, read: &dyn Fn(&str) -> Vec<String>| table.has(key).then(|| read(key));
+    let made = AccessConfig {
+        name: name.to_owned(),
+        agents: plain("agents"),
+        users: plain("users"),
+        groups: plain("groups"),
+        allow: Lists {
+            upstreams: some("allow_upstreams", &of_upstreams),
+            tools: some("allow_tools", &within),
+            prompts: some("allow_prompts", &within),
+            resources: some("allow_resources", &within),
+        },
+        deny: Lists {
+            upstreams: of_upstreams("deny_upstreams"),
+            tools: within("deny_tools"),
+            prompts: within("deny_prompts"),
+            resources: within("deny_resources"),
+        },
+        read_only: table.boolean("read_only").unwrap_or(false),
+        reading_tools: within("reading_tools"),
+        writing_tools: within("writing_tools"),
+        trust_annotations: of_upstreams("trust_annotations"),
+    };
+    if made.agents.is_empty() && made.users.is_empty() && made.groups.is_empty() {
+        table.fault(
+            format!("`access.{name}` is for nobody"),
+            Some("say whom it is for with `agents`, `users` or `groups`; `agents = [\"*\"]` is everyone"),
+        );
+    }
+    let overrides = !made.reading_tools.is_empty() || !made.writing_tools.is_empty() || !made.trust_annotations.is_empty();
+    if overrides && !made.read_only {
+        let hint = "say `read_only = true` beside `reading_tools`, `writing_tools` and `trust_annotations`";
+        table.fault(format!("`access.{name}` says what only reads, and is not held to it"), Some(hint));
+    }
+    made
+}
+
+/// `NAME` is of any upstream, `UPSTREAM/NAME` of those that fit.
+fn qualified(table: &Table<'_>, written: Located<String>, upstreams: &[&str]) -> String {
+    match written.value.split_once('/') {
+        // The address of a resource: `file:///…`.
+        Some((scheme, rest)) if scheme.ends_with(':') && rest.starts_with('/') => format!("*/{}", written.value),
+        Some((upstream, _)) => checked(table, &written, upstream, upstreams).value.clone(),
+        None => format!("*/{}", written.value),
+    }
+}
+
+/// What fits no upstream is a mistake: where it denies something, a dangerous one.
+fn checked<'w>(table: &Table<'_>, written: &'w Located<String>, upstream: &str, upstreams: &[&str]) -> &'w Located<String> {
+    // `lychgate wrap` brings its server along.
+    if !upstreams.is_empty() && !upstreams.iter().any(|name| glob_fits(upstream, name)) {
+        let message = format!("`{}` fits no upstream: there is no `[upstream.{upstream}]`", written.value);
+        let hint = format!("{}; a name with a slash in it is written `*/{}`", suggest(upstream, upstreams), written.value);
+        table.fault_at(&written.place, message, Some(&hint));
+    }
+    written
+}

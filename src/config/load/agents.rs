@@ -1,0 +1,223 @@
+//! `[[agent]]`, `[agents]`, `[[issuer]]`
+
+use std::io;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::config::tokens::{self, AgentToken, read_hash};
+use crate::config::{Agent, AgentsFile, IssuerConfig};
+use crate::document::{Located, Place, Table, suggest};
+
+use super::upstream::UpstreamRead;
+use super::values::{Reader, check_name};
+
+/// Shortest bearer token taken, in bytes: what is shorter can be guessed.
+const TOKEN_BYTES: usize = 16;
+const TOKEN_HINT: &str = "make one with `openssl rand -hex 32`; its hash with `printf %s \"$TOKEN\" | sha256sum`";
+/// Most issuers, and most that one of them can say of scopes and audiences.
+const ISSUERS: usize = 32;
+/// Clocks that are further off than this are to be set right.
+const LEEWAY_SECONDS: u64 = 300;
+
+/// An agent and what checking it against the rest needs.
+pub(super) struct AgentRead {
+    /// The agent.
+    pub(super) agent: Agent,
+    /// The upstreams it names, with their places.
+    upstreams: Vec<Located<String>>,
+    /// Where it stands.
+    place: Place,
+}
+
+/// `[[agent]]`, and those of the file that `[agents]` names.
+pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<AgentRead>, AgentsFile) {
+    let file = file(root, reader);
+    let mut all: Vec<AgentRead> = root.tables("agent").iter().map(|table| agent(table, reader, &file)).collect();
+    for token in tokens_of(root, reader, &file) {
+        match all.iter_mut().find(|read| read.agent.name == token.agent) {
+            Some(read) if !read.agent.tokens.contains(&token.sha256) => read.agent.tokens.push(token.sha256),
+            Some(_) => {}
+            None => {
+                let agent = Agent { name: token.agent, tokens: vec![token.sha256], ..Agent::default() };
+                all.push(AgentRead { agent, upstreams: vec![], place: root.place() });
+            }
+        }
+    }
+    (all, file)
+}
+
+/// `[agents]`
+pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
+    let Some(table) = root.table("agents") else { return AgentsFile::default() };
+    if !table.has("file") {
+        table.missing("file", "where `lychgate agent` keeps the hashes of tokens, as in `agents.toml`");
+    }
+    let file = reader.any_path(&table, "file");
+    table.finish();
+    AgentsFile { file }
+}
+
+/// The tokens in the file; none where it is not there yet.
+fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<AgentToken> {
+    let Some(file) = &file.file else { return Vec::new() };
+    let text = match reader.read(file, tokens::FILE_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            root.fault_of("agents", format!("`{}` cannot be read: {error}", file.display()), None);
+            return Vec::new();
+        }
+    };
+    AgentToken::read_all(&file.display().to_string(), &text).unwrap_or_else(|faults| {
+        faults.iter().for_each(|fault| root.fault_of("agents", fault.to_string(), None));
+        Vec::new()
+    })
+}
+
+fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> AgentRead {
+    let name = table.required("name", "the name that stands in audit lines");
+    if let Some(name) = &name {
+        check_name(table, name, "agent");
+    }
+    let (has_token, has_hash) = (table.has("token"), table.has("token_sha256"));
+    let token = reader.secret(table, "token").and_then(|token| hashed(table, &token));
+    let hash = table.string("token_sha256").and_then(|written| checked_hash(table, &written));
+    let certificate = certificate(table);
+    if has_token && has_hash {
+        table.fault("an agent has `token` or `token_sha256`, one of the two", Some(TOKEN_HINT));
+    }
+    if !(has_token || has_hash || table.has("certificate") || file.file.is_some()) {
+        table.fault("an agent has `token`, `token_sha256` or `certificate`", Some(TOKEN_HINT));
+    }
+    let upstreams = table.strings("upstreams");
+    let named = table.has("upstreams").then(|| upstreams.iter().map(|name| name.value.clone()).collect());
+    let groups = table.strings("groups").into_iter().map(|group| group.value).collect();
+    let place = name.as_ref().map_or_else(|| table.place(), |name| name.place.clone());
+    table.finish();
+    let name = name.map(|name| name.value).unwrap_or_default();
+    let agent = Agent { name, tokens: token.or(hash).into_iter().collect(), certificate, groups, upstreams: named };
+    AgentRead { agent, upstreams, place }
+}
+
+/// A name in a client's certificate, with its kind. What says no kind is a URI or the name of a host.
+fn certificate(table: &Table<'_>) -> Option<String> {
+    let written = table.string("certificate")?;
+    let value = written.value;
+    let kind = ["dns:", "uri:", "cn:"].into_iter().find(|kind| value.starts_with(kind));
+    let (kind, name) = match kind {
+        Some(kind) => (kind, value.get(kind.len()..).unwrap_or_default()),
+        None if value.contains("://") => ("uri:", &*value),
+        None => ("dns:", &*value),
+    };
+    let is_host = || name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    if name.is_empty() || kind == "dns:" && !is_host() {
+        let hint = "a name in the certificate, as in `spiffe://example.org/ci` or `ci.example.org`; `cn:NAME` is its common name";
+        table.fault_at(&written.place, format!("`certificate`: `{value}` is no name"), Some(hint));
+    }
+    Some(format!("{kind}{}", if kind == "dns:" { name.to_ascii_lowercase() } else { name.to_owned() }))
+}
+
+fn hashed(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
+    if token.len() < TOKEN_BYTES || token.contains(' ') {
+        let message = format!("the agent's token is shorter than {TOKEN_BYTES} bytes, or holds a space");
+        table.fault_of("token", message, Some(TOKEN_HINT));
+        return None;
+    }
+    Some(Sha256::digest(token.as_bytes()).into())
+}
+
+fn checked_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]> {
+    let hash = read_hash(&written.value);
+    if hash.is_none() {
+        table.fault_at(&written.place, "`token_sha256` is not 64 hexadecimal digits", Some(TOKEN_HINT));
+    }
+    hash
+}
+
+/// `[[issuer]]`
+pub(super) fn issuers(root: &Table<'_>) -> Vec<IssuerConfig> {
+    let tables = root.tables("issuer");
+    let mut all: Vec<IssuerConfig> = Vec::new();
+    for table in &tables {
+        let (made, place) = issuer(table);
+        if all.iter().any(|other| other.issuer == made.issuer) {
+            root.fault_at(&place, format!("there are two issuers `{}`", made.issuer), Some("leave one of them"));
+        }
+        if all.len() >= ISSUERS {
+            root.fault_at(&place, format!("there are more than {ISSUERS} issuers"), None);
+            break;
+        }
+        all.push(made);
+    }
+    all
+}
+
+fn issuer(table: &Table<'_>) -> (IssuerConfig, Place) {
+    let issuer = table.required("issuer", "its identifier, exactly as in the `iss` of its tokens");
+    let place = issuer.as_ref().map_or_else(|| table.place(), |issuer| issuer.place.clone());
+    for url in issuer.iter().chain(&table.string("jwks_uri")) {
+        let secure = url.value.starts_with("https://") || url.value.starts_with("http://");
+        if !secure || url.value.contains(['#', ' ']) {
+            let hint = "an `https` URL without a fragment; `http` on loopback where `[oauth]` says `allow_loopback_http = true`";
+            table.fault_at(&url.place, format!("`{}` is no such URL", url.value), Some(hint));
+        }
+    }
+    let words = |key: &str| -> Vec<String> { table.strings(key).into_iter().map(|word| word.value).collect() };
+    let word = |key: &str| table.string(key).map(|word| word.value);
+    let seconds = |key: &str, range, base| Duration::from_secs(table.integer(key, range).unwrap_or(base));
+    let agent = table.string("agent");
+    if let Some(agent) = &agent {
+        check_name(table, agent, "agent");
+    }
+    let scopes = table.strings("scopes");
+    for scope in &scopes {
+        // RFC 6749, section 3.3.
+        let fits = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        if scope.value.is_empty() || !scope.value.bytes().all(fits) {
+            table.fault_at(&scope.place, format!("`{}` is no scope", scope.value), Some("one scope a string, without spaces"));
+        }
+    }
+    let made = IssuerConfig {
+        issuer: issuer.map(|issuer| issuer.value).unwrap_or_default(),
+        jwks_uri: word("jwks_uri"),
+        audience: words("audience"),
+        leeway: seconds("leeway_seconds", 0..=LEEWAY_SECONDS, 60),
+        keys_keep: seconds("keys_keep_seconds", 60..=7 * 86_400, 86_400),
+        agent: agent.map_or_else(|| "oauth".to_owned(), |agent| agent.value),
+        agent_claim: word("agent_claim"),
+        user_claim: word("user_claim").unwrap_or_else(|| "sub".to_owned()),
+        groups_claim: word("groups_claim").unwrap_or_else(|| "groups".to_owned()),
+        scopes: scopes.into_iter().map(|scope| scope.value).collect(),
+    };
+    table.finish();
+    (made, place)
+}
+
+/// Checks agents against each other and against the upstreams.
+pub(super) fn check(root: &Table<'_>, agents: &[AgentRead], upstreams: &[(Located<String>, UpstreamRead)]) {
+    let known: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
+    for (index, read) in agents.iter().enumerate() {
+        for earlier in agents.iter().take(index) {
+            let (name, other) = (&read.agent.name, &earlier.agent.name);
+            if name == other {
+                let hint = "each agent has its own name; `lychgate agent` gives it more tokens than one";
+                root.fault_at(&read.place, format!("there are two agents `{name}`"), Some(hint));
+            }
+            if read.agent.tokens.iter().any(|token| earlier.agent.tokens.contains(token)) {
+                let message = format!("`{name}` has the same token as `{other}`");
+                root.fault_at(&read.place, message, Some("each agent has its own token: it is how the gate tells them apart"));
+            }
+            if read.agent.certificate.is_some() && read.agent.certificate == earlier.agent.certificate {
+                let message = format!("`{name}` has the same name in certificates as `{other}`");
+                root.fault_at(&read.place, message, Some("each agent has its own"));
+            }
+        }
+        for name in &read.upstreams {
+            if !known.contains(&name.value.as_str()) {
+                let message = format!("there is no `[upstream.{}]`", name.value);
+                root.fault_at(&name.place, message, Some(&suggest(&name.value, &known)));
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The file of agents' tokens that `lychgate agent` keeps: names and hashes, never a token.
+
+use std::fmt::Write as _;
+
+use crate::document::{self, Fault, Located, Place, Table};
+
+/// Longest file, in bytes.
+pub(super) const FILE_BYTES: u64 = 1 << 20;
+const HEAD: &str = "\
+# The tokens of agents, as `lychgate agent` keeps them: what is written here is their SHA-256, the tokens themselves are
+# nowhere. A gate that runs takes up a change within two seconds.
+";
+
+/// One token of an agent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AgentToken {
+    /// Whose it is.
+    pub agent: String,
+    /// Its SHA-256.
+    pub sha256: [u8; 32],
+    /// When it was made (RFC 3339).
+    pub made: String,
+}
+
+impl std::fmt::Debug for AgentToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AgentToken({} {})", self.agent, self.id())
+    }
+}
+
+impl AgentToken {
+    /// What names it among others: the start of its hash.
+    pub fn id(&self) -> String {
+        hex(self.sha256.get(..4).unwrap_or_default())
+    }
+
+    /// Reads the text of a file. `file` is its name in faults.
+    ///
+    /// # Errors
+    /// Everything that is wrong, with line and column.
+    pub fn read_all(file: &str, text: &str) -> Result<Vec<Self>, Vec<Fault>> {
+        document::read(file, text, |root| {
+            let mut all: Vec<Self> = Vec::new();
+            for table in root.tables("token") {
+                if let Some((token, place)) = token(&table) {
+                    if all.iter().any(|other| other.sha256 == token.sha256) {
+                        table.fault_at(&place, "the same token stands here twice", Some("leave one of them"));
+                    }
+                    all.push(token);
+                }
+                table.finish();
+            }
+            root.finish();
+            Some(all)
+        })
+    }
+
+    /// The text of a file with these.
+    pub fn written(all: &[Self]) -> String {
+        let mut out = HEAD.to_owned();
+        for Self { agent, sha256, made } in all {
+            // Writing to a `String` cannot fail. Names are letters, digits, `_` and `-`.
+            let _infallible = write!(out, "\n[[token]]\nagent = \"{agent}\"\nsha256 = \"{}\"\nmade = \"{made}\"\n", hex(sha256));
+        }
+        out
+    }
+}
+
+fn token(table: &Table<'_>) -> Option<(AgentToken, Place)> {
+    let hint = "lychgate agent add NAME";
+    let agent = table.required("agent", hint);
+    let hash = table.required("sha256", hint);
+    let made = table.string("made").map(|made| made.value).filter(|made| humantime::parse_rfc3339(made).is_ok());
+    let agent = agent.filter(|agent| checked(table, agent));
+    let sha256 = hash.as_ref().and_then(|hash| {
+        let read = read_hash(&hash.value);
+        if read.is_none() {
+            table.fault_at(&hash.place, "`sha256` is not 64 hexadecimal digits", Some(hint));
+        }
+        read
+    });
+    let place = hash?.place;
+    Some((AgentToken { agent: agent?.value, sha256: sha256?, made: made.unwrap_or_default() }, place))
+}
+
+fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
+    let fits = is_name(&agent.value);
+    if !fits {
+        let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
+        table.fault_at(&agent.place, format!("bad agent name `{}`", agent.value.escape_debug()), Some(hint));
+    }
+    fits
+}
+
+/// Whether something can be a name in the config.
+pub fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+}
+
+/// A SHA-256 from its 64 hexadecimal digits.
+pub(super) fn read_hash(written: &str) -> Option<[u8; 32]> {
+    let digits: Vec<u32> = written.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    let bytes: Vec<u8> =
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | u8::try_from(*digit).unwrap_or(0))).collect();
+    <[u8; 32]>::try_from(bytes).ok().filter(|_| written.len() == 64)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let token =
+            |agent: &str, byte: u8| AgentToken { agent: agent.into(), sha256: [byte; 32], made: "2026-11-22T16:00:00Z".into() };
+        let all = vec![token("ci", 1), token("ci", 2), token("claude-code", 3)];
+        assert_eq!(AgentToken::read_all("f", &AgentToken::written(&all)).unwrap(), all);
+        assert_eq!(AgentToken::read_all("f", "").unwrap(), []);
+        assert_eq!(all[0].id(), "01010101");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let (line, hash) = ("[[token]]\nagent = \"a\"\nsha256 = ", "01".repeat(32));
+        for (text, says) in [
+            (format!("{line}\"{hash}\"\n{line}\"{hash}\"\n"), "f:6:"),
+            (format!("{line}\"01\"\n"), "64 hexadecimal"),
+            (format!("[[token]]\nagent = \"A b\"\nsha256 = \"{hash}\"\n"), "bad agent name"),
+            ("[[token]]\n".into(), "`agent`"),
+            ("[[tokens]]\n".into(), "tokens"),
+        ] {
+            let told: String = AgentToken::read_all("f", &text).unwrap_err().iter().map(ToString::to_string).collect();
+            assert!(told.contains(says), "{told}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Who comes in: by a token of its own, by a token that somebody else vouches for, or by a certificate.
+
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode};
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+use super::admit::{TurnedAway, one};
+use super::certificate::Names;
+use crate::config::{AccessConfig, Agent, Config, IssuerConfig};
+use crate::oauth::assertion::{Claims, issuer_of};
+use crate::oauth::issuer::{Issuer, Refused};
+use crate::protocol::{AgentName, Caller, UpstreamName};
+
+/// Longest name of a user or group that is taken from a token, in bytes, and most groups.
+const NAME_BYTES: usize = 512;
+const GROUPS: usize = 256;
+
+/// Who may come in, and what they may use.
+pub struct Entry {
+    open: bool,
+    agents: Vec<Agent>,
+    issuers: Vec<Arc<Issuer>>,
+    access: Vec<Arc<AccessConfig>>,
+}
+
+/// Who has come in.
+#[derive(Clone, Debug)]
+pub(super) struct Who {
+    pub(super) agent: AgentName,
+    pub(super) caller: Caller,
+    /// Upstreams that its own table in the config names; `None` for all.
+    upstreams: Option<Vec<String>>,
+}
+
+impl Who {
+    /// Whether it is the same agent, for the same user.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.agent == other.agent && self.caller.user == other.caller.user
+    }
+
+    /// Whether its own table lets it reach an upstream.
+    pub(super) fn reaches(&self, upstream: &UpstreamName) -> bool {
+        self.upstreams.as_ref().is_none_or(|names| names.iter().any(|name| **name == *upstream.0))
+    }
+}
+
+impl Entry {
+    /// As the config says. What was learnt of issuers in `before` is kept where they are the same.
+    ///
+    /// # Errors
+    /// No connection to issuers can be made up.
+    pub(super) fn new(config: &Config, before: Option<&Self>) -> Result<Self, String> {
+        let known = |config: &IssuerConfig| before?.issuers.iter().find(|issuer| issuer.config() == config).cloned();
+        let issuer = |of: &IssuerConfig| match known(of) {
+            Some(issuer) => Ok(issuer),
+            None => Issuer::new(of.clone(), &config.oauth).map(Arc::new),
+        };
+        let issuers = config.issuers.iter().map(issuer).collect::<Result<_, _>>()?;
+        Ok(Self { open: config.is_open(), agents: config.agents.clone(), issuers, access: config.access.clone() })
+    }
+
+    /// Whether callers see the same by it as by another one.
+    pub(super) fn shows_like(&self, other: &Self) -> bool {
+        self.access == other.access
+    }
+
+    /// Who sends a request. Tokens made elsewhere must be for one of `audiences`, where their issuer's table names no other.
+    ///
+    /// # Errors
+    /// 400 for a credential that is none, 401 without one that is known, 403 where it is not enough, 503 where that
+    /// cannot be found out.
+    pub(super) async fn who(&self, headers: &HeaderMap, names: &Names, audiences: &[String]) -> Result<Who, TurnedAway> {
+        if self.open {
+            return Ok(self.made(&AgentName("local".into()), None, Vec::new()));
+        }
+        let by_certificate = self.agents.iter().find(|agent| agent.certificate.as_ref().is_some_and(|name| names.have(name)));
+        let Some(token) = credential(headers)? else {
+            let agent = by_certificate.ok_or_else(|| self.unknown(None))?;
+            return Ok(self.made(&AgentName(agent.name.as_str().into()), None, Vec::new()));
+        };
+        let who = match self.by_token(token) {
+            Some(agent) => self.made(&AgentName(agent.name.as_str().into()), None, Vec::new()),
+            None => self.by_issuer(token, audiences).await?,
+        };
+        self.agrees(&who, names, by_certificate)?;
+        Ok(who)
+    }
+
+    /// The agent whose token it is. Every one is compared, in the same time, wherever the match is.
+    fn by_token(&self, token: &str) -> Option<&Agent> {
+        let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let all = (1u64..).zip(&self.agents).flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
+        let found = all.fold(0u64, |found, (number, token)| {
+            let same: Choice = token.ct_eq(&shown);
+            u64::conditional_select(&found, &number, same)
+        });
+        self.agents.get(usize::try_from(found).ok()?.checked_sub(1)?)
+    }
+
+    async fn by_issuer(&self, token: &str, audiences: &[String]) -> Result<Who, TurnedAway> {
+        let invalid = || self.unknown(Some("invalid_token"));
+        if self.issuers.is_empty() {
+            return Err(invalid());
+        }
+        let named = issuer_of(token).map_err(|_| invalid())?;
+        let issuer = self.issuers.iter().find(|issuer| issuer.config().issuer == named).ok_or_else(invalid)?;
+        let claims = issuer.check(token, audiences).await.map_err(|refused| match refused {
+            Refused::Invalid(error) => {
+                tracing::info!(issuer = named, %error, "a token was refused");
+                invalid()
+            }
+            Refused::Unreachable => TurnedAway {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                reason: "issuer",
+                hint: "the token cannot be checked now, since its issuer's keys cannot be fetched; try again",
+                error: None,
+                scope: None,
+            },
+        })?;
+        let config = issuer.config();
+        if !config.scopes.iter().all(|scope| claims.scopes().0.contains(scope)) {
+            return Err(TurnedAway {
+                status: StatusCode::FORBIDDEN,
+                reason: "scope",
+                hint: "the token lacks a scope; get one with all that `WWW-Authenticate` names",
+                error: Some("insufficient_scope"),
+                scope: Some(config.scopes.join(" ")),
+            });
+        }
+        self.claimed(config, &claims).ok_or_else(invalid)
+    }
+
+    /// Who a token's claims say it is; `None` where they do not say it.
+    fn claimed(&self, config: &IssuerConfig, claims: &Claims) -> Option<Who> {
+        let client = config.agent_claim.as_ref().and_then(|claim| claims.text(claim));
+        let agent = client.filter(|client| self.agents.iter().any(|agent| agent.name == *client));
+        let user = claims.text(&config.user_claim).filter(|user| is_plain(user))?;
+        // What is asked of a caller by name is asked of a user of this issuer: another one's is somebody else.
+        let user = format!("{}#{user}", config.issuer);
+        let groups = claims.texts(&config.groups_claim).into_iter().filter(|group| is_plain(group)).take(GROUPS);
+        let agent = AgentName(agent.unwrap_or_else(|| config.agent.clone()).into());
+        Some(self.made(&agent, Some(user.into()), groups.map(Into::into).collect()))
+    }
+
+    fn made(&self, agent: &AgentName, user: Option<Arc<str>>, mut groups: Vec<Box<str>>) -> Who {
+        let config = self.agents.iter().find(|config| *config.name == *agent.0);
+        groups.extend(config.into_iter().flat_map(|config| &config.groups).map(|group| group.as_str().into()));
+        let caller = Caller::new(agent, user, groups, &self.access);
+        Who { agent: agent.clone(), caller, upstreams: config.and_then(|config| config.upstreams.clone()) }
+    }
+
+    /// Where both a token and a certificate are there, they must be of the same agent.
+    fn agrees(&self, who: &Who, names: &Names, by_certificate: Option<&Agent>) -> Result<(), TurnedAway> {
+        let wanted = self.agents.iter().find(|agent| *agent.name == *who.agent.0).and_then(|agent| agent.certificate.as_ref());
+        let another = by_certificate.is_some_and(|agent| *agent.name != *who.agent.0);
+        if another || names.shown && wanted.is_some_and(|name| !names.have(name)) {
+            let hint = "the token and the certificate are of two agents";
+            return Err(TurnedAway { reason: "certificate", hint, ..self.unknown(Some("invalid_token")) });
+        }
+        Ok(())
+    }
+
+    /// Nobody that is known.
+    fn unknown(&self, error: Option<&'static str>) -> TurnedAway {
+        TurnedAway {
+            status: StatusCode::UNAUTHORIZED,
+            reason: "token",
+            hint: "send `Authorization: Bearer` with the agent's token",
+            error,
+            scope: self.scope(),
+        }
+    }
+
+    /// Who vouches for agents.
+    pub(super) fn issuers(&self) -> impl ExactSizeIterator<Item = &IssuerConfig> {
+        self.issuers.iter().map(|issuer| issuer.config())
+    }
+
+    /// The scopes that a token needs, whichever issuer it is from.
+    pub(super) fn scopes(&self) -> Vec<&str> {
+        let mut all = self.issuers();
+        let Some(first) = all.next() else { return Vec::new() };
+        let rest: Vec<&IssuerConfig> = all.collect();
+        let needed = |scope: &&String| rest.iter().all(|config| config.scopes.contains(scope));
+        first.scopes.iter().filter(needed).map(String::as_str).collect()
+    }
+
+    fn scope(&self) -> Option<String> {
+        Some(self.scopes().join(" ")).filter(|scopes| !scopes.is_empty())
+    }
+}
+
+/// What a request shows: `None` where there is no bearer token.
+///
+/// # Errors
+/// 400 for what is none by its form: two of them, one without a scheme, one that is empty or has blanks in it.
+fn credential(headers: &HeaderMap) -> Result<Option<&str>, TurnedAway> {
+    let malformed = || TurnedAway {
+        status: StatusCode::BAD_REQUEST,
+        reason: "credential",
+        hint: "send one `Authorization: Bearer TOKEN`",
+        error: Some("invalid_request"),
+        scope: None,
+    };
+    let Some(value) = one(headers, &AUTHORIZATION).map_err(|()| malformed())? else { return Ok(None) };
+    let (scheme, token) = value.trim().split_once(' ').ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Ok(None);
+    }
+    let token = token.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(malformed());
+    }
+    Ok(Some(token))
+}
+
+/// Whether a name from elsewhere can stand in keys, logs and tables as it is.
+fn is_plain(name: &str) -> bool {
+    (1..=NAME_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(values: &[&str]) -> HeaderMap {
+        let mut all = HeaderMap::new();
+        values.iter().for_each(|value| {
+            all.append(AUTHORIZATION, value.parse().unwrap());
+        });
+        all
+    }
+
+    fn config() -> Config {
+        let agent = |name: &str, certificate: Option<&str>| Agent {
+            name: name.into(),
+            tokens: vec![Sha256::digest(format!("token-{name}")).into(), Sha256::digest(format!("second-{name}")).into()],
+            certificate: certificate.map(Into::into),
+            ..Agent::default()
+        };
+        Config { agents: vec![agent("one", None), agent("two", Some("uri:spiffe://e/two"))], ..Config::default() }
+    }
+
+    async fn asked(config: &Config, values: &[&str], names: &Names) -> Result<String, (u16, &'static str, Option<&'static str>)> {
+        let entry = Entry::new(config, None).unwrap();
+        let who = entry.who(&headers(values), names, &[]).await;
+        who.map(|who| who.agent.to_string()).map_err(|turned| (turned.status.as_u16(), turned.reason, turned.error))
+    }
+
+    #[tokio::test]
+    async fn agents_show_one_of_their_tokens() {
+        let (config, nobody) = (config(), Names::default());
+        for (shown, agent) in [
+            ("Bearer token-two", "two"),
+            ("bearer token-one", "one"),
+            ("Bearer second-one", "one"),
+            ("BEARER  second-two", "two"),
+        ] {
+            assert_eq!(asked(&config, &[shown], &nobody).await.unwrap(), agent);
+        }
+        for (shown, answer) in [
+            (&["Bearer token-three"][..], (401, "token", Some("invalid_token"))),
+            (&["Basic token-one"], (401, "token", None)),
+            (&[], (401, "token", None)),
+            (&["token-one"], (400, "credential", Some("invalid_request"))),
+            (&["Bearer "], (400, "credential", Some("invalid_request"))),
+            (&["Bearer token-one x"], (400, "credential", Some("invalid_request"))),
+            (&["Bearer token-one", "Bearer token-one"], (400, "credential", Some("invalid_request"))),
+        ] {
+            assert_eq!(asked(&config, shown, &nobody).await.unwrap_err(), answer, "{shown:?}");
+        }
+        assert_eq!(asked(&Config::default(), &[], &nobody).await.unwrap(), "local");
+        let with_file =
+            Config { agents_file: crate::config::AgentsFile { file: Some("agents.toml".into()) }, ..Config::default() };
+        assert_eq!(asked(&with_file, &[], &nobody).await.unwrap_err().0, 401, "an empty file lets nobody in");
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_enough_and_must_agree_with_a_token() {
+        let config = config();
+        let two = Names::testing(&["uri:spiffe://e/two"]);
+        let other = Names::testing(&["uri:spiffe://e/other"]);
+        assert_eq!(asked(&config, &[], &two).await.unwrap(), "two");
+        assert_eq!(asked(&config, &["Bearer token-two"], &two).await.unwrap(), "two");
+        assert_eq!(asked(&config, &["Bearer token-one"], &other).await.unwrap(), "one", "its name is nobody's");
+        assert_eq!(asked(&config, &[], &other).await.unwrap_err().0, 401);
+        for (shown, names) in [("Bearer token-one", &two), ("Bearer token-two", &other)] {
+            let (status, reason, _) = asked(&config, &[shown], names).await.unwrap_err();
+            assert_eq!((status, reason), (401, "certificate"), "{shown}");
+        }
+    }
+}

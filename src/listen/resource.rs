@@ -1,0 +1,140 @@
+//! The gate as a resource that tokens are for: its own URLs, its metadata (RFC 9728), its challenges (RFC 6750, section 3).
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Method, Response, StatusCode, Uri};
+
+use super::Body;
+use super::admit::{self, TurnedAway};
+use super::entry::Entry;
+use crate::config::{Listen, is_name};
+use crate::message::quote;
+
+/// Where metadata begins; the path of the resource follows.
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// The URL of the listener, without a path: as the config says, or as it was asked for by a name that is surely its own.
+/// Another port of the same name may be somebody else's resource, and tokens for that must not count here.
+pub(super) fn site(uri: &Uri, headers: &HeaderMap, listen: &Listen, bound: SocketAddr) -> Option<String> {
+    if let Some(url) = &listen.public_url {
+        return Some(url.clone());
+    }
+    let host = admit::host(uri, headers)?;
+    let name = admit::name(host);
+    let port = host.get(name.len()..).and_then(|port| port.strip_prefix(':'));
+    let own_port = port.is_some_and(|port| port.parse() == Ok(bound.port()));
+    let named = listen.hosts.iter().any(|own| own.eq_ignore_ascii_case(name) || own.eq_ignore_ascii_case(host));
+    let own = match admit::address(name) {
+        Some(address) => own_port && is_own(address, bound.ip()),
+        None if named => own_port || port.is_none(),
+        None => own_port && bound.ip().is_loopback() && name.eq_ignore_ascii_case("localhost"),
+    };
+    let scheme = if listen.tls.is_some() { "https" } else { "http" };
+    own.then(|| format!("{scheme}://{}", host.to_ascii_lowercase()))
+}
+
+fn is_own(asked: IpAddr, bound: IpAddr) -> bool {
+    asked == bound || asked.is_loopback() && bound.is_loopback()
+}
+
+/// Whom tokens may be for that are shown at a path: it, or the gate as a whole.
+pub(super) fn audiences(site: Option<&str>, path: &str) -> Vec<String> {
+    let Some(site) = site else { return Vec::new() };
+    let mut all = vec![site.to_owned(), format!("{site}/")];
+    all.extend(resource_of(path).map(|resource| format!("{site}{resource}")));
+    all
+}
+
+/// The resource that a path belongs to: `/mcp/NAME`, or `/sse/NAME` with all that is below it.
+fn resource_of(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("/mcp/").or_else(|| path.strip_prefix("/sse/"))?;
+    let name = rest.split('/').next().filter(|name| is_name(name))?;
+    path.get(..path.len() - rest.len() + name.len())
+}
+
+/// The metadata of a resource, where others vouch for agents: `None` if that is not asked for, or there is none.
+///
+/// Every name gets some, whether there is such an upstream or not: who may not come in learns nothing of them.
+pub(super) fn metadata(
+    method: &Method,
+    path: &str,
+    site: Option<&str>,
+    entry: &Entry,
+    only: Option<&str>,
+) -> Option<Response<Body>> {
+    let asked = path.strip_prefix(WELL_KNOWN)?;
+    let site = site.filter(|_| entry.issuers().len() > 0 && matches!(*method, Method::GET | Method::HEAD))?;
+    let resource = match (asked, only) {
+        ("" | "/", Some(only)) => format!("/mcp/{only}"),
+        _ => resource_of(asked).filter(|resource| *resource == asked.trim_end_matches('/'))?.to_owned(),
+    };
+    let list = |words: Vec<&str>| words.into_iter().map(quote).collect::<Vec<_>>().join(",");
+    let servers = list(entry.issuers().map(|issuer| issuer.issuer.as_str()).collect());
+    let scopes = list(entry.scopes());
+    let scopes = if scopes.is_empty() { scopes } else { format!(r#","scopes_supported":[{scopes}]"#) };
+    let text = format!(
+        r#"{{"resource":{},"authorization_servers":[{servers}]{scopes},"bearer_methods_supported":["header"]}}"#,
+        quote(&format!("{site}{resource}"))
+    );
+    let mut response = Response::new(Body::Whole(text.into()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Some(response)
+}
+
+/// The challenge that goes with a refusal.
+pub(super) fn challenge(turned: &TurnedAway, path: &str, site: Option<&str>, entry: &Entry) -> Option<HeaderValue> {
+    if !matches!(turned.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && turned.error.is_none() {
+        return None;
+    }
+    if turned.status == StatusCode::FORBIDDEN && turned.error.is_none() {
+        return None;
+    }
+    let metadata = site.filter(|_| entry.issuers().len() > 0).zip(resource_of(path));
+    let parts = [
+        turned.error.map(|error| format!(r#"error="{error}""#)),
+        metadata.map(|(site, resource)| format!(r#"resource_metadata="{site}{WELL_KNOWN}{resource}""#)),
+        turned.scope.as_ref().map(|scope| format!(r#"scope="{scope}""#)),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let text = if parts.is_empty() { "Bearer".to_owned() } else { format!("Bearer {}", parts.join(", ")) };
+    HeaderValue::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gates_own_url_is_told_from_its_neighbours() {
+        let site_of = |host: &str, listen: &Listen, bound: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", host.parse().unwrap());
+            site(&Uri::from_static("/mcp/x"), &headers, listen, bound.parse().unwrap())
+        };
+        let (plain, local) = (Listen::default(), "127.0.0.1:8800");
+        assert_eq!(site_of("LocalHost:8800", &plain, local).unwrap(), "http://localhost:8800");
+        assert_eq!(site_of("127.0.0.1:8800", &plain, local).unwrap(), "http://127.0.0.1:8800");
+        for neighbour in ["localhost:9000", "127.0.0.1:9000", "127.0.0.1", "10.0.0.1:8800"] {
+            assert_eq!(site_of(neighbour, &plain, local), None, "{neighbour}");
+        }
+        let named = Listen { hosts: vec!["gate.example".into()], ..Listen::default() };
+        let open = "0.0.0.0:8800";
+        assert_eq!(site_of("gate.example", &named, open).unwrap(), "http://gate.example");
+        assert_eq!(site_of("gate.example:8800", &named, open).unwrap(), "http://gate.example:8800");
+        for neighbour in ["gate.example:9000", "10.0.0.1:8800", "localhost:8800"] {
+            assert_eq!(site_of(neighbour, &named, open), None, "{neighbour}");
+        }
+        let public = Listen { public_url: Some("https://gate.example".into()), ..Listen::default() };
+        assert_eq!(site_of("localhost:9000", &public, local).unwrap(), "https://gate.example");
+    }
+
+    #[test]
+    fn tokens_are_for_a_path_or_for_the_whole() {
+        let of = |path: &str| audiences(Some("https://g"), path);
+        assert_eq!(of("/mcp/a"), ["https://g", "https://g/", "https://g/mcp/a"]);
+        assert_eq!(of("/sse/a/1234"), ["https://g", "https://g/", "https://g/sse/a"]);
+        assert_eq!(of("/mcp/a%2F..%2Fb"), ["https://g", "https://g/"]);
+        assert_eq!(audiences(None, "/mcp/a"), [""; 0]);
+    }
+}

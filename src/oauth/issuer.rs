@@ -1,0 +1,183 @@
+//! Who vouches for agents: the keys of an issuer, fetched, kept within bounds, and fetched anew when they change.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{Method, Request, StatusCode};
+use serde::Deserialize;
+
+use super::assertion::{Claims, JwtError, Keys, verify};
+use super::fetch::{Fetcher, Guard};
+use crate::config::{IssuerConfig, OAuthConfig};
+
+/// Keys are fetched anew when they are this old, so that one that was taken back counts no longer than that.
+const FRESH: Duration = Duration::from_secs(900);
+/// Time between two requests for keys, whoever wants them: neither tokens of unknown keys nor an issuer that is gone can make
+/// the gate ask more often.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// An issuer, and what is known of its keys.
+pub struct Issuer {
+    config: IssuerConfig,
+    fetcher: Fetcher,
+    kept: Mutex<Kept>,
+    /// Held by whoever fetches: others wait for what comes of it.
+    fetching: tokio::sync::Mutex<()>,
+    pause: Duration,
+}
+
+#[derive(Clone, Default)]
+struct Kept {
+    keys: Option<(Arc<Keys>, Instant)>,
+    tried: Option<Instant>,
+}
+
+/// Why a token does not count.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is not in order.
+    Invalid(JwtError),
+    /// The issuer's keys cannot be had.
+    Unreachable,
+}
+
+/// What is needed of an issuer's metadata (RFC 8414, section 2).
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    jwks_uri: Option<String>,
+}
+
+impl Issuer {
+    /// Fetches nothing yet.
+    ///
+    /// # Errors
+    /// No connection can be made up, in words for the operator.
+    pub fn new(config: IssuerConfig, oauth: &OAuthConfig) -> Result<Self, String> {
+        let guard = Guard { allow_loopback_http: oauth.allow_loopback_http, private_hosts: oauth.private_hosts.clone() };
+        let fetcher = Fetcher::new(guard, oauth.request, None)?;
+        Ok(Self { config, fetcher, kept: Mutex::default(), fetching: tokio::sync::Mutex::default(), pause: PAUSE })
+    }
+
+    /// What the config says of it.
+    pub fn config(&self) -> &IssuerConfig {
+        &self.config
+    }
+
+    /// What a token says, if it is this issuer's and in order. It must be for one of `audiences`, where the config names no
+    /// others.
+    ///
+    /// # Errors
+    /// It does not count.
+    pub async fn check(&self, token: &str, audiences: &[String]) -> Result<Claims, Refused> {
+        let audiences = if self.config.audience.is_empty() { audiences } else { &self.config.audience };
+        let verified = |keys: &Keys| verify(token, keys, &self.config.issuer, audiences, self.config.leeway);
+        let known = self.keys(None).await;
+        let Some(keys) = known else { return Err(Refused::Unreachable) };
+        match verified(&keys) {
+            Err(JwtError::UnknownKey) => {
+                let newer = self.keys(Some(&keys)).await.unwrap_or(keys);
+                verified(&newer).map_err(Refused::Invalid)
+            }
+            said => said.map_err(Refused::Invalid),
+        }
+    }
+
+    /// The keys of now; others than `but`, if there are any. `None` where there are none that count any more.
+    async fn keys(&self, but: Option<&Arc<Keys>>) -> Option<Arc<Keys>> {
+        let fits = |kept: &Kept| {
+            let (keys, since) = kept.keys.as_ref()?;
+            let other = but.is_none_or(|but| !Arc::ptr_eq(but, keys));
+            (other && since.elapsed() < FRESH).then(|| keys.clone())
+        };
+        if let Some(keys) = fits(&self.kept()) {
+            return Some(keys);
+        }
+        let _mine = self.fetching.lock().await;
+        let now = self.kept().clone();
+        if let Some(keys) = fits(&now) {
+            return Some(keys);
+        }
+        if now.tried.is_none_or(|tried| tried.elapsed() >= self.pause) {
+            let fetched = self.fetch().await;
+            let mut kept = self.kept();
+            kept.tried = Some(Instant::now());
+            match fetched {
+                Ok(keys) => kept.keys = Some((Arc::new(keys), Instant::now())),
+                Err(why) => tracing::warn!(issuer = self.config.issuer, why, "the issuer's keys cannot be fetched"),
+            }
+        }
+        let kept = self.kept();
+        let (keys, since) = kept.keys.as_ref()?;
+        (since.elapsed() < self.config.keys_keep).then(|| keys.clone())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn fetch(&self) -> Result<Keys, String> {
+        let uri = match &self.config.jwks_uri {
+            Some(uri) => uri.clone(),
+            None => self.jwks_uri().await?,
+        };
+        let request = Request::builder().method(Method::GET).uri(&uri).header("accept", "application/json").body(Vec::new());
+        let request = request.map_err(|_| "its `jwks_uri` is no URL".to_owned())?;
+        let answer = self.fetcher.exchange(request).await.map_err(|error| error.to_string())?;
+        if answer.status() != StatusCode::OK {
+            return Err(format!("its `jwks_uri` answers {}", answer.status().as_u16()));
+        }
+        let keys = Keys::parse(answer.body()).map_err(|error| error.to_string())?;
+        if keys.is_empty() { Err("its key set has no key that can be used".to_owned()) } else { Ok(keys) }
+    }
+
+    /// Where its metadata says that its keys are. Metadata of anybody else's is none.
+    async fn jwks_uri(&self) -> Result<String, String> {
+        let mut why = String::new();
+        for url in well_known(&self.config.issuer) {
+            match self.fetcher.get_json::<Metadata>(&url).await {
+                Ok(Metadata { issuer, jwks_uri: Some(uri) }) if issuer == self.config.issuer => return Ok(uri),
+                Ok(_) => "its metadata is another issuer's, or names no `jwks_uri`".clone_into(&mut why),
+                Err(error) => why = error.to_string(),
+            }
+        }
+        Err(why)
+    }
+}
+
+/// Where an issuer's metadata may be (RFC 8414, section 3.1; OpenID Connect Discovery 1.0, section 4).
+fn well_known(issuer: &str) -> Vec<String> {
+    let after_scheme = issuer.find("://").map_or(0, |at| at + 3);
+    let path_at = issuer.get(after_scheme..).and_then(|rest| rest.find('/')).map_or(issuer.len(), |at| after_scheme + at);
+    let (site, path) = issuer.split_at_checked(path_at).unwrap_or((issuer, ""));
+    let path = path.trim_end_matches('/');
+    let mut all: Vec<String> = ["oauth-authorization-server", "openid-configuration"]
+        .iter()
+        .map(|name| format!("{site}/.well-known/{name}{path}"))
+        .collect();
+    if !path.is_empty() {
+        all.push(format!("{site}{path}/.well-known/openid-configuration"));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::well_known;
+
+    #[test]
+    fn metadata_is_looked_for_where_it_may_be() {
+        assert_eq!(
+            well_known("https://a.example"),
+            ["https://a.example/.well-known/oauth-authorization-server", "https://a.example/.well-known/openid-configuration"]
+        );
+        assert_eq!(
+            well_known("https://a.example/t/1/"),
+            [
+                "https://a.example/.well-known/oauth-authorization-server/t/1",
+                "https://a.example/.well-known/openid-configuration/t/1",
+                "https://a.example/t/1/.well-known/openid-configuration"
+            ]
+        );
+    }
+}

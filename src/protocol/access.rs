@@ -1,0 +1,256 @@
+//! Who may use what, for one caller.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{AgentName, UpstreamName};
+use crate::config::{AccessConfig, Lists};
+use crate::text::glob_fits;
+
+/// What one caller may use.
+///
+/// What any table for it denies is denied, and one `read_only` table is enough. What is allowed is what the nearest
+/// tables allow together: those for its agent or user by name, else those for one of its groups, else those for everyone
+/// (`agents = ["*"]`). Whom no table is for may use nothing, once there are tables.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Those that are for it.
+    tables: Box<[Arc<AccessConfig>]>,
+    /// Those of them whose allowances count.
+    nearest: Box<[Arc<AccessConfig>]>,
+}
+
+/// Something that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// A tool, by name.
+    Tool,
+    /// A prompt, by name.
+    Prompt,
+    /// A resource or a template of them, by address.
+    Resource,
+}
+
+impl Thing {
+    /// The word in the audit log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+        }
+    }
+
+    fn of<T>(self, lists: &Lists<T>) -> &T {
+        match self {
+            Self::Tool => &lists.tools,
+            Self::Prompt => &lists.prompts,
+            Self::Resource => &lists.resources,
+        }
+    }
+}
+
+/// Why something may not be used, for the audit log: whoever asked is told that it is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// No table is for the caller.
+    Nobody,
+    /// A table denies it.
+    Listed(Box<str>),
+    /// None of these tables allows it.
+    NotListed(Box<str>),
+    /// This table holds the caller to reading, and the tool is not known to do no more.
+    ReadOnly(Box<str>),
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nobody => f.write_str("no `[access]` table is for this caller"),
+            Self::Listed(table) => write!(f, "`[access.{table}]` denies it"),
+            Self::NotListed(tables) => write!(f, "it is not among what is allowed by `[access]` table {tables}"),
+            Self::ReadOnly(table) => write!(f, "`[access.{table}]` is read-only, and the tool is not known to only read"),
+        }
+    }
+}
+
+impl Access {
+    /// For one caller; `None` where there are no tables, and so nothing to keep to.
+    pub fn of(tables: &[Arc<AccessConfig>], agent: &AgentName, user: Option<&str>, groups: &[Box<str>]) -> Option<Arc<Self>> {
+        if tables.is_empty() {
+            return None;
+        }
+        let nearness = |table: &AccessConfig| {
+            let fits = |globs: &[String], name: &str| globs.iter().filter(|glob| glob_fits(glob, name)).any(|glob| glob != "*");
+            let everyone = |globs: &[String]| globs.iter().any(|glob| glob == "*");
+            if fits(&table.agents, &agent.0) || user.is_some_and(|user| fits(&table.users, user)) {
+                Some(2)
+            } else if groups.iter().any(|group| fits(&table.groups, group)) {
+                Some(1)
+            } else if everyone(&table.agents)
+                || user.is_some() && everyone(&table.users)
+                || !groups.is_empty() && everyone(&table.groups)
+            {
+                Some(0)
+            } else {
+                None
+            }
+        };
+        let fitting: Vec<(u8, &Arc<AccessConfig>)> = tables.iter().filter_map(|table| Some((nearness(table)?, table))).collect();
+        let near = fitting.iter().map(|(near, _)| *near).max();
+        let nearest = fitting.iter().filter(|(of, _)| Some(*of) == near).map(|(_, table)| (*table).clone()).collect();
+        Some(Arc::new(Self { tables: fitting.into_iter().map(|(_, table)| table.clone()).collect(), nearest }))
+    }
+
+    /// Whether an upstream is there for the caller.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn upstream(&self, name: &UpstreamName) -> Result<(), Denied> {
+        self.may(&name.0, |lists| &lists.upstreams, |lists| lists.upstreams.as_ref())
+    }
+
+    /// Whether something of an upstream is there for the caller. For a tool, `hint` gives what its annotations say of
+    /// whether it only reads; it is asked where that counts.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn thing(
+        &self,
+        thing: Thing,
+        upstream: &UpstreamName,
+        name: &str,
+        hint: impl Fn() -> Option<bool>,
+    ) -> Result<(), Denied> {
+        self.upstream(upstream)?;
+        let full = format!("{upstream}/{name}");
+        self.may(&full, |lists| thing.of(lists), |lists| thing.of(lists).as_ref())?;
+        if thing != Thing::Tool {
+            return Ok(());
+        }
+        let reads = |table: &AccessConfig| {
+            if any(&table.writing_tools, &full) {
+                false
+            } else {
+                any(&table.reading_tools, &full) || any(&table.trust_annotations, &upstream.0) && hint() == Some(true)
+            }
+        };
+        match self.tables.iter().find(|table| table.read_only && !reads(table)) {
+            Some(table) => Err(Denied::ReadOnly(table.name.as_str().into())),
+            None => Ok(()),
+        }
+    }
+
+    fn may(
+        &self,
+        name: &str,
+        denies: impl Fn(&Lists<Vec<String>>) -> &Vec<String>,
+        allows: impl Fn(&Lists<Option<Vec<String>>>) -> Option<&Vec<String>>,
+    ) -> Result<(), Denied> {
+        if let Some(table) = self.tables.iter().find(|table| any(denies(&table.deny), name)) {
+            return Err(Denied::Listed(table.name.as_str().into()));
+        }
+        if self.nearest.is_empty() {
+            return Err(Denied::Nobody);
+        }
+        if self.nearest.iter().any(|table| allows(&table.allow).is_none_or(|globs| any(globs, name))) {
+            return Ok(());
+        }
+        let tables: Vec<String> = self.nearest.iter().map(|table| format!("`{}`", table.name)).collect();
+        Err(Denied::NotListed(tables.join(", ").into()))
+    }
+}
+
+fn any(globs: &[String], name: &str) -> bool {
+    globs.iter().any(|glob| glob_fits(glob, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn access(tables: &[AccessConfig], agent: &str, user: Option<&str>, groups: &[&str]) -> Access {
+        let tables: Vec<_> = tables.iter().cloned().map(Arc::new).collect();
+        let groups: Vec<Box<str>> = groups.iter().map(|group| (*group).into()).collect();
+        (*Access::of(&tables, &AgentName(agent.into()), user, &groups).unwrap()).clone()
+    }
+
+    fn tool(access: &Access, full: &str, hint: Option<bool>) -> bool {
+        let (upstream, name) = full.split_once('/').unwrap();
+        access.thing(Thing::Tool, &UpstreamName(upstream.into()), name, || hint).is_ok()
+    }
+
+    #[test]
+    fn denied_by_any_allowed_by_the_nearest() {
+        let tables = [
+            AccessConfig {
+                name: "all".into(),
+                agents: list(&["*"]),
+                deny: Lists { tools: list(&["*/rm"]), ..Lists::default() },
+                allow: Lists { upstreams: Some(list(&["docs"])), ..Lists::default() },
+                ..AccessConfig::default()
+            },
+            AccessConfig {
+                name: "dev".into(),
+                groups: list(&["dev"]),
+                allow: Lists { upstreams: Some(list(&["git*"])), ..Lists::default() },
+                ..AccessConfig::default()
+            },
+            AccessConfig {
+                name: "ops".into(),
+                groups: list(&["ops"]),
+                allow: Lists { tools: Some(list(&["docs/read_*"])), ..Lists::default() },
+                ..AccessConfig::default()
+            },
+            AccessConfig { name: "ci".into(), agents: list(&["ci-*"]), ..AccessConfig::default() },
+        ];
+        let of = |agent: &str, groups: &[&str], full: &str| tool(&access(&tables, agent, None, groups), full, None);
+        for (agent, groups, full, may) in [
+            ("x", &[][..], "docs/find", true),
+            ("x", &[], "docs/rm", false),
+            ("x", &[], "github/find", false),
+            ("x", &["dev"], "github/find", true),
+            ("x", &["dev"], "docs/find", false),
+            ("x", &["dev"], "github/rm", false),
+            ("x", &["dev", "ops"], "docs/read_it", true),
+            ("x", &["ops"], "docs/find", false),
+            ("ci-1", &["ops"], "docs/find", true),
+            ("ci-1", &[], "docs/rm", false),
+        ] {
+            assert_eq!(of(agent, groups, full), may, "{agent} {groups:?} {full}");
+        }
+        let nobody = access(&tables[1..2], "x", None, &[]);
+        assert_eq!(nobody.upstream(&UpstreamName("github".into())), Err(Denied::Nobody));
+        assert!(Access::of(&[], &AgentName("x".into()), None, &[]).is_none());
+    }
+
+    #[test]
+    fn only_what_is_known_to_read_may_be_called_where_that_is_the_mode() {
+        let table = AccessConfig {
+            name: "look".into(),
+            users: list(&["*#ann"]),
+            read_only: true,
+            reading_tools: list(&["*/find"]),
+            writing_tools: list(&["docs/read_and_burn"]),
+            trust_annotations: list(&["docs"]),
+            ..AccessConfig::default()
+        };
+        let ann = access(&[table], "x", Some("https://i#ann"), &[]);
+        for (full, hint, may) in [
+            ("docs/get", Some(true), true),
+            ("docs/get", Some(false), false),
+            ("docs/get", None, false),
+            ("docs/read_and_burn", Some(true), false),
+            ("other/get", Some(true), false),
+            ("other/find", None, true),
+            ("other/find", Some(false), true),
+        ] {
+            assert_eq!(tool(&ann, full, hint), may, "{full} {hint:?}");
+        }
+        assert!(ann.thing(Thing::Prompt, &UpstreamName("docs".into()), "p", || None).is_ok());
+    }
+}

@@ -1,0 +1,80 @@
+//! What a caller may not use is answered as what is not there, and told.
+
+use http::StatusCode;
+
+use super::{Behind, Gate};
+use crate::inspect::access::{self, Barred};
+use crate::inspect::definitions::{Kind, Pins};
+use crate::inspect::tools::Tools;
+use crate::message::Message;
+use crate::protocol::{AgentName, Ask, Call, CallError, Caller, Context, Reply, Thing, UpstreamName, answer};
+use crate::record::{self, Event, Recorder};
+
+/// The answer to a message that asks for something its caller may not use; `None` if it does not. Nothing of it is sent.
+///
+/// # Errors
+/// It cannot be told, and must be.
+pub(super) fn refused(
+    message: &Message,
+    context: &Context,
+    (tools, pins): (&Tools, &Pins),
+    recorder: &Recorder,
+) -> Result<Option<Refused>, CallError> {
+    let barred = access::barred(message, context, tools, pins);
+    if barred.is_empty() {
+        return Ok(None);
+    }
+    for Barred { thing, name, why, .. } in &barred {
+        let Context { agent, caller, upstream, .. } = context;
+        let (thing, why) = (thing.name(), why.to_string());
+        let event = record::Barred { agent, caller, upstream, thing, name, why: &why };
+        recorder.tell(Event::Barred(event)).map_err(CallError::Audit)?;
+    }
+    let unknown: Vec<(usize, Thing, &str)> = barred.iter().map(|barred| (barred.item, barred.thing, &*barred.name)).collect();
+    Ok(Some(Refused(answer::unknown(context, message, &unknown))))
+}
+
+/// What whoever asked is told, if anybody waits for it.
+pub(super) struct Refused(pub(super) Option<String>);
+
+impl Refused {
+    /// As a reply.
+    pub(super) fn reply(self) -> Reply {
+        self.0.map_or_else(|| answer::empty(StatusCode::ACCEPTED), |text| answer::body(StatusCode::OK, text))
+    }
+}
+
+impl Gate {
+    /// What a call is answered with that its caller may not make.
+    pub(super) fn barred(&self, call: &Call, behind: &Behind) -> Result<Option<Refused>, CallError> {
+        let Ask::Send(message) = &call.ask else { return Ok(None) };
+        if call.context.caller.access.is_none() {
+            return Ok(None);
+        }
+        let pins = self.pins.of(&call.context.upstream.0);
+        refused(message, &call.context, (&behind.tools, &pins), &self.recorder)
+    }
+
+    /// Whether an upstream is there for a caller; that it is not is told.
+    pub fn is_there_for(&self, agent: &AgentName, caller: &Caller, upstream: &UpstreamName) -> bool {
+        let Some(why) = caller.access.as_ref().and_then(|access| access.upstream(upstream).err()) else { return true };
+        let why = why.to_string();
+        let barred = record::Barred { agent, caller, upstream, thing: "upstream", name: &upstream.0, why: &why };
+        self.tell(Event::Barred(barred));
+        false
+    }
+
+    /// The name of the upstream, if there is only one.
+    pub fn only_upstream(&self) -> Option<&str> {
+        let mut all = self.upstreams.keys();
+        all.next().filter(|_| all.next().is_none()).map(|name| &*name.0)
+    }
+
+    /// Tells agents that they may see other lists from now on.
+    pub fn access_changed(&self) {
+        let upstreams: Vec<&UpstreamName> = self.upstreams.keys().collect();
+        for upstream in upstreams {
+            [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().for_each(|kind| self.changed.tell(upstream, kind));
+        }
+    }
+}
