@@ -5,7 +5,7 @@ mod register;
 #[cfg(test)]
 mod tests;
 
-use serde_json::json;
+use serde::Serialize;
 
 use super::discover::shown;
 use super::fetch::{FetchError, Fetcher};
@@ -117,16 +117,28 @@ pub async fn identify(
 
 /// The document about the gate that its listener serves as JSON, under the URL that is its client id.
 pub fn document(client_id_url: &str, redirect_uris: &[String], client_name: &str) -> String {
-    json!({
-        "client_id": client_id_url,
-        "client_name": client_name,
-        "redirect_uris": redirect_uris,
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
-        "application_type": register::application_type(redirect_uris),
-    })
-    .to_string()
+    /// The draft on client id metadata documents, section 4.
+    #[derive(Serialize)]
+    struct Document<'a> {
+        client_id: &'a str,
+        client_name: &'a str,
+        redirect_uris: &'a [String],
+        grant_types: [&'a str; 2],
+        response_types: [&'a str; 1],
+        token_endpoint_auth_method: &'a str,
+        application_type: &'a str,
+    }
+    let document = Document {
+        client_id: client_id_url,
+        client_name,
+        redirect_uris,
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+        token_endpoint_auth_method: method_of(ClientAuth::None),
+        application_type: register::application_type(redirect_uris),
+    };
+    // Strings and lists of them: there is nothing that could not be written.
+    serde_json::to_string(&document).unwrap_or_default()
 }
 
 /// What the config names is for the issuer that it names, and for no other.

@@ -67,7 +67,7 @@ impl Site {
                 }
                 out.push_str("\r\n");
                 out.push_str(&body);
-                let _ = stream.write_all(out.as_bytes()).await;
+                stream.write_all(out.as_bytes()).await.ok();
             }
         });
         Self { origin, asked, _task: task }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, Uri, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -52,7 +52,7 @@ async fn connect(target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, Fet
         match tokio::time::timeout(CONNECT, TcpStream::connect(SocketAddr::new(*address, target.port))).await {
             Ok(Ok(stream)) => {
                 // A delay, at worst: no reason to fail.
-                let _ = stream.set_nodelay(true);
+                stream.set_nodelay(true).ok();
                 return Ok(stream);
             }
             Ok(Err(e)) => last = Some(e.to_string()),
@@ -126,10 +126,15 @@ fn outgoing(request: Request<Vec<u8>>, h2: bool) -> Result<Request<Full<Bytes>>,
 }
 
 async fn whole(target: &Target, response: Response<Incoming>) -> Result<Response<Vec<u8>>, FetchError> {
-    let (head, body) = response.into_parts();
-    let body = Limited::new(body, BODY_BYTES).collect().await.map_err(|e| match e.is::<LengthLimitError>() {
-        true => FetchError::Long,
-        false => unreachable(&target.host, "the answer broke off"),
-    })?;
-    Ok(Response::from_parts(head, body.to_bytes().into()))
+    let (head, mut body) = response.into_parts();
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| unreachable(&target.host, "the answer broke off"))?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > BODY_BYTES {
+            return Err(FetchError::Long);
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(Response::from_parts(head, bytes))
 }
