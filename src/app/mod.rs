@@ -17,6 +17,7 @@ use crate::config::{ApprovalConfig, Config};
 use crate::document::Fault;
 use crate::listen::approvals::Counter;
 use crate::listen::{self, Front};
+use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
 use crate::record::Recorder;
@@ -43,10 +44,16 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let mut faults = Vec::new();
     let stamps = reload::stamps(&config, source.as_deref());
     let loaded = build::policies(&config).map_err(|more| faults.extend(more)).ok();
+    let recorder = Recorder::new(&config.audit);
+    let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok().map(Arc::new);
+    let logins = recorder.as_ref().and_then(|recorder| {
+        let shared = Shared::new(&config.oauth, recorder.clone());
+        shared.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok().map(Arc::new)
+    });
     let mut upstreams = Vec::new();
     for (name, upstream) in &config.upstreams {
         let name = UpstreamName(name.as_str().into());
-        match Upstream::new(name.clone(), upstream, &config.limits) {
+        match Upstream::new(name.clone(), upstream, &config.limits, logins.as_ref()) {
             Ok(upstream) => upstreams.push((name, upstream)),
             Err(fault) => faults.push(fault),
         }
@@ -58,19 +65,19 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
         Some(address) => bind(address, "admin.address", &mut faults).await,
         None => None,
     };
-    let recorder = Recorder::new(&config.audit);
-    let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok();
-    let (Some(loaded), Some(listener), Some(recorder), true) = (loaded, listener, recorder, faults.is_empty()) else {
+    let (Some(loaded), Some(listener), Some(recorder), Some(logins), true) =
+        (loaded, listener, recorder, logins, faults.is_empty())
+    else {
         return Err(faults);
     };
     let address = address_of(&listener)?;
     let admin_address = admin.as_ref().map(address_of).transpose()?;
-    let recorder = Arc::new(recorder);
+    logins.logins.serve_at(&base(&config, address));
     build::announce(&recorder, &loaded);
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
     let (draining, drained) = watch::channel(false);
-    let front = Arc::new(Front::new(gate.clone(), &config, address, drained).map_err(|fault| vec![fault])?);
+    let front = Arc::new(Front::new(gate.clone(), &config, address, logins, drained).map_err(|fault| vec![fault])?);
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
     let mut others = Vec::new();
     if let Some(listener) = admin {
@@ -97,6 +104,15 @@ fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<Cou
             tracing::warn!(file = %file.display(), %error, "no token can be written for `lychgate approve`: name a `token_file`");
             Ok(None)
         }
+    }
+}
+
+/// Where a browser on this machine reaches the gate.
+fn base(config: &Config, address: SocketAddr) -> String {
+    let scheme = if config.listen.tls.is_some() { "https" } else { "http" };
+    match address {
+        address if address.ip().is_unspecified() => format!("{scheme}://127.0.0.1:{}", address.port()),
+        address => format!("{scheme}://{address}"),
     }
 }
 

@@ -48,7 +48,7 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     };
     // Certificates and keys are read as at the start; nothing is connected.
     for (name, upstream) in &config.upstreams {
-        faults.extend(Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits).err());
+        faults.extend(Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, None).err());
     }
     let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
     faults.extend(tls.err().map(|error| Fault::of_file("listen.tls", error, None)));

@@ -70,6 +70,10 @@ async fn try_answer(
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     }
+    if let Some(path) = request.uri().path().strip_prefix("/oauth/") {
+        let path = path.to_owned();
+        return Ok(super::logins::answer(front, request, &path).await);
+    }
     let path = request.uri().path().to_owned();
     let entry = front.entry.load_full();
     if let Some(metadata) = resource::metadata(request.method(), &path, site, &entry, front.gate.only_upstream()) {

@@ -8,6 +8,7 @@ mod certificate;
 mod entry;
 mod http;
 mod lines;
+mod logins;
 mod resource;
 mod sse;
 pub mod stdio;
@@ -32,6 +33,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::config::{Config, Limits, Listen};
 use crate::document::Fault;
+use crate::oauth::Shared;
 use crate::proxy::Gate;
 use crate::record::Event;
 pub use body::Body;
@@ -44,6 +46,7 @@ pub struct Front {
     listen: Listen,
     entry: ArcSwap<Entry>,
     bound: SocketAddr,
+    logins: Arc<Shared>,
     channels: sse::Channels,
     draining: watch::Receiver<bool>,
 }
@@ -53,10 +56,16 @@ impl Front {
     ///
     /// # Errors
     /// What keeps it from learning who vouches for agents.
-    pub fn new(gate: Arc<Gate>, config: &Config, bound: SocketAddr, draining: watch::Receiver<bool>) -> Result<Self, Fault> {
+    pub fn new(
+        gate: Arc<Gate>,
+        config: &Config,
+        bound: SocketAddr,
+        logins: Arc<Shared>,
+        draining: watch::Receiver<bool>,
+    ) -> Result<Self, Fault> {
         let entry = Entry::new(config, None).map_err(|error| Fault::of_file("issuer", error, None))?;
         let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
-        Ok(Self { gate, listen, entry, bound, channels, draining })
+        Ok(Self { gate, listen, entry, bound, logins, channels, draining })
     }
 
     /// Who may come in by another config.

@@ -4,17 +4,24 @@
 //! are kept as they came: a URL type that normalises them would make equal what is not.
 
 pub mod assertion;
+mod authorizer;
 mod bounds;
+pub mod browser;
 pub mod callback;
 pub mod challenge;
 pub mod discover;
+mod error;
 pub mod fetch;
 pub mod grant;
 pub mod identity;
 pub mod issuer;
+mod logins;
 #[cfg(test)]
 mod testing;
 mod types;
 pub mod vault;
 
+pub use authorizer::{Authorizer, Bearer, Refusal, Shared};
+pub use error::LoginError;
+pub use logins::{From, Logins, Plan, Shown};
 pub use types::{Client, ClientAuth, Granted, Hidden, Origin, Party, Principal, Scopes, Server, unix_now};

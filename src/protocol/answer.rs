@@ -195,6 +195,8 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::Connect(_) | CallError::NotMcp(_) | CallError::BadReply(_) | CallError::AuthRequired => {
             (StatusCode::BAD_GATEWAY, -32603)
         }
+        // The agent's client shows its user the sentence of an answer, and of a failed request often only its status.
+        CallError::LoginOwed { .. } | CallError::NoToken(_) => (StatusCode::OK, -32603),
         CallError::Silent(_) => (StatusCode::GATEWAY_TIMEOUT, -32603),
         CallError::Audit(_) | CallError::Draining => (StatusCode::SERVICE_UNAVAILABLE, -32603),
     }
@@ -226,6 +228,13 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
             format!("The gateway withheld it: ask its operator to look at {upstream}.")
         }
         CallError::AuthRequired => format!("Ask the operator of the gateway to log in to {upstream}."),
+        CallError::LoginOwed { link: Some(link) } => {
+            format!("Nothing was sent. Ask your user to open {link} and to log in to {upstream}, then make the call again.")
+        }
+        CallError::LoginOwed { link: None } => {
+            format!("Nothing was sent. Ask the operator of the gateway to log in to {upstream} with `lychgate login`.")
+        }
+        CallError::NoToken(_) => format!("Nothing was sent. Ask the operator of the gateway to look at {upstream}."),
         CallError::Audit(_) => "The gateway passes nothing on until its operator has repaired it.".to_owned(),
     };
     let mut text = error.to_string();

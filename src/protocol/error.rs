@@ -105,6 +105,15 @@ pub enum CallError {
     /// The upstream wants a login.
     #[error("the server wants a login")]
     AuthRequired,
+    /// A person has to log in at the upstream first. `Display` tells nothing of the link: it is a secret.
+    #[error("a login is owed at the server")]
+    LoginOwed {
+        /// The page to open; `None` where the gate has none to show.
+        link: Option<Box<str>>,
+    },
+    /// There is no token for the upstream; why, in the gate's own words.
+    #[error("the gate is not logged in: {0}")]
+    NoToken(String),
     /// The audit log cannot be written and is required.
     #[error("the audit log cannot be written")]
     Audit(#[source] io::Error),
@@ -131,6 +140,8 @@ impl CallError {
             | Self::Spent { .. }
             | Self::TooLong { .. }
             | Self::Limit(_)
+            | Self::LoginOwed { .. }
+            | Self::NoToken(_)
             | Self::Audit(_)
             | Self::Draining => Side::Gateway,
             Self::Connect(_) | Self::NotMcp(_) | Self::BadReply(_) | Self::Silent(_) | Self::AuthRequired => Side::Server,
@@ -139,8 +150,15 @@ impl CallError {
 
     /// Whether the model is told of it where it called a tool: what it can act on, or pass on to its user.
     pub fn tells_the_model(&self) -> bool {
-        matches!(self, Self::AuthRequired | Self::TooFast { .. } | Self::Spent { .. } | Self::TooLong { .. })
-            || matches!(self, Self::Limit("concurrent_calls"))
+        matches!(
+            self,
+            Self::AuthRequired
+                | Self::LoginOwed { .. }
+                | Self::NoToken(_)
+                | Self::TooFast { .. }
+                | Self::Spent { .. }
+                | Self::TooLong { .. }
+        ) || matches!(self, Self::Limit("concurrent_calls"))
     }
 
     /// The limit that was hit, if it was one, by its name in the config.

@@ -79,8 +79,8 @@ impl Gate {
             accepts.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/event-stream"))
         };
         match context.era {
-            Era::Legacy if self.sessions.elicits(context) && streams() => Route::Elicit,
-            Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern) => Route::Input,
+            Era::Legacy if self.sessions.elicits(context).form && streams() => Route::Elicit,
+            Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).form => Route::Input,
             _ => Route::None,
         }
     }

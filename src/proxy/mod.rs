@@ -9,6 +9,7 @@ mod classify;
 mod inbound;
 mod judge;
 mod lists;
+mod logins;
 mod memories;
 mod mirrors;
 mod outbound;
@@ -276,7 +277,11 @@ impl Gate {
         let heard = Mutex::default();
         let waiting = Waiting { context, headers, started, approved, listens, heard, _permit: permit };
         let closes = matches!(call.ask, Ask::Close);
-        let reply = behind.upstream.call(call).await?;
+        let sent = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
+        let reply = match behind.upstream.call(call).await {
+            Ok(reply) => reply,
+            Err(error) => return self.login_asked(&error, &waiting.context, sent.as_ref()).ok_or(error),
+        };
         if closes && reply.status.is_success() {
             self.sessions.forget(&waiting.context);
         } else {

@@ -207,7 +207,7 @@ impl Pipe {
         held: Held,
     ) -> Passage {
         if message.single().is_some_and(|envelope| envelope.method() == Some("initialize")) {
-            self.elicits.store(approve::asks(message, Era::Legacy), Ordering::Relaxed);
+            self.elicits.store(approve::asks(message, Era::Legacy).form, Ordering::Relaxed);
         }
         self.subscriptions.asked(message);
         self.ask(message, context.era, approved, held);

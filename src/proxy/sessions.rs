@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::approve::Elicits;
 use crate::message::{Message, same_id};
 use crate::protocol::{Asked, CallError, Context, Holder, Reply, SessionId, UpstreamName, answer, headers};
 
@@ -14,7 +15,7 @@ const ASKED: usize = 256;
 pub(super) struct Sessions {
     known: Mutex<HashMap<(UpstreamName, SessionId), Session>>,
     /// Where a server opens no sessions: what the last `initialize` of each holder said.
-    without: Mutex<HashMap<(Holder, UpstreamName), bool>>,
+    without: Mutex<HashMap<(Holder, UpstreamName), Elicits>>,
     most: usize,
     idle: Duration,
 }
@@ -23,8 +24,8 @@ struct Session {
     holder: Holder,
     used: Instant,
     asked: VecDeque<Asked>,
-    /// Whether the client puts forms to its user.
-    elicits: bool,
+    /// What the client puts to its user.
+    elicits: Elicits,
 }
 
 impl Sessions {
@@ -49,9 +50,9 @@ impl Sessions {
         }
     }
 
-    /// Remembers a session that a reply opens; for the reply to `initialize`, `elicits` is whether its client puts
-    /// forms to its user.
-    pub(super) fn learn(&self, context: &Context, reply: &Reply, elicits: Option<bool>) {
+    /// Remembers a session that a reply opens; for the reply to `initialize`, `elicits` is what its client
+    /// puts to its user.
+    pub(super) fn learn(&self, context: &Context, reply: &Reply, elicits: Option<Elicits>) {
         let Some(session) = answer::session(reply) else {
             if let (Some(elicits), true) = (elicits, context.session.is_none() && reply.status.is_success()) {
                 let mut without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,19 +82,20 @@ impl Sessions {
             holder: context.holder(),
             used: Instant::now(),
             asked,
-            elicits: elicits == Some(true),
+            elicits: elicits.unwrap_or_default(),
         });
     }
 
-    /// Whether the client of a session has said that it puts forms to its user.
-    pub(super) fn elicits(&self, context: &Context) -> bool {
+    /// What the client of a session has said that it puts to its user.
+    pub(super) fn elicits(&self, context: &Context) -> Elicits {
         match &context.session {
             Some(session) => {
-                self.known().get(&(context.upstream.clone(), session.clone())).is_some_and(|session| session.elicits)
+                let known = self.known();
+                known.get(&(context.upstream.clone(), session.clone())).map(|session| session.elicits).unwrap_or_default()
             }
             None => {
                 let without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
-                without.get(&(context.holder(), context.upstream.clone())).copied().unwrap_or(false)
+                without.get(&(context.holder(), context.upstream.clone())).copied().unwrap_or_default()
             }
         }
     }
@@ -147,6 +149,8 @@ mod tests {
     use crate::protocol::{AgentName, Caller, Era};
     use http::StatusCode;
 
+    const FORM: Elicits = Elicits { form: true, url: false };
+
     fn context(agent: &str, session: Option<&str>) -> Context {
         let session = session.and_then(SessionId::new);
         Context {
@@ -185,13 +189,13 @@ mod tests {
             let caller = Caller { user: user.map(Into::into), ..Caller::default() };
             Context { caller, ..context("a", session) }
         };
-        sessions.learn(&of(Some("ann"), None), &opening("s1"), Some(true));
+        sessions.learn(&of(Some("ann"), None), &opening("s1"), Some(FORM));
         assert!(sessions.admit(&of(Some("ann"), Some("s1"))).is_ok());
         for other in [Some("bob"), None] {
             assert!(matches!(sessions.admit(&of(other, Some("s1"))), Err(CallError::UnknownSession)), "{other:?}");
         }
-        sessions.learn(&of(Some("ann"), None), &answer::empty(StatusCode::OK), Some(true));
-        assert!(sessions.elicits(&of(Some("ann"), None)) && !sessions.elicits(&of(Some("bob"), None)));
+        sessions.learn(&of(Some("ann"), None), &answer::empty(StatusCode::OK), Some(FORM));
+        assert!(sessions.elicits(&of(Some("ann"), None)).form && !sessions.elicits(&of(Some("bob"), None)).form);
     }
 
     #[test]

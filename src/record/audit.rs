@@ -304,6 +304,19 @@ pub(super) fn page(page: &super::Page<'_>) -> String {
     finish(line)
 }
 
+/// The line of a login at a server.
+pub(super) fn login(login: &super::Login<'_>) -> String {
+    let mut line = start("login");
+    line.text("upstream", login.upstream);
+    line.text("principal", login.principal);
+    line.text("outcome", login.outcome);
+    line.maybe("error", login.error);
+    if let Some(unix) = login.expires_unix {
+        line.json("expires_unix", unix);
+    }
+    finish(line)
+}
+
 /// The line of a reload.
 pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
     let mut line = start("reloaded");

@@ -20,6 +20,7 @@ use crate::rules::{Action, RuleSet};
 use super::approval::{Approval, OUTCOMES, WAYS};
 use super::definition::{self, DefinitionChange};
 use super::item::Item;
+use super::login::Logins;
 use super::process;
 use super::sink::Counts;
 use super::table::{self, Kind, Metric};
@@ -60,6 +61,7 @@ pub(super) struct Metrics {
     definitions: IntCounterVec,
     held: IntGaugeVec,
     classified: IntCounterVec,
+    pub(super) logins: Logins,
     failures: IntCounterVec,
     turned_away: IntCounterVec,
     limits_hit: IntCounterVec,
@@ -93,6 +95,7 @@ impl Metrics {
             definitions: made.counters(table::DEFINITION_CHANGES)?,
             held: made.gauges(table::DEFINITIONS_HELD)?,
             classified: made.counters(table::CLASSIFIED)?,
+            logins: Logins::new(&made)?,
             failures: made.counters(table::FAILURES)?,
             turned_away: made.counters(table::TURNED_AWAY)?,
             limits_hit: made.counters(table::LIMITS_HIT)?,
@@ -142,6 +145,7 @@ impl Metrics {
                 verdicts.iter().for_each(|verdict| self.messages.with_label_values(&[upstream, direction, verdict]).inc_by(0));
             }
             self.held.with_label_values(&[upstream]);
+            self.logins.announce(upstream);
             for class in definition::classes() {
                 ["pass", "hold"]
                     .iter()
@@ -310,6 +314,7 @@ impl Metrics {
             self.cpu.inc_by((usage.cpu_seconds - self.cpu.get()).max(0.0));
             self.files.set(usage.open_files);
         }
+        self.logins.refresh();
         let mut out = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             tracing::error!(%error, "the metrics cannot be written");
@@ -333,7 +338,7 @@ fn is_injection(action: Action) -> bool {
 }
 
 /// Makes metrics from the table and registers them.
-struct Maker(Registry);
+pub(super) struct Maker(Registry);
 
 impl Maker {
     fn register<C: Collector + Clone + 'static>(&self, metric: C) -> Result<C, Error> {
@@ -341,11 +346,11 @@ impl Maker {
         Ok(metric)
     }
 
-    fn counters(&self, metric: Metric) -> Result<IntCounterVec, Error> {
+    pub(super) fn counters(&self, metric: Metric) -> Result<IntCounterVec, Error> {
         self.register(IntCounterVec::new(Opts::new(metric.name, metric.help), metric.labels)?)
     }
 
-    fn gauges(&self, metric: Metric) -> Result<IntGaugeVec, Error> {
+    pub(super) fn gauges(&self, metric: Metric) -> Result<IntGaugeVec, Error> {
         self.register(IntGaugeVec::new(Opts::new(metric.name, metric.help), metric.labels)?)
     }
 

@@ -7,7 +7,9 @@ mod definition;
 mod item;
 mod line;
 mod log;
+mod login;
 mod metrics;
+mod page;
 mod process;
 mod redact;
 mod sink;
@@ -31,7 +33,9 @@ pub use approval::Approval;
 pub use barred::Barred;
 pub use definition::DefinitionChange;
 pub use log::start_log;
+pub use login::{LOGIN_OUTCOMES, Login};
 pub use metrics::InForce;
+pub use page::Page;
 pub use table::{Kind, METRICS, Metric};
 
 /// Something worth telling.
@@ -97,6 +101,8 @@ pub enum Event<'a> {
     },
     /// An agent reads on in an answer that was too long.
     Page(&'a Page<'a>),
+    /// Something happened to a login at a server.
+    Login(&'a Login<'a>),
     /// Something happened to a question to a person.
     Approval(&'a Approval<'a>),
     /// A call was refused that was refused like this again and again.
@@ -161,17 +167,6 @@ pub enum Event<'a> {
         /// All faults.
         faults: &'a [crate::document::Fault],
     },
-}
-
-/// A part of an answer that an agent asks for.
-#[derive(Clone, Copy, Debug)]
-pub struct Page<'a> {
-    /// Who asks, and whose answer it was.
-    pub context: &'a Context,
-    /// `read`, or `gone` where it is not kept for this session.
-    pub outcome: &'static str,
-    /// Its length in bytes.
-    pub bytes: usize,
 }
 
 /// Hears events and tells them on. Shared by the whole process.
@@ -305,6 +300,16 @@ impl Recorder {
             Event::Page(page) => {
                 self.metrics.page(page.outcome);
                 self.line(|| audit::page(page))
+            }
+            Event::Login(login) => {
+                self.metrics.logins.tell(login);
+                let Login { upstream, principal, outcome, error, .. } = *login;
+                match outcome {
+                    "owed" => tracing::warn!(upstream, principal, "a login is owed: see `lychgate login {upstream}`"),
+                    "logged_in" | "renewed" => tracing::info!(upstream, principal, outcome, "a login at a server"),
+                    _ => tracing::warn!(upstream, principal, outcome, error, "a login at a server"),
+                }
+                self.line(|| audit::login(login))
             }
             Event::Approval(approval) => {
                 self.metrics.approval(approval);

@@ -61,6 +61,12 @@ metrics! {
         "Definitions that wait for `lychgate pins approve`.";
     CLASSIFIED = Kind::Counter, "lychgate_classified_total" ["upstream" "outcome"]
         "Messages that an external classifier was asked about: `clean`, `flagged`, or why there was no answer (`timeout`, `busy`, `unreachable`, `bad-answer`, `too-large`).";
+    OAUTH_REFRESH = Kind::Counter, "lychgate_oauth_refresh_total" ["upstream" "outcome"]
+        "Renewals of a token for a server: `renewed`; `unreachable`, which is tried again; `ended`, so that somebody has to log in; or `refused`.";
+    OAUTH_EXPIRES = Kind::Gauge, "lychgate_oauth_token_expires_seconds" ["upstream"]
+        "Time until the token for a server ends, in seconds, below zero once it has; of several principals the one that was given last. Missing where there is none or it has no end.";
+    AUTH_REQUIRED = Kind::Gauge, "lychgate_upstream_auth_required" ["upstream"]
+        "Logins that people owe at a server: 0 where all are made.";
     FAILURES = Kind::Counter, "lychgate_failures_total" ["upstream" "side"]
         "Calls that failed, by whose fault it was: `agent`, `server` or `gateway`.";
     TURNED_AWAY = Kind::Counter, "lychgate_turned_away_total" ["reason"]

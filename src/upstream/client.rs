@@ -2,6 +2,7 @@
 //! headers travel.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,9 +13,11 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::{Client as Pool, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use super::body::within;
 use super::tls;
 use crate::config::HttpTransport;
-use crate::protocol::CallError;
+use crate::oauth::{Authorizer, Bearer, LoginError, Refusal, challenge};
+use crate::protocol::{CallError, Context};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a connection that nobody uses is kept. Node's and uvicorn's servers close theirs after 5 s: a call that
@@ -36,6 +39,18 @@ pub(super) enum Lasting {
     Stream,
 }
 
+/// How often a call is sent once more with another token: after 401, and after 403 for a scope that it lacked.
+const MORE_TRIES: usize = 3;
+
+/// One request.
+pub(super) struct Sent<'r> {
+    pub(super) lasting: Lasting,
+    pub(super) method: Method,
+    pub(super) url: &'r Uri,
+    pub(super) headers: &'r HeaderMap,
+    pub(super) body: Bytes,
+}
+
 /// A pooled client for one server.
 pub(super) struct Client {
     calls: Connections,
@@ -45,44 +60,71 @@ pub(super) struct Client {
     /// The URL of the config.
     pub(super) url: Uri,
     own: HeaderMap,
+    /// The gate's logins there, unless it has a token of the config.
+    login: Option<Arc<Authorizer>>,
 }
 
 impl Client {
     /// # Errors
     /// What is wrong with the config, in words for its user.
-    pub(super) fn new(transport: &HttpTransport) -> Result<Self, String> {
+    pub(super) fn new(transport: &HttpTransport, login: Option<Arc<Authorizer>>) -> Result<Self, String> {
         let url = url(&transport.url)?;
         let tls = tls::client(transport)?;
         let builder = || hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
         let calls = connections(builder().enable_all_versions().wrap_connector(connector()));
         let streams = connections(builder().enable_http1().wrap_connector(connector()));
-        Ok(Self { calls, streams, url, own: own_headers(transport)? })
+        Ok(Self { calls, streams, url, own: own_headers(transport)?, login })
     }
 
-    /// Sends one request and gives the response once its head is in. Dropping the future gives the request up.
-    /// The gateway's own headers take the place of the agent's of the same name.
+    /// Sends one request for whoever makes a call, with the token that goes with it, and gives the response once its head
+    /// is in, for which each try has `time`. A server that turns a token away has not done what was asked, so that the
+    /// same may be sent again with another one. Dropping the future gives the request up.
+    ///
+    /// # Errors
+    /// `LoginOwed` and `NoToken` where there is no token, and those of `send`.
+    pub(super) async fn send_as(
+        &self,
+        context: &Context,
+        request: &Sent<'_>,
+        time: Duration,
+    ) -> Result<Response<Incoming>, CallError> {
+        let Some(login) = &self.login else { return within(time, self.send(request)).await };
+        let who = login.principal(context).map_err(no_token)?;
+        let mut bearer = login.bearer(&who).await.map_err(no_token)?;
+        for _ in 0..MORE_TRIES {
+            let response = within(time, self.exchange(request, bearer.as_ref())).await?;
+            let Some(refusal) = refusal(&response) else { return answered(response) };
+            bearer = Some(login.refused(&who, bearer, refusal).await.map_err(no_token)?);
+        }
+        let response = within(time, self.exchange(request, bearer.as_ref())).await?;
+        if refusal(&response).is_some() {
+            return Err(CallError::NoToken("the server takes none of its tokens".into()));
+        }
+        answered(response)
+    }
+
+    /// Sends one request with nothing but the config's own credentials. The gateway's own headers take the place of the
+    /// agent's of the same name.
     ///
     /// # Errors
     /// `Connect` where no response came, `AuthRequired` on 401, `BadReply` on a redirect, which is never followed.
-    pub(super) async fn send(
-        &self,
-        lasting: Lasting,
-        method: Method,
-        url: &Uri,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Response<Incoming>, CallError> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method;
-        *request.uri_mut() = url.clone();
-        *request.headers_mut() = self.outgoing(headers);
-        let connections = if lasting == Lasting::Stream { &self.streams } else { &self.calls };
-        let response = connections.request(request).await.map_err(|e| CallError::Connect(io::Error::other(chain(&e))))?;
-        match response.status() {
-            StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
-            status if status.is_redirection() => Err(CallError::BadReply("a redirect, and redirects are not followed")),
-            _ => Ok(response),
+    pub(super) async fn send(&self, request: &Sent<'_>) -> Result<Response<Incoming>, CallError> {
+        answered(self.exchange(request, None).await?)
+    }
+
+    async fn exchange(&self, sent: &Sent<'_>, bearer: Option<&Bearer>) -> Result<Response<Incoming>, CallError> {
+        let mut request = Request::new(Full::new(sent.body.clone()));
+        *request.method_mut() = sent.method.clone();
+        *request.uri_mut() = sent.url.clone();
+        *request.headers_mut() = self.outgoing(sent.headers);
+        if let Some(bearer) = bearer {
+            let value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()));
+            let mut value = value.map_err(|_| CallError::NoToken("its token cannot stand in a header".into()))?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(header::AUTHORIZATION, value);
         }
+        let connections = if sent.lasting == Lasting::Stream { &self.streams } else { &self.calls };
+        connections.request(request).await.map_err(|e| CallError::Connect(io::Error::other(chain(&e))))
     }
 
     fn outgoing(&self, from_agent: &HeaderMap) -> HeaderMap {
@@ -99,6 +141,36 @@ impl Client {
             headers.insert(name, value.clone());
         }
         headers
+    }
+}
+
+/// What a server answered, unless it is a redirect or wants a login.
+fn answered(response: Response<Incoming>) -> Result<Response<Incoming>, CallError> {
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
+        status if status.is_redirection() => Err(CallError::BadReply("a redirect, and redirects are not followed")),
+        _ => Ok(response),
+    }
+}
+
+/// Whether a server turns the token away: it wants one, another one, or one that may do more. Any other 403 is an answer.
+fn refusal(response: &Response<Incoming>) -> Option<Refusal> {
+    let challenge = || challenge::parse(response.headers());
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Some(Refusal::Token(challenge())),
+        StatusCode::FORBIDDEN => {
+            Some(challenge()).filter(|challenge| challenge.error.as_deref() == Some("insufficient_scope")).map(Refusal::Scope)
+        }
+        _ => None,
+    }
+}
+
+fn no_token(error: LoginError) -> CallError {
+    match error {
+        LoginError::Owed { link } => CallError::LoginOwed { link },
+        LoginError::NotOAuth => CallError::AuthRequired,
+        LoginError::Limit(limit) => CallError::Limit(limit),
+        other => CallError::NoToken(other.to_string()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Streamable HTTP (2025-03-26 and later, Transports).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,10 +9,11 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use hyper::body::{Body, Incoming};
 
 use super::body::{self, Events, Gap, within};
-use super::client::{self, Client, Lasting};
+use super::client::{self, Client, Lasting, Sent};
 use super::{Felt, Pulse};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Envelope, Message, ReadLimits};
+use crate::oauth::Authorizer;
 use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, Payload, Reply};
 
 /// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
@@ -27,9 +29,14 @@ pub(super) struct Http {
 impl Http {
     /// # Errors
     /// What is wrong with the config, in words for its user.
-    pub(super) fn new(transport: &HttpTransport, config: &UpstreamConfig, limits: &Limits) -> Result<Self, String> {
+    pub(super) fn new(
+        transport: &HttpTransport,
+        login: Option<Arc<Authorizer>>,
+        config: &UpstreamConfig,
+        limits: &Limits,
+    ) -> Result<Self, String> {
         Ok(Self {
-            client: Client::new(transport)?,
+            client: Client::new(transport, login)?,
             limits: limits.read.clone(),
             stream_idle: limits.stream_idle,
             initialize_timeout: config.initialize_timeout,
@@ -65,7 +72,8 @@ impl Http {
             Ask::Close => false,
         };
         let lasting = if stays { Lasting::Stream } else { Lasting::Call };
-        let response = within(time, self.client.send(lasting, method, &self.client.url, &call.headers, body)).await?;
+        let sent = Sent { lasting, method, url: &self.client.url, headers: &call.headers, body };
+        let response = self.client.send_as(&call.context, &sent, time).await?;
         within(self.stream_idle, self.read(response, time, gap)).await
     }
 

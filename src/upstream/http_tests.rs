@@ -331,7 +331,7 @@ fn faults_of_the_config_are_told() {
     let faulty = |change: fn(&mut HttpTransport)| {
         let mut transport = http("http://localhost/".into());
         change(&mut transport);
-        Client::new(&transport).map(|_| ()).unwrap_err()
+        Client::new(&transport, None).map(|_| ()).unwrap_err()
     };
     assert!(faulty(|t| t.url = "ftp://x/".into()).contains("neither"));
     assert!(faulty(|t| t.url = "http://u:p@x/".into()).contains("login"));

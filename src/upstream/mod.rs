@@ -17,7 +17,7 @@ mod testing;
 mod ticket;
 mod tls;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use self::service::{NoAnswer, Service};
 
@@ -25,8 +25,9 @@ use self::http::Http;
 use self::probe::Probe;
 use self::sse::Sse;
 use self::stdio::Stdio;
-use crate::config::{Limits, Transport, UpstreamConfig};
+use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::document::Fault;
+use crate::oauth::{Authorizer, Shared};
 use crate::protocol::{Call, CallError, Reply, UpstreamName};
 
 /// A server behind the gateway.
@@ -46,15 +47,29 @@ enum Carrier {
 }
 
 impl Upstream {
-    /// Builds the transport that the config names. Nothing is connected or started before the first call.
+    /// Builds the transport that the config names. Nothing is connected or started before the first call. Without `logins`
+    /// the gate logs in nowhere.
     ///
     /// # Errors
     /// A URL, header or TLS file that cannot be used.
-    pub fn new(name: UpstreamName, config: &UpstreamConfig, limits: &Limits) -> Result<Self, Fault> {
+    pub fn new(
+        name: UpstreamName,
+        config: &UpstreamConfig,
+        limits: &Limits,
+        logins: Option<&Arc<Shared>>,
+    ) -> Result<Self, Fault> {
+        let login = |transport: &HttpTransport| {
+            let (Some(login), None, Some(shared)) = (&transport.login, &transport.bearer, logins) else { return Ok(None) };
+            Authorizer::new(&name.0, transport, login, shared.clone()).map(|login| Some(Arc::new(login)))
+        };
         let built = match &config.transport {
-            Transport::Http(transport) => Http::new(transport, config, limits).map(|http| Carrier::Http(Box::new(http))),
+            Transport::Http(transport) => login(transport)
+                .and_then(|login| Http::new(transport, login, config, limits))
+                .map(|http| Carrier::Http(Box::new(http))),
             Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits).map(Carrier::Stdio),
-            Transport::Sse(transport) => Sse::new(name.clone(), transport, config, limits).map(Carrier::Sse),
+            Transport::Sse(transport) => {
+                login(transport).and_then(|login| Sse::new(name.clone(), transport, login, config, limits)).map(Carrier::Sse)
+            }
         };
         let transport = built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
         Ok(Self { transport, probe: Probe::of(&config.transport) })
@@ -138,7 +153,7 @@ impl Pulse {
         let health = match &outcome {
             Ok(reply) if matches!(reply.status.as_u16(), 502..=504) => Health::Down(format!("it answers {}", reply.status)),
             Ok(_) => Health::Up,
-            Err(CallError::AuthRequired) => Health::AuthRequired,
+            Err(CallError::AuthRequired | CallError::LoginOwed { .. } | CallError::NoToken(_)) => Health::AuthRequired,
             Err(CallError::Connect(error)) => {
                 self.note(Felt::Unreached(error.to_string()));
                 return outcome;

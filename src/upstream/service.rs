@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tokio::sync::Semaphore;
 
 use super::body;
-use super::client::{Client, Lasting};
+use super::client::{Client, Lasting, Sent};
 use crate::config::HttpTransport;
 use crate::message::ReadLimits;
 use crate::protocol::CallError;
@@ -39,7 +39,7 @@ impl Service {
     /// A URL, header or TLS file that cannot be used, in words for the config's user.
     pub fn new(transport: &HttpTransport, at_once: usize, answer_bytes: usize) -> Result<Self, String> {
         let answer = ReadLimits { message_bytes: answer_bytes, ..ReadLimits::default() };
-        Ok(Self { client: Client::new(transport)?, places: Semaphore::new(at_once), answer })
+        Ok(Self { client: Client::new(transport, None)?, places: Semaphore::new(at_once), answer })
     }
 
     /// Asks, and gives the answer's body if it comes `within` this time, of which half may be spent on waiting for a place.
@@ -57,7 +57,8 @@ impl Service {
     async fn exchange(&self, body: Bytes, within: Duration) -> Result<Bytes, NoAnswer> {
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
-        let sent = self.client.send(Lasting::Call, Method::POST, &self.client.url, &headers, body).await;
+        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
+        let sent = self.client.send(&request).await;
         let response = sent.map_err(why)?;
         if response.status() != StatusCode::OK {
             return Err(NoAnswer::Unusable);

@@ -9,14 +9,15 @@ use tokio::sync::watch;
 
 use super::body::{self, Events, within};
 use super::channel::{Channel, End};
-use super::client::{Client, Lasting};
+use super::client::{Client, Lasting, Sent};
 use super::http::ContentKind;
 use super::sessions::{Link, Patience, Sessions};
 use super::ticket::Ticket;
 use super::{Felt, Pulse};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
-use crate::protocol::{Call, CallError, Era, Reply, UpstreamName, header as mcp};
+use crate::oauth::Authorizer;
+use crate::protocol::{Call, CallError, Context, Era, Reply, UpstreamName, header as mcp};
 
 /// A server reached by HTTP+SSE. Towards the agent each stream is a legacy session of streamable HTTP.
 pub(super) struct Sse {
@@ -35,12 +36,13 @@ impl Sse {
     pub(super) fn new(
         name: UpstreamName,
         transport: &HttpTransport,
+        login: Option<Arc<Authorizer>>,
         config: &UpstreamConfig,
         limits: &Limits,
     ) -> Result<Self, String> {
         let patience = Patience::new(config, limits);
         Ok(Self {
-            client: Arc::new(Client::new(transport)?),
+            client: Arc::new(Client::new(transport, login)?),
             name,
             limits: limits.clone(),
             patience,
@@ -56,7 +58,7 @@ impl Sse {
         if call.context.era == Era::Modern {
             return Err(CallError::NotOffered);
         }
-        self.pulse.felt(self.sessions.carry(&call, self.connect(&call.headers)).await)
+        self.pulse.felt(self.sessions.carry(&call, self.connect(&call)).await)
     }
 
     pub(super) fn health(&self) -> Option<Felt> {
@@ -68,15 +70,15 @@ impl Sse {
         self.closing.send_replace(true);
     }
 
-    async fn connect(&self, from_agent: &HeaderMap) -> Result<Arc<Stream>, CallError> {
+    async fn connect(&self, call: &Call) -> Result<Arc<Stream>, CallError> {
         if *self.closing.borrow() {
             return Err(CallError::Draining);
         }
-        let mut headers = from_agent.clone();
+        let mut headers = call.headers.clone();
         headers.remove(mcp::SESSION);
         headers.remove(header::CONTENT_TYPE);
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let (events, endpoint) = within(self.patience.initialize, self.begin(&headers)).await?;
+        let (events, endpoint) = self.begin(&headers, &call.context).await?;
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         let channel = Channel::new(Era::Legacy, self.name.clone(), &self.limits);
@@ -90,17 +92,28 @@ impl Sse {
             closing: self.closing.subscribe(),
         };
         tokio::spawn(reader.run());
-        let post = Post { client: self.client.clone(), endpoint, headers, limits: self.limits.read.clone() };
+        let post = Post {
+            client: self.client.clone(),
+            endpoint,
+            headers,
+            context: call.context.clone(),
+            limits: self.limits.read.clone(),
+        };
         Ok(Arc::new(Stream { channel, post: Arc::new(post), stop }))
     }
 
     /// Opens the stream and waits for the event that names the endpoint.
-    async fn begin(&self, headers: &HeaderMap) -> Result<(Events, Uri), CallError> {
-        let response = self.client.send(Lasting::Stream, Method::GET, &self.client.url, headers, Bytes::new()).await?;
+    async fn begin(&self, headers: &HeaderMap, context: &Context) -> Result<(Events, Uri), CallError> {
+        let time = self.patience.initialize;
+        let sent = Sent { lasting: Lasting::Stream, method: Method::GET, url: &self.client.url, headers, body: Bytes::new() };
+        let response = self.client.send_as(context, &sent, time).await?;
         if response.status() != StatusCode::OK || ContentKind::of(response.headers()) != ContentKind::Events {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }
-        let mut events = Events::new(response.into_body(), self.limits.read.clone());
+        within(time, self.endpoint(Events::new(response.into_body(), self.limits.read.clone()))).await
+    }
+
+    async fn endpoint(&self, mut events: Events) -> Result<(Events, Uri), CallError> {
         while let Some(event) = events.next().await? {
             if let (Some(b"endpoint"), Some(data)) = (event.name.as_deref(), event.data) {
                 let reference = std::str::from_utf8(&data).unwrap_or_default();
@@ -123,6 +136,8 @@ struct Post {
     client: Arc<Client>,
     endpoint: Uri,
     headers: HeaderMap,
+    /// Whose stream it is: each message takes the token that counts then.
+    context: Context,
     limits: ReadLimits,
 }
 
@@ -135,7 +150,7 @@ impl Link for Stream {
     /// when nobody waits for it any more.
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let (post, bytes) = (self.post.clone(), message.bytes().clone());
-        let sent = tokio::spawn(async move { within(time, post.send(bytes, time)).await }).await;
+        let sent = tokio::spawn(async move { post.send(bytes, time).await }).await;
         let sent = sent.unwrap_or(Err(CallError::BadReply("sending broke off")));
         if matches!(sent, Err(CallError::UnknownSession)) {
             self.close();
@@ -154,7 +169,9 @@ impl Link for Stream {
 
 impl Post {
     async fn send(&self, message: Bytes, time: Duration) -> Result<(), CallError> {
-        let response = self.client.send(Lasting::Call, Method::POST, &self.endpoint, &self.headers, message).await?;
+        let sent =
+            Sent { lasting: Lasting::Call, method: Method::POST, url: &self.endpoint, headers: &self.headers, body: message };
+        let response = self.client.send_as(&self.context, &sent, time).await?;
         let status = response.status();
         // Reading what there is, which says nothing, lets the connection be used again.
         let read = body::whole(response.into_body(), &self.limits, time).await;

@@ -98,7 +98,7 @@ pub(super) fn upstream(transport: Transport, limits: &Limits) -> Upstream {
         roots: None,
         flow: None,
     };
-    Upstream::new(UpstreamName("it".into()), &config, limits).unwrap()
+    Upstream::new(UpstreamName("it".into()), &config, limits, None).unwrap()
 }
 
 pub(super) fn message(text: &str) -> Message {

@@ -1,12 +1,14 @@
 //! Nothing is held back that need not be, and whoever goes away is missed as its revision lays down.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use http::Method;
 use tokio::sync::{Mutex, oneshot};
 
 use super::harness::{Setup, TestGate, call, modern_call, soon};
-use super::servers::{Server, StdioServer, Tap, streamed};
+use super::servers::{Server, StdioServer, Tap, reply, streamed};
 
 const NOTE: &str =
     "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
@@ -145,4 +147,26 @@ async fn a_broken_stream_ends_and_an_unreadable_one_says_so() {
     let end = String::from_utf8(end.to_vec()).unwrap();
     assert!(end.contains(r#""id":1,"error""#) && !end.contains("doubled"), "{end}");
     assert_eq!(answer.data().await, None, "nothing follows what could not be read");
+}
+
+#[tokio::test]
+async fn on_http_sse_nothing_overtakes_what_waits_for_no_answer() {
+    let taken = Arc::new(AtomicBool::new(false));
+    let takes = taken.clone();
+    let server = Server::start(move |_| {
+        let takes = takes.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            takes.store(true, Ordering::SeqCst);
+            reply(202, &[], "")
+        }
+    })
+    .await;
+    let gate = Setup::new().http("up", server.url()).start().await;
+    let agent = gate.agent();
+    let mut stream = agent.ask(Method::GET, "/sse/up", &[("accept", "text/event-stream")], "").await.expect(200).await;
+    let endpoint = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    agent.ask(Method::POST, &endpoint, &[("content-type", "application/json")], note).await.expect(202).await;
+    assert!(taken.load(Ordering::SeqCst), "the agent may send its next message: the server has this one");
 }

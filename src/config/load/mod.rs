@@ -7,6 +7,7 @@ mod calls;
 mod classifier;
 mod flow;
 mod listen;
+mod oauth;
 mod own;
 mod pins;
 mod places;
@@ -153,6 +154,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let admin = listen::admin(root, listen.address);
     let approval = approval::approval(root, reader);
     let pins = pins::pins(root, reader);
+    let oauth = oauth::oauth(root, reader);
     let limits = root.table("limits").map_or_else(Limits::default, |table| limits(&table));
     root.finish();
 
@@ -180,7 +182,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
         admin,
         approval,
         pins,
-        oauth: crate::config::OAuthConfig::default(),
+        oauth,
         limits,
         files: reader.files(),
     }

@@ -186,7 +186,14 @@ const SAMPLE: &str = include_str!("../../../deploy/lychgate.toml");
 
 fn load_sample(text: String) -> Config {
     let mut world = Pretend { all_paths: true, text, ..Pretend::default() };
-    for name in ["LYCHGATE_TOKEN_CI", "GITHUB_MCP_TOKEN", "DB_PASSWORD"] {
+    for name in [
+        "LYCHGATE_TOKEN_CI",
+        "GITHUB_MCP_TOKEN",
+        "DB_PASSWORD",
+        "TRACKER_CLIENT_SECRET",
+        "SSO_CLIENT_SECRET",
+        "LYCHGATE_OLD_VAULT_KEY",
+    ] {
         world.variables.insert(name, "another-secret-of-some-length");
     }
     load_in(Path::new("/etc/lychgate/lychgate.toml"), &world, Wants::Upstreams).map_err(|faults| told(&faults)).unwrap()
@@ -207,9 +214,17 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
     // These have no default: left out they bound nothing.
     assert_eq!(config.limits.calls.per_session, Some(2000));
     config.limits.calls = Limits::default().calls;
-    assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (3, 3, 2));
+    assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (5, 3, 2));
     assert_eq!((config.issuers.len(), config.access.len()), (1, 3));
     assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()), "the sample tells other defaults");
+    let told = crate::config::OAuthConfig {
+        vault: config.oauth.vault.clone(),
+        vault_key: config.oauth.vault_key.clone(),
+        earlier_vault_keys: config.oauth.earlier_vault_keys.clone(),
+        private_hosts: config.oauth.private_hosts.clone(),
+        ..Default::default()
+    };
+    assert_eq!(config.oauth, told, "the sample tells other defaults");
     let plain = crate::config::UpstreamConfig::new(config.upstreams["github"].transport.clone());
     assert_eq!(config.upstreams["github"].request_timeout, plain.request_timeout);
     assert_eq!(config.upstreams["github"].initialize_timeout, plain.initialize_timeout);
@@ -226,6 +241,7 @@ fn the_sample_explains_every_key_that_is_read() {
         include_str!("upstream.rs"),
         include_str!("places.rs"),
         include_str!("approval.rs"),
+        include_str!("oauth.rs"),
         include_str!("own.rs"),
         include_str!("pins.rs"),
         include_str!("tool.rs"),

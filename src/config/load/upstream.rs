@@ -8,6 +8,7 @@ use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamCo
 use crate::document::{Located, Table};
 
 use super::flow::flow;
+use super::oauth::login;
 use super::places::roots;
 use super::policy::MODES;
 use super::values::Reader;
@@ -52,8 +53,8 @@ pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     for way in ways {
         let Some(inner) = table.table(way) else { continue };
         transport = match way {
-            "http" => http(&inner, reader).map(Transport::Http),
-            "sse" => http(&inner, reader).map(Transport::Sse),
+            "http" => server(&inner, reader).map(Transport::Http),
+            "sse" => server(&inner, reader).map(Transport::Sse),
             _ => stdio(&inner, reader).map(Transport::Stdio),
         };
         inner.finish();
@@ -72,6 +73,14 @@ pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     config.roots = roots(table, reader);
     config.flow = flow(table);
     UpstreamRead { config, policy }
+}
+
+/// Reads how an MCP server is reached by HTTP, and how the gate logs in there.
+fn server(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
+    let login = login(table, reader);
+    let transport = http(table, reader)?;
+    let has_own = transport.bearer.is_some() || transport.headers.iter().any(|(name, _)| name == "authorization");
+    Some(HttpTransport { login: login.filter(|_| !has_own), ..transport })
 }
 
 /// Reads how a server is reached by HTTP.

@@ -109,6 +109,10 @@ impl<'a> Wire<'a> {
 
     /// A request that the crate does not have: a form with the client's proof.
     pub(super) async fn post(&self, url: &str, parameters: &[(&str, &str)]) -> Result<HttpResponse, GrantError> {
+        Ok(self.fetcher.exchange(self.request(url, parameters)?).await?)
+    }
+
+    fn request(&self, url: &str, parameters: &[(&str, &str)]) -> Result<HttpRequest, GrantError> {
         let mut request = Request::new(Vec::new());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = url.parse::<Uri>().map_err(|_| GrantError::Url("endpoint"))?;
@@ -137,7 +141,7 @@ impl<'a> Wire<'a> {
             form.append_pair(name, value.expose());
         }
         *request.body_mut() = form.finish().into_bytes();
-        Ok(self.fetcher.exchange(request).await?)
+        Ok(request)
     }
 }
 

@@ -27,18 +27,31 @@ pub(crate) enum Said {
     Nothing,
 }
 
-/// Whether a request says that its sender puts forms to its user: `initialize` of earlier revisions for a session,
-/// every request of 2026-07-28 for itself.
-pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> bool {
-    let Some(params) = message.body(envelope) else { return false };
+/// What a client can put to its user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Elicits {
+    /// Forms.
+    pub(crate) form: bool,
+    /// Links (2025-11-25 and later).
+    pub(crate) url: bool,
+}
+
+/// What a request says that its sender puts to its user: `initialize` of earlier revisions for a session, every request
+/// of 2026-07-28 for itself.
+pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> Elicits {
+    let nothing = Elicits::default();
+    let Some(params) = message.body(envelope) else { return nothing };
     let capabilities = match era {
         Era::Legacy => params.get("capabilities"),
         Era::Modern => params.at(&["_meta", CAPABILITIES]),
     };
-    let Some(elicitation) = capabilities.and_then(|capabilities| capabilities.get("elicitation")) else { return false };
+    let Some(elicitation) = capabilities.and_then(|capabilities| capabilities.get("elicitation")) else { return nothing };
+    if elicitation.kind() != ValueKind::Object {
+        return nothing;
+    }
+    let url = elicitation.get("url").is_some();
     // Without modes it is form mode (2025-11-25, Elicitation, Capabilities).
-    elicitation.kind() == ValueKind::Object
-        && (elicitation.members().next().is_none() || elicitation.get("form").is_some() || elicitation.get("url").is_none())
+    Elicits { form: elicitation.members().next().is_none() || elicitation.get("form").is_some() || !url, url }
 }
 
 /// The params of `elicitation/create`.
@@ -123,11 +136,12 @@ mod tests {
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
             offered(&message, message.single().unwrap(), era)
         };
-        assert!(offers(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy));
-        assert!(offers(r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#, Era::Legacy));
-        assert!(!offers(r#"{"capabilities":{"elicitation":{"url":{}}}}"#, Era::Legacy));
-        assert!(!offers(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy));
+        let of = |form, url| Elicits { form, url };
+        assert_eq!(offers(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy), of(true, false));
+        assert_eq!(offers(r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#, Era::Legacy), of(true, true));
+        assert_eq!(offers(r#"{"capabilities":{"elicitation":{"url":{}}}}"#, Era::Legacy), of(false, true));
+        assert_eq!(offers(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy), of(false, false));
         let modern = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}"#;
-        assert!(offers(modern, Era::Modern) && !offers(modern, Era::Legacy));
+        assert_eq!((offers(modern, Era::Modern), offers(modern, Era::Legacy)), (of(true, false), of(false, false)));
     }
 }

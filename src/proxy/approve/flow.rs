@@ -9,7 +9,7 @@ use crate::protocol::{AuditId, CallError, Context, Era, answer};
 use crate::record::Approval;
 use crate::rules::RuleId;
 
-use super::elicit::{ID_PREFIX, INPUT_KEY, form, offered};
+use super::elicit::{Elicits, ID_PREFIX, INPUT_KEY, form, offered};
 use super::{Answer, Approvals, Matter, Restored, Ticket, Waited};
 
 /// The methods that may be answered with `input_required` (2026-07-28, MRTR).
@@ -206,9 +206,9 @@ fn reason(matter: &Matter, audit: AuditId, next: &str) -> answer::Reason {
     answer::Reason { text, rule, audit }
 }
 
-/// Whether the sender of a request says that it puts forms to its user.
-pub(crate) fn asks(message: &Message, era: Era) -> bool {
-    message.single().is_some_and(|envelope| offered(message, envelope, era))
+/// What the sender of a request says that it puts to its user.
+pub(crate) fn asks(message: &Message, era: Era) -> Elicits {
+    message.single().map(|envelope| offered(message, envelope, era)).unwrap_or_default()
 }
 
 /// Keeps a client from giving up a call that waits, if it wants to hear of progress.

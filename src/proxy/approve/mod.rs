@@ -35,6 +35,7 @@ pub(crate) use matter::Matter;
 pub(crate) use seal::Restored;
 pub(crate) use ticket::{Ticket, Waited};
 
+pub(crate) use elicit::Elicits;
 use elicit::{ID_PREFIX, Said, read};
 use grants::Grants;
 use seal::Seal;
@@ -260,6 +261,12 @@ impl Approvals {
     /// The state that goes out with a question as `requestState`.
     pub(crate) fn sealed(&self, ticket: &Ticket, matter: &Matter, context: &Context, message: &Message) -> Option<String> {
         self.seal.make(&ticket.id, &matter.digest, context, message, message.single()?)
+    }
+
+    /// The state that goes out with a login: it carries nothing but what the call had brought.
+    pub(crate) fn sealed_login(&self, context: &Context, message: &Message) -> Option<String> {
+        let envelope = message.single()?;
+        self.seal.make("login", &CallDigest::of(context, message, envelope), context, message, envelope)
     }
 
     /// A retried request without the gate's parts; `None` if it has none.

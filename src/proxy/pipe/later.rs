@@ -41,7 +41,7 @@ impl Pipe {
         let route = match context.era {
             _ if !question.through_agent => Route::None,
             Era::Legacy if self.elicits.load(Ordering::Relaxed) => Route::Elicit,
-            Era::Modern if Approvals::takes_input(message) && approve::asks(message, Era::Modern) => Route::Input,
+            Era::Modern if Approvals::takes_input(message) && approve::asks(message, Era::Modern).form => Route::Input,
             _ => Route::None,
         };
         let refused = |reason| {

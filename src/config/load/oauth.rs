@@ -1,0 +1,211 @@
+//! `[oauth]`, and `oauth` of an upstream.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use http::Uri;
+
+use crate::config::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, Secret, TokenOf, VaultKey};
+use crate::document::{Located, Table};
+
+use super::values::Reader;
+
+/// Longest PEM file of a key, in bytes.
+const KEY_BYTES: u64 = 64 << 10;
+const GRANT_HINT: &str = "one of `\"authorization_code\"`, `\"client_credentials\"` and `{ enterprise = { … } }`";
+/// How a client proves who it is, as authorization servers spell it.
+const CLIENT_AUTH: [&str; 4] = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
+
+/// `[oauth]`
+pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
+    let mut made = OAuthConfig::default();
+    let Some(table) = root.table("oauth") else { return made };
+    let seconds = |key: &str, range, base| table.integer(key, range).map_or(base, Duration::from_secs);
+    made.vault = reader.any_path(&table, "vault");
+    made.vault_key = table.table("vault_key").and_then(|key| vault_key(&key, reader)).unwrap_or(made.vault_key);
+    made.earlier_vault_keys = table.tables("earlier_vault_keys").iter().filter_map(|key| vault_key(key, reader)).collect();
+    made.callback = callback(&table).unwrap_or(made.callback);
+    made.callback_port = table.integer("callback_port", 0..=65_535).map_or(0, |port| u16::try_from(port).unwrap_or(0));
+    made.open_browser = table.boolean("open_browser").unwrap_or(made.open_browser);
+    made.login_wait = seconds("login_wait_seconds", 0..=600, made.login_wait);
+    made.login = seconds("login_seconds", 30..=3600, made.login);
+    made.renew_before = seconds("renew_before_seconds", 0..=3600, made.renew_before);
+    made.lease = seconds("lease_seconds", 5..=600, made.lease);
+    made.request = seconds("request_seconds", 1..=120, made.request);
+    made.pending_logins = table.integer("pending_logins", 1..=100_000).map_or(made.pending_logins, |most| most as usize);
+    made.allow_loopback_http = table.boolean("allow_loopback_http").unwrap_or(made.allow_loopback_http);
+    made.private_hosts = table.strings("private_hosts").into_iter().map(|host| host.value.to_ascii_lowercase()).collect();
+    if let Some(name) = table.string("client_name") {
+        if name.value.is_empty() || name.value.len() > 100 || name.value.chars().any(char::is_control) {
+            table.fault_at(&name.place, "`client_name` is shown to people: 1 to 100 bytes on one line", None);
+        }
+        made.client_name = name.value;
+    }
+    table.finish();
+    made
+}
+
+/// Where a key of the vault is.
+fn vault_key(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
+    let (file, env, keyring) = (reader.any_path(table, "file"), table.string("env"), table.string("keyring"));
+    table.finish();
+    match (file, env, keyring) {
+        (Some(file), None, None) => Some(VaultKey::File(file)),
+        (None, Some(name), None) => match reader.variable(&name.value) {
+            Some(value) => Some(VaultKey::Value(Secret(value))),
+            None => {
+                table.fault_at(&name.place, format!("the environment variable `{}` is not set", name.value), None);
+                None
+            }
+        },
+        (None, None, Some(name)) => Some(VaultKey::Keyring(name.value)),
+        _ => {
+            table.fault(
+                "a key of the vault is in one place",
+                Some("`{ file = \"PATH\" }`, `{ env = \"NAME\" }` or `{ keyring = \"NAME\" }`"),
+            );
+            None
+        }
+    }
+}
+
+fn callback(table: &Table<'_>) -> Option<Callback> {
+    let written = table.string("callback")?;
+    if written.value == "loopback" {
+        return Some(Callback::Loopback);
+    }
+    if is_https(&written.value) && !written.value.contains(['?', '#']) {
+        return Some(Callback::Hosted(written.value));
+    }
+    let hint = "`\"loopback\"`, or the gate's own address as browsers reach it, as in `\"https://gate.example.org\"`";
+    table.fault_at(&written.place, "`callback` is neither", Some(hint));
+    None
+}
+
+/// How the gate logs in at an upstream: as it finds out, where nothing is said; not at all where it has a token.
+pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginConfig>> {
+    if table.is_boolean("oauth") {
+        return (table.boolean("oauth") == Some(true)).then(Box::default);
+    }
+    let Some(inner) = table.table("oauth") else { return Some(Box::default()) };
+    if table.has("bearer") {
+        let hint = "leave out one of the two: the gate logs in, or it has a token";
+        table.fault_of("oauth", "`oauth` has no effect beside `bearer`", Some(hint));
+    }
+    let made = LoginConfig {
+        token_of: inner.choice("token_of", &TokenOf::WORDS).unwrap_or_default(),
+        grant: grant(&inner, reader),
+        issuer: address(&inner, "issuer"),
+        client_id: inner.string("client_id").map(|id| id.value),
+        client_secret: reader.secret(&inner, "client_secret").map(Secret),
+        client_key: key(&inner, reader),
+        client_key_id: inner.string("client_key_id").map(|id| id.value),
+        client_auth: client_auth(&inner),
+        scopes: inner
+            .has("scopes")
+            .then(|| inner.strings("scopes").into_iter().map(|scope| checked_scope(&inner, scope)).collect()),
+    };
+    if made.client_id.is_some() != made.issuer.is_some() {
+        let hint = "an id is good at the authorization server that gave it, and is shown to no other";
+        inner.fault("`client_id` and `issuer` go together", Some(hint));
+    }
+    if made.grant != Grant::Person && made.client_id.is_none() {
+        inner.missing("client_id", "a client that logs in by itself was registered beforehand");
+    }
+    inner.finish();
+    Some(Box::new(made))
+}
+
+fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
+    if !table.is_table("grant") {
+        return table
+            .choice("grant", &[("authorization_code", false), ("client_credentials", true)])
+            .map_or(Grant::Person, |by_itself| if by_itself { Grant::Client } else { Grant::Person });
+    }
+    let found = table.table("grant").and_then(|outer| {
+        let inner = outer.table("enterprise");
+        if inner.is_none() {
+            outer.fault("`grant` names no way to a token", Some(GRANT_HINT));
+        }
+        outer.finish();
+        inner
+    });
+    let Some(inner) = found else { return Grant::Person };
+    let issuer = address(&inner, "issuer");
+    for (key, hint) in [
+        ("issuer", "the organisation's login server"),
+        ("client_id", "the gate's id at the organisation's login server"),
+        ("id_token_file", "the file that the ID token is read from, each time anew"),
+    ] {
+        if !inner.has(key) {
+            inner.missing(key, hint);
+        }
+    }
+    let made = EnterpriseConfig {
+        issuer: issuer.unwrap_or_default(),
+        token_endpoint: address(&inner, "token_endpoint"),
+        client_id: inner.string("client_id").map(|id| id.value).unwrap_or_default(),
+        client_secret: reader.secret(&inner, "client_secret").map(Secret),
+        subject_token_file: reader.any_path(&inner, "id_token_file").unwrap_or_default(),
+        saml: inner.boolean("saml").unwrap_or(false),
+    };
+    inner.finish();
+    Grant::Enterprise(made)
+}
+
+/// The PEM text of `client_key`.
+fn key(table: &Table<'_>, reader: &Reader<'_>) -> Option<Secret> {
+    let path = reader.file(table, "client_key")?;
+    match reader.read(&path, KEY_BYTES) {
+        Ok(pem) => Some(Secret(pem)),
+        Err(error) => {
+            table.fault_of(
+                "client_key",
+                format!("`{}` cannot be read: {error}", path.display()),
+                Some("a private key as a PEM file"),
+            );
+            None
+        }
+    }
+}
+
+fn client_auth(table: &Table<'_>) -> Option<String> {
+    let words: Vec<(&str, &str)> = CLIENT_AUTH.iter().map(|word| (*word, *word)).collect();
+    table.choice("client_auth", &words).map(str::to_owned)
+}
+
+fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
+    // RFC 6749, section 3.3.
+    let fits = !scope.value.is_empty() && scope.value.bytes().all(|b| matches!(b, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+    if !fits {
+        table.fault_at(
+            &scope.place,
+            format!("`{}` is no scope", scope.value.escape_debug()),
+            Some("one word without spaces and quotes each"),
+        );
+    }
+    scope.value
+}
+
+/// An address at which tokens are asked for: `https`, or `http` on this machine.
+fn address(table: &Table<'_>, key: &str) -> Option<String> {
+    let written = table.string(key)?;
+    if !is_https(&written.value) && !is_here(&written.value) {
+        let hint = "as in `https://login.example.org`, spelt as that server spells it";
+        table.fault_at(&written.place, format!("`{key}` is no `https://` address"), Some(hint));
+    }
+    Some(written.value)
+}
+
+fn is_https(text: &str) -> bool {
+    text.parse::<Uri>().is_ok_and(|url| {
+        url.scheme_str() == Some("https") && url.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+    })
+}
+
+fn is_here(text: &str) -> bool {
+    let Ok(url) = text.parse::<Uri>() else { return false };
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    url.scheme_str() == Some("http") && here
+}

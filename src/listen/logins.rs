@@ -1,0 +1,137 @@
+//! `/oauth/`: the pages on which people log in to servers, where authorization servers send them back to, and what the
+//! gate says of itself as a client.
+//!
+//! No agent's token is asked for here: a page is known by its ticket, which only the agent that made the call was told,
+//! and an answer counts in the browser that began the login, which shows so by a cookie.
+
+mod page;
+
+use std::sync::Arc;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderValue, LOCATION, SET_COOKIE};
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+
+use super::{Body, Front, body};
+use crate::config::Limits;
+use crate::message::ReadLimits;
+use crate::oauth::grant::Answer;
+use crate::oauth::{From, LoginError, identity};
+
+/// Longest form that is read, in bytes: an address that somebody pasted.
+const FORM_BYTES: usize = 16 << 10;
+/// Beginning of the names of cookies, one for each login that a browser has begun.
+const COOKIES: &str = "lychgate-login-";
+/// Cookies of one browser that are looked at.
+const LOOKED_AT: usize = 64;
+
+/// Answers a request for `/oauth/PATH`.
+pub(super) async fn answer(front: &Arc<Front>, request: Request<Incoming>, path: &str) -> Response<Body> {
+    let parts: Vec<&str> = path.split('/').collect();
+    match (request.method().clone(), parts.as_slice()) {
+        (Method::GET, ["login", ticket]) => match front.logins.logins.shown(ticket) {
+            Some(shown) => html(StatusCode::OK, page::login(&shown)),
+            None => html(StatusCode::NOT_FOUND, page::over()),
+        },
+        (Method::POST, ["login", ticket]) => posted(front, request, ticket).await,
+        (Method::GET, ["callback"]) => called_back(front, &request).await,
+        (Method::GET, ["client.json"]) => document(front),
+        (_, ["login", _] | ["callback"] | ["client.json"]) => {
+            html(StatusCode::METHOD_NOT_ALLOWED, page::failed("this page is read with GET"))
+        }
+        _ => html(StatusCode::NOT_FOUND, page::over()),
+    }
+}
+
+/// Somebody goes on from the page of a ticket, or has pasted the address at which their browser ended.
+async fn posted(front: &Front, request: Request<Incoming>, ticket: &str) -> Response<Body> {
+    let limits =
+        Limits { read: ReadLimits { message_bytes: FORM_BYTES, ..ReadLimits::default() }, ..front.gate.limits().clone() };
+    let Ok(form) = body::read(request.into_body(), &limits).await else {
+        return html(StatusCode::BAD_REQUEST, page::failed("the form could not be read"));
+    };
+    let pasted = form_urlencoded::parse(&form).find(|(name, _)| name == "address").map(|(_, address)| address.into_owned());
+    match pasted {
+        Some(address) => ended(front.logins.logins.end(&Answer::of_pasted(&address), From::Page(ticket)).await),
+        None => begun(front, ticket).await,
+    }
+}
+
+async fn begun(front: &Front, ticket: &str) -> Response<Body> {
+    let (url, browser) = match front.logins.logins.begin(ticket).await {
+        Ok(begun) => begun,
+        Err(error) => return failed(&error),
+    };
+    let secure = if front.logins.logins.redirect_uri().is_some_and(|uri| uri.starts_with("https:")) { "; Secure" } else { "" };
+    let number = uuid::Uuid::new_v4().simple().to_string();
+    let lasts = front.logins.config.login.as_secs();
+    let cookie = format!(
+        "{COOKIES}{}={}; HttpOnly; SameSite=Lax; Path=/oauth/callback; Max-Age={lasts}{secure}",
+        number.get(..8).unwrap_or_default(),
+        browser.expose()
+    );
+    let (Ok(cookie), Ok(location)) = (HeaderValue::from_str(&cookie), HeaderValue::from_str(&url)) else {
+        return html(StatusCode::BAD_GATEWAY, page::failed("the authorization server's address cannot be sent to a browser"));
+    };
+    let mut response = html(StatusCode::SEE_OTHER, String::new());
+    response.headers_mut().insert(SET_COOKIE, cookie);
+    response.headers_mut().insert(LOCATION, location);
+    response
+}
+
+async fn called_back(front: &Front, request: &Request<Incoming>) -> Response<Body> {
+    let answer = Answer::of_query(request.uri().query().unwrap_or_default());
+    let shown = cookies(request.headers());
+    ended(front.logins.logins.end(&answer, From::Browser(&shown)).await)
+}
+
+/// What a browser shows of the logins that it began.
+fn cookies(headers: &HeaderMap) -> Vec<&str> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(|(name, _)| name.starts_with(COOKIES)).map(|(_, value)| value).take(LOOKED_AT).collect()
+}
+
+fn ended(outcome: Result<String, LoginError>) -> Response<Body> {
+    match outcome {
+        Ok(upstream) => html(StatusCode::OK, page::done(&upstream)),
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &LoginError) -> Response<Body> {
+    let status = if matches!(error, LoginError::Unreachable(_)) { StatusCode::BAD_GATEWAY } else { StatusCode::BAD_REQUEST };
+    html(status, page::failed(&error.to_string()))
+}
+
+/// What the gate says of itself to servers that take an address as a client's id.
+fn document(front: &Front) -> Response<Body> {
+    let logins = &front.logins.logins;
+    let (Some(id), Some(redirect)) = (logins.document_url(), logins.redirect_uri()) else {
+        return html(StatusCode::NOT_FOUND, page::over());
+    };
+    let text = identity::document(&id, &[redirect], &front.logins.config.client_name);
+    let mut response = Response::new(Body::Whole(text.into()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A page that runs nothing, loads nothing and stands in no other page; its address is told to nobody.
+fn html(status: StatusCode, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(text.into()));
+    *response.status_mut() = status;
+    for (name, value) in [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        (
+            HeaderName::from_static("content-security-policy"),
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+        ),
+        (HeaderName::from_static("referrer-policy"), "no-referrer"),
+        (HeaderName::from_static("x-content-type-options"), "nosniff"),
+        (HeaderName::from_static("x-frame-options"), "DENY"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

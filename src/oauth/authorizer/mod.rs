@@ -1,0 +1,348 @@
+//! The gate's logins at one server: which token goes with a call, and where the next one comes from.
+//!
+//! Whoever needs a new token waits for the one renewal that is under way: in this process by sharing its future, which
+//! runs by itself and does not end with the call that began it; among processes by the vault's lease, after which the
+//! account is read anew, since another one may have renewed it.
+
+mod renew;
+mod scopes;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared as SharedFuture};
+
+use super::assertion::SigningKey;
+use super::challenge::Challenge;
+use super::fetch::{Fetcher, Guard};
+use super::grant::{self, Answer, Attempt, GrantError};
+use super::identity::{self, IdentityError};
+use super::logins::{Logins, Plan};
+use super::vault::{Account, Vault, VaultError};
+use super::{Client, Granted, Hidden, LoginError, Principal, unix_now};
+use crate::config::{HttpTransport, LoginConfig, OAuthConfig, TokenOf};
+use crate::protocol::Context;
+use crate::record::{Event, Login, Recorder};
+
+/// Principals whose logins are held in memory at once; those of others are in the vault.
+const HELD: usize = 10_000;
+/// How long the vault is not asked again whether somebody has logged in.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long after a failure no other renewal ahead of time is tried.
+const RETRY_AFTER: Duration = Duration::from_secs(15);
+
+/// What all upstreams' logins share.
+pub struct Shared {
+    /// `[oauth]`.
+    pub config: OAuthConfig,
+    /// Where logins are kept.
+    pub vault: Vault,
+    /// Logins that are owed.
+    pub logins: Logins,
+    /// Who hears of what happens.
+    pub recorder: Arc<Recorder>,
+}
+
+impl Shared {
+    /// Opens the vault; nothing is written before there is something to keep.
+    ///
+    /// # Errors
+    /// The vault cannot be used.
+    pub fn new(config: &OAuthConfig, recorder: Arc<Recorder>) -> Result<Self, VaultError> {
+        Ok(Self { config: config.clone(), vault: Vault::open(config)?, logins: Logins::new(config), recorder })
+    }
+}
+
+/// The gate's logins at one server.
+pub struct Authorizer {
+    upstream: String,
+    /// The server's URL, as the config has it.
+    url: String,
+    login: LoginConfig,
+    key: Option<SigningKey>,
+    fetcher: Fetcher,
+    shared: Arc<Shared>,
+    held: Mutex<HashMap<Principal, Arc<Held>>>,
+}
+
+/// A token for one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bearer(Hidden);
+
+impl Bearer {
+    /// The token itself, for the header.
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+}
+
+/// How a server turned a call away.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// 401: it wants a token, or another one.
+    Token(Challenge),
+    /// 403 with `insufficient_scope`: it wants one that may do more.
+    Scope(Challenge),
+}
+
+type Outcome = Result<Bearer, LoginError>;
+
+/// What is known of one principal's login.
+#[derive(Default)]
+struct Held {
+    state: Mutex<State>,
+    /// The renewal under way.
+    running: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
+}
+
+#[derive(Default)]
+struct State {
+    account: Option<Account>,
+    /// When the vault was last looked at.
+    looked: Option<Instant>,
+    /// Until when no renewal ahead of time is tried.
+    not_before: Option<Instant>,
+    /// When this principal was last asked for more scopes.
+    step_ups: Vec<Instant>,
+}
+
+impl Held {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Authorizer {
+    /// # Errors
+    /// What is wrong with the config, in words for its user.
+    pub fn new(upstream: &str, transport: &HttpTransport, login: &LoginConfig, shared: Arc<Shared>) -> Result<Self, String> {
+        let config = &shared.config;
+        let guard = Guard { allow_loopback_http: config.allow_loopback_http, private_hosts: config.private_hosts.clone() };
+        let fetcher = Fetcher::new(guard, config.request, transport.ca.as_deref())?;
+        let key = login.client_key.as_ref().map(|pem| {
+            SigningKey::from_pem(&pem.0, login.client_key_id.clone()).map_err(|error| format!("`client_key`: {error}"))
+        });
+        Ok(Self {
+            upstream: upstream.to_owned(),
+            url: transport.url.clone(),
+            login: login.clone(),
+            key: key.transpose()?,
+            fetcher,
+            shared,
+            held: Mutex::default(),
+        })
+    }
+
+    /// The upstream's name in the config.
+    pub fn upstream(&self) -> &str {
+        &self.upstream
+    }
+
+    /// Whose login a call takes.
+    ///
+    /// # Errors
+    /// The upstream wants a user's own, and nobody knows which user it is.
+    pub fn principal(&self, context: &Context) -> Result<Principal, LoginError> {
+        match self.login.token_of {
+            TokenOf::Gate => Ok(Principal::Gate),
+            TokenOf::Agent => Ok(Principal::Agent(context.agent.to_string())),
+            TokenOf::User => context.caller.user.as_ref().map(|user| Principal::User(user.to_string())).ok_or(LoginError::NoUser),
+        }
+    }
+
+    /// The token for a call; `None` where there is none, so that the server says what it wants. One that ends soon is
+    /// renewed in the background, one that has ended before the call goes on.
+    ///
+    /// # Errors
+    /// It has ended, and there is no new one.
+    pub async fn bearer(self: &Arc<Self>, who: &Principal) -> Result<Option<Bearer>, LoginError> {
+        let held = self.held(who);
+        self.look(&held, who).await?;
+        let (granted, rests) = {
+            let state = held.state();
+            let granted = state.account.as_ref().and_then(|account| account.granted.clone());
+            (granted, state.not_before.is_some_and(|until| Instant::now() < until))
+        };
+        let Some(granted) = granted else { return Ok(None) };
+        let bearer = Bearer(granted.access.clone());
+        match self.age(&granted) {
+            Age::Good => Ok(Some(bearer)),
+            Age::EndsSoon => {
+                if self.renews_alone(&granted) && !rests {
+                    // It goes on by itself.
+                    drop(self.renewal(&held, who, None, None));
+                }
+                Ok(Some(bearer))
+            }
+            // Without a way to a new one the server is asked: it says what it wants.
+            Age::Over if !self.renews_alone(&granted) => Ok(Some(bearer)),
+            Age::Over => self.renewal(&held, who, Some(bearer), None).await.map(Some),
+        }
+    }
+
+    /// Another token, after a server has turned `used` away. Where a person has to log in first, the call waits as long as
+    /// the config says.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn refused(self: &Arc<Self>, who: &Principal, used: Option<Bearer>, refusal: Refusal) -> Outcome {
+        let held = self.held(who);
+        let outcome = self.renewal(&held, who, used.clone(), Some(refusal)).await;
+        let wait = self.shared.config.login_wait;
+        if !matches!(outcome, Err(LoginError::Owed { link: Some(_) })) || wait.is_zero() {
+            return outcome;
+        }
+        self.shared.logins.wait(self, who, wait).await;
+        let granted = held.state().account.as_ref().and_then(|account| account.granted.clone());
+        match granted.map(|granted| Bearer(granted.access)) {
+            Some(bearer) if Some(&bearer) != used.as_ref() => Ok(bearer),
+            _ => outcome,
+        }
+    }
+
+    /// Who the gate is at the server of a plan, and the address that a person has to go to.
+    pub(super) async fn begin(&self, plan: &Plan, redirect_uri: &str) -> Result<(Client, Attempt), LoginError> {
+        let known = self.known_client(plan).await?;
+        let uris = [redirect_uri.to_owned()];
+        let document = self.shared.logins.document_url();
+        let name = &self.shared.config.client_name;
+        let server = &plan.server;
+        let client =
+            identity::identify(&self.fetcher, server, &self.login, document.as_deref(), &uris, known.as_ref(), name).await;
+        let client = client.map_err(|error| told_identity(&error))?;
+        let attempt = grant::begin(server, &client, redirect_uri, &plan.party.resource, &plan.scopes);
+        Ok((client, attempt.map_err(|error| told(&error))?))
+    }
+
+    /// Turns an authorization server's answer into a token, and keeps it.
+    pub(super) async fn end(
+        self: &Arc<Self>,
+        plan: &Plan,
+        client: Client,
+        redirect_uri: &str,
+        attempt: &Attempt,
+        answer: &Answer,
+    ) -> Result<(), LoginError> {
+        let server = &plan.server;
+        let code = grant::check_answer(server, &attempt.state, answer).map_err(|error| told(&error))?;
+        let (resource, verifier) = (plan.party.resource.as_str(), &attempt.verifier);
+        let key = self.key.as_ref();
+        let granted =
+            grant::redeem(&self.fetcher, server, &client, key, redirect_uri, resource, &code, verifier, &plan.scopes).await;
+        let granted = granted.map_err(|error| {
+            self.tell(&plan.party.principal, "login_failed", Some(&error.to_string()));
+            told(&error)
+        })?;
+        let account = Account {
+            upstream: self.upstream.clone(),
+            party: plan.party.clone(),
+            server: server.clone(),
+            client,
+            granted: Some(granted),
+            asked: plan.scopes.clone(),
+            last_refresh_unix: None,
+            last_error: None,
+        };
+        let who = plan.party.principal.clone();
+        let lease = self.shared.vault.lease(&self.upstream, &who).await;
+        // Kept even if another process holds the lease for too long: what was just granted is newer than all else.
+        let kept = self.shared.vault.write(&account).await;
+        drop(lease);
+        let held = self.held(&who);
+        held.state().account = Some(account);
+        self.shared.logins.settle(self, &who);
+        self.tell(&who, "logged_in", None);
+        kept.map_err(|error| LoginError::Vault(error.to_string()))
+    }
+
+    /// The renewal under way, or a new one. It runs on even if nobody waits for it.
+    fn renewal(
+        self: &Arc<Self>,
+        held: &Arc<Held>,
+        who: &Principal,
+        used: Option<Bearer>,
+        refusal: Option<Refusal>,
+    ) -> SharedFuture<BoxFuture<'static, Outcome>> {
+        let mut running = held.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = &*running {
+            return running.clone();
+        }
+        let (own, mine, who) = (self.clone(), held.clone(), who.clone());
+        let work = async move {
+            let outcome = own.renew(&mine, &who, used, refusal).await;
+            *mine.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            outcome
+        };
+        let task = tokio::spawn(work);
+        let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("asking it broke off".into()))) };
+        let shared = outcome.boxed().shared();
+        *running = Some(shared.clone());
+        shared
+    }
+
+    /// Reads the vault where memory knows of no token: somebody may have logged in by another process.
+    async fn look(&self, held: &Held, who: &Principal) -> Result<(), LoginError> {
+        {
+            let mut state = held.state();
+            let known = state.account.as_ref().is_some_and(|account| account.granted.is_some());
+            if known || state.looked.is_some_and(|looked| looked.elapsed() < LOOK_AGAIN) {
+                return Ok(());
+            }
+            state.looked = Some(Instant::now());
+        }
+        let account = self.shared.vault.read(&self.upstream, who).await.map_err(|error| LoginError::Vault(error.to_string()))?;
+        if let Some(account) = account {
+            if account.granted.is_some() {
+                self.shared.logins.settle(self, who);
+            }
+            held.state().account = Some(account);
+        }
+        Ok(())
+    }
+
+    fn held(&self, who: &Principal) -> Arc<Held> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() >= HELD {
+            held.retain(|_, held| Arc::strong_count(held) > 1);
+        }
+        held.entry(who.clone()).or_default().clone()
+    }
+
+    fn age(&self, granted: &Granted) -> Age {
+        let (now, Some(end)) = (unix_now(), granted.expires_unix) else { return Age::Good };
+        let lasts = end.saturating_sub(granted.given_unix);
+        let early = self.shared.config.renew_before.as_secs().min(lasts / 4);
+        match end.saturating_sub(now) {
+            0 => Age::Over,
+            left if left <= early => Age::EndsSoon,
+            _ => Age::Good,
+        }
+    }
+
+    fn tell(&self, who: &Principal, outcome: &'static str, error: Option<&str>) {
+        let held = self.held(who);
+        let expires_unix = held.state().account.as_ref().and_then(|account| account.granted.as_ref()?.expires_unix);
+        let owed = self.shared.logins.count(&self.upstream);
+        let login = Login { upstream: &self.upstream, principal: &who.to_string(), outcome, error, expires_unix, owed };
+        if let Err(error) = self.shared.recorder.tell(Event::Login(&login)) {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+    }
+}
+
+enum Age {
+    Good,
+    EndsSoon,
+    Over,
+}
+
+/// A failure at the token endpoint, in words for the agent or a page.
+fn told(error: &GrantError) -> LoginError {
+    if error.transient() { LoginError::Unreachable(error.to_string()) } else { LoginError::Operator(error.to_string()) }
+}
+
+fn told_identity(error: &IdentityError) -> LoginError {
+    if error.transient() { LoginError::Unreachable(error.to_string()) } else { LoginError::Operator(error.to_string()) }
+}

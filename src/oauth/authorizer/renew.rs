@@ -1,0 +1,271 @@
+//! Renewal: the one place where a token is replaced.
+
+use std::time::{Duration, Instant};
+
+use super::super::discover::{DiscoverError, Discovered, discover, server_metadata};
+use super::super::{Party, Scopes};
+use super::*;
+use crate::config::{EnterpriseConfig, Grant};
+
+/// How often in an hour more scopes are asked of one principal, after which the server's refusal stands.
+const STEP_UPS_PER_HOUR: usize = 3;
+/// A token that is turned away so many seconds after it was renewed is not renewed again: a person has to log in.
+const RENEWED_JUST_NOW: u64 = 5;
+
+impl Authorizer {
+    /// Replaces a token. `used` is the one that will not do any more; `refusal` is what the server said of it, if it was
+    /// asked.
+    pub(super) async fn renew(
+        self: &Arc<Self>,
+        held: &Held,
+        who: &Principal,
+        used: Option<Bearer>,
+        refusal: Option<Refusal>,
+    ) -> Outcome {
+        let lease = self.shared.vault.lease(&self.upstream, who).await.map_err(|error| LoginError::Vault(error.to_string()))?;
+        let read = self.shared.vault.read(&self.upstream, who).await.map_err(|error| LoginError::Vault(error.to_string()))?;
+        // Memory may hold what could not be written.
+        let account = read.or_else(|| held.state().account.clone());
+        if let Some(bearer) = self.renewed_elsewhere(held, account.as_ref(), used.as_ref(), refusal.as_ref()) {
+            return Ok(bearer);
+        }
+        let outcome = match (refusal, account) {
+            (None, Some(account)) => self.refresh(held, who, account).await,
+            (None, None) => Err(LoginError::Owed { link: None }),
+            (Some(Refusal::Token(challenge)), account) => self.anew(held, who, account, used.is_some(), &challenge).await,
+            (Some(Refusal::Scope(challenge)), account) => self.step_up(held, who, account, &challenge).await,
+        };
+        drop(lease);
+        outcome
+    }
+
+    /// What another process, or a renewal that has just ended, has left.
+    fn renewed_elsewhere(
+        &self,
+        held: &Held,
+        account: Option<&Account>,
+        used: Option<&Bearer>,
+        refusal: Option<&Refusal>,
+    ) -> Option<Bearer> {
+        let account = account?;
+        let granted = account.granted.as_ref()?;
+        let bearer = Bearer(granted.access.clone());
+        let newer = match (used, refusal) {
+            // Ahead of time: whatever does not end soon is new.
+            (None, None) => matches!(self.age(granted), Age::Good),
+            (used, _) => used != Some(&bearer) && !matches!(self.age(granted), Age::Over),
+        };
+        newer.then(|| {
+            held.state().account = Some(account.clone());
+            bearer
+        })
+    }
+
+    /// Whether a new token can be had without a person.
+    pub(super) fn renews_alone(&self, granted: &Granted) -> bool {
+        granted.refresh.is_some() || self.login.grant != Grant::Person
+    }
+
+    /// Renews as the account says; where that is no longer possible, a login is owed.
+    async fn refresh(self: &Arc<Self>, held: &Held, who: &Principal, account: Account) -> Outcome {
+        if self.login.grant != Grant::Person {
+            return self.alone(held, who, plan(&account), Some(account)).await;
+        }
+        let Some((granted, refresh)) = account.granted.as_ref().and_then(|granted| Some((granted, granted.refresh.as_ref()?)))
+        else {
+            return self.owe(who, plan(&account));
+        };
+        let (server, client, resource) = (&account.server, &account.client, &account.party.resource);
+        let scopes = &granted.scopes;
+        match grant::refresh(&self.fetcher, server, client, self.key.as_ref(), refresh, resource, scopes).await {
+            Ok(granted) => self.keep(held, who, Account { granted: Some(granted), ..account }).await,
+            Err(error) if error.transient() => {
+                self.failed(held, who, account, &error);
+                Err(LoginError::Unreachable(error.to_string()))
+            }
+            Err(error) => self.over(held, who, account, &error).await,
+        }
+    }
+
+    /// Keeps what a renewal gave. It counts even if it cannot be written: the old one is used up.
+    async fn keep(&self, held: &Held, who: &Principal, account: Account) -> Outcome {
+        let account = Account { last_refresh_unix: Some(unix_now()), last_error: None, ..account };
+        let Some(bearer) = account.granted.as_ref().map(|granted| Bearer(granted.access.clone())) else {
+            return Err(LoginError::Unreachable("there is no token in its answer".into()));
+        };
+        let written = self.shared.vault.write(&account).await;
+        {
+            let mut state = held.state();
+            state.account = Some(account);
+            state.not_before = None;
+        }
+        if let Err(error) = written {
+            tracing::error!(upstream = self.upstream, %error, "a renewed login could not be kept: it is lost when the gate ends");
+        }
+        self.tell(who, "renewed", None);
+        Ok(bearer)
+    }
+
+    /// Notes a failure that may pass. The old refresh token stays: nobody said that it is used up.
+    fn failed(&self, held: &Held, who: &Principal, account: Account, error: &GrantError) {
+        {
+            let mut state = held.state();
+            state.not_before = Some(Instant::now() + RETRY_AFTER);
+            state.account = Some(Account { last_error: Some(error.to_string()), ..account });
+        }
+        self.tell(who, "unreachable", Some(&error.to_string()));
+    }
+
+    /// The authorization server takes the login no more.
+    async fn over(self: &Arc<Self>, held: &Held, who: &Principal, mut account: Account, error: &GrantError) -> Outcome {
+        account.granted = None;
+        account.last_error = Some(error.to_string());
+        // A registration that is gone is of no use: the next login makes another one.
+        let (gone, plan) = (matches!(error, GrantError::InvalidClient), plan(&account));
+        let noted = if gone {
+            self.shared.vault.erase(&self.upstream, who).await.map(drop)
+        } else {
+            self.shared.vault.write(&account).await
+        };
+        if let Err(error) = noted {
+            tracing::error!(upstream = self.upstream, %error, "the end of a login could not be noted");
+        }
+        held.state().account = (!gone).then_some(account);
+        self.tell(who, if matches!(error, GrantError::InvalidGrant) { "ended" } else { "refused" }, Some(&error.to_string()));
+        self.owe(who, plan)
+    }
+
+    /// After 401: finds out anew who gives tokens, since that may have changed, and gets one there.
+    async fn anew(
+        self: &Arc<Self>,
+        held: &Held,
+        who: &Principal,
+        account: Option<Account>,
+        used: bool,
+        challenge: &Challenge,
+    ) -> Outcome {
+        let found = self.discovered(challenge, account.as_ref()).await?;
+        let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let account = account.filter(|account| account.party == party);
+        let renewable = account.clone().filter(|account| used && self.login.grant == Grant::Person && refreshes(account));
+        if let Some(account) = renewable {
+            return self.refresh(held, who, Account { server: found.server, ..account }).await;
+        }
+        let earlier = account.as_ref().map(|account| account.asked.clone()).unwrap_or_default();
+        let scopes = scopes::first(&self.login, challenge, &found).union(&earlier);
+        self.get(held, who, Plan { party, server: found.server, scopes }, account).await
+    }
+
+    /// After 403 `insufficient_scope`: asks for what was asked before and for what the server names
+    /// (2025-11-25, Authorization, Step-Up Authorization Flow). Refreshing cannot widen a grant.
+    async fn step_up(self: &Arc<Self>, held: &Held, who: &Principal, account: Option<Account>, challenge: &Challenge) -> Outcome {
+        {
+            let mut state = held.state();
+            state.step_ups.retain(|time| time.elapsed() < Duration::from_secs(3600));
+            if state.step_ups.len() >= STEP_UPS_PER_HOUR {
+                return Err(LoginError::Denied);
+            }
+            state.step_ups.push(Instant::now());
+        }
+        let found = self.discovered(challenge, account.as_ref()).await?;
+        let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let account = account.filter(|account| account.party == party);
+        let wanted = challenge.scope.clone().unwrap_or_default();
+        let earlier = account.as_ref().map(|account| account.asked.union(&granted_scopes(account))).unwrap_or_default();
+        let scopes = scopes::with_offline(wanted.union(&earlier), &self.login, &found);
+        self.get(held, who, Plan { party, server: found.server, scopes }, account).await
+    }
+
+    /// A new login: by the client itself, or by a person.
+    async fn get(self: &Arc<Self>, held: &Held, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
+        match self.login.grant {
+            Grant::Person => self.owe(who, plan),
+            Grant::Client | Grant::Enterprise(_) => self.alone(held, who, plan, account).await,
+        }
+    }
+
+    /// Gets a token without a person.
+    async fn alone(&self, held: &Held, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
+        let (server, name) = (&plan.server, &self.shared.config.client_name);
+        let known = account.as_ref().map(|account| &account.client);
+        let client = identity::identify(&self.fetcher, server, &self.login, None, &[], known, name).await;
+        let client = client.map_err(|error| told_identity(&error))?;
+        let (key, resource, scopes) = (self.key.as_ref(), plan.party.resource.as_str(), &plan.scopes);
+        let granted = match &self.login.grant {
+            Grant::Enterprise(config) => {
+                let idp = self.organisation(config).await?;
+                grant::enterprise(&self.fetcher, &idp, config, server, &client, key, resource, scopes).await
+            }
+            Grant::Client | Grant::Person => {
+                grant::client_credentials(&self.fetcher, server, &client, key, resource, scopes).await
+            }
+        };
+        let Plan { party, server, scopes } = plan;
+        let upstream = self.upstream.clone();
+        match granted {
+            Ok(granted) => {
+                let (granted, asked) = (Some(granted), scopes);
+                let account =
+                    Account { upstream, party, server, client, granted, asked, last_refresh_unix: None, last_error: None };
+                self.keep(held, who, account).await
+            }
+            Err(error) => {
+                held.state().not_before = Some(Instant::now() + RETRY_AFTER);
+                self.tell(who, if error.transient() { "unreachable" } else { "refused" }, Some(&error.to_string()));
+                Err(told(&error))
+            }
+        }
+    }
+
+    /// The token endpoint of the organisation's login server.
+    async fn organisation(&self, config: &EnterpriseConfig) -> Result<String, LoginError> {
+        if let Some(endpoint) = &config.token_endpoint {
+            return Ok(endpoint.clone());
+        }
+        let found = server_metadata(&self.fetcher, &config.issuer).await;
+        found.map(|server| server.token_endpoint).map_err(|error| told_discovery(&error))
+    }
+
+    fn owe(self: &Arc<Self>, who: &Principal, plan: Plan) -> Outcome {
+        let owed = self.shared.logins.owe(self, plan)?;
+        self.tell(who, "owed", None);
+        Err(owed)
+    }
+
+    async fn discovered(&self, challenge: &Challenge, account: Option<&Account>) -> Result<Discovered, LoginError> {
+        let preferred = self.login.issuer.as_deref().or(account.map(|account| account.party.issuer.as_str()));
+        discover(&self.fetcher, &self.url, challenge, preferred).await.map_err(|error| told_discovery(&error))
+    }
+
+    /// The client that this very party knows.
+    pub(super) async fn known_client(&self, plan: &Plan) -> Result<Option<Client>, LoginError> {
+        let account = self.shared.vault.read(&self.upstream, &plan.party.principal).await;
+        let account = account.map_err(|error| LoginError::Vault(error.to_string()))?;
+        Ok(account.filter(|account| account.party == plan.party).map(|account| account.client))
+    }
+}
+
+/// Whether a token that was turned away may be renewed: not if it has just been, which did not help.
+fn refreshes(account: &Account) -> bool {
+    let renewed = account.last_refresh_unix.is_some_and(|renewed| unix_now().saturating_sub(renewed) < RENEWED_JUST_NOW);
+    !renewed && account.granted.as_ref().is_some_and(|granted| granted.refresh.is_some())
+}
+
+/// The login that an account was made by, once more.
+fn plan(account: &Account) -> Plan {
+    Plan { party: account.party.clone(), server: account.server.clone(), scopes: account.asked.clone() }
+}
+
+fn granted_scopes(account: &Account) -> Scopes {
+    account.granted.as_ref().map(|granted| granted.scopes.clone()).unwrap_or_default()
+}
+
+fn told_discovery(error: &DiscoverError) -> LoginError {
+    if error.transient() {
+        LoginError::Unreachable(error.to_string())
+    } else if error.nothing() {
+        LoginError::NotOAuth
+    } else {
+        LoginError::Operator(error.to_string())
+    }
+}

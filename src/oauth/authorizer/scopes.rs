@@ -1,0 +1,69 @@
+//! Which scopes to ask for.
+
+use super::super::Scopes;
+use super::super::challenge::Challenge;
+use super::super::discover::Discovered;
+use crate::config::{Grant, LoginConfig};
+
+/// The scope with which a refresh token comes, at servers that know it (OpenID Connect Core, section 11).
+const OFFLINE: &str = "offline_access";
+
+/// What a first login asks for: what the config says, else what the server's challenge says, else what its metadata
+/// says, else nothing (2025-11-25, Authorization, Scope Selection Strategy).
+pub(super) fn first(login: &LoginConfig, challenge: &Challenge, found: &Discovered) -> Scopes {
+    let scopes = match (&login.scopes, &challenge.scope) {
+        (Some(own), _) => Scopes(own.iter().cloned().collect()),
+        (None, Some(scope)) => scope.clone(),
+        (None, None) => found.scopes.clone(),
+    };
+    with_offline(scopes, login, found)
+}
+
+/// A client that renews by itself asks for no refresh token, and what is not offered is not asked for.
+pub(super) fn with_offline(mut scopes: Scopes, login: &LoginConfig, found: &Discovered) -> Scopes {
+    if login.grant == Grant::Person && found.server.scopes.0.contains(OFFLINE) {
+        scopes.0.insert(OFFLINE.to_owned());
+    }
+    scopes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oauth::Server;
+
+    fn found(resource: &str, server: &str) -> Discovered {
+        let server = Server {
+            issuer: "https://as.example".into(),
+            authorization_endpoint: None,
+            token_endpoint: "https://as.example/token".into(),
+            registration_endpoint: None,
+            revocation_endpoint: None,
+            device_authorization_endpoint: None,
+            token_endpoint_auth_methods: vec![],
+            token_endpoint_auth_signing_algs: vec![],
+            scopes: Scopes::parse(server),
+            grant_types: vec![],
+            client_id_metadata_document: false,
+            iss_in_response: false,
+            s256: true,
+        };
+        Discovered { resource: "https://mcp.example/mcp".into(), server, scopes: Scopes::parse(resource), legacy: false }
+    }
+
+    #[test]
+    fn the_challenge_counts_more_than_metadata_and_the_config_most() {
+        let challenge = |scope: Option<&str>| Challenge { scope: scope.map(Scopes::parse), ..Challenge::default() };
+        let asked = |login: &LoginConfig, scope, server| first(login, &challenge(scope), &found("a b", server)).parameter();
+        let plain = LoginConfig::default();
+        assert_eq!(asked(&plain, Some("c"), "").as_deref(), Some("c"));
+        assert_eq!(asked(&plain, None, "").as_deref(), Some("a b"));
+        assert_eq!(asked(&plain, None, "offline_access a").as_deref(), Some("a b offline_access"));
+        let own = LoginConfig { scopes: Some(vec!["z".into()]), ..LoginConfig::default() };
+        assert_eq!(asked(&own, Some("c"), "").as_deref(), Some("z"));
+        let machine = LoginConfig { grant: Grant::Client, ..LoginConfig::default() };
+        assert_eq!(asked(&machine, Some("c"), "offline_access").as_deref(), Some("c"), "needs no refresh token");
+        let nothing = first(&plain, &Challenge::default(), &found("", ""));
+        assert_eq!(nothing.parameter(), None, "the parameter is left out");
+    }
+}

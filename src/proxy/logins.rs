@@ -1,0 +1,45 @@
+//! Logins that a call has shown to be owed, put to the user by the agent's own client where it can.
+
+use http::StatusCode;
+
+use super::Gate;
+use super::approve::{Approvals, asks};
+use crate::message::{Message, quote};
+use crate::protocol::{CallError, Context, Era, Reply, answer};
+
+/// Tells a client to have its user open links, and to call again (2025-11-25, Elicitation, URL mode).
+const URL_ELICITATION_REQUIRED: i32 = -32042;
+/// The name of the login among `inputRequests`, and the beginning of its id.
+const INPUT_KEY: &str = "lychgate-login";
+
+impl Gate {
+    /// The answer to a call that waits for a login, in the way of its client: as a link that it puts to its user, where it
+    /// has said that it can. `None` where the answer is a sentence like that to any failure.
+    pub(super) fn login_asked(&self, error: &CallError, context: &Context, message: Option<&Message>) -> Option<Reply> {
+        let (CallError::LoginOwed { link: Some(link) }, Some(message)) = (error, message) else { return None };
+        let id = message.single().filter(|envelope| envelope.is_request()).and_then(|envelope| message.id(envelope))?;
+        let text = quote(&format!(
+            "lychgate asks you to log in to the server `{}` for the agent `{}`.",
+            context.upstream, context.agent
+        ));
+        let link = quote(link);
+        let body = match context.era {
+            Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).url => {
+                let params = format!(r#"{{"mode":"url","message":{text},"url":{link}}}"#);
+                let asked = format!(r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{params}}}}}"#);
+                answer::wants_input(id, &asked, &self.approvals.sealed_login(context, message)?)
+            }
+            // The call that opens a session says it for itself.
+            Era::Legacy if self.sessions.elicits(context).url || asks(message, Era::Legacy).url => {
+                let elicitation = format!("{INPUT_KEY}-{}", uuid::Uuid::new_v4().simple());
+                let data = format!(
+                    r#"{{"elicitations":[{{"mode":"url","elicitationId":"{elicitation}","message":{text},"url":{link}}}]}}"#
+                );
+                answer::error(Some(id), URL_ELICITATION_REQUIRED, "a login is owed at the server", Some(&data))
+            }
+            _ => return None,
+        };
+        self.tell_failed(context, error);
+        Some(answer::body(StatusCode::OK, body))
+    }
+}
