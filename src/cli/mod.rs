@@ -1,9 +1,12 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
 mod approve;
+mod auth;
 mod check;
 pub mod demo;
 mod inspect;
+mod login;
+mod logout;
 mod pins;
 mod rules;
 mod run;
@@ -34,6 +37,12 @@ enum Verb {
     Wrap(wrap::Args),
     /// Answer for a person: list the calls that wait for a yes, and allow or refuse them
     Approve(approve::Args),
+    /// Log in to an upstream, in a browser or on another device
+    Login(login::Args),
+    /// Log out of an upstream: give tokens back, and forget them
+    Logout(logout::Args),
+    /// Show which logins are kept, and change the key that they are kept under
+    Auth(auth::Args),
     /// List, compare, approve and reset what servers say of their tools, prompts and resources
     Pins(pins::Args),
     /// Check the config file and all rules that it names
@@ -51,6 +60,9 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
         Verb::Approve(args) => written(approve::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Login(args) => written(login::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Logout(args) => written(logout::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Auth(args) => written(auth::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Pins(args) => written(pins::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Check(args) => check::run(&args),
         Verb::Inspect(args) => inspect::run(&args),

@@ -33,7 +33,7 @@ pub use classifier::{AskAbout, ClassifierConfig};
 pub use flow::FlowConfig;
 pub use limits::Limits;
 pub use listen::{Listen, ListenTls};
-pub use load::{load, load_admin, load_agents, load_pins, load_policies};
+pub use load::{load, load_admin, load_agents, load_login, load_oauth, load_pins, load_policies};
 pub use model::ModelConfig;
 pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
 pub use own::OwnConfig;

@@ -21,7 +21,7 @@ mod testing;
 mod types;
 pub mod vault;
 
-pub use authorizer::{Authorizer, Bearer, Refusal, Shared};
+pub use authorizer::{Authorizer, Bearer, Begun, OnDevice, Refusal, Shared};
 pub use error::LoginError;
 pub use logins::{From, Logins, Plan, Shown};
 pub use types::{Client, ClientAuth, Granted, Hidden, Origin, Party, Principal, Scopes, Server, unix_now};

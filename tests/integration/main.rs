@@ -19,6 +19,7 @@
 //! | `limits` | each limit answers clearly and is counted |
 //! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
 //! | `logins` | a server's login is made by a person once, in their own browser, and renewed for all from then on |
+//! | `login_verbs` | a person logs in and out at the command line, with a browser here, elsewhere, or on another device |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
 //! | `paging` | what is too long is read on in parts that the gate serves, to its own agent and session only |
 //! | `pins` | definitions stay what they were when first seen, until a person approves; who listens is told |
@@ -58,6 +59,7 @@ mod files;
 mod flow;
 mod harness;
 mod limits;
+mod login_verbs;
 mod listener;
 mod logins;
 mod metrics;

@@ -27,7 +27,9 @@ use crate::detect::flow::TraceLimits;
 use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
-use super::{Admin, AgentsFile, ApprovalConfig, Config, KeptResults, Limits, PinsConfig, PolicyConfig};
+use super::{
+    Admin, AgentsFile, ApprovalConfig, Config, HttpTransport, KeptResults, Limits, OAuthConfig, PinsConfig, PolicyConfig, Transport,
+};
 use values::Reader;
 
 /// Longest config file, in bytes.
@@ -76,6 +78,30 @@ pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
 /// What is wrong with that section.
 pub fn load_agents(path: &Path) -> Result<AgentsFile, Vec<Fault>> {
     read(path, &Machine, agents::file)
+}
+
+/// Reads only how logins at servers are kept, as [`load_admin`] does.
+///
+/// # Errors
+/// What is wrong with that section.
+pub fn load_oauth(path: &Path) -> Result<OAuthConfig, Vec<Fault>> {
+    read(path, &Machine, oauth::oauth)
+}
+
+/// Reads only that, and how one upstream is reached, if that is by HTTP.
+///
+/// # Errors
+/// What is wrong with these two sections.
+pub fn load_login(path: &Path, upstream: &str) -> Result<(OAuthConfig, Option<HttpTransport>), Vec<Fault>> {
+    read(path, &Machine, |root, reader| {
+        let named = root.table("upstream").and_then(|all| all.table(upstream));
+        let transport = named.map(|table| upstream::upstream(&table, reader).config.transport);
+        let http = transport.and_then(|transport| match transport {
+            Transport::Http(http) | Transport::Sse(http) => Some(http),
+            Transport::Stdio(_) => None,
+        });
+        (oauth::oauth(root, reader), http)
+    })
 }
 
 /// What a config file is read for.

@@ -4,6 +4,7 @@
 //! runs by itself and does not end with the call that began it; among processes by the vault's lease, after which the
 //! account is read anew, since another one may have renewed it.
 
+mod by_hand;
 mod renew;
 mod scopes;
 
@@ -25,6 +26,7 @@ use super::{Client, Granted, Hidden, LoginError, Principal, unix_now};
 use crate::config::{HttpTransport, LoginConfig, OAuthConfig, TokenOf};
 use crate::protocol::Context;
 use crate::record::{Event, Login, Recorder};
+pub use by_hand::{Begun, OnDevice};
 
 /// Principals whose logins are held in memory at once; those of others are in the vault.
 const HELD: usize = 10_000;
@@ -204,16 +206,20 @@ impl Authorizer {
 
     /// Who the gate is at the server of a plan, and the address that a person has to go to.
     pub(super) async fn begin(&self, plan: &Plan, redirect_uri: &str) -> Result<(Client, Attempt), LoginError> {
+        let client = self.identified(plan, redirect_uri).await?;
+        let attempt = grant::begin(&plan.server, &client, redirect_uri, &plan.party.resource, &plan.scopes);
+        Ok((client, attempt.map_err(|error| told(&error))?))
+    }
+
+    /// Who the gate is at the server of a plan.
+    async fn identified(&self, plan: &Plan, redirect_uri: &str) -> Result<Client, LoginError> {
         let known = self.known_client(plan).await?;
         let uris = [redirect_uri.to_owned()];
         let document = self.shared.logins.document_url();
-        let name = &self.shared.config.client_name;
-        let server = &plan.server;
+        let (server, name) = (&plan.server, &self.shared.config.client_name);
         let client =
             identity::identify(&self.fetcher, server, &self.login, document.as_deref(), &uris, known.as_ref(), name).await;
-        let client = client.map_err(|error| told_identity(&error))?;
-        let attempt = grant::begin(server, &client, redirect_uri, &plan.party.resource, &plan.scopes);
-        Ok((client, attempt.map_err(|error| told(&error))?))
+        client.map_err(|error| told_identity(&error))
     }
 
     /// Turns an authorization server's answer into a token, and keeps it.
@@ -231,6 +237,16 @@ impl Authorizer {
         let key = self.key.as_ref();
         let granted =
             grant::redeem(&self.fetcher, server, &client, key, redirect_uri, resource, &code, verifier, &plan.scopes).await;
+        self.granted(plan, client, granted).await
+    }
+
+    /// Keeps what a login gave.
+    async fn granted(
+        self: &Arc<Self>,
+        plan: &Plan,
+        client: Client,
+        granted: Result<Granted, GrantError>,
+    ) -> Result<(), LoginError> {
         let granted = granted.map_err(|error| {
             self.tell(&plan.party.principal, "login_failed", Some(&error.to_string()));
             told(&error)
@@ -238,7 +254,7 @@ impl Authorizer {
         let account = Account {
             upstream: self.upstream.clone(),
             party: plan.party.clone(),
-            server: server.clone(),
+            server: plan.server.clone(),
             client,
             granted: Some(granted),
             asked: plan.scopes.clone(),

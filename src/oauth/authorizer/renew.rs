@@ -232,7 +232,7 @@ impl Authorizer {
         Err(owed)
     }
 
-    async fn discovered(&self, challenge: &Challenge, account: Option<&Account>) -> Result<Discovered, LoginError> {
+    pub(super) async fn discovered(&self, challenge: &Challenge, account: Option<&Account>) -> Result<Discovered, LoginError> {
         let preferred = self.login.issuer.as_deref().or(account.map(|account| account.party.issuer.as_str()));
         discover(&self.fetcher, &self.url, challenge, preferred).await.map_err(|error| told_discovery(&error))
     }

@@ -1,0 +1,143 @@
+//! `lychgate auth`: which logins are kept, and how they are doing.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::config;
+use crate::oauth::vault::{Account, Kept, Vault};
+use crate::oauth::{Granted, Principal, unix_now};
+
+/// Arguments of `lychgate auth`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+It reads the vault that `[oauth]` of the config names, and asks nobody. No token is ever shown.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
+    config: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List logins: whose, where, for what, for how long
+    Status {
+        /// As one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Seal every login with the first key: `vault_key`. Keys in `earlier_vault_keys` are not needed any more then
+    Rekey,
+}
+
+/// Carries it out; 0 if all is well, 1 if a login is owed or cannot be opened, 2 if the vault cannot be used.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let config = match config::load_oauth(&args.config) {
+        Ok(config) => config,
+        Err(faults) => {
+            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            return Ok(2);
+        }
+    };
+    let runtime = super::login::runtime()?;
+    let asked = Vault::open(&config).and_then(|vault| {
+        match args.verb {
+            Verb::Status { json } => runtime.block_on(vault.list()).map(|kept| status(&kept, json, out, err)),
+            Verb::Rekey => runtime.block_on(vault.rekey()).map(|done| {
+                writeln!(out, "{} sealed anew, {} were", done.anew, done.before)?;
+                done.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+                Ok(u8::from(!done.faults.is_empty()))
+            }),
+        }
+    });
+    match asked {
+        Ok(code) => code,
+        Err(error) => {
+            writeln!(err, "{error}")?;
+            Ok(2)
+        }
+    }
+}
+
+fn status(kept: &Kept, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    if as_json {
+        let logins: Vec<_> = kept.accounts.iter().map(in_json).collect();
+        let faults: Vec<_> = kept.faults.iter().map(ToString::to_string).collect();
+        writeln!(out, "{:#}", json!({ "logins": logins, "faults": faults }))?;
+    } else {
+        kept.accounts.iter().try_for_each(|account| in_words(account, out))?;
+        kept.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+        if kept.accounts.is_empty() && kept.faults.is_empty() {
+            writeln!(err, "no login is kept")?;
+        }
+    }
+    let owed = kept.accounts.iter().any(|account| account.granted.is_none());
+    Ok(u8::from(owed || !kept.faults.is_empty()))
+}
+
+fn in_json(account: &Account) -> serde_json::Value {
+    let (kind, name) = match &account.party.principal {
+        Principal::Gate => ("gate", None),
+        Principal::Agent(name) => ("agent", Some(name)),
+        Principal::User(name) => ("user", Some(name)),
+    };
+    let granted = account.granted.as_ref();
+    let expires = granted.and_then(|granted| granted.expires_unix);
+    json!({
+        "upstream": account.upstream,
+        "principal": { "kind": kind, "name": name },
+        "issuer": account.party.issuer,
+        "resource": account.party.resource,
+        "client_id": account.client.id,
+        "logged_in": granted.is_some(),
+        "scopes": granted.map(|granted| &granted.scopes),
+        "expires_unix": expires,
+        "expires_in_seconds": expires.map(|expires| i128::from(expires) - i128::from(unix_now())),
+        "renews": granted.is_some_and(|granted| granted.refresh.is_some()),
+        "last_refresh_unix": account.last_refresh_unix,
+        "last_error": account.last_error,
+    })
+}
+
+fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
+    let (party, plain) = (&account.party, super::login::plain);
+    writeln!(out, "{}  {}", account.upstream, plain(&party.principal.to_string()))?;
+    let mut line = |name: &str, value: &str| writeln!(out, "  {name:<8} {}", plain(value));
+    line("issuer", &party.issuer)?;
+    line("resource", &party.resource)?;
+    match &account.granted {
+        Some(granted) => {
+            line("scopes", granted.scopes.parameter().as_deref().unwrap_or("none named"))?;
+            line("token", &lasts(granted))?;
+        }
+        None => line("token", &format!("none: `lychgate login {}` is owed", account.upstream))?,
+    }
+    if let Some(at) = account.last_refresh_unix {
+        line("renewed", &format!("{} ago", span(unix_now().saturating_sub(at))))?;
+    }
+    account.last_error.as_ref().map_or(Ok(()), |error| line("error", error))?;
+    writeln!(out)
+}
+
+/// How long a token lasts, and what comes then.
+pub(super) fn lasts(granted: &Granted) -> String {
+    let then = if granted.refresh.is_some() { "renewed by itself" } else { "then a new login is owed" };
+    let now = unix_now();
+    match granted.expires_unix {
+        None => format!("ends when the server says so, {then}"),
+        Some(end) if end > now => format!("ends in {}, {then}", span(end - now)),
+        Some(end) if granted.refresh.is_some() => format!("ended {} ago, {then}", span(now - end)),
+        Some(end) => format!("ended {} ago: a new login is owed", span(now - end)),
+    }
+}
+
+fn span(seconds: u64) -> String {
+    // In minutes, where there are some: seconds tell nothing then.
+    let seconds = if seconds > 120 { seconds / 60 * 60 } else { seconds };
+    humantime::format_duration(Duration::from_secs(seconds)).to_string()
+}

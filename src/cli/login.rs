@@ -1,0 +1,259 @@
+//! `lychgate login`: a whole login at a server, without a gate that runs.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use crate::config::{self, AuditConfig, Callback, Grant, HttpTransport, LoginConfig, OAuthConfig, TokenOf};
+use crate::oauth::callback::{Loopback, redirect_uri};
+use crate::oauth::grant::Answer;
+use crate::oauth::{Authorizer, Begun, LoginError, Plan, Principal, Shared, browser};
+use crate::record::Recorder;
+
+/// Addresses that may be pasted before it is given up, each of which must be of this login.
+const PASTES: usize = 10;
+/// Longest line that is read from standard input, in bytes.
+const PASTE_BYTES: u64 = 64 << 10;
+/// The port of the address that a pasted login ends at where none is named: nothing needs to listen there.
+const PASTE_PORT: u16 = 8723;
+
+/// Arguments of `lychgate login`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+The browser comes back to a port of this machine. From another machine's browser (or where none can come back) use `--paste`: its
+last page does not load, and its address is what is asked for here; or `--device`, where the server has that. A gate that runs
+takes the login up by itself.
+
+`$BROWSER` names the program that opens the browser, else it is the system's own.")]
+pub(super) struct Args {
+    /// The upstream
+    upstream: String,
+    /// Log in for this agent: where each agent has its own login (`token_of = \"agent\"`)
+    #[arg(long, value_name = "NAME", group = "whose")]
+    agent: Option<String>,
+    /// Log in for this user: where each user has their own (`token_of = \"user\"`)
+    #[arg(long, value_name = "NAME", group = "whose")]
+    user: Option<String>,
+    /// Print the link, and read the address that the browser ended at from standard input
+    #[arg(long, group = "how")]
+    paste: bool,
+    /// Print an address and a code to type in there, on any device
+    #[arg(long, group = "how")]
+    device: bool,
+    /// Print the link, and wait here for the browser
+    #[arg(long, group = "how")]
+    no_browser: bool,
+    /// The port that the browser comes back to, if not as in the config
+    #[arg(long, value_name = "PORT", conflicts_with = "device")]
+    port: Option<u16>,
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
+    config: PathBuf,
+}
+
+/// Carries it out; 0 if the login is made, 1 if it is not, 2 if it cannot be begun.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let made = args.prepare().and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
+    match made {
+        Ok(()) => Ok(0),
+        Err(Trouble::Write(error)) => Err(error),
+        Err(Trouble::Told(code, text)) => {
+            writeln!(err, "{text}")?;
+            Ok(code)
+        }
+    }
+}
+
+/// What went wrong.
+enum Trouble {
+    /// Nothing can be written here.
+    Write(io::Error),
+    /// The exit code, and why.
+    Told(u8, String),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// Nothing was begun.
+fn before(text: impl Into<String>) -> Trouble {
+    Trouble::Told(2, text.into())
+}
+
+impl From<LoginError> for Trouble {
+    fn from(error: LoginError) -> Self {
+        Self::Told(1, format!("there is no login: {}", plain(&error.to_string())))
+    }
+}
+
+impl Args {
+    fn prepare(&self) -> Result<(Login, Runtime), Trouble> {
+        let read = config::load_login(&self.config, &self.upstream);
+        let (config, transport) =
+            read.map_err(|faults| before(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+        let name = &self.upstream;
+        let transport = transport.ok_or_else(|| {
+            let hint = "logins are made at upstreams with `http` or `sse`";
+            before(format!("the config has no server `{name}` to log in to\n  hint: {hint}"))
+        })?;
+        let login = transport.login.as_deref().ok_or_else(|| {
+            before(format!("`{name}` has a token of its own in the config, or `oauth = false`\n  hint: take that out to log in"))
+        })?;
+        if login.grant != Grant::Person {
+            return Err(before(format!("the gate logs in to `{name}` by itself: no person is needed")));
+        }
+        let who = self.principal(login)?;
+        let runtime = runtime()?;
+        // What is made here is told here: the audit log is the gate's.
+        let recorder = Arc::new(Recorder::new(&AuditConfig::default())?);
+        let shared = Arc::new(Shared::new(&config, recorder).map_err(|error| before(error.to_string()))?);
+        let authorizer = Arc::new(Authorizer::new(name, &transport, login, shared).map_err(before)?);
+        Ok((Login { authorizer, config, who, transport }, runtime))
+    }
+
+    fn principal(&self, login: &LoginConfig) -> Result<Principal, Trouble> {
+        let name = &self.upstream;
+        match (login.token_of, &self.agent, &self.user) {
+            (TokenOf::Gate, None, None) => Ok(Principal::Gate),
+            (TokenOf::Agent, Some(agent), None) => Ok(Principal::Agent(agent.clone())),
+            (TokenOf::User, None, Some(user)) => Ok(Principal::User(user.clone())),
+            (TokenOf::Gate, ..) => Err(before(format!(
+                "all agents share one login at `{name}`\n  hint: leave out `--agent` and `--user`, or set `token_of` in its `oauth`"
+            ))),
+            (TokenOf::Agent, ..) => Err(before(format!("each agent has its own login at `{name}`\n  hint: name it: `--agent NAME`"))),
+            (TokenOf::User, ..) => Err(before(format!("each user has their own login at `{name}`\n  hint: name them: `--user NAME`"))),
+        }
+    }
+}
+
+/// A login that is to be made.
+struct Login {
+    authorizer: Arc<Authorizer>,
+    config: OAuthConfig,
+    who: Principal,
+    transport: HttpTransport,
+}
+
+impl Login {
+    async fn carry_out(&self, args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+        let plan = self.authorizer.plan(&self.who).await?;
+        let at = plain(&plan.party.issuer);
+        let scopes = plan.scopes.parameter().map_or_else(|| "what it gives by default".to_owned(), |scopes| plain(&scopes));
+        writeln!(err, "{} logs in to `{}` ({}) at {at}, for {scopes}", self.who, args.upstream, self.transport.url)?;
+        if args.device {
+            self.on_device(&plan, out, err).await?;
+        } else if args.paste {
+            self.by_paste(args, &plan, out, err).await?;
+        } else {
+            self.by_browser(args, &plan, out, err).await?;
+        }
+        writeln!(err, "{} is logged in to `{}`", self.who, args.upstream)?;
+        Ok(())
+    }
+
+    async fn by_browser(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+        let port = args.port.unwrap_or(self.config.callback_port);
+        let loopback = Loopback::bind(port).await.map_err(|error| {
+            let hint = "name another with `--port`, or 0 for any that is free";
+            before(format!("the port {port} that the browser would come back to cannot be had: {error}\n  hint: {hint}"))
+        })?;
+        let begun = Arc::new(self.authorizer.begin_by_hand(plan, &loopback.redirect_uri()).await?);
+        writeln!(out, "{}", begun.url())?;
+        out.flush()?;
+        if args.no_browser || !browser::open(begun.url()) {
+            writeln!(err, "open this link in a browser of this machine")?;
+        } else {
+            writeln!(err, "a browser should open now; if none does, open this link")?;
+        }
+        let expected = begun.clone();
+        let ours = move |query: &str| expected.is_answered_by(&Answer::of_query(query));
+        let query = loopback.answer(self.config.login, ours).await.ok_or_else(|| self.late())?;
+        self.end(begun, &Answer::of_query(query.expose())).await
+    }
+
+    async fn by_paste(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+        let uri = match &self.config.callback {
+            Callback::Hosted(base) if args.port.is_none() => format!("{}/oauth/callback", base.trim_end_matches('/')),
+            _ => redirect_uri(match args.port.unwrap_or(self.config.callback_port) {
+                0 => PASTE_PORT,
+                port => port,
+            }),
+        };
+        let begun = Arc::new(self.authorizer.begin_by_hand(plan, &uri).await?);
+        writeln!(out, "{}", begun.url())?;
+        out.flush()?;
+        writeln!(err, "open this link in any browser; its last page, at {uri}, need not load: paste the whole address of it here")?;
+        let mut lines = lines();
+        let pasted = async {
+            for _ in 0..PASTES {
+                let line = lines.recv().await?;
+                let answer = Answer::of_pasted(&line);
+                if begun.is_answered_by(&answer) {
+                    return Some(answer);
+                }
+                writeln!(err, "this is not the address at which this login ended: it has another `state`, or none").ok()?;
+            }
+            None
+        };
+        let answer = tokio::time::timeout(self.config.login, pasted).await.map_err(|_| self.late())?;
+        let answer = answer.ok_or_else(|| Trouble::Told(1, "there is no login: no address of it was pasted".into()))?;
+        self.end(begun, &answer).await
+    }
+
+    async fn on_device(&self, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+        if plan.server.device_authorization_endpoint.is_none() {
+            let hint = "`--paste` works from any machine";
+            return Err(before(format!("the authorization server has no logins on other devices\n  hint: {hint}")));
+        }
+        let begun = self.authorizer.begin_on_device(plan, &redirect_uri(PASTE_PORT)).await?;
+        let device = begun.device();
+        writeln!(out, "{} {}", plain(&device.verification_uri), plain(&device.user_code))?;
+        if let Some(complete) = &device.verification_uri_complete {
+            writeln!(out, "{}", plain(complete))?;
+        }
+        out.flush()?;
+        let lasts = humantime::format_duration(Duration::from_secs(device.lasts.as_secs()));
+        writeln!(err, "open the address on any device and type in the code; it lasts {lasts}")?;
+        Ok(self.authorizer.end_on_device(begun).await?)
+    }
+
+    async fn end(&self, begun: Arc<Begun>, answer: &Answer) -> Result<(), Trouble> {
+        Ok(self.authorizer.end_by_hand(&begun, answer).await?)
+    }
+
+    fn late(&self) -> Trouble {
+        Trouble::Told(1, format!("there is no login: nobody made it within {} s", self.config.login.as_secs()))
+    }
+}
+
+/// Lines of standard input, read by a thread that nobody waits for: a person may never type another.
+fn lines() -> mpsc::Receiver<String> {
+    let (to, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        loop {
+            let mut line = String::new();
+            let read = io::Read::take(io::stdin().lock(), PASTE_BYTES).read_line(&mut line);
+            if !matches!(read, Ok(length) if length > 0) || to.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// A runtime for a verb that asks servers.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
+}
+
+/// Text of others as a terminal may show it.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,154 @@
+//! `lychgate logout`: gives tokens back to the server, and forgets them.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::config::{self, LoginConfig, OAuthConfig};
+use crate::oauth::assertion::SigningKey;
+use crate::oauth::fetch::{Fetcher, Guard};
+use crate::oauth::grant;
+use crate::oauth::vault::{Account, Vault, VaultError};
+use crate::oauth::Principal;
+
+/// Arguments of `lychgate logout`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+The tokens are revoked at the server that gave them (RFC 7009), where it has that, and erased in any case. An upstream that the
+config no longer names can be logged out of as well. A login that cannot be opened is erased.")]
+pub(super) struct Args {
+    /// The upstream
+    upstream: String,
+    /// The login of this agent, in place of the gate's own
+    #[arg(long, value_name = "NAME", group = "whose")]
+    agent: Option<String>,
+    /// The login of this user
+    #[arg(long, value_name = "NAME", group = "whose")]
+    user: Option<String>,
+    /// All logins at the upstream
+    #[arg(long, group = "whose")]
+    all: bool,
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
+    config: PathBuf,
+}
+
+/// Carries it out; 0 if all tokens were given back and erased, 1 if some were erased only, or there were none, 2 if something
+/// could not be erased.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let (config, transport) = match config::load_login(&args.config, &args.upstream) {
+        Ok(read) => read,
+        Err(faults) => {
+            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            return Ok(2);
+        }
+    };
+    let ca = transport.as_ref().and_then(|transport| transport.ca.as_deref());
+    let login = transport.as_ref().and_then(|transport| transport.login.as_deref().cloned()).unwrap_or_default();
+    let ready = Revoker::new(&config, &login, ca).and_then(|revoker| {
+        let vault = Vault::open(&config).map_err(|error| error.to_string())?;
+        Ok((revoker, vault, super::login::runtime().map_err(|error| error.to_string())?))
+    });
+    let (revoker, vault, runtime) = match ready {
+        Ok(ready) => ready,
+        Err(told) => {
+            writeln!(err, "{told}")?;
+            return Ok(2);
+        }
+    };
+    let whose = match runtime.block_on(args.whose(&vault)) {
+        Ok(whose) => whose,
+        Err(error) => {
+            writeln!(err, "{error}")?;
+            return Ok(2);
+        }
+    };
+    let mut code = u8::from(whose.is_empty());
+    for who in &whose {
+        let end = runtime.block_on(end(&vault, &revoker, &args.upstream, who));
+        code = code.max(end.code());
+        let (at, who) = (&args.upstream, super::login::plain(&who.to_string()));
+        match end {
+            End::GivenBack => writeln!(out, "{at}: {who} is logged out")?,
+            End::Erased(why) => writeln!(out, "{at}: {who} is logged out here; the server was not told: {why}")?,
+            End::Nobody => writeln!(err, "{at}: no login of {who} is kept")?,
+            End::Kept(error) => writeln!(err, "{at}: {who} is still logged in: {error}")?,
+        }
+    }
+    if whose.is_empty() {
+        writeln!(err, "{}: no login is kept", args.upstream)?;
+    }
+    Ok(code)
+}
+
+impl Args {
+    async fn whose(&self, vault: &Vault) -> Result<Vec<Principal>, VaultError> {
+        Ok(match (&self.agent, &self.user) {
+            (Some(agent), _) => vec![Principal::Agent(agent.clone())],
+            (_, Some(user)) => vec![Principal::User(user.clone())],
+            _ if self.all => {
+                let kept = vault.list().await?.accounts.into_iter();
+                kept.filter(|account| account.upstream == self.upstream).map(|account| account.party.principal).collect()
+            }
+            _ => vec![Principal::Gate],
+        })
+    }
+}
+
+/// How it went with one login.
+enum End {
+    GivenBack,
+    /// The server could not be told, and why.
+    Erased(String),
+    Nobody,
+    Kept(VaultError),
+}
+
+impl End {
+    fn code(&self) -> u8 {
+        match self {
+            Self::GivenBack => 0,
+            Self::Erased(_) | Self::Nobody => 1,
+            Self::Kept(_) => 2,
+        }
+    }
+}
+
+async fn end(vault: &Vault, revoker: &Revoker, upstream: &str, who: &Principal) -> End {
+    // So that nobody renews it meanwhile, and keeps what comes of that. One that cannot be had does not hold this up.
+    let lease = vault.lease(upstream, who).await;
+    let revoked = match vault.read(upstream, who).await {
+        Ok(Some(account)) => revoker.revoke(&account).await,
+        Ok(None) => return End::Nobody,
+        Err(error @ VaultError::Sealed { .. }) => Err(error.to_string()),
+        Err(error) => return End::Kept(error),
+    };
+    let erased = vault.erase(upstream, who).await;
+    drop(lease);
+    match (erased, revoked) {
+        (Err(error), _) => End::Kept(error),
+        (Ok(_), Ok(())) => End::GivenBack,
+        (Ok(_), Err(why)) => End::Erased(why),
+    }
+}
+
+/// Who gives tokens back.
+struct Revoker {
+    fetcher: Fetcher,
+    key: Option<SigningKey>,
+}
+
+impl Revoker {
+    fn new(config: &OAuthConfig, login: &LoginConfig, ca: Option<&std::path::Path>) -> Result<Self, String> {
+        let guard = Guard { allow_loopback_http: config.allow_loopback_http, private_hosts: config.private_hosts.clone() };
+        let fetcher = Fetcher::new(guard, config.request, ca)?;
+        let key = login.client_key.as_ref().map(|pem| SigningKey::from_pem(&pem.0, login.client_key_id.clone()));
+        Ok(Self { fetcher, key: key.transpose().map_err(|error| format!("`client_key`: {error}"))? })
+    }
+
+    async fn revoke(&self, account: &Account) -> Result<(), String> {
+        // A registration without a login has nothing that could be given back.
+        let Some(granted) = &account.granted else { return Ok(()) };
+        let (server, client) = (&account.server, &account.client);
+        grant::revoke(&self.fetcher, server, client, self.key.as_ref(), granted).await.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,267 @@
+//! `lychgate login`, `logout` and `auth` as whole programs, at a server that one has to log in at.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use http::Method;
+use tempfile::TempDir;
+
+use super::authority::{Ask, Authority, Fault};
+use super::harness::Agent;
+
+/// What a person has: a config file with the server as `sample`, and a vault.
+struct Desk {
+    authority: Authority,
+    folder: TempDir,
+}
+
+impl Desk {
+    async fn new(oauth: &str) -> Self {
+        let desk = Self { authority: Authority::start(60).await, folder: tempfile::tempdir().unwrap() };
+        desk.configure("vault_key = { file = \"key\" }", oauth);
+        desk
+    }
+
+    fn configure(&self, keys: &str, oauth: &str) {
+        let (vault, url) = (self.folder.path().join("vault"), self.authority.url());
+        let config = format!(
+            "[oauth]\nvault = \"{}\"\n{keys}\nallow_loopback_http = true\n\n[upstream.sample.http]\nurl = \"{url}\"\n{oauth}\n\n\
+             [upstream.files]\nstdio = {{ command = [\"true\"] }}\n\n[upstream.other.http]\nurl = \"{url}\"\nbearer = {{ env = \"UNSET_ANYWHERE\" }}\n",
+            vault.display()
+        );
+        fs::write(self.folder.path().join("lychgate.toml"), config).unwrap();
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        command.args(words).arg("--config").arg(self.folder.path().join("lychgate.toml")).current_dir(&self.folder);
+        command.env_remove("BROWSER").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a verb to its end, beside the server, which is in this process.
+    async fn run(&self, words: &[&str]) -> Output {
+        let mut command = self.command(words);
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    }
+
+    async fn say(&self, words: &[&str]) -> (i32, String) {
+        let output = self.run(words).await;
+        (output.status.code().unwrap(), text(&output))
+    }
+
+    /// Begins a login that prints a link; gives it.
+    async fn begin(&self, words: &[&str]) -> (Login, String) {
+        let mut child = self.command(words).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let mut login = Login { child, out };
+        let link = login.line().await;
+        (login, link)
+    }
+
+    /// A login from begin to end.
+    async fn log_in(&self, words: &[&str]) {
+        let (login, link) = self.begin(words).await;
+        come_back(&self.authority.log_in(&link).await, "200").await;
+        let (code, told) = login.end().await;
+        assert_eq!(code, 0, "{told}");
+    }
+}
+
+/// A verb that waits for a person.
+struct Login {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Login {
+    async fn line(&mut self) -> String {
+        tokio::task::block_in_place(|| {
+            let mut line = String::new();
+            self.out.read_line(&mut line).unwrap();
+            if line.is_empty() {
+                let mut told = String::new();
+                self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+                panic!("it printed nothing: {told}");
+            }
+            line.trim().to_owned()
+        })
+    }
+
+    fn paste(&mut self, line: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    async fn end(self) -> (i32, String) {
+        let output = tokio::task::spawn_blocking(move || self.child.wait_with_output().unwrap()).await.unwrap();
+        (output.status.code().unwrap(), text(&output))
+    }
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+/// What a browser does that is sent to this address on loopback.
+async fn come_back(location: &str, status: &str) {
+    let rest = location.strip_prefix("http://").unwrap();
+    let (address, path) = rest.split_at(rest.find('/').unwrap());
+    let answer = Agent::new(address.parse().unwrap(), None).ask(Method::GET, path, &[], "").await;
+    let page = answer.expect(status.parse().unwrap()).await.text().await;
+    assert!(page.contains("<p>") && !page.contains("code="), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_made_shown_given_back_and_forgotten() {
+    let desk = Desk::new("").await;
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+    let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
+    let ended = desk.authority.log_in(&link).await;
+    // An answer to another login is refused, and this one goes on.
+    let state = ended.split("state=").nth(1).unwrap().split('&').next().unwrap();
+    come_back(&ended.replace(state, "guessed"), "400").await;
+    come_back(&ended, "200").await;
+    let (code, told) = login.end().await;
+    assert!(code == 0 && told.contains("gate is logged in to `sample`"), "{told}");
+
+    let issuer = desk.authority.settings().issuer;
+    let (code, told) = desk.say(&["auth", "status"]).await;
+    assert!(code == 0 && told.contains("sample  gate") && told.contains(&issuer) && told.contains("ends in"), "{told}");
+    let (code, json) = desk.say(&["auth", "status", "--json"]).await;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let of = &json["logins"][0];
+    assert_eq!((code, &of["issuer"], &of["logged_in"], &of["renews"]), (0, &issuer.into(), &true.into(), &true.into()), "{json}");
+    assert!((1..=60).contains(&of["expires_in_seconds"].as_i64().unwrap()), "{json}");
+    for hidden in ["access_token", "refresh_token", "secret", "verifier"] {
+        assert!(!json.to_string().contains(hidden), "{hidden} in {json}");
+    }
+
+    let (code, told) = desk.say(&["logout", "sample"]).await;
+    assert_eq!((code, told.as_str(), desk.authority.asked(Ask::Revoke)), (0, "sample: gate is logged out\n", 2));
+    let (code, told) = desk.say(&["logout", "sample"]).await;
+    assert!(code == 1 && told.contains("no login"), "{told}");
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_made_from_another_machine_by_pasting_the_address() {
+    let desk = Desk::new("").await;
+    let (mut login, link) = desk.begin(&["login", "sample", "--paste"]).await;
+    let ended = desk.authority.log_in(&link).await;
+    login.paste("what?");
+    login.paste(&ended.replace("state=", "state=x"));
+    login.paste(&format!("  {ended} "));
+    let (code, told) = login.end().await;
+    assert!(code == 0 && told.matches("another `state`").count() == 2, "{told}");
+    assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
+
+    let (mut login, _) = desk.begin(&["login", "sample", "--paste"]).await;
+    drop(login.child.stdin.take());
+    let (code, told) = login.end().await;
+    assert!(code == 1 && told.contains("no address of it was pasted"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_is_opened_without_a_shell() {
+    let desk = Desk::new("").await;
+    let (script, seen) = (desk.folder.path().join("browser"), desk.folder.path().join("seen"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "printf '#!/bin/sh\\nprintf %%s \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\\n' > \"$0\" && chmod 755 \"$0\""]);
+    assert!(shell.arg(&script).status().unwrap().success());
+    let mut command = desk.command(&["login", "sample"]);
+    command.env("BROWSER", format!("{} {} %s", script.display(), seen.display()));
+    let child = command.spawn().unwrap();
+    super::harness::until("the browser", || seen.exists()).await;
+    let link = fs::read_to_string(&seen).unwrap();
+    come_back(&desk.authority.log_in(&link).await, "200").await;
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_made_on_another_device() {
+    let desk = Desk::new("").await;
+    let (login, line) = desk.begin(&["login", "sample", "--device"]).await;
+    let (address, code) = line.split_once(' ').unwrap();
+    let issuer = desk.authority.settings().issuer;
+    let browser = Agent::new(issuer.strip_prefix("http://").unwrap().parse().unwrap(), None);
+    assert!(address.starts_with(&issuer), "{line}");
+    let (name, password) = desk.authority.settings().person;
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let body = format!("user_code={code}&name={name}&password={password}&answer=allow");
+    browser.ask(Method::POST, "/device/login", &form, body).await.expect(200).await;
+    let (code, told) = login.end().await;
+    assert!(code == 0 && told.contains("is logged in"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_is_not_made_keeps_nothing_and_says_why() {
+    let desk = Desk::new("").await;
+    let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
+    come_back(&desk.authority.deny(&link).await, "200").await;
+    let (code, told) = login.end().await;
+    assert!(code == 1 && told.contains("access_denied"), "{told}");
+
+    desk.authority.fail(Ask::Redeem, Fault::HTML);
+    let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
+    come_back(&desk.authority.log_in(&link).await, "200").await;
+    let (code, told) = login.end().await;
+    assert!(code == 1 && told.contains("there is no login") && !told.contains("doctype"), "{told}");
+    let (_, told) = desk.say(&["auth", "status"]).await;
+    assert!(!told.contains("ends in"), "{told}");
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for (words, wanted) in [
+        (vec!["login", "sample", "--agent", "x"], "all agents share one login"),
+        (vec!["login", "files"], "no server `files` to log in to"),
+        (vec!["login", "nowhere"], "no server `nowhere` to log in to"),
+        (vec!["login", "sample", "--paste", "--device"], "cannot be used with"),
+        (vec!["login", "sample", "--port", &port], "cannot be had"),
+    ] {
+        let (code, told) = desk.say(&words).await;
+        assert!(code == 2 && told.contains(wanted), "{words:?}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_agent_has_its_own_login_and_all_are_ended_at_once() {
+    let desk = Desk::new("oauth = { token_of = \"agent\" }").await;
+    let (code, told) = desk.say(&["login", "sample"]).await;
+    assert!(code == 2 && told.contains("name it: `--agent NAME`"), "{told}");
+    for agent in ["a", "b", "c"] {
+        desk.log_in(&["login", "sample", "--no-browser", "--agent", agent]).await;
+    }
+    let (code, told) = desk.say(&["logout", "sample", "--agent", "a"]).await;
+    assert_eq!((code, told.as_str()), (0, "sample: agent a is logged out\n"));
+    // Tokens that cannot be given back are forgotten all the same, and that is said.
+    desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
+    desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
+    let (code, told) = desk.say(&["logout", "sample", "--all"]).await;
+    let (first, second) = told.split_once('\n').unwrap();
+    assert!(code == 1 && first.contains("agent b is logged out here; the server was not told"), "{told}");
+    assert_eq!(second, "sample: agent c is logged out\n");
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_key_is_taken_up_and_a_lost_one_is_said() {
+    let desk = Desk::new("").await;
+    desk.log_in(&["login", "sample", "--no-browser"]).await;
+    desk.configure("vault_key = { file = \"second\" }", "");
+    let (code, told) = desk.say(&["auth", "status"]).await;
+    assert!(code == 1 && told.contains("earlier_vault_keys"), "{told}");
+    desk.configure("vault_key = { file = \"second\" }\nearlier_vault_keys = [{ file = \"key\" }]", "");
+    assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
+    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "1 sealed anew, 0 were\n".into()));
+    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "0 sealed anew, 1 were\n".into()));
+    fs::remove_file(desk.folder.path().join("key")).unwrap();
+    desk.configure("vault_key = { file = \"second\" }", "");
+    assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
+
+    fs::remove_file(desk.folder.path().join("second")).unwrap();
+    let (code, told) = desk.say(&["logout", "sample"]).await;
+    assert!(code == 1 && told.contains("the server was not told"), "{told}");
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+}
