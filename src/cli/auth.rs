@@ -80,6 +80,7 @@ fn status(kept: &Kept, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) 
     Ok(u8::from(owed || !kept.faults.is_empty()))
 }
 
+#[allow(clippy::disallowed_types, reason = "written, not read")]
 fn in_json(account: &Account) -> serde_json::Value {
     let (kind, name) = match &account.party.principal {
         Principal::Gate => ("gate", None),
