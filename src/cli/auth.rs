@@ -45,15 +45,13 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     let runtime = super::login::runtime()?;
-    let asked = Vault::open(&config).and_then(|vault| {
-        match args.verb {
-            Verb::Status { json } => runtime.block_on(vault.list()).map(|kept| status(&kept, json, out, err)),
-            Verb::Rekey => runtime.block_on(vault.rekey()).map(|done| {
-                writeln!(out, "{} sealed anew, {} were", done.anew, done.before)?;
-                done.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
-                Ok(u8::from(!done.faults.is_empty()))
-            }),
-        }
+    let asked = Vault::open(&config).and_then(|vault| match args.verb {
+        Verb::Status { json } => runtime.block_on(vault.list()).map(|kept| status(&kept, json, out, err)),
+        Verb::Rekey => runtime.block_on(vault.rekey()).map(|done| {
+            writeln!(out, "{} sealed anew, {} were", done.anew, done.before)?;
+            done.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            Ok(u8::from(!done.faults.is_empty()))
+        }),
     });
     match asked {
         Ok(code) => code,

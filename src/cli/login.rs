@@ -127,8 +127,12 @@ impl Args {
             (TokenOf::Gate, ..) => Err(before(format!(
                 "all agents share one login at `{name}`\n  hint: leave out `--agent` and `--user`, or set `token_of` in its `oauth`"
             ))),
-            (TokenOf::Agent, ..) => Err(before(format!("each agent has its own login at `{name}`\n  hint: name it: `--agent NAME`"))),
-            (TokenOf::User, ..) => Err(before(format!("each user has their own login at `{name}`\n  hint: name them: `--user NAME`"))),
+            (TokenOf::Agent, ..) => {
+                Err(before(format!("each agent has its own login at `{name}`\n  hint: name it: `--agent NAME`")))
+            }
+            (TokenOf::User, ..) => {
+                Err(before(format!("each user has their own login at `{name}`\n  hint: name them: `--user NAME`")))
+            }
         }
     }
 }
@@ -189,7 +193,10 @@ impl Login {
         let begun = Arc::new(self.authorizer.begin_by_hand(plan, &uri).await?);
         writeln!(out, "{}", begun.url())?;
         out.flush()?;
-        writeln!(err, "open this link in any browser; its last page, at {uri}, need not load: paste the whole address of it here")?;
+        writeln!(
+            err,
+            "open this link in any browser; its last page, at {uri}, need not load: paste the whole address of it here"
+        )?;
         let mut lines = lines();
         let pasted = async {
             for _ in 0..PASTES {

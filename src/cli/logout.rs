@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::config::{self, LoginConfig, OAuthConfig};
+use crate::oauth::Principal;
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::{Fetcher, Guard};
 use crate::oauth::grant;
 use crate::oauth::vault::{Account, Vault, VaultError};
-use crate::oauth::Principal;
 
 /// Arguments of `lychgate logout`.
 #[derive(clap::Args)]

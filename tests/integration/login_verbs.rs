@@ -167,7 +167,10 @@ async fn a_browser_is_opened_without_a_shell() {
     let desk = Desk::new("").await;
     let (script, seen) = (desk.folder.path().join("browser"), desk.folder.path().join("seen"));
     let mut shell = Command::new("sh");
-    shell.args(["-c", "printf '#!/bin/sh\\nprintf %%s \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\\n' > \"$0\" && chmod 755 \"$0\""]);
+    shell.args([
+        "-c",
+        "printf '#!/bin/sh\\nprintf %%s \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\\n' > \"$0\" && chmod 755 \"$0\"",
+    ]);
     assert!(shell.arg(&script).status().unwrap().success());
     let mut command = desk.command(&["login", "sample"]);
     command.env("BROWSER", format!("{} {} %s", script.display(), seen.display()));

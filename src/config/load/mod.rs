@@ -28,7 +28,8 @@ use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
 use super::{
-    Admin, AgentsFile, ApprovalConfig, Config, HttpTransport, KeptResults, Limits, OAuthConfig, PinsConfig, PolicyConfig, Transport,
+    Admin, AgentsFile, ApprovalConfig, Config, HttpTransport, KeptResults, Limits, OAuthConfig, PinsConfig, PolicyConfig,
+    Transport,
 };
 use values::Reader;
 
