@@ -34,7 +34,7 @@ pub enum IdentityError {
         found: String,
     },
     /// The configured client cannot prove who it is as the server wants it.
-    #[error("the authorization server takes {}, for which {missing}", listed(.offered))]
+    #[error("the authorization server names {} as what it takes, for which {missing}", offer(.offered))]
     Auth {
         /// What it takes.
         offered: Vec<String>,
@@ -60,7 +60,8 @@ pub enum IdentityError {
     /// The server registers nobody by itself.
     #[error(
         "the authorization server `{}` registers no clients by itself: register the gate there, and set `issuer` (as it \
-         stands here), `client_id` and, if there is one, `client_secret` in the upstream's `oauth` table; redirect URI: {}",
+         stands here), `client_id` and, if there is one, `client_secret` in the upstream's `oauth` table; redirect URI: {}; \
+         where the server takes a fixed token, set `bearer` instead",
         shown(.issuer), listed(.redirect_uris)
     )]
     NeedsOperator {
@@ -72,6 +73,10 @@ pub enum IdentityError {
 }
 
 impl IdentityError {
+    fn needs_operator(server: &Server, redirect_uris: &[String]) -> Self {
+        Self::NeedsOperator { issuer: server.issuer.clone(), redirect_uris: redirect_uris.to_vec() }
+    }
+
     /// Whether it may be otherwise soon.
     pub fn transient(&self) -> bool {
         matches!(self, Self::Registration { error, .. } if error.transient())
@@ -108,10 +113,7 @@ pub async fn identify(
     }
     match &server.registration_endpoint {
         Some(endpoint) => register::register(fetcher, server, endpoint, config, redirect_uris, client_name).await,
-        None => {
-            let (issuer, redirect_uris) = (server.issuer.clone(), redirect_uris.to_vec());
-            Err(IdentityError::NeedsOperator { issuer, redirect_uris })
-        }
+        None => Err(IdentityError::needs_operator(server, redirect_uris)),
     }
 }
 
@@ -224,8 +226,9 @@ fn still_good(client: &Client, redirect_uris: &[String]) -> bool {
 }
 
 fn listed(words: &[String]) -> String {
-    if words.is_empty() {
-        return "`client_secret_basic` (it names none)".to_owned();
-    }
     words.iter().take(5).map(|word| format!("`{}`", shown(word))).collect::<Vec<_>>().join(", ")
+}
+
+fn offer(methods: &[String]) -> String {
+    if methods.is_empty() { "nothing".to_owned() } else { listed(methods) }
 }

@@ -56,8 +56,12 @@ pub(super) async fn register(
         wanted.scope = None;
         given = fetcher.post_json(endpoint, &wanted).await;
     }
-    let failed = |error| IdentityError::Registration { issuer: server.issuer.clone(), error };
-    taken(server, &wanted, given.map_err(failed)?)
+    let given = given.map_err(|error| match error {
+        // Nobody registers there, or nobody without a token of an operator.
+        FetchError::Status(401 | 403 | 404 | 405) => IdentityError::needs_operator(server, redirect_uris),
+        error => IdentityError::Registration { issuer: server.issuer.clone(), error },
+    })?;
+    taken(server, &wanted, given)
 }
 
 fn is_about_metadata(error: &FetchError) -> bool {

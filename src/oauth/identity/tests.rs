@@ -280,6 +280,11 @@ async fn a_refusal_is_told_with_its_code() {
     assert!(error.to_string().contains("invalid_redirect_uri") && !error.to_string().contains("planted"), "{error}");
     assert!(!error.transient() && site.lines() == ["POST /register"]);
 
+    // Servers without metadata are taken to register, and most of those that are none do not.
+    let (_site, server) = registrar(|_| Reply::status(404)).await;
+    let error = who(&server, &LoginConfig::default(), None, None).await.unwrap_err();
+    assert!(matches!(error, IdentityError::NeedsOperator { .. }) && error.to_string().contains("`bearer`"), "{error}");
+
     let (_site, server) = registrar(|_| Reply::status(503)).await;
     assert!(who(&server, &LoginConfig::default(), None, None).await.unwrap_err().transient());
     let (_site, server) = registrar(|_| Reply(200, vec![], "<html>".into())).await;
