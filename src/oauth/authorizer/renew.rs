@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::discover::{DiscoverError, Discovered, discover, server_metadata};
-use super::super::{Party, Scopes};
+use super::super::{Origin, Party, Scopes};
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
 
@@ -79,11 +79,11 @@ impl Authorizer {
         let scopes = &granted.scopes;
         match grant::refresh(&self.fetcher, server, client, self.key.as_ref(), refresh, resource, scopes).await {
             Ok(granted) => self.keep(held, who, Account { granted: Some(granted), ..account }).await,
-            Err(error) if error.transient() => {
+            Err(error) if error.ends_login() && !misnamed(&account, &error) => self.over(held, who, account, &error).await,
+            Err(error) => {
                 self.failed(held, who, account, &error);
-                Err(LoginError::Unreachable(error.to_string()))
+                Err(told(&error))
             }
-            Err(error) => self.over(held, who, account, &error).await,
         }
     }
 
@@ -247,8 +247,16 @@ impl Authorizer {
 
 /// Whether a token that was turned away may be renewed: not if it has just been, which did not help.
 fn refreshes(account: &Account) -> bool {
-    let renewed = account.last_refresh_unix.is_some_and(|renewed| unix_now().saturating_sub(renewed) < RENEWED_JUST_NOW);
+    // What was renewed in the future was so before the clock jumped.
+    let since = account.last_refresh_unix.and_then(|renewed| unix_now().checked_sub(renewed));
+    let renewed = since.is_some_and(|since| since < RENEWED_JUST_NOW);
     !renewed && account.granted.as_ref().is_some_and(|granted| granted.refresh.is_some())
+}
+
+/// Whether it is the config's own client that the server does not know: its secret or key is put right there, after which
+/// the refresh token is as good as before.
+fn misnamed(account: &Account, error: &GrantError) -> bool {
+    *error == GrantError::InvalidClient && account.client.origin == Origin::Preregistered
 }
 
 /// The login that an account was made by, once more.

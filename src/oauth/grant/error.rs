@@ -72,6 +72,12 @@ impl GrantError {
         }
     }
 
+    /// Whether the server itself has said no, for good: only then is a refresh token worth nothing and a login owed.
+    /// What else does not pass by itself is put right in the config, and the login goes on.
+    pub fn ends_login(&self) -> bool {
+        matches!(self, Self::InvalidGrant | Self::InvalidClient | Self::Refused { .. }) && !self.transient()
+    }
+
     /// By the code of an error, where it looks like one.
     pub(super) fn of_code(code: &str) -> Self {
         match code {

@@ -185,8 +185,8 @@ pub(super) fn check_up(response: &HttpResponse) -> Result<(), GrantError> {
     Ok(())
 }
 
-impl From<RequestTokenError<GrantError, BasicErrorResponse>> for GrantError {
-    fn from(error: RequestTokenError<GrantError, BasicErrorResponse>) -> Self {
+impl From<RequestTokenError<Self, BasicErrorResponse>> for GrantError {
+    fn from(error: RequestTokenError<Self, BasicErrorResponse>) -> Self {
         match error {
             RequestTokenError::Request(error) => error,
             // These hold the body.

@@ -51,6 +51,7 @@ async fn each_failure_is_told_from_the_others() {
         let error = renewed(&site).await.unwrap_err();
         assert_eq!(error, expected, "{status} {body}");
         assert_eq!(error.transient(), transient, "{status} {body}");
+        assert_eq!(error.ends_login(), !transient, "{status} {body}");
         assert!(!format!("{error} {error:?}").contains(PLANTED), "{error:?}");
         assert_eq!(site.asked().len(), 1, "nothing is followed or asked again");
     }
@@ -164,7 +165,7 @@ async fn what_the_guard_forbids_is_not_asked() {
     for endpoint in [site.origin.as_str(), "https://169.254.169.254/token", "https://10.0.0.1/token", "ftp://as.example/token"] {
         let server = Server { token_endpoint: endpoint.into(), ..server("https://as.example") };
         let error = refresh(&strict, &server, &public(), None, &hidden(PLANTED), RESOURCE, &Scopes::default()).await.unwrap_err();
-        assert!(matches!(error, GrantError::Guarded(_)) && !error.transient(), "{endpoint}: {error:?}");
+        assert!(matches!(error, GrantError::Guarded(_)) && !error.transient() && !error.ends_login(), "{endpoint}: {error:?}");
     }
     assert!(site.asked().is_empty());
 }
