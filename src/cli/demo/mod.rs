@@ -4,6 +4,7 @@
 
 mod client;
 mod hints;
+mod oauth;
 pub mod sample;
 mod show;
 mod tour;
@@ -37,13 +38,16 @@ pub(super) struct Args {
     /// End after the tour; the exit code says whether all went as promised
     #[arg(long)]
     once: bool,
+    /// With a server that one has to log in at, in a browser
+    #[arg(long)]
+    oauth: bool,
 }
 
 /// Shows the gate at work, then leaves it up for an agent until it is told to stop. Exit codes: 0 all as promised,
 /// 1 not, 2 it could not be shown.
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
-    let shown = tokio::runtime::Builder::new_multi_thread().enable_all().build().map(|runtime| runtime.block_on(demo(args.once)));
+    let shown = tokio::runtime::Builder::new_multi_thread().enable_all().build().map(|runtime| runtime.block_on(demo(args)));
     match shown {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::from(1),
@@ -71,16 +75,24 @@ impl From<io::Error> for Stopped {
     }
 }
 
-async fn demo(once: bool) -> Result<bool, Stopped> {
+async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
     let mut screen = Screen::new();
-    let sample = sample::start(None).await?;
-    let audit = audit_file()?;
-    let running = app::start(config(&sample, &audit, once), None).await.map_err(Stopped::Faults)?;
+    let sample = sample::start(oauth.then_some(oauth::ACCESS)).await?;
+    let folder = folder()?;
+    let audit = folder.join("audit.jsonl");
+    let mut config = config(&sample, &audit, once);
+    if oauth {
+        oauth::configure(&mut config, &folder);
+    }
+    let running = app::start(config, None).await.map_err(Stopped::Faults)?;
     let gate = format!("http://{}/mcp/sample", running.address);
     let metrics = running.admin.map(|admin| format!("http://{admin}/metrics")).unwrap_or_default();
 
     screen.heading("lychgate demo", "an agent ─▶ lychgate ─▶ a sample server with the tools echo, fetch_page, run_command")?;
-    let well = tour(&mut screen, &gate, &sample).await?;
+    let well = match oauth {
+        true => oauth::show(&mut screen, &gate, &sample).await?,
+        false => tour(&mut screen, &gate, &sample).await?,
+    };
     evidence(&mut screen, &running, &audit, &metrics).await?;
     if once {
         screen.line("")?;
@@ -117,11 +129,11 @@ fn address(port: u16) -> SocketAddr {
     if TcpListener::bind(wanted).is_ok() { wanted } else { SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }
 }
 
-/// A file in a folder of its own that nobody else may read.
-fn audit_file() -> io::Result<PathBuf> {
+/// A folder that nobody else may read.
+fn folder() -> io::Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("lychgate-demo-{}", uuid::Uuid::new_v4().simple()));
     std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-    Ok(folder.join("audit.jsonl"))
+    Ok(folder)
 }
 
 async fn tour(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bool> {

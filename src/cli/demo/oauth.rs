@@ -1,0 +1,101 @@
+//! `lychgate demo --oauth`: the gate logs in at the sample server, and its agent never sees a token.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::client::{Agent, Speaks};
+use super::sample::Sample;
+use super::show::Screen;
+use crate::config::{Config, LoginConfig, OAuthConfig, Transport, VaultKey};
+
+/// How long an access token of the sample server lasts: short, so that one sees it renewed.
+pub(super) const ACCESS: Duration = Duration::from_secs(5);
+/// How long the demo waits for somebody to log in.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// How often the agent tries again meanwhile.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Where the gate's pages for logins are.
+const PAGES: &str = "/oauth/login/";
+
+/// Lets the gate log in at the sample server, with a vault in a folder that nobody else may read.
+pub(super) fn configure(config: &mut Config, folder: &Path) {
+    config.oauth = OAuthConfig {
+        vault: Some(folder.join("vault")),
+        vault_key: VaultKey::File(folder.join("vault.key")),
+        renew_before: Duration::from_secs(1),
+        allow_loopback_http: true,
+        ..OAuthConfig::default()
+    };
+    for upstream in config.upstreams.values_mut() {
+        if let Transport::Http(transport) = &mut upstream.transport {
+            transport.login = Some(Box::new(LoginConfig::default()));
+        }
+    }
+}
+
+/// Has a person log in, an access token end, and a call need a further scope. Whether all calls passed in the end.
+pub(super) async fn show(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bool> {
+    let Some(login) = sample.server.login() else { return Err(io::Error::other("the sample server has no login")) };
+    let (name, password) = &login.settings().person;
+    screen.heading("log in", "at the page that the links lead to, as")?;
+    screen.pair("name", name)?;
+    screen.pair("password", password)?;
+
+    let mut call = Call { agent: Agent::new(), gate };
+    screen.heading("first call", "the server answers 401; the agent gets a link in the place of an answer")?;
+    let logged_in = call.until_passed(screen, "echo", "text", "Hello").await?;
+
+    screen.heading("renewed", &format!("after {} s the token is over; nobody is asked", ACCESS.as_secs()))?;
+    tokio::time::sleep(ACCESS).await;
+    let renewed = logged_in && call.passes("echo", "text", "Hello again").await?.is_none();
+    screen.verdict(renewed, if renewed { "passed" } else { "it did not pass" })?;
+
+    screen.heading("further scope", "the server answers 403; it takes a login that allows more")?;
+    let allowed = call.until_passed(screen, "run_command", "command", "git status").await?;
+    Ok(logged_in && renewed && allowed)
+}
+
+struct Call<'a> {
+    agent: Agent,
+    gate: &'a str,
+}
+
+impl Call<'_> {
+    /// Calls a tool until the call passes, and shows the link that it is answered with meanwhile.
+    async fn until_passed(&mut self, screen: &mut Screen, tool: &str, argument: &str, value: &str) -> io::Result<bool> {
+        let (began, mut shown) = (Instant::now(), None);
+        while began.elapsed() < PATIENCE {
+            let Some(link) = self.passes(tool, argument, value).await? else {
+                screen.verdict(true, &format!("passed: {tool} {value:?}"))?;
+                return Ok(true);
+            };
+            if shown.as_ref() != Some(&link) {
+                screen.pair("open", &link)?;
+                shown = Some(link);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        screen.verdict(false, "nobody logged in")?;
+        Ok(false)
+    }
+
+    /// Calls a tool; the link to a login, where one is owed.
+    async fn passes(&mut self, tool: &str, argument: &str, value: &str) -> io::Result<Option<String>> {
+        let request = self.agent.request(Speaks::Modern, tool, &json!({ argument: value }));
+        let answer = self.agent.call(self.gate, Speaks::Modern, tool, &request).await?;
+        let text = String::from_utf8_lossy(&answer.body);
+        let origin = self.gate.find("/mcp/").and_then(|end| self.gate.get(..end)).unwrap_or_default();
+        let begins = text.find(&format!("{origin}{PAGES}"));
+        let link = begins.and_then(|begins| text.get(begins..)).map(|rest| {
+            rest.chars().take_while(|c| c.is_ascii_alphanumeric() || ":/.-_".contains(*c)).collect::<String>()
+        });
+        match link {
+            Some(link) => Ok(Some(link.trim_end_matches('.').to_owned())),
+            None if answer.status.is_success() && !text.contains("\"isError\":true") => Ok(None),
+            None => Err(io::Error::other(format!("`{tool}` was answered with {}: {text}", answer.status))),
+        }
+    }
+}
