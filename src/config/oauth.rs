@@ -36,6 +36,8 @@ pub struct OAuthConfig {
     pub allow_loopback_http: bool,
     /// Hosts of authorization servers and metadata that may lie at private addresses: `private_hosts`.
     pub private_hosts: Vec<String>,
+    /// Where the gate's metadata document lies, if not on its own listener: `client_document`.
+    pub client_document: Option<String>,
     /// The name that authorization servers show to people: `client_name`.
     pub client_name: String,
 }
@@ -57,6 +59,7 @@ impl Default for OAuthConfig {
             pending_logins: 100,
             allow_loopback_http: false,
             private_hosts: vec![],
+            client_document: None,
             client_name: "lychgate".to_owned(),
         }
     }

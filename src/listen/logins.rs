@@ -127,7 +127,8 @@ fn html(status: StatusCode, text: String) -> Response<Body> {
             HeaderName::from_static("content-security-policy"),
             "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
         ),
-        (HeaderName::from_static("referrer-policy"), "no-referrer"),
+        // Not `no-referrer`: with that a browser sends the page's own form with `Origin: null`, which is refused here.
+        (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("x-frame-options"), "DENY"),
     ] {

@@ -89,9 +89,9 @@ impl Call<'_> {
         let text = String::from_utf8_lossy(&answer.body);
         let origin = self.gate.find("/mcp/").and_then(|end| self.gate.get(..end)).unwrap_or_default();
         let begins = text.find(&format!("{origin}{PAGES}"));
-        let link = begins.and_then(|begins| text.get(begins..)).map(|rest| {
-            rest.chars().take_while(|c| c.is_ascii_alphanumeric() || ":/.-_".contains(*c)).collect::<String>()
-        });
+        let link = begins
+            .and_then(|begins| text.get(begins..))
+            .map(|rest| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || ":/.-_".contains(*c)).collect::<String>());
         match link {
             Some(link) => Ok(Some(link.trim_end_matches('.').to_owned())),
             None if answer.status.is_success() && !text.contains("\"isError\":true") => Ok(None),

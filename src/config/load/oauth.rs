@@ -35,6 +35,7 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made.pending_logins = table.integer("pending_logins", 1..=100_000).map_or(made.pending_logins, |most| most as usize);
     made.allow_loopback_http = table.boolean("allow_loopback_http").unwrap_or(made.allow_loopback_http);
     made.private_hosts = table.strings("private_hosts").into_iter().map(|host| host.value.to_ascii_lowercase()).collect();
+    made.client_document = client_document(&table);
     if let Some(name) = table.string("client_name") {
         if name.value.is_empty() || name.value.len() > 100 || name.value.chars().any(char::is_control) {
             table.fault_at(&name.place, "`client_name` is shown to people: 1 to 100 bytes on one line", None);
@@ -79,6 +80,18 @@ fn callback(table: &Table<'_>) -> Option<Callback> {
     }
     let hint = "`\"loopback\"`, or the gate's own address as browsers reach it, as in `\"https://gate.example.org\"`";
     table.fault_at(&written.place, "`callback` is neither", Some(hint));
+    None
+}
+
+/// The address of a metadata document: it is a client's id, so it has a path and nothing that could be written otherwise.
+fn client_document(table: &Table<'_>) -> Option<String> {
+    let written = table.string("client_document")?;
+    let path = written.value.parse::<Uri>().is_ok_and(|url| url.path().len() > 1);
+    if is_https(&written.value) && path && !written.value.contains(['?', '#']) {
+        return Some(written.value);
+    }
+    let hint = "where others can fetch it, as in `\"https://example.org/lychgate.json\"`; the gate shows what it has to say at `/oauth/client.json`";
+    table.fault_at(&written.place, "`client_document` is no `https://` address with a path", Some(hint));
     None
 }
 

@@ -83,8 +83,12 @@ impl Logins {
         self.base.get_or_init(|| base);
     }
 
-    /// The gate's own metadata document, where others can fetch it: only under a public `https` address.
+    /// The gate's own metadata document, where others can fetch it: where the config says, or under a public `https`
+    /// address of the gate's own.
     pub fn document_url(&self) -> Option<String> {
+        if let Some(elsewhere) = &self.config.client_document {
+            return Some(elsewhere.clone());
+        }
         let hosted = matches!(self.config.callback, Callback::Hosted(_));
         hosted.then(|| Some(format!("{}/oauth/client.json", self.base()?)))?
     }
