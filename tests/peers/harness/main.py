@@ -5,23 +5,33 @@ import signal
 import sys
 import time
 
+import client_mode
 import compare
 import conformance
+import independent
 from places import SCRATCH, gate
 
-PARTS = {"agents": compare.agents_compared, "conformance": conformance.conformance}
+PARTS = {
+    "agents": compare.agents_compared,
+    "conformance": conformance.conformance,
+    "client": client_mode.through,
+    "independent": independent.independent,
+}
+# Run only where they are named.
+MORE = {"client-straight": client_mode.straight}
 
 
 def main(words):
-    """`agents[=WORD]`, with a word only what has it in its name, and `conformance[=REVISION]`."""
+    """`agents[=WORD]`, with a word only what has it in its name, and so on for the others."""
     wanted = [word.partition("=") for word in words] or [(part, "", "") for part in PARTS]
     print(f"gate: {gate()}")
     outcomes = []
     for part, _, only in wanted:
-        if part not in PARTS:
-            sys.exit(f"peers: `{part}` is none of {', '.join(PARTS)}")
+        judge = {**PARTS, **MORE}.get(part)
+        if judge is None:
+            sys.exit(f"peers: `{part}` is none of {', '.join([*PARTS, *MORE])}")
         began, before = time.monotonic(), len(outcomes)
-        for name, fault in PARTS[part](only):
+        for name, fault in judge(only):
             outcomes.append(fault)
             print(f"{'FAIL' if fault else 'ok  '} {name}" + (f"\n   {fault}" if fault else ""), flush=True)
         print(f"{part}: {len(outcomes) - before} in {time.monotonic() - began:.0f} s")
