@@ -15,7 +15,7 @@ use crate::config::{Config, LoginConfig, OAuthConfig, Transport, VaultKey};
 pub(super) const ACCESS: Duration = Duration::from_secs(5);
 /// How long the demo waits for somebody to log in.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How often the agent tries again meanwhile.
+/// How often it looks whether somebody has.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Where the gate's pages for logins are.
 const PAGES: &str = "/oauth/login/";
@@ -64,22 +64,22 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Calls a tool until the call passes, and shows the link that it is answered with meanwhile.
+    /// Calls a tool until the call passes. Whenever it is answered with a link, waits until that is done with.
     async fn until_passed(&mut self, screen: &mut Screen, tool: &str, argument: &str, value: &str) -> io::Result<bool> {
-        let (began, mut shown) = (Instant::now(), None);
-        while began.elapsed() < PATIENCE {
-            let Some(link) = self.passes(tool, argument, value).await? else {
-                screen.verdict(true, &format!("passed: {tool} {value:?}"))?;
-                return Ok(true);
-            };
-            if shown.as_ref() != Some(&link) {
-                screen.pair("open", &link)?;
-                shown = Some(link);
+        let began = Instant::now();
+        while let Some(link) = self.passes(tool, argument, value).await? {
+            screen.pair("open", &link)?;
+            // Its page has a form for as long as it is not.
+            while self.agent.get(&link).await?.contains("<form") {
+                if began.elapsed() > PATIENCE {
+                    screen.verdict(false, "nobody logged in")?;
+                    return Ok(false);
+                }
+                tokio::time::sleep(PAUSE).await;
             }
-            tokio::time::sleep(PAUSE).await;
         }
-        screen.verdict(false, "nobody logged in")?;
-        Ok(false)
+        screen.verdict(true, &format!("passed: {tool} {value:?}"))?;
+        Ok(true)
     }
 
     /// Calls a tool; the link to a login, where one is owed.

@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 
+import chromium
 import client_mode
 import compare
 import conformance
@@ -16,6 +17,7 @@ PARTS = {
     "conformance": conformance.conformance,
     "client": client_mode.through,
     "independent": independent.independent,
+    "browser": chromium.demo,
 }
 # Run only where they are named.
 MORE = {"client-straight": client_mode.straight}
