@@ -108,6 +108,9 @@ struct State {
     not_before: Option<Instant>,
     /// When this principal was last asked for more scopes.
     step_ups: Vec<Instant>,
+    /// Logins that a person has made here, and how many there were when more scopes were last asked for.
+    logins: u64,
+    stepped_at: Option<u64>,
 }
 
 impl Held {
@@ -267,7 +270,11 @@ impl Authorizer {
         let kept = self.shared.vault.write(&account).await;
         drop(lease);
         let held = self.held(&who);
-        held.state().account = Some(account);
+        {
+            let mut state = held.state();
+            state.account = Some(account);
+            state.logins += 1;
+        }
         self.shared.logins.settle(self, &who);
         self.tell(&who, "logged_in", None);
         kept.map_err(|error| LoginError::Vault(error.to_string()))
