@@ -126,6 +126,9 @@ fn told_restart(old: &Config, new: &Config) {
     if old.listen.address != new.listen.address || old.admin.address != new.admin.address {
         tracing::warn!("an address was changed in the config: that needs a restart");
     }
+    if old.listen.public_url != new.listen.public_url {
+        tracing::warn!("`public_url` was changed in the config: that needs a restart");
+    }
     if old.approval != new.approval {
         tracing::warn!("`[approval]` was changed in the config: that needs a restart");
     }

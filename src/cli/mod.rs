@@ -1,5 +1,6 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
+mod agent;
 mod approve;
 mod auth;
 mod check;
@@ -35,6 +36,8 @@ enum Verb {
     Run(run::Args),
     /// Stand where a stdio server stood, and judge what passes
     Wrap(wrap::Args),
+    /// Make, list and take back tokens of agents
+    Agent(agent::Args),
     /// Answer for a person: list the calls that wait for a yes, and allow or refuse them
     Approve(approve::Args),
     /// Log in to an upstream, in a browser or on another device
@@ -59,6 +62,7 @@ pub fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
+        Verb::Agent(args) => written(agent::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Approve(args) => written(approve::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Login(args) => written(login::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Logout(args) => written(logout::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),

@@ -1,6 +1,7 @@
 //! Who comes in: by a token of its own, by a token that somebody else vouches for, or by a certificate.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
@@ -12,6 +13,7 @@ use super::certificate::Names;
 use crate::config::{AccessConfig, Agent, Config, IssuerConfig};
 use crate::oauth::assertion::{Claims, issuer_of};
 use crate::oauth::issuer::{Issuer, Refused};
+use crate::oauth::unix_now;
 use crate::protocol::{AgentName, Caller, UpstreamName};
 
 /// Longest name of a user or group that is taken from a token, in bytes, and most groups.
@@ -33,9 +35,29 @@ pub(super) struct Who {
     pub(super) caller: Caller,
     /// Upstreams that its own table in the config names; `None` for all.
     upstreams: Option<Vec<String>>,
+    by: By,
+}
+
+/// What somebody came in by.
+#[derive(Clone, Debug)]
+enum By {
+    /// Nothing: everyone may come in.
+    Nothing,
+    /// A token of its own, by its hash.
+    Token([u8; 32]),
+    /// The name in its certificate.
+    Certificate(String),
+    /// A token of this issuer's, which is over then (seconds since 1970).
+    Issuer(String, u64),
 }
 
 impl Who {
+    /// How long it may stay, if its credential says so.
+    pub(super) fn stays(&self) -> Option<Duration> {
+        let By::Issuer(_, until) = &self.by else { return None };
+        Some(Duration::from_secs(until.saturating_sub(unix_now())))
+    }
+
     /// Whether it is the same agent, for the same user.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.agent == other.agent && self.caller.user == other.caller.user
@@ -62,6 +84,20 @@ impl Entry {
         Ok(Self { open: config.is_open(), agents: config.agents.clone(), issuers, access: config.access.clone() })
     }
 
+    /// Whether somebody would come in again as by `before`, with the same to use.
+    pub(super) fn still_admits(&self, who: &Who, before: &Self) -> bool {
+        let agent = |entry: &Self| entry.agents.iter().find(|agent| *agent.name == *who.agent.0).cloned();
+        let (own, old) = (agent(self), agent(before));
+        let of = |agent: &Option<Agent>| agent.as_ref().map(|agent| (agent.groups.clone(), agent.upstreams.clone()));
+        let known = match &who.by {
+            By::Nothing => self.open,
+            By::Token(hash) => own.as_ref().is_some_and(|agent| agent.tokens.contains(hash)),
+            By::Certificate(name) => own.as_ref().is_some_and(|agent| agent.certificate.as_ref() == Some(name)),
+            By::Issuer(issuer, until) => self.issuers().any(|config| config.issuer == *issuer) && unix_now() < *until,
+        };
+        known && of(&own) == of(&old) && self.access == before.access
+    }
+
     /// Whether callers see the same by it as by another one.
     pub(super) fn shows_like(&self, other: &Self) -> bool {
         self.access == other.access
@@ -74,15 +110,17 @@ impl Entry {
     /// cannot be found out.
     pub(super) async fn who(&self, headers: &HeaderMap, names: &Names, audiences: &[String]) -> Result<Who, TurnedAway> {
         if self.open {
-            return Ok(self.made(&AgentName("local".into()), None, Vec::new()));
+            return Ok(self.made(&AgentName("local".into()), None, Vec::new(), By::Nothing));
         }
         let by_certificate = self.agents.iter().find(|agent| agent.certificate.as_ref().is_some_and(|name| names.have(name)));
         let Some(token) = credential(headers)? else {
             let agent = by_certificate.ok_or_else(|| self.unknown(None))?;
-            return Ok(self.made(&AgentName(agent.name.as_str().into()), None, Vec::new()));
+            let by = By::Certificate(agent.certificate.clone().unwrap_or_default());
+            return Ok(self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), by));
         };
-        let who = match self.by_token(token) {
-            Some(agent) => self.made(&AgentName(agent.name.as_str().into()), None, Vec::new()),
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let who = match self.by_token(&hash) {
+            Some(agent) => self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), By::Token(hash)),
             None => self.by_issuer(token, audiences).await?,
         };
         self.agrees(&who, names, by_certificate)?;
@@ -90,11 +128,10 @@ impl Entry {
     }
 
     /// The agent whose token it is. Every one is compared, in the same time, wherever the match is.
-    fn by_token(&self, token: &str) -> Option<&Agent> {
-        let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    fn by_token(&self, shown: &[u8; 32]) -> Option<&Agent> {
         let all = (1u64..).zip(&self.agents).flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
         let found = all.fold(0u64, |found, (number, token)| {
-            let same: Choice = token.ct_eq(&shown);
+            let same: Choice = token.ct_eq(shown);
             u64::conditional_select(&found, &number, same)
         });
         self.agents.get(usize::try_from(found).ok()?.checked_sub(1)?)
@@ -142,14 +179,16 @@ impl Entry {
         let user = format!("{}#{user}", config.issuer);
         let groups = claims.texts(&config.groups_claim).into_iter().filter(|group| is_plain(group)).take(GROUPS);
         let agent = AgentName(agent.unwrap_or_else(|| config.agent.clone()).into());
-        Some(self.made(&agent, Some(user.into()), groups.map(Into::into).collect()))
+        let until = claims.expires_unix().saturating_add(config.leeway.as_secs());
+        let by = By::Issuer(config.issuer.clone(), until);
+        Some(self.made(&agent, Some(user.into()), groups.map(Into::into).collect(), by))
     }
 
-    fn made(&self, agent: &AgentName, user: Option<Arc<str>>, mut groups: Vec<Box<str>>) -> Who {
+    fn made(&self, agent: &AgentName, user: Option<Arc<str>>, mut groups: Vec<Box<str>>, by: By) -> Who {
         let config = self.agents.iter().find(|config| *config.name == *agent.0);
         groups.extend(config.into_iter().flat_map(|config| &config.groups).map(|group| group.as_str().into()));
         let caller = Caller::new(agent, user, groups, &self.access);
-        Who { agent: agent.clone(), caller, upstreams: config.and_then(|config| config.upstreams.clone()) }
+        Who { agent: agent.clone(), caller, upstreams: config.and_then(|config| config.upstreams.clone()), by }
     }
 
     /// Where both a token and a certificate are there, they must be of the same agent.

@@ -102,7 +102,7 @@ async fn try_answer(
 
 /// One request to an upstream's transparent path.
 async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
-    let Who { agent, caller, .. } = who;
+    let (agent, caller) = (who.agent.clone(), who.caller.clone());
     let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller };
     let (method, sent) = (request.method().clone(), headers::travelling(request.headers()));
     let (mut call, message) = match read(front, request, &mut context).await {
@@ -112,7 +112,7 @@ async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upst
         }
         Err((error, message)) => {
             front.gate.tell_failed(&context, &error);
-            return respond(front, answer::failed(&error, Some(&context), message.as_ref()), false).await;
+            return respond(front, answer::failed(&error, Some(&context), message.as_ref()), None).await;
         }
     };
     if method != Method::POST {
@@ -123,7 +123,7 @@ async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upst
         Ok(reply) => closed_off(reply, context, message),
         Err(error) => answer::failed(&error, Some(&context), message.as_ref()),
     };
-    respond(front, reply, listens).await
+    respond(front, reply, listens.then_some(who)).await
 }
 
 /// Reads what is asked, and fills in who asks.
@@ -194,14 +194,15 @@ fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply
     Reply { frames: Box::pin(frames), ..reply }
 }
 
-/// Writes a reply as HTTP. Streams that only listen end when the gate drains; others may finish.
-pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: bool) -> Response<Body> {
+/// Writes a reply as HTTP. Streams on which somebody only `listens` end when the gate drains, or when that one may no more;
+/// others may finish.
+pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: Option<Who>) -> Response<Body> {
     let Reply { status, headers, framing, mut frames } = reply;
     let body = match framing {
         Framing::Empty => Body::Empty,
         Framing::Body => match frames.next().await {
             Some(Ok(frame)) => Body::Whole(frame.raw),
-            Some(Err(error)) => return Box::pin(respond(front, answer::failed(&error, None, None), false)).await,
+            Some(Err(error)) => return Box::pin(respond(front, answer::failed(&error, None, None), None)).await,
             None => Body::Empty,
         },
         Framing::Events => {
@@ -211,7 +212,10 @@ pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: bool) -> 
                 frame.map(|frame| frame.raw).map_err(io::Error::other)
             });
             let bytes = bytes.boxed();
-            Body::Stream(if listens { until_drained(front, bytes) } else { bytes })
+            Body::Stream(match listens {
+                Some(who) => until_over(front, who, bytes),
+                None => bytes,
+            })
         }
     };
     let mut response = Response::new(body);
@@ -220,12 +224,18 @@ pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: bool) -> 
     response
 }
 
-/// A stream that ends when the gate drains.
-pub(super) fn until_drained(
-    front: &Front,
+/// A stream that ends when the gate drains, or when who listens may no more.
+pub(super) fn until_over(
+    front: &Arc<Front>,
+    who: Who,
     bytes: stream::BoxStream<'static, io::Result<Bytes>>,
 ) -> stream::BoxStream<'static, io::Result<Bytes>> {
-    let mut draining = front.draining.clone();
-    let drained = async move { super::drained(&mut draining).await };
-    bytes.take_until(Box::pin(drained)).boxed()
+    let (mut draining, over) = (front.draining.clone(), front.clone().over(who));
+    let ends = async move {
+        tokio::select! {
+            () = super::drained(&mut draining) => {}
+            () = over => {}
+        }
+    };
+    bytes.take_until(Box::pin(ends)).boxed()
 }

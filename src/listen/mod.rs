@@ -39,12 +39,15 @@ use crate::record::Event;
 pub use body::Body;
 use certificate::Names;
 pub use entry::Entry;
+use entry::Who;
 
 /// What every request from an agent needs.
 pub struct Front {
     gate: Arc<Gate>,
     listen: Listen,
     entry: ArcSwap<Entry>,
+    /// Ticks when there is another.
+    entered: watch::Sender<()>,
     bound: SocketAddr,
     logins: Arc<Shared>,
     channels: sse::Channels,
@@ -65,7 +68,8 @@ impl Front {
     ) -> Result<Self, Fault> {
         let entry = Entry::new(config, None).map_err(|error| Fault::of_file("issuer", error, None))?;
         let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
-        Ok(Self { gate, listen, entry, bound, logins, channels, draining })
+        let entered = watch::Sender::new(());
+        Ok(Self { gate, listen, entry, entered, bound, logins, channels, draining })
     }
 
     /// Who may come in by another config.
@@ -79,8 +83,26 @@ impl Front {
     /// Puts that in force.
     pub fn admit_by(&self, entry: Entry) {
         let before = self.entry.swap(Arc::new(entry));
+        self.entered.send_replace(());
         if !before.shows_like(&self.entry.load()) {
             self.gate.access_changed();
+        }
+    }
+
+    /// Returns when somebody who has come in would not come in any more, or not to the same.
+    async fn over(self: Arc<Self>, who: Who) {
+        let (mut entered, before) = (self.entered.subscribe(), self.entry.load_full());
+        while self.entry.load().still_admits(&who, &before) {
+            let stays = async {
+                match who.stays() {
+                    Some(stays) => tokio::time::sleep(stays).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = entered.changed() => if changed.is_err() { return },
+                () = stays => {}
+            }
         }
     }
 

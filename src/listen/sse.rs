@@ -92,7 +92,7 @@ pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, who: Who, up
     }
     let limits = front.gate.limits();
     let (out, inbox) = mpsc::channel(limits.queued_messages);
-    let id = uuid::Uuid::new_v4().simple().to_string();
+    let (id, listener) = (uuid::Uuid::new_v4().simple().to_string(), who.clone());
     {
         let mut channels = front.channels.open();
         if channels.len() >= limits.sessions {
@@ -111,7 +111,7 @@ pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, who: Who, up
             Err(_) => Some((Ok(Bytes::from_static(b": still here\n\n")), (inbox, guard))),
         }
     });
-    let body = Body::Stream(endpoint::until_drained(front, stream::iter([Ok(first)]).chain(events).boxed()));
+    let body = Body::Stream(endpoint::until_over(front, listener, stream::iter([Ok(first)]).chain(events).boxed()));
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -145,7 +145,7 @@ pub(super) async fn post(
             if let Some(call) = channel.call(Ask::Listen, HeaderMap::new(), &channel.who) {
                 front.gate.tell_failed(&call.context, &error);
             }
-            return endpoint::respond(front, answer::failed(&error, None, None), false).await;
+            return endpoint::respond(front, answer::failed(&error, None, None), None).await;
         }
     };
     let asks = message.envelopes().iter().any(|envelope| envelope.is_request());

@@ -162,22 +162,5 @@ fn well_known(issuer: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::well_known;
-
-    #[test]
-    fn metadata_is_looked_for_where_it_may_be() {
-        assert_eq!(
-            well_known("https://a.example"),
-            ["https://a.example/.well-known/oauth-authorization-server", "https://a.example/.well-known/openid-configuration"]
-        );
-        assert_eq!(
-            well_known("https://a.example/t/1/"),
-            [
-                "https://a.example/.well-known/oauth-authorization-server/t/1",
-                "https://a.example/.well-known/openid-configuration/t/1",
-                "https://a.example/t/1/.well-known/openid-configuration"
-            ]
-        );
-    }
-}
+#[path = "issuer_tests.rs"]
+mod tests;

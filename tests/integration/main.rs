@@ -3,6 +3,7 @@
 //!
 //! | file | proves |
 //! | --- | --- |
+//! | `access` | what may not be used is not listed and reads as unknown; tokens of the file count as long as they stand there |
 //! | `actions` | what is done about a finding is the choice of rule and policy; the rest of an answer stays usable and valid |
 //! | `approval`, `approval_ways` | what needs a person's yes waits for it, on every way to ask, and goes on unchanged or not at all |
 //! | `audit` | one line for each judged message, with everything in it and no secret; no audit, no traffic |
@@ -16,6 +17,7 @@
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
 //! | `files` | what a call writes to a file is judged when a later call of the session runs it |
 //! | `flow` | what was quarantined does not go out again, what is untrusted or private only as the policy says |
+//! | `leaks` | agents' tokens reach no server, servers' no agent, and neither any log, metric, page, error or answer |
 //! | `limits` | each limit answers clearly and is counted |
 //! | `listener` | `Host`, `Origin`, tokens; credentials, cookies and forwarding headers end here; no start off loopback without agents |
 //! | `logins` | a server's login is made by a person once, in their own browser, and renewed for all from then on |
@@ -36,11 +38,13 @@
 //! | `surfaces` | an order reaches no agent, in whichever of all places and across messages of a stream, and the audit names it |
 //! | `tls` | TLS and HTTP/2 on both sides, own authority, client certificates |
 //! | `transparency` | what is harmless arrives byte for byte, both ways, on every transport, in both eras |
+//! | `vouched` | tokens of issuers: signed, valid and for this gate; metadata and challenges; sessions of one user |
 //!
 //! `cargo test --test integration` runs them, `cargo test --test integration reload::` one file.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
 
+mod access;
 mod actions;
 mod agent;
 mod approval;
@@ -58,6 +62,7 @@ mod eras;
 mod files;
 mod flow;
 mod harness;
+mod leaks;
 mod limits;
 mod listener;
 mod login_verbs;
@@ -79,6 +84,7 @@ mod streams;
 mod surfaces;
 mod tls;
 mod transparency;
+mod vouched;
 mod wrap;
 mod wrap_ask;
 

@@ -140,6 +140,25 @@ async fn agents_show_a_certificate_where_the_config_says_so() {
 }
 
 #[tokio::test]
+async fn the_name_in_a_certificate_is_an_agents() {
+    let authority = Authority::new();
+    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let gate = |name: &'static str| {
+        let setup = Setup::new().http("up", server.url()).agents(&["ann"]).with(|config| {
+            config.listen.tls = authority.listens(true);
+            config.agents[0].certificate = Some(name.into());
+        });
+        setup.start()
+    };
+    let (known, other) = (gate("dns:client.test").await, gate("uri:spiffe://other").await);
+    let status = async |gate: &super::harness::TestGate| {
+        ask(gate.running.address.port(), authority.client(true), false).await.unwrap().1.status
+    };
+    assert_eq!((status(&known).await, status(&other).await), (200, 401));
+    until("the agent in the audit log", || known.audit_text().contains(r#""agent":"ann""#)).await;
+}
+
+#[tokio::test]
 async fn servers_are_reached_over_tls_with_our_own_authority_and_certificate() {
     let authority = Authority::new();
     for (protocols, version) in

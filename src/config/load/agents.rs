@@ -6,7 +6,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::config::tokens::{self, AgentToken, read_hash};
-use crate::config::{Agent, AgentsFile, IssuerConfig};
+use crate::config::{Agent, AgentsFile, IssuerConfig, Listen};
 use crate::document::{Located, Place, Table, suggest};
 
 use super::upstream::UpstreamRead;
@@ -192,6 +192,20 @@ fn issuer(table: &Table<'_>) -> (IssuerConfig, Place) {
     };
     table.finish();
     (made, place)
+}
+
+/// Checks what agents and issuers need of the listener.
+pub(super) fn check_listener(root: &Table<'_>, agents: &[AgentRead], issuers: &[IssuerConfig], listen: &Listen) {
+    let certified = listen.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    for read in agents.iter().filter(|read| read.agent.certificate.is_some() && !certified) {
+        let message = format!("`{}` has a `certificate`, and nobody is asked for one", read.agent.name);
+        root.fault_at(&read.place, message, Some("name the authority that signs them: `tls.client_ca` under `[listen]`"));
+    }
+    let nameless = listen.public_url.is_none() && listen.hosts.is_empty() && listen.address.ip().is_unspecified();
+    if nameless && issuers.iter().any(|issuer| issuer.audience.is_empty()) {
+        let message = "tokens of an `[[issuer]]` must be for this gate, and it has no name";
+        root.fault_of("issuer", message, Some("say `public_url` under `[listen]`, or `audience` under `[[issuer]]`"));
+    }
 }
 
 /// Checks agents against each other and against the upstreams.

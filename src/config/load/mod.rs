@@ -189,6 +189,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     policies.entry("default".to_owned()).or_default();
     let open = agents.is_empty() && agents_file.file.is_none() && issuers.is_empty();
     check_listener(root, &listen, open);
+    agents::check_listener(root, &agents, &issuers, &listen);
     agents::check(root, &agents, &upstreams);
     check_policies(root, &policies, &upstreams);
     approval::check(root, &approval, &policies);

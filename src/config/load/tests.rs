@@ -269,3 +269,35 @@ fn names_are_looked_up_where_the_policy_says_so() {
     assert_eq!(resolve("{ resolve = true, resolve_ms = 50 }"), Some(Duration::from_millis(50)));
     assert!(load_text(&format!("{UPSTREAM}[policy.default]\nurls = {{ resolve_ms = 1 }}\n")).is_err());
 }
+
+#[test]
+fn what_is_wrong_with_those_who_come_in_is_told() {
+    let agent = "[[agent]]\nname = \"a\"\ncertificate = ";
+    let issuer = "[[issuer]]\nissuer = ";
+    for (text, says) in [
+        ("[agents]\n".to_owned(), "`file` is missing"),
+        ("[[agent]]\nname = \"a\"\n".to_owned(), "`token`, `token_sha256` or `certificate`"),
+        (format!("{agent}\"ci.example\"\n"), "nobody is asked for one"),
+        (format!("{agent}\"no name\"\n"), "is no name"),
+        (format!("{issuer}\"ftp://i\"\n"), "is no such URL"),
+        (format!("{issuer}\"https://i\"\nleeway_seconds = 301\n"), "between 0 and 300"),
+        (format!("{issuer}\"https://i\"\nscopes = [\"a b\"]\n"), "is no scope"),
+        (format!("{issuer}\"https://i\"\n{issuer}\"https://i\"\n"), "two issuers"),
+        (format!("[listen]\naddress = \"0.0.0.0:1\"\n{issuer}\"https://i\"\n"), "`public_url`"),
+        ("[listen]\npublic_url = \"https://g.example/path\"\n".to_owned(), "`public_url` is"),
+        ("[access.a]\n".to_owned(), "is for nobody"),
+        ("[access.a]\nagents = [\"*\"]\ndeny_tools = [\"b/t\"]\n".to_owned(), "fits no upstream"),
+        ("[access.a]\nagents = [\"*\"]\nreading_tools = [\"t\"]\n".to_owned(), "not held to it"),
+    ] {
+        let told = load_text(&format!("{text}{UPSTREAM}")).unwrap_err();
+        assert!(told.contains(says), "{text}{told}");
+    }
+    let config = load_text(&format!(
+        "[access.a]\ngroups = [\"g\"]\nallow_tools = [\"t\", \"a/u\"]\nallow_resources = [\"file:///x/*\"]\n{issuer}\"https://i\"\n{UPSTREAM}"
+    ));
+    let config = config.unwrap();
+    assert_eq!(config.access[0].allow.tools.as_deref(), Some(&["*/t".to_owned(), "a/u".to_owned()][..]));
+    assert_eq!(config.access[0].allow.resources.as_deref(), Some(&["*/file:///x/*".to_owned()][..]));
+    assert_eq!((config.issuers[0].user_claim.as_str(), config.issuers[0].agent.as_str()), ("sub", "oauth"));
+    assert!(!config.is_open());
+}

@@ -1,0 +1,268 @@
+//! `lychgate agent`: tokens for agents, made, listed and taken back.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use clap::Subcommand;
+use ring::rand::{SecureRandom, SystemRandom};
+use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest, Sha256};
+
+use crate::config::{self, AgentToken, is_name};
+use crate::document::Fault;
+use crate::proxy::approve::private;
+
+/// What tokens begin with, so that people and scanners know one when they see it.
+const PREFIX: &str = "lychgate_";
+/// How much chance is in a token, in bytes.
+const CHANCE: usize = 32;
+/// Letters at the end that tell a token from one that was copied wrongly.
+const CHECK: usize = 6;
+/// How long another process may hold the file.
+const PATIENCE: Duration = Duration::from_secs(5);
+const FILE_BYTES: u64 = 1 << 20;
+
+/// Arguments of `lychgate agent`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+The file is the one that `[agents]` of the config names. It holds hashes: a token is shown once, when it is made. A gate that
+runs takes up a change within two seconds.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
+    config: PathBuf,
+    /// The file of tokens, if not as in the config
+    #[arg(long, value_name = "FILE", global = true)]
+    file: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Make a token for an agent and show it, once; one that has a token gets another
+    Add {
+        /// The agent's name, as it will stand in the audit log
+        name: String,
+    },
+    /// List agents and their tokens, by the start of their hashes
+    List,
+    /// Take back an agent's tokens
+    Revoke {
+        /// The agent
+        name: String,
+        /// Only this one, by the start of its hash
+        #[arg(long, value_name = "ID")]
+        token: Option<String>,
+    },
+}
+
+/// Carries it out; 0 if that went well, 1 if there was nothing to take back, 2 if the file cannot be used.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let told = args.file().and_then(|file| match &args.verb {
+        Verb::Add { name } => add(&file, name),
+        Verb::List => read(&file).map(|all| (0, listed(&all), String::new())),
+        Verb::Revoke { name, token } => revoke(&file, name, token.as_deref()),
+    });
+    match told {
+        Ok((code, data, aside)) => {
+            out.write_all(data.as_bytes())?;
+            err.write_all(aside.as_bytes())?;
+            Ok(code)
+        }
+        Err(faults) => {
+            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            Ok(2)
+        }
+    }
+}
+
+/// An exit code, what goes to standard output, and what goes beside it.
+type Told = (u8, String, String);
+
+impl Args {
+    fn file(&self) -> Result<PathBuf, Vec<Fault>> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
+        }
+        config::load_agents(&self.config)?.file.ok_or_else(|| {
+            let hint = "write `[agents]` and `file = \"agents.toml\"` into it, or name a file with `--file`";
+            let name = self.config.display().to_string();
+            vec![Fault::of_file(name, "the config does not say where the tokens of agents are kept", Some(hint))]
+        })
+    }
+}
+
+fn add(file: &Path, name: &str) -> Result<Told, Vec<Fault>> {
+    if !is_name(name) {
+        let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
+        return Err(vec![Fault::of_file("NAME", format!("bad agent name `{}`", name.escape_debug()), Some(hint))]);
+    }
+    let token = make().map_err(|error| fault(file, &error))?;
+    let sha256 = Sha256::digest(token.as_bytes()).into();
+    let made = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    change(file, |all| all.push(AgentToken { agent: name.to_owned(), sha256, made }))?;
+    let aside = format!("This is the token of `{name}`. It is shown only now: what is kept is its hash.\n");
+    Ok((0, format!("{token}\n"), aside))
+}
+
+fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Told, Vec<Fault>> {
+    let goes = |token: &AgentToken| token.agent == name && id.is_none_or(|id| token.id() == id);
+    let mut count = 0;
+    change(file, |all| {
+        count = all.iter().filter(|token| goes(token)).count();
+        all.retain(|token| !goes(token));
+    })?;
+    let tokens = if count == 1 { "token" } else { "tokens" };
+    let aside = match count {
+        0 => format!("there is no such token in `{}`\n", file.display()),
+        _ => format!("{count} {tokens} of `{name}` taken back\n"),
+    };
+    Ok((u8::from(count == 0), String::new(), aside))
+}
+
+fn listed(all: &[AgentToken]) -> String {
+    let mut lines: Vec<String> = all.iter().map(|token| format!("{}  {}  {}\n", token.agent, token.id(), token.made)).collect();
+    lines.sort();
+    lines.concat()
+}
+
+/// A new token: its prefix, chance, and what shows that it was copied as it is.
+fn make() -> io::Result<String> {
+    let mut chance = [0; CHANCE];
+    SystemRandom::new().fill(&mut chance).map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    let chance = URL_SAFE_NO_PAD.encode(chance);
+    let check = URL_SAFE_NO_PAD.encode(Sha256::digest(chance.as_bytes()));
+    Ok(format!("{PREFIX}{chance}{}", check.get(..CHECK).unwrap_or_default()))
+}
+
+fn read(file: &Path) -> Result<Vec<AgentToken>, Vec<Fault>> {
+    let mut text = String::new();
+    match File::open(file) {
+        Ok(open) => open.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(|error| fault(file, &error))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(fault(file, &error)),
+    };
+    if text.len() as u64 > FILE_BYTES {
+        return Err(fault(file, &io::Error::other(format!("it is longer than {FILE_BYTES} bytes"))));
+    }
+    AgentToken::read_all(&file.display().to_string(), &text)
+}
+
+/// Reads the file, changes it and puts it in its place, while no other process does.
+fn change(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), Vec<Fault>> {
+    let _held = hold(file).map_err(|error| fault(file, &error))?;
+    let mut all = read(file)?;
+    let before = all.clone();
+    change(&mut all);
+    if all == before {
+        return Ok(());
+    }
+    let text = AgentToken::written(&all);
+    if text.len() as u64 > FILE_BYTES {
+        return Err(fault(file, &io::Error::other("there are too many tokens: revoke those that are no longer used")));
+    }
+    private(file, text.as_bytes()).map_err(|error| fault(file, &error))
+}
+
+/// The folder is what is locked: the file itself is another after each change.
+fn hold(file: &Path) -> io::Result<File> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let (folder, started) = (File::open(folder)?, Instant::now());
+    loop {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(folder),
+            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(io::Error::other("another process holds it")),
+            // Some network file systems lock nothing; a file put in place whole is all that can be had there.
+            Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL) => return Ok(folder),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn fault(file: &Path, error: &io::Error) -> Vec<Fault> {
+    vec![Fault::of_file(file.display().to_string(), error.to_string(), Some("it is named by `file` under `[agents]`"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn says(folder: &Path, line: &str) -> (u8, String, String) {
+        let config = folder.join("gate.toml");
+        let words = ["agent", "--config", config.to_str().unwrap()].into_iter().chain(line.split(' '));
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = run(&Line::parse_from(words).args, &mut out, &mut err).unwrap();
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn tokens_are_made_listed_and_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("gate.toml"), "[agents]\nfile = \"agents.toml\"\n").unwrap();
+        let file = folder.path().join("agents.toml");
+        let (code, shown, _) = says(folder.path(), "add ci");
+        let token = shown.trim();
+        assert_eq!((code, token.len(), token.starts_with("lychgate_")), (0, PREFIX.len() + 43 + CHECK, true));
+        let (chance, check) = token[PREFIX.len()..].split_at(43);
+        assert!(URL_SAFE_NO_PAD.encode(Sha256::digest(chance)).starts_with(check));
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains(chance) && !text.contains(check), "{text}");
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+        let second = says(folder.path(), "add ci").1;
+        says(folder.path(), "add ann");
+        assert_ne!(second.trim(), token);
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let all = read(&file).unwrap();
+        assert_eq!((all.len(), all[0].sha256), (3, hash));
+        let (_, list, _) = says(folder.path(), "list");
+        let agents: Vec<&str> = list.lines().map(|line| line.split(' ').next().unwrap()).collect();
+        assert_eq!(agents, ["ann", "ci", "ci"]);
+        assert_eq!(says(folder.path(), &format!("revoke ci --token {}", all[0].id())).0, 0);
+        assert_eq!(read(&file).unwrap(), all[1..]);
+        assert_eq!(says(folder.path(), "revoke ci").2, "1 token of `ci` taken back\n");
+        assert_eq!(says(folder.path(), "revoke ci").0, 1);
+        assert_eq!(read(&file).unwrap(), all[2..]);
+    }
+
+    #[test]
+    fn many_at_once_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("agents.toml");
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let file = &file;
+                scope.spawn(move || add(file, &format!("agent-{number}")).unwrap());
+            }
+        });
+        assert_eq!(read(&file).unwrap().len(), 8);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("gate.toml"), "").unwrap();
+        let (code, _, told) = says(folder.path(), "add ci");
+        assert!(code == 2 && told.contains("[agents]"), "{told}");
+        fs::write(folder.path().join("gate.toml"), "[agents]\nfile = \"agents.toml\"\n").unwrap();
+        assert!(says(folder.path(), "add Not/a/name").2.contains("bad agent name"));
+        fs::write(folder.path().join("agents.toml"), "[[token]]\nagent = 1\n").unwrap();
+        assert_eq!(says(folder.path(), "add ci").0, 2, "a file that cannot be read is not written over");
+    }
+}
