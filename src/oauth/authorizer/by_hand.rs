@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use subtle::ConstantTimeEq;
 
-use super::super::challenge::{self, Challenge};
-use super::super::grant::{self, Answer, Attempt, Device};
-use super::super::{Client, Hidden, LoginError, Party, Principal};
 use super::{Authorizer, Plan, scopes, told};
+use crate::oauth::challenge::{self, Challenge};
+use crate::oauth::grant::{self, Answer, Attempt, Device};
+use crate::oauth::{Client, Hidden, LoginError, Party, Principal};
 
 /// A request that does nothing, and that a server with logins turns away.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;

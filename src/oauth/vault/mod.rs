@@ -4,6 +4,7 @@
 //! of its own (`seal`) under the key of the vault, which is kept elsewhere (`keys`). Several processes and machines may share
 //! the folder; which of them renews a login is settled by leases (`lease`).
 
+mod account;
 mod error;
 mod folder;
 mod keyring;
@@ -20,15 +21,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use account::Account;
 pub use error::{Sealed, VaultError};
 use folder::Folder;
 use keys::{Keys, Sources};
 use lease::{Held, Waiter};
 
-use super::{Client, Granted, Party, Principal, Scopes, Server};
+use super::Principal;
 use crate::config::OAuthConfig;
 
 /// Keys are looked for anew at most this often, for files that those at hand do not open.
@@ -39,30 +40,6 @@ const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(20
 const MAKING_KEY: &str = "key";
 /// Leases are waited for as long as so many holders may take one after the other.
 const HOLDERS: u32 = 4;
-
-/// One login: everything that is known of one principal at one upstream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Account {
-    /// The upstream, by its name in the config.
-    pub upstream: String,
-    /// Whom its credentials belong to. At another party they are worth nothing, and must not be shown.
-    pub party: Party,
-    /// The authorization server, as it was found then.
-    pub server: Server,
-    /// Who the gate is there.
-    pub client: Client,
-    /// What was granted; `None` where a client is registered and nobody has logged in, or must do so again.
-    pub granted: Option<Granted>,
-    /// Scopes that were asked for last.
-    #[serde(default)]
-    pub asked: Scopes,
-    /// When a token was last renewed, in seconds since 1970.
-    #[serde(default)]
-    pub last_refresh_unix: Option<u64>,
-    /// Why that did not work the last time it was tried, in words of ours.
-    #[serde(default)]
-    pub last_error: Option<String>,
-}
 
 /// The vault. A clone is the same vault.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::config::{Secret, VaultKey};
-use crate::oauth::{ClientAuth, Hidden, Origin, unix_now};
+use crate::oauth::{Client, ClientAuth, Granted, Hidden, Origin, Party, Scopes, Server, unix_now};
 
 /// What must be read nowhere.
 const TOKEN: &str = "planted-access-7f3a";
