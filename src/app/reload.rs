@@ -132,6 +132,9 @@ fn told_restart(old: &Config, new: &Config) {
     if old.approval != new.approval {
         tracing::warn!("`[approval]` was changed in the config: that needs a restart");
     }
+    if old.oauth != new.oauth {
+        tracing::warn!("`[oauth]` was changed in the config: that needs a restart");
+    }
     if old.pins != new.pins {
         tracing::warn!("`[pins]` was changed in the config: that needs a restart");
     }

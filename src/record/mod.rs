@@ -13,6 +13,7 @@ mod page;
 mod process;
 mod redact;
 mod sink;
+mod stream;
 mod table;
 
 use std::io;
@@ -36,6 +37,7 @@ pub use log::start_log;
 pub use login::{LOGIN_OUTCOMES, Login};
 pub use metrics::InForce;
 pub use page::Page;
+pub use stream::OpenStream;
 pub use table::{Kind, METRICS, Metric};
 
 /// Something worth telling.
@@ -176,15 +178,6 @@ pub struct Recorder {
     sink: Sink,
 }
 
-/// An open event stream: counted from when it is made until it is dropped.
-pub struct OpenStream(prometheus::IntGauge);
-
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
 impl Recorder {
     /// Opens the audit log and sets all counters to zero.
     ///
@@ -204,8 +197,7 @@ impl Recorder {
 
     /// Counts an event stream to an agent, for as long as what this gives is kept.
     pub fn open_stream(&self) -> OpenStream {
-        self.metrics.streams().inc();
-        OpenStream(self.metrics.streams().clone())
+        OpenStream::of(self.metrics.streams())
     }
 
     /// Everything that was counted, in the text format of Prometheus (0.0.4).

@@ -32,6 +32,10 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made.renew_before = seconds("renew_before_seconds", 0..=3600, made.renew_before);
     made.lease = seconds("lease_seconds", 5..=600, made.lease);
     made.request = seconds("request_seconds", 1..=120, made.request);
+    if made.lease <= made.request {
+        let hint = "whoever renews a login must have it done before another one may";
+        table.fault("`lease_seconds` must be longer than `request_seconds`", Some(hint));
+    }
     made.pending_logins = table.integer("pending_logins", 1..=100_000).map_or(made.pending_logins, |most| most as usize);
     made.allow_loopback_http = table.boolean("allow_loopback_http").unwrap_or(made.allow_loopback_http);
     made.private_hosts = table.strings("private_hosts").into_iter().map(|host| host.value.to_ascii_lowercase()).collect();

@@ -69,7 +69,7 @@ impl Authorizer {
     /// # Errors
     /// The gate cannot be a client there.
     pub async fn begin_by_hand(&self, plan: &Plan, redirect_uri: &str) -> Result<Begun, LoginError> {
-        let (client, attempt) = self.begin(plan, redirect_uri).await?;
+        let (client, attempt) = self.begin(plan, redirect_uri, None).await?;
         Ok(Begun { plan: plan.clone(), client, redirect_uri: redirect_uri.to_owned(), attempt })
     }
 
@@ -87,7 +87,7 @@ impl Authorizer {
     /// # Errors
     /// The gate cannot be a client there, or the server does not have it.
     pub async fn begin_on_device(&self, plan: &Plan, redirect_uri: &str) -> Result<OnDevice, LoginError> {
-        let client = self.identified(plan, redirect_uri).await?;
+        let client = self.identified(plan, redirect_uri, None).await?;
         let (server, key, resource) = (&plan.server, self.key.as_ref(), plan.party.resource.as_str());
         let device = grant::device_begin(&self.fetcher, server, &client, key, resource, &plan.scopes).await;
         Ok(OnDevice { plan: plan.clone(), client, device: device.map_err(|error| told(&error))? })

@@ -5,16 +5,18 @@
 //! account is read anew, since another one may have renewed it.
 
 mod by_hand;
+mod held;
 mod renew;
 mod scopes;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared as SharedFuture};
 
+use self::held::{Ending, Held, Outcome};
 use super::assertion::SigningKey;
 use super::challenge::Challenge;
 use super::fetch::{Fetcher, Guard};
@@ -89,33 +91,11 @@ pub enum Refusal {
     Scope(Challenge),
 }
 
-type Outcome = Result<Bearer, LoginError>;
-
-/// What is known of one principal's login.
-#[derive(Default)]
-struct Held {
-    state: Mutex<State>,
-    /// The renewal under way.
-    running: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
-}
-
-#[derive(Default)]
-struct State {
-    account: Option<Account>,
-    /// When the vault was last looked at.
-    looked: Option<Instant>,
-    /// Until when no renewal ahead of time is tried.
-    not_before: Option<Instant>,
-    /// When this principal was last asked for more scopes.
-    step_ups: Vec<Instant>,
-    /// Logins that a person has made here, and how many there were when more scopes were last asked for.
-    logins: u64,
-    stepped_at: Option<u64>,
-}
-
-impl Held {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl Refusal {
+    fn challenge(&self) -> &Challenge {
+        match self {
+            Self::Token(challenge) | Self::Scope(challenge) => challenge,
+        }
     }
 }
 
@@ -183,7 +163,11 @@ impl Authorizer {
             }
             // Without a way to a new one the server is asked: it says what it wants.
             Age::Over if !self.renews_alone(&granted) => Ok(Some(bearer)),
-            Age::Over => self.renewal(&held, who, Some(bearer), None).await.map(Some),
+            Age::Over => match self.renewal(&held, who, Some(bearer), None).await {
+                // Logged out meanwhile: the server is asked without a token, and says what it wants.
+                Err(LoginError::Owed { link: None }) if held.state().account.is_none() => Ok(None),
+                outcome => outcome.map(Some),
+            },
         }
     }
 
@@ -208,15 +192,24 @@ impl Authorizer {
     }
 
     /// Who the gate is at the server of a plan, and the address that a person has to go to.
-    pub(super) async fn begin(&self, plan: &Plan, redirect_uri: &str) -> Result<(Client, Attempt), LoginError> {
-        let client = self.identified(plan, redirect_uri).await?;
+    /// `known` is the client of an earlier attempt at the same login.
+    pub(super) async fn begin(
+        &self,
+        plan: &Plan,
+        redirect_uri: &str,
+        known: Option<Client>,
+    ) -> Result<(Client, Attempt), LoginError> {
+        let client = self.identified(plan, redirect_uri, known).await?;
         let attempt = grant::begin(&plan.server, &client, redirect_uri, &plan.party.resource, &plan.scopes);
         Ok((client, attempt.map_err(|error| told(&error))?))
     }
 
     /// Who the gate is at the server of a plan.
-    async fn identified(&self, plan: &Plan, redirect_uri: &str) -> Result<Client, LoginError> {
-        let known = self.known_client(plan).await?;
+    async fn identified(&self, plan: &Plan, redirect_uri: &str, known: Option<Client>) -> Result<Client, LoginError> {
+        let known = match known {
+            Some(client) => Some(client),
+            None => self.known_client(plan).await?,
+        };
         let uris = [redirect_uri.to_owned()];
         let document = self.shared.logins.document_url();
         let (server, name) = (&plan.server, &self.shared.config.client_name);
@@ -273,11 +266,11 @@ impl Authorizer {
         {
             let mut state = held.state();
             state.account = Some(account);
-            state.logins += 1;
+            state.unwritten = kept.is_err();
         }
         self.shared.logins.settle(self, &who);
         self.tell(&who, "logged_in", None);
-        kept.map_err(|error| LoginError::Vault(error.to_string()))
+        kept.map_err(vault)
     }
 
     /// The renewal under way, or a new one. It runs on even if nobody waits for it.
@@ -294,9 +287,8 @@ impl Authorizer {
         }
         let (own, mine, who) = (self.clone(), held.clone(), who.clone());
         let work = async move {
-            let outcome = own.renew(&mine, &who, used, refusal).await;
-            *mine.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            outcome
+            let ending = Ending(mine);
+            own.renew(&ending.0, &who, used, refusal).await
         };
         let task = tokio::spawn(work);
         let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("asking it broke off".into()))) };
@@ -315,7 +307,7 @@ impl Authorizer {
             }
             state.looked = Some(Instant::now());
         }
-        let account = self.shared.vault.read(&self.upstream, who).await.map_err(|error| LoginError::Vault(error.to_string()))?;
+        let account = self.shared.vault.read(&self.upstream, who).await.map_err(vault)?;
         if let Some(account) = account {
             if account.granted.is_some() {
                 self.shared.logins.settle(self, who);
@@ -368,4 +360,8 @@ fn told(error: &GrantError) -> LoginError {
 
 fn told_identity(error: &IdentityError) -> LoginError {
     if error.transient() { LoginError::Unreachable(error.to_string()) } else { LoginError::Operator(error.to_string()) }
+}
+
+fn vault(error: VaultError) -> LoginError {
+    LoginError::Vault(error.to_string())
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::discover::{DiscoverError, Discovered, discover, server_metadata};
-use super::super::{Origin, Party, Scopes};
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
+use crate::oauth::discover::{DiscoverError, Discovered, discover, server_metadata};
+use crate::oauth::{Origin, Party, Scopes};
 
 /// How often in an hour more scopes are asked of one principal, after which the server's refusal stands.
 const STEP_UPS_PER_HOUR: usize = 3;
@@ -22,21 +22,67 @@ impl Authorizer {
         used: Option<Bearer>,
         refusal: Option<Refusal>,
     ) -> Outcome {
-        let lease = self.shared.vault.lease(&self.upstream, who).await.map_err(|error| LoginError::Vault(error.to_string()))?;
-        let read = self.shared.vault.read(&self.upstream, who).await.map_err(|error| LoginError::Vault(error.to_string()))?;
-        // Memory may hold what could not be written.
-        let account = read.or_else(|| held.state().account.clone());
+        if let Some(owed) = self.owed_already(who, used.as_ref(), refusal.as_ref()) {
+            return Err(owed);
+        }
+        // Before the lease is taken: a server that is slow to say who gives tokens must not use its time up.
+        let found = match &refusal {
+            Some(refusal) => {
+                let known = held.state().account.clone();
+                Some(self.discovered(refusal.challenge(), known.as_ref()).await?)
+            }
+            None => None,
+        };
+        let lease = self.shared.vault.lease(&self.upstream, who).await.map_err(vault)?;
+        let read = self.shared.vault.read(&self.upstream, who).await.map_err(vault)?;
+        let account = {
+            let state = held.state();
+            // What could not be written is newer than what is there. Otherwise the vault counts: somebody may have logged out.
+            if state.unwritten { state.account.clone() } else { read }
+        };
         if let Some(bearer) = self.renewed_elsewhere(held, account.as_ref(), used.as_ref(), refusal.as_ref()) {
             return Ok(bearer);
         }
-        let outcome = match (refusal, account) {
+        let outcome = match (refusal.zip(found), account) {
             (None, Some(account)) => self.refresh(held, who, account).await,
-            (None, None) => Err(LoginError::Owed { link: None }),
-            (Some(Refusal::Token(challenge)), account) => self.anew(held, who, account, used.is_some(), &challenge).await,
-            (Some(Refusal::Scope(challenge)), account) => self.step_up(held, who, account, &challenge).await,
+            (None, None) => {
+                held.state().account = None;
+                Err(LoginError::Owed { link: None })
+            }
+            (Some((Refusal::Token(challenge), found)), account) => {
+                self.anew(held, who, account, used.is_some(), (&challenge, found)).await
+            }
+            (Some((Refusal::Scope(challenge), found)), account) => self.step_up(held, who, account, (&challenge, found)).await,
         };
         drop(lease);
-        outcome
+        match outcome {
+            // It may have moved, which only the server can tell.
+            Err(LoginError::Unreachable(why)) => self.moved(held, who, why).await,
+            outcome => outcome,
+        }
+    }
+
+    /// The login that this principal owes already, where another one would ask for no more.
+    fn owed_already(&self, who: &Principal, used: Option<&Bearer>, refusal: Option<&Refusal>) -> Option<LoginError> {
+        let wanted = match refusal? {
+            Refusal::Token(challenge) if used.is_none() => challenge.scope.clone().unwrap_or_default(),
+            Refusal::Scope(challenge) => challenge.scope.clone()?,
+            Refusal::Token(_) => return None,
+        };
+        self.shared.logins.pending(self, who, &wanted)
+    }
+
+    /// After an authorization server could not be asked: a login is owed where the resource names another one by now.
+    async fn moved(self: &Arc<Self>, held: &Held, who: &Principal, why: String) -> Outcome {
+        let account = held.state().account.clone();
+        let found = self.discovered(&Challenge::default(), account.as_ref()).await;
+        let (Ok(found), Some(account)) = (found, account) else { return Err(LoginError::Unreachable(why)) };
+        let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        if party == account.party {
+            return Err(LoginError::Unreachable(why));
+        }
+        let scopes = scopes::first(&self.login, &Challenge::default(), &found).union(&account.asked);
+        self.get(held, who, Plan { party, server: found.server, scopes }, None).await
     }
 
     /// What another process, or a renewal that has just ended, has left.
@@ -97,6 +143,7 @@ impl Authorizer {
         {
             let mut state = held.state();
             state.account = Some(account);
+            state.unwritten = written.is_err();
             state.not_before = None;
         }
         if let Err(error) = written {
@@ -142,9 +189,8 @@ impl Authorizer {
         who: &Principal,
         account: Option<Account>,
         used: bool,
-        challenge: &Challenge,
+        (challenge, found): (&Challenge, Discovered),
     ) -> Outcome {
-        let found = self.discovered(challenge, account.as_ref()).await?;
         let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
         let account = account.filter(|account| account.party == party);
         let renewable = account.clone().filter(|account| used && self.login.grant == Grant::Person && refreshes(account));
@@ -158,21 +204,21 @@ impl Authorizer {
 
     /// After 403 `insufficient_scope`: asks for what was asked before and for what the server names
     /// (2025-11-25, Authorization, Step-Up Authorization Flow). Refreshing cannot widen a grant.
-    async fn step_up(self: &Arc<Self>, held: &Held, who: &Principal, account: Option<Account>, challenge: &Challenge) -> Outcome {
+    async fn step_up(
+        self: &Arc<Self>,
+        held: &Held,
+        who: &Principal,
+        account: Option<Account>,
+        (challenge, found): (&Challenge, Discovered),
+    ) -> Outcome {
         {
             let mut state = held.state();
             state.step_ups.retain(|time| time.elapsed() < Duration::from_secs(3600));
-            // Calls that come before anybody has logged in are told of the same login.
-            let told_already = self.login.grant == Grant::Person && state.stepped_at == Some(state.logins);
-            if !told_already {
-                if state.step_ups.len() >= STEP_UPS_PER_HOUR {
-                    return Err(LoginError::Denied);
-                }
-                state.step_ups.push(Instant::now());
-                state.stepped_at = Some(state.logins);
+            if state.step_ups.len() >= STEP_UPS_PER_HOUR {
+                return Err(LoginError::Denied);
             }
+            state.step_ups.push(Instant::now());
         }
-        let found = self.discovered(challenge, account.as_ref()).await?;
         let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
         let account = account.filter(|account| account.party == party);
         let wanted = challenge.scope.clone().unwrap_or_default();
@@ -232,8 +278,10 @@ impl Authorizer {
     }
 
     fn owe(self: &Arc<Self>, who: &Principal, plan: Plan) -> Outcome {
-        let owed = self.shared.logins.owe(self, plan)?;
-        self.tell(who, "owed", None);
+        let (owed, is_new) = self.shared.logins.owe(self, plan)?;
+        if is_new {
+            self.tell(who, "owed", None);
+        }
         Err(owed)
     }
 
@@ -244,8 +292,7 @@ impl Authorizer {
 
     /// The client that this very party knows.
     pub(super) async fn known_client(&self, plan: &Plan) -> Result<Option<Client>, LoginError> {
-        let account = self.shared.vault.read(&self.upstream, &plan.party.principal).await;
-        let account = account.map_err(|error| LoginError::Vault(error.to_string()))?;
+        let account = self.shared.vault.read(&self.upstream, &plan.party.principal).await.map_err(vault)?;
         Ok(account.filter(|account| account.party == plan.party).map(|account| account.client))
     }
 }

@@ -1,9 +1,9 @@
 //! Which scopes to ask for.
 
-use super::super::Scopes;
-use super::super::challenge::Challenge;
-use super::super::discover::Discovered;
 use crate::config::{Grant, LoginConfig};
+use crate::oauth::Scopes;
+use crate::oauth::challenge::Challenge;
+use crate::oauth::discover::Discovered;
 
 /// The scope with which a refresh token comes, at servers that know it (OpenID Connect Core, section 11).
 const OFFLINE: &str = "offline_access";

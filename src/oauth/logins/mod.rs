@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::authorizer::Authorizer;
 use super::grant::{Answer, Attempt};
-use super::{Client, Hidden, LoginError, Party, Principal, Scopes, Server};
+use super::{Client, Hidden, LoginError, Party, Principal, Scopes, Server, browser};
 use crate::config::{Callback, OAuthConfig};
 
 /// How often in an hour the gate opens a browser for one principal at one server, whatever happens there.
@@ -109,43 +109,41 @@ impl Logins {
         owed
     }
 
-    /// Notes that a login is owed, and gives the link to its page. While one is owed that asks for as much, it is the
-    /// same: however many calls come, there is one page.
+    /// Notes that a login is owed, and gives the link to its page, and whether it is a new one. While one is owed that asks
+    /// for as much, it is the same: however many calls come, there is one page.
     ///
     /// # Errors
     /// There are too many.
-    pub(super) fn owe(&self, authorizer: &Arc<Authorizer>, plan: Plan) -> Result<LoginError, LoginError> {
-        let Some(base) = self.base() else { return Ok(LoginError::Owed { link: None }) };
+    pub(super) fn owe(&self, authorizer: &Arc<Authorizer>, plan: Plan) -> Result<(LoginError, bool), LoginError> {
+        let Some(base) = self.base() else { return Ok((LoginError::Owed { link: None }, true)) };
         let mut owed = self.owed();
         let same = owed.iter().find(|(_, login)| login.is_of(authorizer, &plan.party.principal));
-        let found = same
-            .map(|(ticket, login)| (ticket.clone(), login.plan.party == plan.party && plan.scopes.within(&login.plan.scopes)));
-        let ticket = match found {
-            Some((ticket, true)) => ticket,
-            found => {
-                if let Some((stale, _)) = found {
-                    owed.remove(&stale);
-                }
-                if owed.len() >= self.config.pending_logins {
-                    return Err(LoginError::Limit("pending_logins"));
-                }
-                let ticket: Box<str> = secret().into();
-                let (upstream, principal) = (authorizer.upstream().to_owned(), plan.party.principal.clone());
-                let login = Owed {
-                    authorizer: authorizer.clone(),
-                    plan,
-                    since: Instant::now(),
-                    begun: None,
-                    done: watch::channel(false).0,
-                };
-                owed.insert(ticket.clone(), login);
-                if self.config.open_browser && self.may_open(upstream, principal) {
-                    crate::oauth::browser::open(&link(base, &ticket));
-                }
-                ticket
-            }
-        };
-        Ok(LoginError::Owed { link: Some(link(base, &ticket).into()) })
+        let found = same.map(|(ticket, login)| (ticket.clone(), login.covers(&plan.party, &plan.scopes)));
+        if let Some((ticket, true)) = found {
+            return Ok((owed_at(base, &ticket), false));
+        }
+        if let Some((stale, _)) = found {
+            owed.remove(&stale);
+        }
+        if owed.len() >= self.config.pending_logins {
+            return Err(LoginError::Limit("pending_logins"));
+        }
+        let ticket: Box<str> = secret().into();
+        let (upstream, principal) = (authorizer.upstream().to_owned(), plan.party.principal.clone());
+        let (authorizer, since, done) = (authorizer.clone(), Instant::now(), watch::channel(false).0);
+        owed.insert(ticket.clone(), Owed { authorizer, plan, since, begun: None, done });
+        if self.config.open_browser && self.may_open(upstream, principal) {
+            browser::open(&link(base, &ticket));
+        }
+        Ok((owed_at(base, &ticket), true))
+    }
+
+    /// The login that a principal owes, if it asks for these scopes.
+    pub(super) fn pending(&self, authorizer: &Authorizer, principal: &Principal, scopes: &Scopes) -> Option<LoginError> {
+        let base = self.base()?;
+        let owed = self.owed();
+        let found = owed.iter().find(|(_, login)| login.is_of(authorizer, principal) && scopes.within(&login.plan.scopes));
+        found.map(|(ticket, _)| owed_at(base, ticket))
     }
 
     fn may_open(&self, upstream: String, principal: Principal) -> bool {
@@ -199,13 +197,15 @@ impl Logins {
     /// The ticket is not known, or the gate cannot be a client there.
     pub async fn begin(&self, ticket: &str) -> Result<(String, Hidden), LoginError> {
         let unknown = || LoginError::Operator("this login is not known, or its time is over: make the call again".into());
-        let (authorizer, plan) = {
+        let (authorizer, plan, known) = {
             let owed = self.owed();
             let login = owed.get(ticket).ok_or_else(unknown)?;
-            (login.authorizer.clone(), login.plan.clone())
+            // Who goes on twice is registered once.
+            let known = login.begun.as_ref().map(|begun| begun.client.clone());
+            (login.authorizer.clone(), login.plan.clone(), known)
         };
         let redirect_uri = self.redirect_uri().ok_or_else(unknown)?;
-        let (client, attempt) = authorizer.begin(&plan, &redirect_uri).await?;
+        let (client, attempt) = authorizer.begin(&plan, &redirect_uri, known).await?;
         let browser = Hidden::new(secret());
         let url = attempt.url.clone();
         let mut owed = self.owed();
@@ -247,6 +247,10 @@ impl Owed {
         std::ptr::eq(&*self.authorizer, authorizer) && self.plan.party.principal == *principal
     }
 
+    fn covers(&self, party: &Party, scopes: &Scopes) -> bool {
+        self.plan.party == *party && scopes.within(&self.plan.scopes)
+    }
+
     fn awaits(&self, ticket: &str, answer: &Answer, from: From<'_>) -> bool {
         let Some(begun) = &self.begun else { return false };
         let same = |one: &str, other: &str| bool::from(one.as_bytes().ct_eq(other.as_bytes()));
@@ -256,6 +260,10 @@ impl Owed {
         };
         by && answer.state.as_ref().is_some_and(|state| same(state.expose(), begun.attempt.state.expose()))
     }
+}
+
+fn owed_at(base: &str, ticket: &str) -> LoginError {
+    LoginError::Owed { link: Some(link(base, ticket).into()) }
 }
 
 fn link(base: &str, ticket: &str) -> String {

@@ -1,0 +1,48 @@
+//! What is held in memory of one principal's login.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use futures_util::future::{BoxFuture, Shared as SharedFuture};
+
+use super::Bearer;
+use crate::oauth::LoginError;
+use crate::oauth::vault::Account;
+
+pub(super) type Outcome = Result<Bearer, LoginError>;
+
+/// What is known of one principal's login.
+#[derive(Default)]
+pub(super) struct Held {
+    pub(super) state: Mutex<State>,
+    /// The renewal under way.
+    pub(super) running: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) account: Option<Account>,
+    /// Whether it could not be written into the vault, which has an older one.
+    pub(super) unwritten: bool,
+    /// When the vault was last looked at.
+    pub(super) looked: Option<Instant>,
+    /// Until when no renewal ahead of time is tried.
+    pub(super) not_before: Option<Instant>,
+    /// When this principal was last asked for more scopes.
+    pub(super) step_ups: Vec<Instant>,
+}
+
+/// Takes a renewal off the list when it ends, in whichever way.
+pub(super) struct Ending(pub(super) Arc<Held>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Held {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,17 @@
+//! Event streams that are open.
+
+/// An open event stream: counted from when it is made until it is dropped.
+pub struct OpenStream(prometheus::IntGauge);
+
+impl OpenStream {
+    pub(super) fn of(gauge: &prometheus::IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
