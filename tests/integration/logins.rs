@@ -17,7 +17,7 @@ struct Back {
 }
 
 /// A gate in front of `authority`, with its vault in `folder`.
-fn setup(authority: &Authority, folder: &Path) -> Setup {
+pub(super) fn setup(authority: &Authority, folder: &Path) -> Setup {
     let folder = folder.to_owned();
     let url = authority.url();
     Setup::new().http("up", url.clone()).with(move |config| {
@@ -36,18 +36,18 @@ fn login(setup: Setup, change: impl FnOnce(&mut LoginConfig)) -> Setup {
     })
 }
 
-async fn says(agent: &Agent) -> String {
+pub(super) async fn says(agent: &Agent) -> String {
     result_text(&json(&agent.post("up", &[], call("1", "x")).await.expect(200).await.text().await))
 }
 
 /// The link that a call is answered with, as a path at the gate.
-async fn owed(agent: &Agent) -> String {
+pub(super) async fn owed(agent: &Agent) -> String {
     let said = says(agent).await;
     let link = said.split_whitespace().find(|word| word.contains("/oauth/login/")).unwrap_or_else(|| panic!("{said}"));
     link.split_once("/oauth/").map(|(_, rest)| format!("/oauth/{rest}")).unwrap()
 }
 
-async fn works(agent: &Agent) -> bool {
+pub(super) async fn works(agent: &Agent) -> bool {
     !says(agent).await.contains("/oauth/login/") && !says(agent).await.contains("not logged in")
 }
 
@@ -76,13 +76,13 @@ async fn comes_back(gate: &TestGate, back: &Back) -> Answer {
 }
 
 /// A whole login, as the first call shows it to be owed.
-async fn logged_in(gate: &TestGate, authority: &Authority, agent: &Agent) {
+pub(super) async fn logged_in(gate: &TestGate, authority: &Authority, agent: &Agent) {
     let back = logs_in(gate, authority, &owed(agent).await).await;
     let page = comes_back(gate, &back).await.expect(200).await.text().await;
     assert!(page.contains("Logged in"), "{page}");
 }
 
-fn metric(gate: &TestGate, name: &str, outcome: &str) -> f64 {
+pub(super) fn metric(gate: &TestGate, name: &str, outcome: &str) -> f64 {
     gate.metric(name, &[("upstream", "up"), ("outcome", outcome)]).unwrap_or_default()
 }
 
@@ -94,7 +94,7 @@ fn owed_now(gate: &TestGate) -> f64 {
     gate.metric("lychgate_upstream_auth_required", &[("upstream", "up")]).unwrap()
 }
 
-fn folder() -> (tempfile::TempDir, PathBuf) {
+pub(super) fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
     (folder, path)

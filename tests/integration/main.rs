@@ -23,6 +23,7 @@
 //! | `logins` | a server's login is made by a person once, in their own browser, and renewed for all from then on |
 //! | `login_verbs` | a person logs in and out at the command line, with a browser here, elsewhere, or on another device |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
+//! | `oauth_faults` | a login outlives races, lost and odd answers, a kill and clocks that jump; what is over is said once |
 //! | `paging` | what is too long is read on in parts that the gate serves, to its own agent and session only |
 //! | `pins` | definitions stay what they were when first seen, until a person approves; who listens is told |
 //! | `places` | calls stay in the roots, links followed for a child; hosts inside need the policy's leave |
@@ -68,6 +69,7 @@ mod listener;
 mod login_verbs;
 mod logins;
 mod metrics;
+mod oauth_faults;
 mod paging;
 mod pins;
 mod places;

@@ -1,0 +1,274 @@
+//! What goes wrong about a login: processes that race, one that is killed, answers that are lost or odd, clocks that jump.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use http::Method;
+use lychgate::config::{OAuthConfig, VaultKey};
+use lychgate::oauth::unix_now;
+use lychgate::oauth::vault::{Account, Vault};
+
+use super::authority::{Ask, Authority, Fault};
+use super::harness::{Agent, OUTBOUND};
+use super::logins::{folder, logged_in, metric, owed, says, setup, works};
+
+/// A whole gate, as a process of its own.
+struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Process {
+    /// In front of `authority`, with the vault that the gates of [`setup`] have.
+    async fn start(authority: &Authority, folder: &Path) -> Self {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let rules = folder.join("rules.toml");
+        std::fs::write(&rules, OUTBOUND).unwrap();
+        let config = folder.join(format!("gate-{}.toml", address.port()));
+        let text = format!(
+            "[listen]\naddress = \"{address}\"\n[policy.default]\nrules = [\"{}\"]\n[upstream.up.http]\nurl = \"{}\"\n\
+             [oauth]\nvault = \"{}\"\nvault_key = {{ file = \"{}\" }}\nallow_loopback_http = true\nlease_seconds = 2\n",
+            rules.display(),
+            authority.url(),
+            folder.join("vault").display(),
+            folder.join("vault.key").display(),
+        );
+        std::fs::write(&config, text).unwrap();
+        let log = std::fs::File::create(folder.join(format!("gate-{}.log", address.port()))).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+            .args(["run", "--config"])
+            .arg(&config)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        while std::net::TcpStream::connect(address).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(30), "it does not start");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Self { child, address }
+    }
+
+    fn agent(&self) -> Agent {
+        Agent::new(self.address, None)
+    }
+
+    /// As a power cut does.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn vault(folder: &Path) -> Vault {
+    let vault_key = VaultKey::File(folder.join("vault.key"));
+    Vault::open(&OAuthConfig { vault: Some(folder.join("vault")), vault_key, ..OAuthConfig::default() }).unwrap()
+}
+
+/// The one login in the vault, which must be whole.
+async fn kept(folder: &Path) -> Account {
+    let mut kept = vault(folder).list().await.unwrap();
+    assert!(kept.faults.is_empty(), "{:?}", kept.faults);
+    assert_eq!(kept.accounts.len(), 1);
+    kept.accounts.remove(0)
+}
+
+async fn change(folder: &Path, change: impl FnOnce(&mut Account)) {
+    let mut account = kept(folder).await;
+    change(&mut account);
+    vault(folder).write(&account).await.unwrap();
+}
+
+/// Waits until the token of so many seconds is over.
+async fn over(seconds: u64) {
+    tokio::time::sleep(Duration::from_millis(seconds * 1000 + 1100)).await;
+}
+
+#[tokio::test]
+async fn two_processes_on_one_vault_make_one_renewal() {
+    let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
+    let gate = setup(&authority, &folder).start().await;
+    logged_in(&gate, &authority, &gate.agent()).await;
+    let (one, other) = (Process::start(&authority, &folder).await, Process::start(&authority, &folder).await);
+    assert!(works(&one.agent()).await && works(&other.agent()).await, "both take the login up");
+    over(2).await;
+    let before = authority.asked(Ask::Refresh);
+    let calls = (0..40).map(|n| {
+        let agent = if n % 2 == 0 { one.agent() } else { other.agent() };
+        async move { says(&agent).await }
+    });
+    let said = futures_util::future::join_all(calls).await;
+    assert!(said.iter().all(|said| !said.contains("oauth")), "{said:?}");
+    assert_eq!(authority.asked(Ask::Refresh) - before, 1);
+    assert!(kept(&folder).await.last_refresh_unix.is_some());
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_leaves_the_vault_whole() {
+    let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
+    let gate = setup(&authority, &folder).start().await;
+    logged_in(&gate, &authority, &gate.agent()).await;
+    let mut renewed = 0;
+    for round in 0..6 {
+        let mut process = Process::start(&authority, &folder).await;
+        over(1).await;
+        let (before, used) = (authority.asked(Ask::Refresh), kept(&folder).await.granted);
+        authority.fail(Ask::Refresh, Fault::Lags(Duration::from_millis(10)));
+        let agent = process.agent();
+        let call = tokio::spawn(async move { agent.ask(Method::POST, "/up", &[], super::harness::call("1", "x")).await.status });
+        tokio::time::sleep(Duration::from_millis(round * 12)).await;
+        process.kill();
+        call.abort();
+        let account = kept(&folder).await;
+        // Whatever the moment, there is the old login or the new one, as a whole.
+        let now = account.granted.clone().expect("nobody said that it is over");
+        assert!(now.refresh.is_some());
+        renewed += usize::from(account.granted != used);
+        let asked = authority.asked(Ask::Refresh) > before;
+        let next = setup(&authority, &folder).with(|config| config.oauth.lease = Duration::from_secs(2)).start().await;
+        if account.granted != used || !asked {
+            assert!(works(&next.agent()).await, "round {round}: nothing was lost");
+        } else if !works(&next.agent()).await {
+            // The answer went down with the process, and the server has ended what was used twice: that is said, and put
+            // right by a login.
+            logged_in(&next, &authority, &next.agent()).await;
+        }
+    }
+    assert!(renewed <= 6);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_ends_in_a_login_not_in_a_loop() {
+    let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
+    let gate = setup(&authority, &folder).with(|config| config.oauth.request = Duration::from_millis(500)).start().await;
+    let agent = gate.agent();
+    logged_in(&gate, &authority, &agent).await;
+    over(1).await;
+    authority.fail(Ask::Refresh, Fault::Loses);
+    let said = says(&agent).await;
+    assert!(!said.contains("/oauth/login/"), "nobody said that the login is over: {said}");
+    let link = owed(&agent).await;
+    for _ in 0..10 {
+        assert_eq!(owed(&agent).await, link);
+    }
+    assert_eq!(authority.asked(Ask::Refresh), 2, "what is over is not asked for again and again");
+    logged_in(&gate, &authority, &agent).await;
+    assert!(works(&agent).await);
+}
+
+#[tokio::test]
+async fn an_answer_without_a_refresh_token_keeps_the_old_one() {
+    let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
+    let gate = setup(&authority, &folder).start().await;
+    logged_in(&gate, &authority, &gate.agent()).await;
+    let old = kept(&folder).await.granted.unwrap();
+    change(&folder, |account| account.granted.as_mut().unwrap().expires_unix = Some(1)).await;
+    authority.fail(Ask::Refresh, Fault::Omits("refresh_token"));
+    let gate = setup(&authority, &folder).start().await;
+    assert!(works(&gate.agent()).await);
+    let new = kept(&folder).await.granted.unwrap();
+    assert_eq!((authority.asked(Ask::Refresh), &new.refresh), (1, &old.refresh));
+    assert_ne!(new.access, old.access);
+}
+
+#[tokio::test]
+async fn a_token_of_which_nothing_is_said_lasts_until_the_server_says_no() {
+    let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
+    let gate = setup(&authority, &folder).start().await;
+    authority.fail(Ask::Redeem, Fault::Omits("expires_in"));
+    logged_in(&gate, &authority, &gate.agent()).await;
+    assert!(works(&gate.agent()).await);
+    assert_eq!(kept(&folder).await.granted.unwrap().expires_unix, None);
+    over(2).await;
+    assert!(works(&gate.agent()).await, "401, a renewal, and the call once more");
+    assert_eq!(authority.asked(Ask::Refresh), 1);
+}
+
+#[tokio::test]
+async fn odd_answers_lose_no_login() {
+    let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
+    let gate = setup(&authority, &folder).start().await;
+    logged_in(&gate, &authority, &gate.agent()).await;
+    const JSON: &str = "application/json";
+    for fault in [
+        Fault::Says(200, JSON, ""),
+        Fault::Says(200, JSON, "{}"),
+        Fault::Says(200, JSON, r#"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#),
+        Fault::Says(404, "text/html", "<html>"),
+        Fault::Says(302, "text/html", ""),
+        Fault::Says(429, JSON, r#"{"error":"slow_down"}"#),
+        Fault::Says(503, JSON, r#"{"error":"invalid_grant"}"#),
+    ] {
+        change(&folder, |account| account.granted.as_mut().unwrap().expires_unix = Some(1)).await;
+        let before = kept(&folder).await.granted;
+        authority.fail(Ask::Refresh, fault);
+        let gate = setup(&authority, &folder).start().await;
+        says(&gate.agent()).await;
+        assert_eq!(kept(&folder).await.granted, before, "{fault:?}: the refresh token is kept");
+        drop(gate);
+        let gate = setup(&authority, &folder).start().await;
+        assert!(works(&gate.agent()).await, "{fault:?}: and good");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_costs_one_renewal_at_most() {
+    let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
+    let gate = setup(&authority, &folder).start().await;
+    logged_in(&gate, &authority, &gate.agent()).await;
+    // Forward: the token seems to be over long since.
+    change(&folder, |account| {
+        let granted = account.granted.as_mut().unwrap();
+        granted.given_unix -= 86_400;
+        granted.expires_unix = granted.expires_unix.map(|end| end - 86_400);
+    })
+    .await;
+    let gate = setup(&authority, &folder).start().await;
+    assert!(works(&gate.agent()).await && works(&gate.agent()).await);
+    assert_eq!(authority.asked(Ask::Refresh), 1);
+    // Back: what was given and renewed lies in the future, and the server has ended the token meanwhile.
+    change(&folder, |account| {
+        account.last_refresh_unix = Some(unix_now() + 86_400);
+        let granted = account.granted.as_mut().unwrap();
+        granted.access = lychgate::oauth::Hidden::new("over-long-since".into());
+        granted.given_unix += 86_400;
+        granted.expires_unix = granted.expires_unix.map(|end| end + 86_400);
+    })
+    .await;
+    let gate = setup(&authority, &folder).start().await;
+    assert!(works(&gate.agent()).await, "the server's no counts more than the clock");
+    assert_eq!(authority.asked(Ask::Refresh), 2);
+    assert_eq!(metric(&gate, "lychgate_oauth_refresh_total", "ended"), 0.0);
+}
+
+#[tokio::test]
+async fn a_vault_that_cannot_be_written_does_not_end_a_login() {
+    let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
+    let gate = setup(&authority, &folder).start().await;
+    let agent = gate.agent();
+    logged_in(&gate, &authority, &agent).await;
+    over(2).await;
+    // In place of the file of the login: a folder, which no rename takes the place of.
+    let file = std::fs::read_dir(folder.join("vault")).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = file.filter(|path| path.is_file()).collect();
+    for file in &files {
+        std::fs::rename(file, file.with_extension("kept")).unwrap();
+        std::fs::create_dir_all(file.join("in-the-way")).unwrap();
+    }
+    let said = says(&agent).await;
+    for file in &files {
+        std::fs::remove_dir_all(file).unwrap();
+        std::fs::rename(file.with_extension("kept"), file).unwrap();
+    }
+    assert!(!said.contains("/oauth/login/"), "{said}");
+    assert!(works(&agent).await);
+}
