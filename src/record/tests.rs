@@ -334,6 +334,15 @@ fn the_table_names_every_metric_and_nothing_else() {
     let files = UpstreamName("files".into());
     told.recorder.rules_in_force(&[InForce { upstream: &files, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound }]);
     let _stream = told.recorder.open_stream();
+    let login = Login {
+        upstream: "files",
+        principal: "gate",
+        outcome: "renewed",
+        error: None,
+        expires_unix: Some(4_000_000_000),
+        owed: 0,
+    };
+    told.recorder.tell(Event::Login(&login)).unwrap();
     let text = told.recorder.metrics_text();
     for metric in METRICS {
         let (name, kind) = (

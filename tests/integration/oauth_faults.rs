@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use http::Method;
 use lychgate::config::{OAuthConfig, VaultKey};
 use lychgate::oauth::unix_now;
 use lychgate::oauth::vault::{Account, Vault};
@@ -24,12 +23,13 @@ impl Process {
     /// In front of `authority`, with the vault that the gates of [`setup`] have.
     async fn start(authority: &Authority, folder: &Path) -> Self {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let rules = folder.join("rules.toml");
-        std::fs::write(&rules, OUTBOUND).unwrap();
+        let rules = folder.join("rules");
+        std::fs::create_dir_all(&rules).unwrap();
+        std::fs::write(rules.join("test.toml"), OUTBOUND).unwrap();
         let config = folder.join(format!("gate-{}.toml", address.port()));
         let text = format!(
             "[listen]\naddress = \"{address}\"\n[policy.default]\nrules = [\"{}\"]\n[upstream.up.http]\nurl = \"{}\"\n\
-             [oauth]\nvault = \"{}\"\nvault_key = {{ file = \"{}\" }}\nallow_loopback_http = true\nlease_seconds = 2\n",
+             [oauth]\nvault = \"{}\"\nvault_key = {{ file = \"{}\" }}\nallow_loopback_http = true\nlease_seconds = 2\nrequest_seconds = 1\n",
             rules.display(),
             authority.url(),
             folder.join("vault").display(),
@@ -124,7 +124,7 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
         let (before, used) = (authority.asked(Ask::Refresh), kept(&folder).await.granted);
         authority.fail(Ask::Refresh, Fault::Lags(Duration::from_millis(10)));
         let agent = process.agent();
-        let call = tokio::spawn(async move { agent.ask(Method::POST, "/up", &[], super::harness::call("1", "x")).await.status });
+        let call = tokio::spawn(async move { agent.post("up", &[], super::harness::call("1", "x")).await.status });
         tokio::time::sleep(Duration::from_millis(round * 12)).await;
         process.kill();
         call.abort();

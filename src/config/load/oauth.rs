@@ -30,7 +30,7 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made.login_wait = seconds("login_wait_seconds", 0..=600, made.login_wait);
     made.login = seconds("login_seconds", 30..=3600, made.login);
     made.renew_before = seconds("renew_before_seconds", 0..=3600, made.renew_before);
-    made.lease = seconds("lease_seconds", 5..=600, made.lease);
+    made.lease = seconds("lease_seconds", 2..=600, made.lease);
     made.request = seconds("request_seconds", 1..=120, made.request);
     if made.lease <= made.request {
         let hint = "whoever renews a login must have it done before another one may";

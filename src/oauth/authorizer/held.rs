@@ -32,6 +32,16 @@ pub(super) struct State {
     pub(super) step_ups: Vec<Instant>,
 }
 
+impl State {
+    /// Takes up what the vault has, unless a renewal has ended while it was read: then memory is newer.
+    pub(super) fn take_up(&mut self, read: Option<Account>) {
+        let given = |account: &Option<Account>| account.as_ref()?.granted.as_ref().map(|granted| granted.given_unix);
+        if !self.unwritten && (read.is_none() || given(&read) >= given(&self.account)) {
+            self.account = read;
+        }
+    }
+}
+
 /// Takes a renewal off the list when it ends, in whichever way.
 pub(super) struct Ending(pub(super) Arc<Held>);
 

@@ -34,6 +34,8 @@ pub use by_hand::{Begun, OnDevice};
 const HELD: usize = 10_000;
 /// How long the vault is not asked again whether somebody has logged in.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The same where a token is at hand.
+const LOOK_AFTER: Duration = Duration::from_secs(5);
 /// How long after a failure no other renewal ahead of time is tried.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
 
@@ -297,23 +299,33 @@ impl Authorizer {
         shared
     }
 
-    /// Reads the vault where memory knows of no token: somebody may have logged in by another process.
+    /// Reads the vault now and then: somebody may have logged in, or out, by another process, or renewed there.
+    ///
+    /// # Errors
+    /// It cannot be read, and memory knows of no token.
     async fn look(&self, held: &Held, who: &Principal) -> Result<(), LoginError> {
-        {
+        let known = {
             let mut state = held.state();
             let known = state.account.as_ref().is_some_and(|account| account.granted.is_some());
-            if known || state.looked.is_some_and(|looked| looked.elapsed() < LOOK_AGAIN) {
+            let rests = if known { LOOK_AFTER } else { LOOK_AGAIN };
+            if state.unwritten || state.looked.is_some_and(|looked| looked.elapsed() < rests) {
                 return Ok(());
             }
             state.looked = Some(Instant::now());
-        }
-        let account = self.shared.vault.read(&self.upstream, who).await.map_err(vault)?;
-        if let Some(account) = account {
-            if account.granted.is_some() {
-                self.shared.logins.settle(self, who);
+            known
+        };
+        let account = match self.shared.vault.read(&self.upstream, who).await {
+            Ok(account) => account,
+            Err(error) if known => {
+                tracing::warn!(upstream = self.upstream, %error, "the vault cannot be read; the login in memory goes on");
+                return Ok(());
             }
-            held.state().account = Some(account);
+            Err(error) => return Err(vault(error)),
+        };
+        if account.as_ref().is_some_and(|account| account.granted.is_some()) {
+            self.shared.logins.settle(self, who);
         }
+        held.state().take_up(account);
         Ok(())
     }
 
