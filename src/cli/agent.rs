@@ -220,7 +220,7 @@ mod tests {
         let (code, shown, _) = says(folder.path(), "add ci");
         let token = shown.trim();
         assert_eq!((code, token.len(), token.starts_with("lychgate_")), (0, PREFIX.len() + 43 + CHECK, true));
-        let (chance, check) = token[PREFIX.len()..].split_at(43);
+        let (chance, check) = token.strip_prefix(PREFIX).unwrap().split_at(43);
         assert!(URL_SAFE_NO_PAD.encode(Sha256::digest(chance)).starts_with(check));
         let text = fs::read_to_string(&file).unwrap();
         assert!(!text.contains(chance) && !text.contains(check), "{text}");

@@ -1,5 +1,7 @@
 //! `lychgate login`, `logout` and `auth` as whole programs, at a server that one has to log in at.
 
+#![allow(clippy::disallowed_types, reason = "what the verb prints is read as JSON")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};

@@ -61,7 +61,7 @@ fn form(asked: &Asked) -> BTreeMap<String, String> {
     map
 }
 
-fn pairs<'m>(map: &'m BTreeMap<String, String>) -> Vec<(&'m str, &'m str)> {
+fn pairs(map: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
     map.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
