@@ -318,3 +318,57 @@ async fn a_client_that_was_registered_beforehand_logs_in_by_itself() {
     assert!(works(&gate.agent()).await, "and again when its token is over");
     assert_eq!((authority.asked(Ask::Page), authority.asked(Ask::Refresh)), (0, 0));
 }
+
+/// What a form or query says under one of these names.
+fn told_in(text: &str, names: &[&str]) -> Vec<String> {
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(name, _)| names.contains(name)).map(|(_, value)| value.to_owned()).collect()
+}
+
+#[tokio::test]
+async fn no_secret_of_a_login_is_shown_anywhere() {
+    let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
+    let gate = setup(&authority, &folder).agents(&["ann"]).start().await;
+    let agent = gate.agent_named("ann");
+    let first = says(&agent).await;
+    let link = owed(&agent).await;
+    let page = agent.ask(Method::GET, &link, &[], "").await.text().await;
+    let back = logs_in(&gate, &authority, &link).await;
+    let done = comes_back(&gate, &back).await.expect(200).await.text().await;
+    let answer = says(&agent).await;
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    let renewed = says(&agent).await;
+    authority.fail(Ask::Refresh, Fault::INVALID_GRANT);
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    let over = says(&agent).await;
+
+    let seen = authority.seen().await;
+    let mut secrets = told_in(back.path.split_once('?').unwrap().1, &["code", "state"]);
+    for request in &seen {
+        let body = String::from_utf8_lossy(&request.body);
+        secrets.extend(told_in(&body, &["code", "code_verifier", "refresh_token", "client_secret"]));
+        let bearer = request.headers.get("authorization").and_then(|value| value.to_str().unwrap().strip_prefix("Bearer "));
+        secrets.extend(bearer.map(str::to_owned));
+        let whole = format!("{} {:?} {body}", request.path, request.headers);
+        let ticket = link.rsplit('/').next().unwrap();
+        assert!(!whole.contains(&super::harness::token("ann")) && !whole.contains(ticket), "{}", request.path);
+    }
+    assert!(authority.asked(Ask::Refresh) == 2 && secrets.len() >= 7 && secrets.iter().all(|secret| secret.len() > 20));
+    let mut shown = vec![
+        ("the audit log", gate.audit_text()),
+        ("the metrics", gate.admin("/metrics").await.1),
+        ("/readyz", gate.admin("/readyz").await.1),
+        ("the log", super::harness::log()),
+        ("pages and answers", [first, page, done, answer, renewed, over].concat()),
+    ];
+    for file in std::fs::read_dir(folder.join("vault")).unwrap() {
+        let path = file.unwrap().path();
+        if path.is_file() {
+            shown.push(("the vault's files", String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()));
+        }
+    }
+    for (place, text) in &shown {
+        assert!(!secrets.iter().any(|secret| text.contains(secret.as_str())), "a secret stands in {place}");
+        assert!(*place == "pages and answers" || !text.contains(link.rsplit('/').next().unwrap()), "the link stands in {place}");
+    }
+}
