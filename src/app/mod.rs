@@ -30,6 +30,7 @@ pub struct Running {
     /// Where `/metrics` and its siblings are.
     pub admin: Option<SocketAddr>,
     gate: Arc<Gate>,
+    logins: Arc<Shared>,
     draining: watch::Sender<bool>,
     reload: watch::Sender<u64>,
     serving: JoinHandle<()>,
@@ -77,7 +78,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
     let (draining, drained) = watch::channel(false);
-    let front = Arc::new(Front::new(gate.clone(), &config, address, logins, drained).map_err(|fault| vec![fault])?);
+    let front = Arc::new(Front::new(gate.clone(), &config, address, logins.clone(), drained).map_err(|fault| vec![fault])?);
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
     let mut others = Vec::new();
     if let Some(listener) = admin {
@@ -87,7 +88,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     }
     let (reload, asked) = watch::channel(0);
     others.push(tokio::spawn(reload::watch(front, gate.clone(), (config, source), stamps, asked)));
-    Ok(Running { address, admin: admin_address, gate, draining, reload, serving, others })
+    Ok(Running { address, admin: admin_address, gate, logins, draining, reload, serving, others })
 }
 
 /// Where people answer, once a token for it is written down. Nobody has to: without a place for the token that the
@@ -152,6 +153,7 @@ impl Running {
             other.abort();
         }
         self.gate.shutdown().await;
+        self.logins.idle().await;
         self.gate.recorder().flush();
     }
 }

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use super::tell_faults;
-use crate::config::{self, Config};
+use crate::config::{self, AuditConfig, Config};
 use crate::document::Fault;
 use crate::inspect::Mode;
 use crate::message::Direction;
+use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
 use crate::proxy::pins::LockFile;
+use crate::record::Recorder;
 use crate::upstream::Upstream;
 use crate::{app, listen};
 
@@ -46,9 +49,13 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
         Ok(policies) => (policies, Vec::new()),
         Err(faults) => (Policies::new(), faults),
     };
-    // Certificates and keys are read as at the start; nothing is connected.
+    // Certificates and keys are read as at the start; nothing is connected, and nothing written.
+    let recorder = Recorder::new(&AuditConfig::default()).map(Arc::new);
+    let recorder = recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), None)])?;
+    let logins = Shared::new(&config.oauth, recorder).map(Arc::new);
+    let logins = logins.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok();
     for (name, upstream) in &config.upstreams {
-        faults.extend(Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, None).err());
+        faults.extend(Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, logins.as_ref()).err());
     }
     let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
     faults.extend(tls.err().map(|error| Fault::of_file("listen.tls", error, None)));

@@ -33,6 +33,8 @@ pub struct IssuerConfig {
     pub issuer: String,
     /// Where its keys are; found by its metadata where nothing is said: `jwks_uri`.
     pub jwks_uri: Option<String>,
+    /// PEM file of authorities to trust for it beside the system's: `ca`.
+    pub ca: Option<PathBuf>,
     /// Whom its tokens are for; the URL by which agents reach an upstream here, where nothing is said: `audience`.
     pub audience: Vec<String>,
     /// How far its clock may be off: `leeway_seconds`.

@@ -55,7 +55,7 @@ impl Issuer {
     /// No connection can be made up, in words for the operator.
     pub fn new(config: IssuerConfig, oauth: &OAuthConfig) -> Result<Self, String> {
         let guard = Guard { allow_loopback_http: oauth.allow_loopback_http, private_hosts: oauth.private_hosts.clone() };
-        let fetcher = Fetcher::new(guard, oauth.request, None)?;
+        let fetcher = Fetcher::new(guard, oauth.request, config.ca.as_deref())?;
         Ok(Self { config, fetcher, kept: Mutex::default(), fetching: tokio::sync::Mutex::default(), pause: PAUSE })
     }
 

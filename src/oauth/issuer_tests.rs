@@ -58,6 +58,7 @@ impl Bench {
         let config = IssuerConfig {
             issuer: site.origin.clone(),
             jwks_uri: None,
+            ca: None,
             audience: vec![],
             leeway: Duration::ZERO,
             keys_keep,

@@ -68,6 +68,7 @@ impl Issuer {
         IssuerConfig {
             issuer: self.url.clone(),
             jwks_uri: None,
+            ca: None,
             audience: vec![],
             leeway: std::time::Duration::from_secs(5),
             keys_keep: std::time::Duration::from_secs(3600),

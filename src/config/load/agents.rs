@@ -136,11 +136,11 @@ fn checked_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]
 }
 
 /// `[[issuer]]`
-pub(super) fn issuers(root: &Table<'_>) -> Vec<IssuerConfig> {
+pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig> {
     let tables = root.tables("issuer");
     let mut all: Vec<IssuerConfig> = Vec::new();
     for table in &tables {
-        let (made, place) = issuer(table);
+        let (made, place) = issuer(table, reader);
         if all.iter().any(|other| other.issuer == made.issuer) {
             root.fault_at(&place, format!("there are two issuers `{}`", made.issuer), Some("leave one of them"));
         }
@@ -153,7 +153,7 @@ pub(super) fn issuers(root: &Table<'_>) -> Vec<IssuerConfig> {
     all
 }
 
-fn issuer(table: &Table<'_>) -> (IssuerConfig, Place) {
+fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
     let issuer = table.required("issuer", "its identifier, exactly as in the `iss` of its tokens");
     let place = issuer.as_ref().map_or_else(|| table.place(), |issuer| issuer.place.clone());
     for url in issuer.iter().chain(&table.string("jwks_uri")) {
@@ -181,6 +181,7 @@ fn issuer(table: &Table<'_>) -> (IssuerConfig, Place) {
     let made = IssuerConfig {
         issuer: issuer.map(|issuer| issuer.value).unwrap_or_default(),
         jwks_uri: word("jwks_uri"),
+        ca: reader.file(table, "ca"),
         audience: words("audience"),
         leeway: seconds("leeway_seconds", 0..=LEEWAY_SECONDS, 60),
         keys_keep: seconds("keys_keep_seconds", 60..=7 * 86_400, 86_400),

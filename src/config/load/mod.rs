@@ -172,7 +172,7 @@ fn read<T>(path: &Path, world: &dyn Surroundings, make: impl FnOnce(&Table<'_>, 
 fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let listen = listen::listen(root, reader);
     let (agents, agents_file) = agents::agents(root, reader);
-    let issuers = agents::issuers(root);
+    let issuers = agents::issuers(root, reader);
     let policies = named(root, "policy", |name, table| policy::policy(name, table, reader));
     let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
     let names: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use subtle::ConstantTimeEq;
 
-use super::{Authorizer, Plan, scopes, told};
+use super::{Authorizer, Plan, scopes, told, vault};
 use crate::oauth::challenge::{self, Challenge};
 use crate::oauth::grant::{self, Answer, Attempt, Device};
 use crate::oauth::{Client, Hidden, LoginError, Party, Principal};
@@ -54,8 +54,7 @@ impl Authorizer {
     /// # Errors
     /// Nobody knows whom to log in with, or the vault cannot be used.
     pub async fn plan(&self, who: &Principal) -> Result<Plan, LoginError> {
-        let account = self.shared.vault.read(&self.upstream, who).await;
-        let account = account.map_err(|error| LoginError::Vault(error.to_string()))?;
+        let account = self.shared.vault()?.read(&self.upstream, who).await.map_err(vault)?;
         let challenge = self.challenged().await;
         let found = self.discovered(&challenge, account.as_ref()).await?;
         let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };

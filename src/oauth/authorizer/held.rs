@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use futures_util::future::{BoxFuture, Shared as SharedFuture};
 
+use tokio::sync::watch;
+
 use super::Bearer;
 use crate::oauth::LoginError;
 use crate::oauth::vault::Account;
@@ -42,12 +44,24 @@ impl State {
     }
 }
 
-/// Takes a renewal off the list when it ends, in whichever way.
-pub(super) struct Ending(pub(super) Arc<Held>);
+/// Takes a renewal off the list when it ends, in whichever way, and counts those under way.
+pub(super) struct Ending(Arc<Held>, watch::Sender<usize>);
+
+impl Ending {
+    pub(super) fn of(held: Arc<Held>, renewing: watch::Sender<usize>) -> Self {
+        renewing.send_modify(|renewing| *renewing += 1);
+        Self(held, renewing)
+    }
+
+    pub(super) fn held(&self) -> &Held {
+        &self.0
+    }
+}
 
 impl Drop for Ending {
     fn drop(&mut self) {
         *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.1.send_modify(|renewing| *renewing -= 1);
     }
 }
 

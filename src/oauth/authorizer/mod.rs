@@ -8,6 +8,7 @@ mod by_hand;
 mod held;
 mod renew;
 mod scopes;
+mod shared;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,13 +23,14 @@ use super::challenge::Challenge;
 use super::fetch::{Fetcher, Guard};
 use super::grant::{self, Answer, Attempt, GrantError};
 use super::identity::{self, IdentityError};
-use super::logins::{Logins, Plan};
-use super::vault::{Account, Vault, VaultError};
+use super::logins::Plan;
+use super::vault::{Account, VaultError};
 use super::{Client, Granted, Hidden, LoginError, Principal, unix_now};
-use crate::config::{HttpTransport, LoginConfig, OAuthConfig, TokenOf};
+use crate::config::{HttpTransport, LoginConfig, TokenOf};
 use crate::protocol::Context;
-use crate::record::{Event, Login, Recorder};
+use crate::record::{Event, Login};
 pub use by_hand::{Begun, OnDevice};
+pub use shared::Shared;
 
 /// Principals whose logins are held in memory at once; those of others are in the vault.
 const HELD: usize = 10_000;
@@ -38,28 +40,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const LOOK_AFTER: Duration = Duration::from_secs(5);
 /// How long after a failure no other renewal ahead of time is tried.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
-
-/// What all upstreams' logins share.
-pub struct Shared {
-    /// `[oauth]`.
-    pub config: OAuthConfig,
-    /// Where logins are kept.
-    pub vault: Vault,
-    /// Logins that are owed.
-    pub logins: Logins,
-    /// Who hears of what happens.
-    pub recorder: Arc<Recorder>,
-}
-
-impl Shared {
-    /// Opens the vault; nothing is written before there is something to keep.
-    ///
-    /// # Errors
-    /// The vault cannot be used.
-    pub fn new(config: &OAuthConfig, recorder: Arc<Recorder>) -> Result<Self, VaultError> {
-        Ok(Self { config: config.clone(), vault: Vault::open(config)?, logins: Logins::new(config), recorder })
-    }
-}
 
 /// The gate's logins at one server.
 pub struct Authorizer {
@@ -146,7 +126,7 @@ impl Authorizer {
     /// It has ended, and there is no new one.
     pub async fn bearer(self: &Arc<Self>, who: &Principal) -> Result<Option<Bearer>, LoginError> {
         let held = self.held(who);
-        self.look(&held, who).await?;
+        self.look(&held, who).await;
         let (granted, rests) = {
             let state = held.state();
             let granted = state.account.as_ref().and_then(|account| account.granted.clone());
@@ -260,9 +240,12 @@ impl Authorizer {
             last_error: None,
         };
         let who = plan.party.principal.clone();
-        let lease = self.shared.vault.lease(&self.upstream, &who).await;
+        let lease = match self.shared.vault() {
+            Ok(kept) => kept.lease(&self.upstream, &who).await.map_err(vault),
+            Err(error) => Err(error),
+        };
         // Kept even if another process holds the lease for too long: what was just granted is newer than all else.
-        let kept = self.shared.vault.write(&account).await;
+        let kept = self.write(&account).await;
         drop(lease);
         let held = self.held(&who);
         {
@@ -272,7 +255,7 @@ impl Authorizer {
         }
         self.shared.logins.settle(self, &who);
         self.tell(&who, "logged_in", None);
-        kept.map_err(vault)
+        kept
     }
 
     /// The renewal under way, or a new one. It runs on even if nobody waits for it.
@@ -289,8 +272,8 @@ impl Authorizer {
         }
         let (own, mine, who) = (self.clone(), held.clone(), who.clone());
         let work = async move {
-            let ending = Ending(mine);
-            own.renew(&ending.0, &who, used, refusal).await
+            let ending = Ending::of(mine, own.shared.renewing.clone());
+            own.renew(ending.held(), &who, used, refusal).await
         };
         let task = tokio::spawn(work);
         let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("asking it broke off".into()))) };
@@ -300,33 +283,31 @@ impl Authorizer {
     }
 
     /// Reads the vault now and then: somebody may have logged in, or out, by another process, or renewed there.
-    ///
-    /// # Errors
-    /// It cannot be read, and memory knows of no token.
-    async fn look(&self, held: &Held, who: &Principal) -> Result<(), LoginError> {
-        let known = {
+    async fn look(&self, held: &Held, who: &Principal) {
+        {
             let mut state = held.state();
             let known = state.account.as_ref().is_some_and(|account| account.granted.is_some());
             let rests = if known { LOOK_AFTER } else { LOOK_AGAIN };
             if state.unwritten || state.looked.is_some_and(|looked| looked.elapsed() < rests) {
-                return Ok(());
+                return;
             }
             state.looked = Some(Instant::now());
-            known
-        };
-        let account = match self.shared.vault.read(&self.upstream, who).await {
-            Ok(account) => account,
-            Err(error) if known => {
-                tracing::warn!(upstream = self.upstream, %error, "the vault cannot be read; the login in memory goes on");
-                return Ok(());
-            }
-            Err(error) => return Err(vault(error)),
-        };
-        if account.as_ref().is_some_and(|account| account.granted.is_some()) {
-            self.shared.logins.settle(self, who);
         }
+        let Some(kept) = &self.shared.vault else { return };
+        let account = match kept.read(&self.upstream, who).await {
+            Ok(account) => account,
+            // Whether it matters shows when the server wants a token.
+            Err(error) => return tracing::warn!(upstream = self.upstream, %error, "the vault cannot be read"),
+        };
+        let logged_in = account.as_ref().is_some_and(|account| account.granted.is_some());
         held.state().take_up(account);
-        Ok(())
+        if logged_in && self.shared.logins.settle(self, who) {
+            self.tell(who, "logged_in", None);
+        }
+    }
+
+    async fn write(&self, account: &Account) -> Result<(), LoginError> {
+        self.shared.vault()?.write(account).await.map_err(vault)
     }
 
     fn held(&self, who: &Principal) -> Arc<Held> {

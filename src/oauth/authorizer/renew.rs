@@ -33,8 +33,8 @@ impl Authorizer {
             }
             None => None,
         };
-        let lease = self.shared.vault.lease(&self.upstream, who).await.map_err(vault)?;
-        let read = self.shared.vault.read(&self.upstream, who).await.map_err(vault)?;
+        let lease = self.shared.vault()?.lease(&self.upstream, who).await.map_err(vault)?;
+        let read = self.shared.vault()?.read(&self.upstream, who).await.map_err(vault)?;
         let account = {
             let state = held.state();
             // What could not be written is newer than what is there. Otherwise the vault counts: somebody may have logged out.
@@ -139,7 +139,7 @@ impl Authorizer {
         let Some(bearer) = account.granted.as_ref().map(|granted| Bearer(granted.access.clone())) else {
             return Err(LoginError::Unreachable("there is no token in its answer".into()));
         };
-        let written = self.shared.vault.write(&account).await;
+        let written = self.write(&account).await;
         {
             let mut state = held.state();
             state.account = Some(account);
@@ -170,9 +170,9 @@ impl Authorizer {
         // A registration that is gone is of no use: the next login makes another one.
         let (gone, plan) = (matches!(error, GrantError::InvalidClient), plan(&account));
         let noted = if gone {
-            self.shared.vault.erase(&self.upstream, who).await.map(drop)
+            self.shared.vault()?.erase(&self.upstream, who).await.map(drop).map_err(vault)
         } else {
-            self.shared.vault.write(&account).await
+            self.write(&account).await
         };
         if let Err(error) = noted {
             tracing::error!(upstream = self.upstream, %error, "the end of a login could not be noted");
@@ -292,7 +292,7 @@ impl Authorizer {
 
     /// The client that this very party knows.
     pub(super) async fn known_client(&self, plan: &Plan) -> Result<Option<Client>, LoginError> {
-        let account = self.shared.vault.read(&self.upstream, &plan.party.principal).await.map_err(vault)?;
+        let account = self.shared.vault()?.read(&self.upstream, &plan.party.principal).await.map_err(vault)?;
         Ok(account.filter(|account| account.party == plan.party).map(|account| account.client))
     }
 }

@@ -171,15 +171,18 @@ impl Logins {
         }
     }
 
-    /// Forgets what a principal owes: it has logged in otherwise.
-    pub(super) fn settle(&self, authorizer: &Authorizer, principal: &Principal) {
+    /// Forgets what a principal owes, which has logged in; says whether it owed anything.
+    pub(super) fn settle(&self, authorizer: &Authorizer, principal: &Principal) -> bool {
+        let mut any = false;
         self.owed().retain(|_, login| {
             let settled = login.is_of(authorizer, principal);
             if settled {
                 login.done.send_replace(true);
             }
+            any |= settled;
             !settled
         });
+        any
     }
 
     /// What the page of a ticket shows; `None` for one that is not known (any more).
