@@ -3,6 +3,7 @@
 //! Rule files and the config file are read through here: a [`Table`] hands out typed values and
 //! notes what is wrong (with file, line, column and a hint) instead of stopping at the first fault.
 
+mod date;
 mod json;
 
 use std::cell::RefCell;
@@ -10,6 +11,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
+
+pub use date::Day;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -156,6 +159,11 @@ impl<'s> Table<'s> {
     /// Notes a fault at a place.
     pub fn fault_at(&self, place: &Place, message: impl Into<String>, hint: Option<&str>) {
         self.source.faults.borrow_mut().push(place.fault(message, hint));
+    }
+
+    /// Notes a fault that was made elsewhere.
+    pub fn add(&self, fault: Fault) {
+        self.source.faults.borrow_mut().push(fault);
     }
 
     /// Notes a fault of one key's value.

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// The floors, lowest first. A module uses only floors below its own; modules on one floor do not use each other.
 const FLOORS: [&[&str]; 11] = [
-    &["message", "text", "config", "document", "reach", "trust"],
+    &["message", "text", "config", "document", "reach", "trust", "seal"],
     &["detect", "protocol"],
     &["rules"],
     &["inspect"],
     &["record"],
-    &["oauth"],
+    &["oauth", "review", "export"],
     &["upstream"],
     &["proxy"],
     &["listen"],
@@ -20,8 +20,8 @@ const FLOORS: [&[&str]; 11] = [
     &["cli"],
 ];
 /// Uses within or against the floors that are meant: `config` reads with `document` and names the actions, modes
-/// and hosts that users write.
-const MEANT: [(&str, &str); 7] = [
+/// and hosts that users write; `seal` looks for keys where the config says.
+const MEANT: [(&str, &str); 8] = [
     ("config", "document"),
     ("config", "rules"),
     ("config", "message"),
@@ -29,6 +29,7 @@ const MEANT: [(&str, &str); 7] = [
     ("config", "detect"),
     ("config", "text"),
     ("text", "message"),
+    ("seal", "config"),
 ];
 /// Pairs that the floors would allow and the design does not: a transport cannot judge.
 const FORBIDDEN: [(&str, &str); 6] = [

@@ -1,21 +1,25 @@
 //! Builds the parts from the config, runs them, reloads, drains.
 
 mod build;
+mod health;
 mod reload;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use build::policies;
+pub use build::{expired, policies, stores, suppressions};
 
 use crate::config::{ApprovalConfig, Config};
 use crate::document::Fault;
+use crate::export::Exporter;
 use crate::listen::approvals::Counter;
+use crate::listen::console::Console;
 use crate::listen::{self, Front};
 use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
@@ -29,12 +33,14 @@ pub struct Running {
     pub address: SocketAddr,
     /// Where `/metrics` and its siblings are.
     pub admin: Option<SocketAddr>,
+    front: Arc<Front>,
     gate: Arc<Gate>,
     logins: Arc<Shared>,
     draining: watch::Sender<bool>,
     reload: watch::Sender<u64>,
     serving: JoinHandle<()>,
     others: Vec<JoinHandle<()>>,
+    exporter: Option<Exporter>,
 }
 
 /// Starts a gate. `source` is the file the config came from, looked at again for reloads.
@@ -46,7 +52,9 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let stamps = reload::stamps(&config, source.as_deref());
     let loaded = build::policies(&config).map_err(|more| faults.extend(more)).ok();
     let recorder = Recorder::new(&config.audit);
-    let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok().map(Arc::new);
+    let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok();
+    let stores = build::stores(&config).map_err(|more| faults.extend(more)).ok();
+    let recorder = recorder.zip(stores).map(|(recorder, stores)| Arc::new(recorder.keeping(stores)));
     let logins = recorder.as_ref().and_then(|recorder| {
         let shared = Shared::new(&config.oauth, recorder.clone());
         shared.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok().map(Arc::new)
@@ -74,6 +82,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let address = address_of(&listener)?;
     let admin_address = admin.as_ref().map(address_of).transpose()?;
     logins.logins.serve_at(&base(&config, address));
+    let exporter = exporter(&config, &recorder)?;
     build::announce(&recorder, &loaded);
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
@@ -83,12 +92,25 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let mut others = Vec::new();
     if let Some(listener) = admin {
         let port = admin_address.map_or(0, |address| address.port());
-        let counter = counter(&gate, &config.approval, port)?;
-        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener, counter)));
+        let counter = counter(&gate, &config.approval, port)?.map(Arc::new);
+        counter.as_ref().map_or(Ok(()), |counter| prove_by(&front, counter.token_sha256()))?;
+        let shown = counter.as_ref().filter(|_| config.admin.has_console());
+        let console = shown.map(|counter| Console::open(&gate, counter, &config.admin));
+        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener, counter, console)));
     }
     let (reload, asked) = watch::channel(0);
-    others.push(tokio::spawn(reload::watch(front, gate.clone(), (config, source), stamps, asked)));
-    Ok(Running { address, admin: admin_address, gate, logins, draining, reload, serving, others })
+    others.push(tokio::spawn(health::watch(gate.clone())));
+    others.push(tokio::spawn(reload::watch(front.clone(), gate.clone(), (config, source), stamps, asked)));
+    Ok(Running { address, admin: admin_address, front, gate, logins, draining, reload, serving, others, exporter })
+}
+
+/// What sends audit lines, spans and metrics to a collector, if the config names one.
+///
+/// # Errors
+/// What cannot be used of its config.
+pub fn exporter(config: &Config, recorder: &Arc<Recorder>) -> Result<Option<Exporter>, Vec<Fault>> {
+    let started = config.otlp.as_ref().map(|otlp| Exporter::start(otlp, recorder)).transpose();
+    started.map_err(|error| vec![Fault::of_file("otlp", error, None)])
 }
 
 /// Where people answer, once a token for it is written down. Nobody has to: without a place for the token that the
@@ -106,6 +128,10 @@ fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<Cou
             Ok(None)
         }
     }
+}
+
+fn prove_by(front: &Front, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> {
+    front.prove_by(token_sha256).map_err(|error| vec![Fault::of_file("prove", error.to_string(), None)])
 }
 
 /// Where a browser on this machine reaches the gate.
@@ -133,6 +159,14 @@ impl Running {
         &self.gate
     }
 
+    /// From now on the holder of this token may try the gate with canaries.
+    ///
+    /// # Errors
+    /// The gate cannot tell of them.
+    pub fn prove_by(&self, token: &str) -> Result<(), Vec<Fault>> {
+        prove_by(&self.front, Sha256::digest(token).into())
+    }
+
     /// Looks at config and rules at once, and opens the audit file anew (SIGHUP).
     pub fn reload(&self) {
         self.reload.send_modify(|times| *times += 1);
@@ -155,5 +189,10 @@ impl Running {
         self.gate.shutdown().await;
         self.logins.idle().await;
         self.gate.recorder().flush();
+        if let Some(exporter) = self.exporter
+            && tokio::task::spawn_blocking(move || exporter.close()).await.is_err()
+        {
+            tracing::error!("what waited for the collector could not be sent");
+        }
     }
 }

@@ -6,14 +6,14 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch as channel;
 
 use super::build;
 use crate::config::{self, Config};
 use crate::document::Fault;
-use crate::inspect::Mode;
+use crate::inspect::{Mode, more_suppressed};
 use crate::listen::Front;
 use crate::message::Direction;
 use crate::proxy::{Gate, Policies, warm};
@@ -39,6 +39,7 @@ pub(super) async fn watch(
 ) {
     let mut config = Arc::new(config);
     let mut before = in_force.clone();
+    let mut ended = 0;
     loop {
         let at_once = tokio::select! {
             () = tokio::time::sleep(LOOK) => false,
@@ -48,9 +49,10 @@ pub(super) async fn watch(
             },
         };
         gate.sweep();
+        tell_ended(&gate.policies(), &mut ended);
         let looks = gate.clone();
-        if tokio::task::spawn_blocking(move || looks.look_at_pins()).await.is_err() {
-            tracing::error!("the lock file could not be looked at");
+        if tokio::task::spawn_blocking(move || looks.look()).await.is_err() {
+            tracing::error!("the lock file and the quarantine could not be looked at");
         }
         if at_once && let Err(error) = gate.recorder().reopen() {
             tracing::error!(%error, "the audit file cannot be opened anew");
@@ -77,6 +79,7 @@ pub(super) async fn watch(
                 build::announce(gate.recorder(), &policies);
                 let rules = rules(&policies);
                 gate.replace(policies);
+                ended = 0;
                 front.admit_by(entry);
                 config = Arc::new(new);
                 // Files may be others now. What changed while it was read counts as it was before: it is read again.
@@ -123,8 +126,8 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
 }
 
 fn told_restart(old: &Config, new: &Config) {
-    if old.listen.address != new.listen.address || old.admin.address != new.admin.address {
-        tracing::warn!("an address was changed in the config: that needs a restart");
+    if old.listen.address != new.listen.address || old.admin != new.admin {
+        tracing::warn!("an address or `[admin]` was changed in the config: that needs a restart");
     }
     if old.listen.public_url != new.listen.public_url {
         tracing::warn!("`public_url` was changed in the config: that needs a restart");
@@ -135,12 +138,27 @@ fn told_restart(old: &Config, new: &Config) {
     if old.oauth != new.oauth {
         tracing::warn!("`[oauth]` was changed in the config: that needs a restart");
     }
+    if !new.quarantine.is_as(&old.quarantine) || !new.evidence.is_as(&old.evidence) {
+        tracing::warn!("`[quarantine]` or `[evidence]` was changed in the config: that needs a restart");
+    }
+    if old.otlp != new.otlp {
+        tracing::warn!("`[otlp]` was changed in the config: that needs a restart");
+    }
     if old.pins != new.pins {
         tracing::warn!("`[pins]` was changed in the config: that needs a restart");
     }
     if old.audit != new.audit {
         tracing::warn!("`[audit]` was changed in the config: that needs a restart");
     }
+}
+
+/// Tells which suppressions have ended, when more have than were told of.
+fn tell_ended(policies: &Policies, told: &mut usize) {
+    let ended = build::expired(policies, SystemTime::now());
+    if ended.len() > *told {
+        ended.iter().for_each(|what| tracing::warn!("{what}"));
+    }
+    *told = ended.len();
 }
 
 /// What protects less than before, in sentences.
@@ -151,6 +169,8 @@ fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
         if old.mode == Mode::Enforce && new.mode == Mode::Observe {
             out.push(format!("`{upstream}`: mode {} became {}", old.mode.name(), new.mode.name()));
         }
+        let suppressed = more_suppressed(old.suppressions(), new.suppressions(), SystemTime::now());
+        out.extend(suppressed.into_iter().map(|what| format!("`{upstream}`: {what}")));
         for direction in [Direction::Outbound, Direction::Inbound] {
             out.extend(
                 weakened(old.rules(direction), new.rules(direction)).into_iter().map(|what| format!("`{upstream}`: {what}")),

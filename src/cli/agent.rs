@@ -1,5 +1,7 @@
 //! `lychgate agent`: tokens for agents, made, listed and taken back.
 
+#![allow(clippy::disallowed_types, reason = "the list can be JSON")]
+
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -50,7 +52,11 @@ enum Verb {
         name: String,
     },
     /// List agents and their tokens, by the start of their hashes
-    List,
+    List {
+        /// As one JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// Take back an agent's tokens
     Revoke {
         /// The agent
@@ -65,7 +71,7 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let told = args.file().and_then(|file| match &args.verb {
         Verb::Add { name } => add(&file, name),
-        Verb::List => read(&file).map(|all| (0, listed(&all), String::new())),
+        Verb::List { json } => read(&file).map(|all| (0, listed(&all, *json), String::new())),
         Verb::Revoke { name, token } => revoke(&file, name, token.as_deref()),
     });
     match told {
@@ -125,7 +131,12 @@ fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Told, Vec<Fault>>
     Ok((u8::from(count == 0), String::new(), aside))
 }
 
-fn listed(all: &[AgentToken]) -> String {
+fn listed(all: &[AgentToken], as_json: bool) -> String {
+    if as_json {
+        let told: Vec<_> =
+            all.iter().map(|token| serde_json::json!({ "agent": token.agent, "id": token.id(), "made": token.made })).collect();
+        return format!("{}\n", serde_json::Value::from(told));
+    }
     let mut lines: Vec<String> = all.iter().map(|token| format!("{}  {}  {}\n", token.agent, token.id(), token.made)).collect();
     lines.sort();
     lines.concat()
@@ -234,6 +245,8 @@ mod tests {
         let (_, list, _) = says(folder.path(), "list");
         let agents: Vec<&str> = list.lines().map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(agents, ["ann", "ci", "ci"]);
+        let json: serde_json::Value = serde_json::from_str(&says(folder.path(), "list --json").1).unwrap();
+        assert_eq!((json.as_array().unwrap().len(), json[0]["id"].as_str().unwrap()), (3, &*all[0].id()));
         assert_eq!(says(folder.path(), &format!("revoke ci --token {}", all[0].id())).0, 0);
         assert_eq!(read(&file).unwrap(), all[1..]);
         assert_eq!(says(folder.path(), "revoke ci").2, "1 token of `ci` taken back\n");

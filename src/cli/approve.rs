@@ -1,17 +1,10 @@
 //! `lychgate approve`: lists the calls that wait for a person's yes, and answers.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io::{self, Write};
 
-use crate::config::{self, Scope};
-use crate::message::{Json, ReadLimits, Value, quote};
-
-/// How long the gate may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest answer of the gate that is read, in bytes.
-const ANSWER_BYTES: u64 = 64 << 20;
+use super::desk::{Desk, Trouble, ask};
+use crate::config::Scope;
+use crate::message::{Json, Value, quote};
 
 /// Arguments of `lychgate approve`.
 #[derive(clap::Args)]
@@ -41,15 +34,11 @@ pub(super) struct Args {
     /// No
     #[arg(long, group = "answer")]
     deny: bool,
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
-    config: PathBuf,
-    /// Address of the admin port, if not as in the config
-    #[arg(long, value_name = "ADDRESS")]
-    admin: Option<SocketAddr>,
-    /// File with the token, if not as in the config
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    /// The list as one JSON document
+    #[arg(long, conflicts_with = "answer")]
+    json: bool,
+    #[command(flatten)]
+    desk: Desk,
 }
 
 /// Lists or answers; 0 if that went well (a list with nothing in it too), 1 if the answer does not count, 2 if the gate
@@ -65,23 +54,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-/// What went wrong.
-enum Trouble {
-    /// Nothing can be written here.
-    Write(io::Error),
-    /// The exit code, and why.
-    Told(u8, String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
-    }
-}
-
 impl Args {
     fn carry_out(&self, out: &mut dyn Write) -> Result<u8, Trouble> {
-        let (address, token) = self.place()?;
+        let (address, token) = self.desk.place()?;
         let answer = match (self.once, self.session, self.call, self.always, self.deny) {
             (true, ..) => Some(Some(Scope::Once)),
             (_, true, ..) => Some(Some(Scope::Session)),
@@ -92,6 +67,10 @@ impl Args {
         };
         let Some(answer) = answer else {
             let listed = ask(address, &token, "GET", "/approvals", "")?;
+            if self.json {
+                writeln!(out, "{}", listed.root().raw())?;
+                return Ok(0);
+            }
             return self.list(&listed, out);
         };
         if self.question == "list" || !self.question.bytes().all(|b| b.is_ascii_alphanumeric()) {
@@ -106,34 +85,6 @@ impl Args {
         let told = answer.map_or("refused".to_owned(), |scope| format!("allowed ({})", scope.name()));
         writeln!(out, "{}: {told}", self.question)?;
         Ok(0)
-    }
-
-    /// Where to ask, and the token to show.
-    fn place(&self) -> Result<(SocketAddr, String), Trouble> {
-        let told = |text: String| Trouble::Told(2, text);
-        let (address, approval) = match (self.admin, &self.token_file) {
-            (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
-            (admin, _) => {
-                let read = config::load_admin(&self.config);
-                let (there, approval) =
-                    read.map_err(|faults| told(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
-                (admin.or(there.address), approval)
-            }
-        };
-        let hint = "give the gate one: `[admin]` with `address = \"127.0.0.1:8801\"`";
-        let mut address = address.ok_or_else(|| told(format!("the config names no admin port\n  hint: {hint}")))?;
-        let file = self.token_file.clone().or_else(|| approval.token_file(address.port()));
-        let file = file.ok_or_else(|| told("there is no token file\n  hint: name it with `--token-file FILE`".into()))?;
-        let token = std::fs::read_to_string(&file).map_err(|error| {
-            let hint = "run this as the user who runs the gate, while it runs";
-            told(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
-        })?;
-        match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-            _ => {}
-        }
-        Ok((address, token.trim().to_owned()))
     }
 
     fn list(&self, listed: &Json, out: &mut dyn Write) -> Result<u8, Trouble> {
@@ -173,38 +124,4 @@ impl Args {
         }
         Ok(0)
     }
-}
-
-/// Asks the gate; gives what it says if it is content.
-fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Trouble> {
-    let unreachable = |error: io::Error| {
-        let hint = "is the gate running, with the admin port that the config names?";
-        Trouble::Told(2, format!("the gate at {address} cannot be asked: {error}\n  hint: {hint}"))
-    };
-    let said = exchange(address, token, method, path, body).map_err(unreachable)?;
-    let unreadable = || Trouble::Told(2, format!("what answers at {address} is not a gate"));
-    let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
-    let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(unreadable)?;
-    let limits = ReadLimits { message_bytes: body.len(), ..ReadLimits::default() };
-    let json = Json::parse(body.to_owned().into(), &limits).map_err(|_| unreadable())?;
-    if status == 200 {
-        return Ok(json);
-    }
-    let why = json.root().get("error").and_then(|error| error.str()).unwrap_or_default().into_owned();
-    Err(Trouble::Told(if matches!(status, 403 | 404 | 409) { 1 } else { 2 }, why))
-}
-
-fn exchange(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )?;
-    let mut said = String::new();
-    stream.take(ANSWER_BYTES).read_to_string(&mut said)?;
-    Ok(said)
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::tell_faults;
 use crate::config::{self, AuditConfig, Config};
@@ -65,7 +66,11 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    Ok(format!("{}: {}", args.config.display(), counts(&config, &policies)))
+    let mut told = format!("{}: {}", args.config.display(), counts(&config, &policies));
+    for what in app::expired(&policies, SystemTime::now()) {
+        told.push_str(&format!("\n{what}\n  hint: look at it again: take it out, or set `until` anew"));
+    }
+    Ok(told)
 }
 
 fn counts(config: &Config, policies: &Policies) -> String {
@@ -91,6 +96,10 @@ fn counts(config: &Config, policies: &Policies) -> String {
     let guarded: usize = config.policies.values().map(|policy| policy.own.guarded.len()).sum();
     if guarded > 0 {
         told.push_str(&format!(", {}", number(guarded, "guarded secret")));
+    }
+    let suppressions = app::suppressions(policies).len();
+    if suppressions > 0 {
+        told.push_str(&format!(", {}", number(suppressions, "suppression")));
     }
     if !observing.is_empty() {
         told.push_str(&format!("; only observed, not enforced: {}", observing.join(", ")));

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::config::{self, PolicyConfig};
 use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
-use crate::inspect::{Detail, Finding, Inspection, Known, Policy, Verdict};
+use crate::inspect::{Coverage, Detail, Finding, Inspection, Known, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
 use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
 use crate::rules::{Action, Library};
@@ -30,6 +30,9 @@ pub(super) struct Args {
     /// Policy of the config file
     #[arg(long, default_value = "default")]
     policy: String,
+    /// Judge as for this upstream: what its policy suppresses for it alone counts
+    #[arg(long, value_name = "NAME")]
+    upstream: Option<String>,
     /// Read one message, call or text a line, and write one verdict a line
     #[arg(long)]
     jsonl: bool,
@@ -73,8 +76,9 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
         None => return Err(format!("there is no policy `{}` in the config", args.policy)),
     };
     let library = Library::load(policy.builtin, &policy.rules).map_err(told)?;
+    let judging = Policy::new(&args.policy, policy, &library).map_err(told)?;
     let bench = Bench {
-        policy: Policy::new(&args.policy, policy, &library).map_err(told)?,
+        policy: args.upstream.as_deref().map_or_else(|| judging.clone(), |upstream| judging.at(upstream)),
         limits: config.limits.read.clone(),
         direction: match args.direction {
             Way::Inbound => Direction::Inbound,
@@ -87,6 +91,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
             session: None,
             asked: Arc::from([]),
             caller: Caller::default(),
+            trace: None,
         },
     };
     let read: Box<dyn Read> = if args.file.as_os_str() == "-" {
@@ -156,13 +161,24 @@ impl Bench {
                 finding.evidence.length,
                 finding.evidence.sha256
             ));
+            if let Some(suppressed) = &finding.suppressed {
+                let by = &suppressed.by;
+                told.push_str(&format!(
+                    "    suppressed until {} (else `{}`): {}\n",
+                    by.until.written,
+                    suppressed.action.name(),
+                    by.reason
+                ));
+            }
             if let Some(Detail::Wording(strongest)) = &finding.detail {
                 let strongest: Vec<_> = strongest.iter().map(|(words, points)| format!("`{words}` {points}")).collect();
                 told.push_str(&format!("    weighs most: {}\n", strongest.join(", ")));
             }
         }
-        for part in &inspection.coverage.uninspected {
-            told.push_str(&format!("  not looked at: {} ({}, {} bytes)\n", part.at, part.reason, part.bytes));
+        let Coverage { strings, bytes, uninspected, .. } = &inspection.coverage;
+        told.push_str(&format!("coverage: {}: {strings} strings, {bytes} bytes\n", inspection.coverage.name()));
+        for part in uninspected {
+            told.push_str(&format!("  not looked at: {} ({}, {} bytes)\n", part.at, part.reason.name(), part.bytes));
         }
         match &inspection.verdict {
             Verdict::Pass => {}
@@ -206,8 +222,9 @@ impl Bench {
         let findings: Vec<String> = inspection.findings.iter().map(written).collect();
         writeln!(
             out,
-            r#"{{"id":{id},"verdict":"{}","flagged":{flagged},"findings":[{}],"text":{text},"us":{micros:.1}}}"#,
+            r#"{{"id":{id},"verdict":"{}","flagged":{flagged},"coverage":"{}","findings":[{}],"text":{text},"us":{micros:.1}}}"#,
             inspection.verdict.name(),
+            inspection.coverage.name(),
             findings.join(",")
         )
         .map_err(|error| error.to_string())?;

@@ -1,5 +1,7 @@
 //! `lychgate pins`: what servers said of their tools when it was pinned, what they say now, and which of the two counts.
 
+#![allow(clippy::disallowed_types, reason = "the list can be JSON")]
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -30,7 +32,13 @@ pub(super) struct Args {
 #[derive(Subcommand)]
 enum Verb {
     /// List what is pinned, and what waits for approval
-    List(Which),
+    List {
+        #[command(flatten)]
+        which: Which,
+        /// As one JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// Show how what waits differs from what is pinned
     Diff(Which),
     /// Let what waits take the place of what is pinned
@@ -63,7 +71,8 @@ struct Chosen {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let told = match args.file() {
         Ok(file) => match &args.verb {
-            Verb::List(which) => file.read().map(|lock| list(&lock, which, out)),
+            Verb::List { which, json: false } => file.read().map(|lock| list(&lock, which, out)),
+            Verb::List { which, json: true } => file.read().map(|lock| list_json(&lock, which, out)),
             Verb::Diff(which) => file.read().map(|lock| diff(&lock, which, out)),
             Verb::Approve(chosen) => file.edit(|lock| approve(lock, chosen)).map(|done| tell(&done, "approved", out, err)),
             Verb::Reset(chosen) => file.edit(|lock| reset(lock, chosen)).map(|done| tell(&done, "reset", out, err)),
@@ -117,6 +126,24 @@ fn list(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
     if !any {
         writeln!(out, "nothing is pinned")?;
     }
+    Ok(u8::from(waits))
+}
+
+fn list_json(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
+    let mut waits = false;
+    let all: Vec<_> = chosen(lock, which)
+        .map(|(upstream, key, pin)| {
+            waits |= pin.held.is_some();
+            serde_json::json!({
+                "upstream": upstream,
+                "kind": key.kind.name(),
+                "name": &*key.name,
+                "sha256": pin.content.as_ref().map(Content::digest),
+                "waits": pin.held.as_ref().map(|held| held.classes.iter().map(|class| class.name()).collect::<Vec<_>>()),
+            })
+        })
+        .collect();
+    writeln!(out, "{}", serde_json::Value::from(all))?;
     Ok(u8::from(waits))
 }
 
@@ -202,7 +229,7 @@ fn short(digest: &str) -> String {
 }
 
 /// A server's name for something, on a terminal that obeys what it is written.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     name.chars()
         .flat_map(|c| {
             if c.is_alphanumeric() || (' '..='~').contains(&c) { c.to_string() } else { c.escape_unicode().to_string() }

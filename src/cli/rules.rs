@@ -1,5 +1,7 @@
 //! `lychgate rules test | list | explain ID | export DIR`
 
+#![allow(clippy::disallowed_types, reason = "the list can be JSON")]
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,9 @@ enum Verb {
         /// Files or folders of rules to lay over the built-in ones
         #[arg(long = "rules", value_name = "PATH")]
         rules: Vec<PathBuf>,
+        /// As one JSON document
+        #[arg(long)]
+        json: bool,
     },
     /// Say all there is to say about a rule, and how to change it
     Explain {
@@ -54,7 +59,7 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match &args.verb {
         Verb::Test { paths } => test(paths, out, err),
-        Verb::List { rules } => list(rules, out, err),
+        Verb::List { rules, json } => list(rules, *json, out, err),
         Verb::Explain { id, rules } => explain(id, rules, out, err),
         Verb::Export { directory, force } => export(directory, *force, out, err),
     }
@@ -70,11 +75,30 @@ fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Resu
     }
 }
 
-fn list(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let library = match Library::read(true, paths) {
         Ok(library) => library,
         Err(faults) => return tell(&faults, err),
     };
+    if as_json {
+        let told = |rule: &Rule| {
+            serde_json::json!({
+                "id": rule.id.as_str(),
+                "title": rule.title,
+                "direction": rule.direction.name(),
+                "severity": rule.severity.name(),
+                "action": rule.action.name(),
+                "kind": rule.find.word(),
+                "enabled": rule.enabled,
+                "packs": rule.packs,
+                "file": &*rule.file,
+                "line": rule.line,
+                "builtin": rule.builtin,
+            })
+        };
+        writeln!(out, "{}", library.rules().iter().map(|rule| told(rule)).collect::<serde_json::Value>())?;
+        return Ok(0);
+    }
     let wide = library.rules().iter().map(|rule| rule.id.as_str().len()).max().unwrap_or(0);
     for rule in library.rules() {
         let ships = if rule.enabled { "on" } else { "off" };
@@ -242,8 +266,12 @@ mod tests {
         let id = library.rules().first().unwrap().id.as_str();
         let (code, _, err) = told(Verb::Explain { id: format!("{id}x"), rules: vec![] });
         assert_eq!((code, err), (1, format!("no rule has the id `{id}x`\n  hint: did you mean `{id}`?\n")));
-        let (_, out, _) = told(Verb::List { rules: vec![] });
+        let (_, out, _) = told(Verb::List { rules: vec![], json: false });
         assert_eq!(out.lines().count(), library.rules().len());
+        let (_, out, _) = told(Verb::List { rules: vec![], json: true });
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(all.as_array().unwrap().len(), library.rules().len());
+        assert_eq!(all[0]["id"], library.rules()[0].id.as_str());
     }
 
     #[test]

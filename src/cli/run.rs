@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::tell_faults;
+use crate::seal::state_folder;
 use crate::{app, config, record};
 
 /// Arguments of `lychgate run`.
@@ -20,7 +21,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> ExitCode {
     record::start_log();
     let config = match config::load(&args.config) {
-        Ok(config) => config,
+        Ok(config) => config.keeping_at_home(state_folder()),
         Err(faults) => {
             tell_faults(&faults);
             return ExitCode::from(2);

@@ -4,18 +4,22 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
 use super::tell_faults;
+use crate::app;
 use crate::config::{self, AuditConfig, AuditTo, Config, PinsConfig};
 use crate::document::{Fault, suggest};
+use crate::export::Exporter;
 use crate::inspect::Policy;
 use crate::listen::stdio;
 use crate::protocol::UpstreamName;
 use crate::proxy::pipe::Pipe;
 use crate::record::{self, Recorder};
 use crate::rules::Library;
+use crate::seal::state_folder;
 
 /// Arguments of `lychgate wrap`.
 #[derive(clap::Args)]
@@ -39,8 +43,8 @@ pub(super) struct Args {
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
     record::start_log();
-    let pipe = match pipe(args) {
-        Ok(pipe) => Arc::new(pipe),
+    let (pipe, exporter) = match pipe(args) {
+        Ok((pipe, exporter)) => (Arc::new(pipe), exporter),
         Err(faults) => {
             tell_faults(&faults);
             return ExitCode::from(2);
@@ -50,7 +54,11 @@ pub(super) fn run(args: &Args) -> ExitCode {
         .enable_all()
         .build()
         .and_then(|runtime| runtime.block_on(stdio::serve(pipe.clone(), &args.command)));
+    pipe.close();
     pipe.recorder().flush();
+    if let Some(exporter) = exporter {
+        exporter.close();
+    }
     match served {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -61,9 +69,10 @@ pub(super) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn pipe(args: &Args) -> Result<Pipe, Vec<Fault>> {
+fn pipe(args: &Args) -> Result<(Pipe, Option<Exporter>), Vec<Fault>> {
     let mut config = args.config.as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
     config.pins.file = config.pins.file.or_else(PinsConfig::of_user);
+    let config = config.keeping_at_home(state_folder());
     let default = config::PolicyConfig::default();
     let known: Vec<&str> = config.policies.keys().map(String::as_str).collect();
     let policy = match config.policies.get(&args.policy) {
@@ -76,12 +85,18 @@ fn pipe(args: &Args) -> Result<Pipe, Vec<Fault>> {
         }
     };
     let library = Library::load(policy.builtin, &policy.rules)?;
-    let policy = Policy::new(&args.policy, policy, &library)?.for_child(&policy.places.roots, None);
-    let upstream = UpstreamName(name(&args.command).into());
+    let name = name(&args.command);
+    let policy = Policy::new(&args.policy, policy, &library)?.at(&name).for_child(&policy.places.roots, None);
+    for one in policy.suppressions().iter().filter(|one| one.until.ends <= SystemTime::now()) {
+        tracing::warn!("a suppression has ended on {} and has no effect: {}", one.until.written, one.named());
+    }
+    let upstream = UpstreamName(name.into());
     let recorder = Recorder::new(&audit(args, &config)?);
     let recorder =
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
-    Pipe::new(policy, Arc::new(recorder), &config, upstream, pinned_as(&args.command))
+    let recorder = Arc::new(recorder.keeping(app::stores(&config)?));
+    let exporter = app::exporter(&config, &recorder)?;
+    Ok((Pipe::new(policy, recorder, &config, upstream, pinned_as(&args.command))?, exporter))
 }
 
 /// The name by which a server is pinned: that of its program, and what tells it from others that the same program starts.

@@ -9,38 +9,48 @@ use std::time::Duration;
 mod access;
 mod agents;
 mod approval;
+mod audit;
 mod calls;
 mod classifier;
 mod flow;
+mod kept;
 mod limits;
 mod listen;
 mod load;
 mod model;
 mod oauth;
+mod otlp;
 mod own;
 mod pins;
 mod places;
 mod results;
 mod secret;
+mod suppress;
 mod tokens;
 mod tool;
 
 pub use access::{AccessConfig, Lists};
 pub use agents::{Agent, AgentsFile, IssuerConfig};
 pub use approval::{ApprovalConfig, AskTool, Scope};
+pub use audit::{Anchor, AuditConfig, AuditTo, Rotation};
 pub use calls::{CallLimits, ToolLimits};
 pub use classifier::{AskAbout, ClassifierConfig};
 pub use flow::FlowConfig;
+pub use kept::{EvidenceConfig, Keeps, QuarantineConfig};
 pub use limits::Limits;
 pub use listen::{Listen, ListenTls};
-pub use load::{load, load_admin, load_agents, load_login, load_oauth, load_pins, load_policies};
+pub use load::{
+    load, load_admin, load_agents, load_audit, load_kept, load_listen, load_login, load_oauth, load_pins, load_policies,
+};
 pub use model::ModelConfig;
 pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
+pub use otlp::OtlpConfig;
 pub use own::OwnConfig;
 pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
 pub use results::KeptResults;
 pub use secret::{Secret, names_a_secret};
+pub use suppress::Suppression;
 pub use tokens::{AgentToken, is_name};
 pub use tool::{ArgumentConfig, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
 
@@ -71,10 +81,26 @@ pub struct Config {
     pub pins: PinsConfig,
     /// How the gate logs in to servers.
     pub oauth: OAuthConfig,
+    /// Where messages are kept that something was taken out of.
+    pub quarantine: QuarantineConfig,
+    /// Where whole messages are kept.
+    pub evidence: EvidenceConfig,
+    /// Where logs, traces and metrics go besides; nowhere if not set.
+    pub otlp: Option<OtlpConfig>,
     /// Bounds on everything.
     pub limits: Limits,
     /// Files that secrets were read from, besides the config file: a change of one is a change of the config.
     pub files: Vec<PathBuf>,
+}
+
+impl Config {
+    /// With folders below the user's folder for `state` for what is kept of messages, where none are named.
+    #[must_use]
+    pub fn keeping_at_home(mut self, state: Option<PathBuf>) -> Self {
+        self.quarantine = self.quarantine.of_user(state.clone());
+        self.evidence = self.evidence.of_user(state);
+        self
+    }
 }
 
 /// How an upstream's traffic is judged.
@@ -92,6 +118,8 @@ pub struct PolicyConfig {
     pub model: ModelConfig,
     /// Rules changed by id.
     pub overrides: BTreeMap<String, Override>,
+    /// Findings that are known to be none (`suppress`).
+    pub suppress: Vec<Arc<Suppression>>,
     /// `tool.argument` names that a shell reads, whatever they are called.
     pub shell: Vec<String>,
     /// `tool.argument` names that nothing runs, whatever they are called.
@@ -130,6 +158,8 @@ pub struct PolicyConfig {
     pub flow: FlowConfig,
     /// Who else is asked about what servers say (`classifier`); nobody if not set.
     pub classifier: Option<Arc<ClassifierConfig>>,
+    /// What is kept of messages for later (`evidence`).
+    pub evidence: Keeps,
 }
 
 /// Default for [`PolicyConfig::result_text_bytes`].
@@ -146,6 +176,7 @@ impl Default for PolicyConfig {
             packs: BTreeMap::new(),
             model: ModelConfig::default(),
             overrides: BTreeMap::new(),
+            suppress: vec![],
             shell: vec![],
             text: vec![],
             path: vec![],
@@ -165,6 +196,7 @@ impl Default for PolicyConfig {
             redact_secrets: false,
             flow: FlowConfig::default(),
             classifier: None,
+            evidence: Keeps::default(),
         }
     }
 }
@@ -268,27 +300,22 @@ pub struct StdioTransport {
     pub directory: Option<PathBuf>,
 }
 
-/// The audit log.
+/// The admin port: `/metrics`, `/healthz`, `/readyz`, and the console.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AuditConfig {
-    /// Where lines go; nowhere if not set.
-    pub to: Option<AuditTo>,
-    /// No audit, no traffic.
-    pub required: bool,
-}
-
-/// Where audit lines go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AuditTo {
-    /// Appended to a file.
-    File(PathBuf),
-    /// Standard output.
-    Stdout,
-}
-
-/// The admin port: `/metrics`, `/healthz`, `/readyz`.
-#[derive(Clone, Debug, Default)]
 pub struct Admin {
     /// Where to listen; no admin port if not set.
     pub address: Option<SocketAddr>,
+    /// Whether people may look at the gate in a browser: `console`. Said of no address, it is so on loopback.
+    pub console: Option<bool>,
+    /// The `https` URL by which browsers reach the console through a proxy that speaks TLS, without a path: `console_url`.
+    pub console_url: Option<String>,
+}
+
+impl Admin {
+    /// Whether there is a console: never off loopback, unless it is asked for and reached by TLS.
+    pub fn has_console(&self) -> bool {
+        let loopback = self.address.is_some_and(|address| address.ip().is_loopback());
+        let asked = self.console.unwrap_or(loopback);
+        asked && self.address.is_some() && (loopback || self.console_url.is_some())
+    }
 }

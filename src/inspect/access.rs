@@ -113,7 +113,7 @@ mod tests {
         let table = AccessConfig { name: "t".into(), agents: vec!["*".into()], ..table };
         let caller = Caller { access: Access::of(&[Arc::new(table)], &agent, None, &[]), ..Caller::default() };
         let asked = Asked { id: "1".into(), method: method.into(), tool: None, continues: false };
-        Context { agent, upstream, era: Era::Legacy, session: None, asked: [asked].into(), caller }
+        Context { agent, upstream, era: Era::Legacy, session: None, asked: [asked].into(), caller, trace: None }
     }
 
     fn parsed(text: &str) -> Message {

@@ -106,12 +106,12 @@ impl Classified {
         self.scores.as_ref().ok()?.values().copied().reduce(f64::max)
     }
 
-    /// What came of it, in a word: `clean`, `flagged`, or why there are no scores.
+    /// What came of it, in a word: `unflagged`, `flagged`, or why there are no scores.
     pub fn outcome(&self, findings: &[Finding]) -> &'static str {
         match &self.scores {
             Err(failure) => failure.name(),
             Ok(_) if findings.iter().any(|finding| finding.rule.as_str() == RULE) => "flagged",
-            Ok(_) => "clean",
+            Ok(_) => "unflagged",
         }
     }
 
@@ -218,6 +218,10 @@ impl Classifier<'_> {
             reading: RULE,
             evidence: Evidence::of(left),
             detail: Some(Detail::Score { score, by: said.by() }),
+            argument: None,
+            private: false,
+            suppressed: None,
+            trace: None,
         });
         if let Some(here) = place.flow.filter(|_| action > Action::Log) {
             here.session.withheld(left);

@@ -33,6 +33,10 @@ impl Judge<'_, '_> {
                 reading: contents.kind,
                 evidence: Evidence::of(declared),
                 detail: None,
+                argument: None,
+                private: false,
+                suppressed: None,
+                trace: None,
             });
         }
         if let Some(reason) = contents.unread {

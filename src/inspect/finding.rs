@@ -1,19 +1,20 @@
 //! What was found, told so that a reader can act and the match cannot leak.
 
+use std::fmt;
 use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
-use crate::detect::Surface;
 use crate::detect::flow::Source;
 use crate::detect::secret::fingerprint;
+use crate::detect::{ReadAs, Surface};
 use crate::rules::{Action, Rule, RuleId, Severity};
 use crate::text::cut;
 
 /// So far around a match the model of wording says what weighed most.
 const AROUND_BYTES: usize = 150;
 
-use super::Refusal;
+use super::{Refusal, Suppressed};
 
 /// A rule that matched a string of a message.
 #[derive(Clone, Debug)]
@@ -38,6 +39,34 @@ pub struct Finding {
     pub evidence: Evidence,
     /// What else is to be said of it.
     pub detail: Option<Detail>,
+    /// The argument of the call that it stands in: names joined by dots, indices left out.
+    pub argument: Option<Box<str>>,
+    /// What matched is a secret, data of a person or what was quarantined: nothing of it may be shown.
+    pub private: bool,
+    /// It has no consequence, and why.
+    pub suppressed: Option<Suppressed>,
+    /// The text in which it was found, where [`Known::trace`](super::Known::trace) asks for it.
+    pub trace: Option<Box<Trace>>,
+}
+
+/// Where exactly a rule matched. Holds a text in clear.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// The text that the rule was asked about.
+    pub text: String,
+    /// What matched of it; `None` for all.
+    pub span: Option<Range<usize>>,
+    /// Who would read it.
+    pub read_as: ReadAs,
+    /// Whether markup hides it.
+    pub hidden: bool,
+}
+
+/// Never the text.
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace").field("span", &self.span).finish_non_exhaustive()
+    }
 }
 
 /// What is to be said of some findings besides.
@@ -104,6 +133,10 @@ impl Own {
             reading: self.reading,
             evidence: Evidence::of(found),
             detail: None,
+            argument: None,
+            private: false,
+            suppressed: None,
+            trace: None,
         }
     }
 

@@ -18,8 +18,8 @@ pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
 
 impl Policy {
     /// The same policy for one upstream: with its own roots and flow of data, and for a child process with what this machine knows of paths.
-    pub fn for_upstream(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
-        let same = self.with_flow(upstream.flow.clone().unwrap_or_else(|| policy.flow.clone()));
+    pub fn for_upstream(&self, name: &str, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
+        let same = self.at(name).with_flow(upstream.flow.clone().unwrap_or_else(|| policy.flow.clone()));
         same.reaching(policy, upstream)
     }
 

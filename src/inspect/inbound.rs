@@ -44,6 +44,8 @@ pub(super) struct Inbound<'a> {
     pub(super) classifier: Option<Classifier<'a>>,
     /// What the agent got before on the same stream.
     pub(super) heard: Option<&'a Heard>,
+    /// Whether findings hold their texts.
+    pub(super) trace: bool,
 }
 
 impl Inbound<'_> {
@@ -67,11 +69,13 @@ impl Inbound<'_> {
         let mut left_out = BTreeSet::new();
         let mut judge = Judge {
             rules: &self.policy.inbound,
+            suppressions: &self.policy.suppressions,
             audit: self.audit,
             item: self.item,
             findings: &mut inspection.findings,
             matches: Vec::new(),
             numbers: self.policy.numbers,
+            trace: self.trace,
         };
         let here = self.listed(method);
         let nobody = Names::default();

@@ -50,19 +50,19 @@ impl Judge<'_, '_> {
         joined.judge(self, place, &site, &mut edits, json.bytes());
         let spliced = splice(json.bytes(), edits)?;
         let left = std::str::from_utf8(&spliced).ok()?;
-        if self.acts_on(&Text::new(left), place) {
+        if self.acts_on(&Text::new(left), place, &site) {
             return None;
         }
         Some(if left == raw { Outcome::Keep } else { Outcome::Replace(left.to_owned()) })
     }
 
     /// Whether a rule other than that of markup would still have something withheld.
-    fn acts_on(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
+    fn acts_on(&self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> bool {
         let mut matches = Vec::new();
         self.rules.scan(text, place, &mut matches);
-        matches.iter().any(|found| {
-            self.rules.rules().get(found.rule).is_some_and(|rule| rule.action >= Action::Redact && !self.of_markup(found.rule))
-        })
+        matches
+            .into_iter()
+            .any(|found| !self.of_markup(found.rule) && self.action(&self.hit(found, text.raw(), place, site)) >= Action::Redact)
     }
 
     /// What takes the place of a number that a rule has taken out; the name of its member says what it is.

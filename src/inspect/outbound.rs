@@ -12,7 +12,7 @@ use crate::text::Text;
 use super::arguments::place_arguments;
 use super::files;
 use super::string::{Judge, Site};
-use super::{Inspection, Known, Policy, Uninspected, surface};
+use super::{Inspection, Known, Policy, Uninspected, Unread, surface};
 
 /// One message of a body, on its way to a server.
 pub(super) struct Outbound<'a> {
@@ -35,11 +35,13 @@ impl Outbound<'_> {
         let tool = body.filter(|_| method == Some("tools/call")).and_then(|body| body.get("name")).and_then(|name| name.str());
         let mut judge = Judge {
             rules: &self.policy.outbound,
+            suppressions: &self.policy.suppressions,
             audit: self.audit,
             item: self.item,
             findings: &mut inspection.findings,
             matches: Vec::new(),
             numbers: false,
+            trace: self.known.trace,
         };
         let coverage = &mut inspection.coverage;
         let definition = tool.as_deref().and_then(|tool| self.known.tools.and_then(|tools| tools.of(tool)));
@@ -92,7 +94,7 @@ impl Outbound<'_> {
                 && self.policy.ground.roots.is_set()
             {
                 let at = prefix.clone() + &placed.pointer(unit);
-                coverage.uninspected.push(Uninspected { at, reason: "links", bytes: unit.text.len() });
+                coverage.uninspected.push(Uninspected { at, reason: Unread::Links, bytes: unit.text.len() });
             }
             let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_)).then(|| self.script(&unit.text, unit.read_as));
             let place = Place {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::config::{ChangesConfig, ClassifierConfig, FlowConfig, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
+use crate::config::{ChangesConfig, ClassifierConfig, FlowConfig, Keeps, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
 use crate::detect::flow::{Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::Names;
@@ -33,7 +33,7 @@ use super::string::{Judge, Site};
 use super::tools::Tools;
 use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
-use super::{Coverage, Detail, Finding, Inspection, Mode, Question, Refusal, Verdict};
+use super::{Coverage, Detail, Finding, Inspection, Mode, Question, Refusal, Suppressions, Verdict};
 
 /// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
 #[derive(Clone, Debug)]
@@ -42,8 +42,12 @@ pub struct Policy {
     pub name: Box<str>,
     /// Whether verdicts are carried out. Judging does not depend on it.
     pub mode: Mode,
+    /// What is kept of messages for later.
+    pub evidence: Keeps,
     pub(super) outbound: RuleSet,
     pub(super) inbound: RuleSet,
+    /// What of their findings is to have no consequence.
+    pub(super) suppressions: Suppressions,
     pub(super) caps: Caps,
     /// What the policy says of who reads an argument.
     pub(super) readers: Readers,
@@ -93,6 +97,8 @@ pub struct Known<'k> {
     pub classified: Option<&'k Arc<Classified>>,
     /// What the agent got last on the same stream.
     pub heard: Option<&'k Heard>,
+    /// Whether findings are to hold the text in which they were found: for whoever explains them.
+    pub trace: bool,
 }
 
 /// What judging a text that is no message gives.
@@ -127,6 +133,7 @@ impl Policy {
     pub fn new(name: &str, config: &PolicyConfig, library: &Library) -> Result<Self, Vec<Fault>> {
         let outbound = library.set(Direction::Outbound, config)?;
         let inbound = library.set(Direction::Inbound, config)?;
+        let suppressions = Suppressions::new(&config.suppress, library)?;
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;
         let numbers = inbound.rules().iter().any(|rule| matches!(*rule.find, Find::Personal(_)));
@@ -137,6 +144,7 @@ impl Policy {
             mode: if config.enforce { Mode::Enforce } else { Mode::Observe },
             outbound,
             inbound,
+            suppressions,
             caps: Caps::new(config),
             readers: Readers::new(config),
             read_only,
@@ -153,6 +161,7 @@ impl Policy {
             changes: config.changes.clone(),
             resolve: config.places.resolve,
             model,
+            evidence: config.evidence,
             classifier: config.classifier.clone(),
         })
     }
@@ -251,6 +260,7 @@ impl Policy {
                         names: known.names,
                         classifier,
                         heard: known.heard,
+                        trace: known.trace,
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                     refusals.extend(classifier.and_then(|classifier| classifier.failed(item, &mut inspection)));
@@ -295,8 +305,16 @@ impl Policy {
         let place = Place { surface: Surface::Error, flow, ..Place::default() };
         let mut findings = Vec::new();
         let coverage = Coverage { strings: 1, bytes: text.len(), model: self.model.clone(), uninspected: Vec::new() };
-        let mut judge =
-            Judge { rules: &self.inbound, audit, item: 0, findings: &mut findings, matches: Vec::new(), numbers: self.numbers };
+        let mut judge = Judge {
+            rules: &self.inbound,
+            suppressions: &self.suppressions,
+            audit,
+            item: 0,
+            findings: &mut findings,
+            matches: Vec::new(),
+            numbers: self.numbers,
+            trace: known.trace,
+        };
         let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false, in_block: false });
         findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         let verdict = match (refusal(&self.inbound, &findings, 0), outcome) {

@@ -97,8 +97,15 @@ mod tests {
             );
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
             let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-            let context =
-                Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() };
+            let context = Context {
+                agent,
+                upstream,
+                era: Era::Legacy,
+                session: None,
+                asked: [].into(),
+                caller: Caller::default(),
+                trace: None,
+            };
             let known = Known::default();
             let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known).verdict;
             !matches!(verdict, Verdict::Block(_))

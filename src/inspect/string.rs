@@ -10,10 +10,11 @@ use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::unseen::seen;
 use crate::text::{Page, Text};
 
+use super::hit::{Hit, Rare};
 use super::nested::is_json;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
 use super::wrap::wrapped;
-use super::{Detail, Evidence, Finding};
+use super::{Detail, Evidence, Finding, Suppressed, Suppressions, Trace};
 
 /// Most findings told of one message; more still act.
 const FINDINGS: usize = 500;
@@ -23,6 +24,7 @@ const ROUNDS: usize = 4;
 /// Judges the strings of one item of a message.
 pub(super) struct Judge<'p, 'f> {
     pub(super) rules: &'p RuleSet,
+    pub(super) suppressions: &'p Suppressions,
     pub(super) audit: AuditId,
     pub(super) item: usize,
     pub(super) findings: &'f mut Vec<Finding>,
@@ -30,6 +32,8 @@ pub(super) struct Judge<'p, 'f> {
     pub(super) matches: Vec<Match>,
     /// Whether numbers are looked at as if they were texts: a rule asks for data that is written so.
     pub(super) numbers: bool,
+    /// Whether findings hold the text in which they were found.
+    pub(super) trace: bool,
 }
 
 /// Where a string stands, for its findings and its rewriting. Asked only when something is found.
@@ -52,15 +56,6 @@ pub(super) struct Across<'r> {
     pub(super) wraps: Option<BTreeSet<&'r str>>,
 }
 
-struct Hit {
-    rule: usize,
-    /// Within the text at hand; `None` for all of it.
-    span: Option<Range<usize>>,
-    reading: &'static str,
-    /// In what markup hides: nothing of what is left need go.
-    hidden: bool,
-}
-
 impl<'p> Judge<'p, '_> {
     /// Judges a string and says what becomes of it; findings are noted. A string that may not be edited is withheld with
     /// its block, or kept, and what would have changed it is noted as a refusal.
@@ -76,8 +71,9 @@ impl<'p> Judge<'p, '_> {
             self.rules.scan_pieces(parts, place, &mut matches);
         }
         if !matches.is_empty() {
-            let hits: Vec<Hit> = matches.drain(..).map(|found| self.hit(found, false)).collect();
-            self.note(&hits, &parts.concat(), place, site, (site.opaque)());
+            let whole = parts.concat();
+            let hits: Vec<Hit<'_>> = matches.drain(..).map(|found| self.hit(found, &whole, place, site)).collect();
+            self.note(&hits, &whole, place, site, (site.opaque)());
         }
         self.matches = matches;
     }
@@ -86,7 +82,7 @@ impl<'p> Judge<'p, '_> {
     pub(super) fn call(&mut self, tool: &str, place: &Place<'_>, site: &Site<'_>) {
         let mut matches = Vec::new();
         self.rules.scan_call(place, &mut matches);
-        let hits: Vec<Hit> = matches.into_iter().map(|found| self.hit(found, false)).collect();
+        let hits: Vec<Hit<'_>> = matches.into_iter().map(|found| self.hit(found, tool, place, site)).collect();
         self.note(&hits, tool, place, site, (site.opaque)());
     }
 
@@ -102,9 +98,9 @@ impl<'p> Judge<'p, '_> {
         let mut matches = Vec::new();
         self.rules.scan(&Text::new(text), place, &mut matches);
         matches.retain(|found| !self.of_markup(found.rule) && found.span.as_ref().is_some_and(|span| !inside(span)));
-        let hits: Vec<Hit> = matches.into_iter().map(|found| self.hit(found, false)).collect();
-        let goes = |hit: &&Hit| matches!(self.action(hit), Action::Redact | Action::Quarantine | Action::Withhold);
-        let (gone, kept): (Vec<&Hit>, Vec<&Hit>) =
+        let hits: Vec<Hit<'_>> = matches.into_iter().map(|found| self.hit(found, text, place, site)).collect();
+        let goes = |hit: &&Hit<'_>| matches!(self.action(hit), Action::Redact | Action::Quarantine | Action::Withhold);
+        let (gone, kept): (Vec<&Hit<'_>>, Vec<&Hit<'_>>) =
             hits.iter().filter(|hit| goes(hit) || self.action(hit) == Action::Wrap).partition(goes);
         let acting = if gone.is_empty() { kept } else { gone };
         let wraps = acting.first().is_some_and(|hit| self.action(hit) == Action::Wrap);
@@ -139,9 +135,9 @@ impl<'p> Judge<'p, '_> {
         {
             return outcome;
         }
-        let mut hits: Vec<Hit> = matches.drain(..).map(|found| self.hit(found, false)).collect();
+        let mut hits: Vec<Hit<'_>> = matches.drain(..).map(|found| self.hit(found, text.raw(), place, site)).collect();
         if let Some(bare) = text.bare() {
-            self.scan_more(&Text::new(bare), place, "bare", &mut hits);
+            self.scan_more(&Text::new(bare), place, site, "bare", &mut hits);
         }
         // Markup of a name or an address is no page, and strips to nothing useful.
         let page = page.filter(|_| !opaque);
@@ -155,7 +151,7 @@ impl<'p> Judge<'p, '_> {
         if let Some(page) = page {
             if !page.hidden.is_empty() {
                 let place = Place { hidden: true, ..*place };
-                self.scan_more(&Text::new(page.hidden.as_str()), &place, "hidden", &mut hits);
+                self.scan_more(&Text::new(page.hidden.as_str()), &place, site, "hidden", &mut hits);
             }
             if page.folded && hits.iter().any(|hit| hit.hidden && self.action(hit) >= Action::Redact) {
                 // What a person would have to unfold does not show then.
@@ -165,78 +161,101 @@ impl<'p> Judge<'p, '_> {
                 base = folded.as_ref().map_or(&page.visible, |folded| &folded.visible);
                 let visible = Text::new(base);
                 self.rules.scan(&visible, place, matches);
-                hits.extend(matches.drain(..).filter(|found| !self.of_markup(found.rule)).map(|found| self.hit(found, false)));
+                let found = matches.drain(..).filter(|found| !self.of_markup(found.rule));
+                hits.extend(found.map(|found| self.hit(found, base, place, site)));
             }
         }
         let page = folded.as_ref().or(page);
         self.note(&hits, base, place, site, opaque);
         self.taken(&hits, base, page, place);
         if opaque {
-            let acting: Vec<&Hit> = hits.iter().filter(|hit| self.action(hit).rewrites()).collect();
+            let acting: Vec<&Hit<'_>> = hits.iter().filter(|hit| self.action(hit).rewrites()).collect();
             return if site.in_block && !acting.is_empty() {
                 self.without_block(acting.into_iter(), place)
             } else {
                 Outcome::Keep
             };
         }
-        match self.rewrite(base, place, hits) {
+        match self.rewrite(base, place, site, hits) {
             Outcome::Keep => page.filter(|_| strips).map_or(Outcome::Keep, |page| Outcome::Replace(page.written())),
             replaced => replaced,
         }
     }
 
     /// Scans a further reading for rules that have not matched yet.
-    fn scan_more(&self, text: &Text<'_>, place: &Place<'_>, reading: &'static str, hits: &mut Vec<Hit>) {
+    fn scan_more(&self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, reading: &'static str, hits: &mut Vec<Hit<'p>>) {
         let mut matches = Vec::new();
         self.rules.scan(text, place, &mut matches);
         for found in matches {
-            if !self.of_markup(found.rule) && hits.iter().all(|hit| hit.rule != found.rule) {
-                hits.push(Hit { rule: found.rule, span: None, reading, hidden: place.hidden });
+            if !self.of_markup(found.rule) && hits.iter().all(|hit| hit.rule() != found.rule || hit.suppressed().is_some()) {
+                let reading = if work::ALL.contains(&found.reading) { found.reading } else { reading };
+                let hit = self.hit(Match { reading, ..found }, text.raw(), place, site);
+                let matched = hit.span.clone().and_then(|span| text.raw().get(span)).unwrap_or(text.raw());
+                let evidence = self.rule(&hit).map(|rule| evidence(rule, matched));
+                let trace = self.traced(text.raw(), hit.span.clone(), place);
+                let rare = Some(Box::new(Rare { evidence, trace, suppressed: hit.suppressed() }));
+                hits.push(Hit { span: None, hidden: place.hidden, rare, ..hit });
             }
         }
     }
 
-    fn hit(&self, found: Match, hidden: bool) -> Hit {
-        Hit { rule: found.rule, span: found.span, reading: found.reading, hidden }
+    /// A match in `text`.
+    pub(super) fn hit(&self, found: Match, text: &str, place: &Place<'_>, site: &Site<'_>) -> Hit<'p> {
+        let Match { rule, span, reading } = found;
+        let suppressed = self.rules.rules().get(rule).filter(|_| !self.suppressions.is_empty()).and_then(|rule| {
+            let evidence = || evidence(rule, span.clone().and_then(|span| text.get(span)).unwrap_or(text));
+            self.suppressions.of(rule, place, reading, self.audit, (site.at, &evidence))
+        });
+        let rare = suppressed.map(|suppressed| Box::new(Rare { suppressed: Some(suppressed), ..Rare::default() }));
+        Hit::of(Match { rule, span, reading }, rare)
     }
 
-    fn rule(&self, hit: &Hit) -> Option<&'p Rule> {
-        self.rules.rules().get(hit.rule).map(AsRef::as_ref)
+    fn traced(&self, text: &str, span: Option<Range<usize>>, place: &Place<'_>) -> Option<Box<Trace>> {
+        let (read_as, hidden) = (place.read_as, place.hidden);
+        self.trace.then(|| Box::new(Trace { text: text.to_owned(), span, read_as, hidden }))
     }
 
-    fn action(&self, hit: &Hit) -> Action {
-        self.rule(hit).map_or(Action::Block, |rule| rule.action)
+    fn rule(&self, hit: &Hit<'_>) -> Option<&'p Rule> {
+        self.rules.rules().get(hit.rule()).map(AsRef::as_ref)
     }
 
-    fn is_markup(&self, hit: &Hit) -> bool {
-        self.of_markup(hit.rule)
+    /// What is done about it.
+    pub(super) fn action(&self, hit: &Hit<'_>) -> Action {
+        if hit.suppressed().is_some() { Action::Log } else { self.rule(hit).map_or(Action::Block, |rule| rule.action) }
+    }
+
+    fn is_markup(&self, hit: &Hit<'_>) -> bool {
+        self.of_markup(hit.rule())
     }
 
     pub(super) fn of_markup(&self, rule: usize) -> bool {
         self.rules.rules().get(rule).is_some_and(|rule| matches!(*rule.find, Find::Markup(_)))
     }
 
-    fn note(&mut self, hits: &[Hit], base: &str, place: &Place<'_>, site: &Site<'_>, opaque: bool) {
+    fn note(&mut self, hits: &[Hit<'_>], base: &str, place: &Place<'_>, site: &Site<'_>, opaque: bool) {
         for (n, hit) in hits.iter().enumerate() {
             let earlier = hits.get(..n).unwrap_or_default();
-            if earlier.iter().any(|other| other.rule == hit.rule && other.hidden == hit.hidden) {
+            let same = |other: &Hit<'_>| (other.rule(), other.hidden) == (hit.rule(), hit.hidden);
+            if earlier.iter().any(|other| same(other) && other.suppressed().is_some() == hit.suppressed().is_some()) {
                 continue;
             }
             let Some(rule) = self.rule(hit) else { continue };
             let instead = if site.in_block { Action::Withhold } else { Action::Block };
-            let action = match rule.action {
+            let rare = hit.rare.as_deref();
+            let action = match self.action(hit) {
                 // Cursors and ids are for programs, and look drawn at random: no model reads them.
                 Action::Redact if opaque && !site.in_block && is_private(rule) => Action::Log,
                 action if opaque && action.rewrites() => instead,
                 action => action,
             };
-            let first_block = action == Action::Block && self.findings.iter().all(|finding| finding.action != Action::Block);
-            if self.findings.len() >= FINDINGS && !first_block {
+            let decides = matches!(action, Action::Ask | Action::Block);
+            let first = decides && self.findings.iter().all(|finding| finding.action != action);
+            if self.findings.len() >= FINDINGS && !first {
                 continue;
             }
             // That a limit was hit is told even where the rule matched before.
             let unread = matches!(&*rule.find, Find::Secret(spec) if spec.unread).then_some(work::SECRET);
-            let mut same = hits.iter().filter(|other| other.rule == hit.rule).map(|other| other.reading);
+            let mut same = hits.iter().filter(|other| other.rule() == hit.rule()).map(|other| other.reading);
             let matched = hit.span.clone().and_then(|span| base.get(span)).unwrap_or(base);
             self.findings.push(Finding {
                 rule: rule.id.clone(),
@@ -247,19 +266,19 @@ impl<'p> Judge<'p, '_> {
                 at: (site.at)(),
                 item: self.item,
                 reading: same.find(|reading| work::ALL.contains(reading)).or(unread).unwrap_or(hit.reading),
-                evidence: if is_private(rule) || matches!(*rule.find, Find::Flow(_)) {
-                    Evidence::of_secret(matched)
-                } else {
-                    Evidence::of(matched)
-                },
+                evidence: rare.and_then(|rare| rare.evidence.clone()).unwrap_or_else(|| evidence(rule, matched)),
                 detail: Detail::of(rule, hit.reading, base, hit.span.as_ref())
-                    .or_else(|| place.flow.and_then(|here| here.session.source(hit.rule)).map(Detail::Source)),
+                    .or_else(|| place.flow.and_then(|here| here.session.source(hit.rule())).map(Detail::Source)),
+                argument: place.argument.map(Into::into),
+                private: is_private(rule) || matches!(*rule.find, Find::Flow(_)),
+                trace: rare.and_then(|rare| rare.trace.clone()).or_else(|| self.traced(base, hit.span.clone(), place)),
+                suppressed: hit.suppressed().map(|by| Suppressed { by: by.clone(), action: rule.action }),
             });
         }
     }
 
     /// Has it remembered what gives orders: what the agent does not get, or gets marked.
-    fn taken(&self, hits: &[Hit], base: &str, page: Option<&Page>, place: &Place<'_>) {
+    fn taken(&self, hits: &[Hit<'_>], base: &str, page: Option<&Page>, place: &Place<'_>) {
         let Some(here) = place.flow.filter(|_| place.direction == Direction::Inbound) else { return };
         let mut done = BTreeSet::new();
         for hit in hits.iter().filter(|hit| !self.is_markup(hit)) {
@@ -276,19 +295,22 @@ impl<'p> Judge<'p, '_> {
     }
 
     /// The block goes because of what was found in it.
-    fn without_block<'h>(&self, hits: impl Iterator<Item = &'h Hit>, place: &Place<'_>) -> Outcome {
+    fn without_block<'h>(&self, hits: impl Iterator<Item = &'h Hit<'p>>, place: &Place<'_>) -> Outcome
+    where
+        'p: 'h,
+    {
         let mut withheld = Withheld::default();
         withheld.rules.extend(hits.filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
         Outcome::Withhold(withheld.block_notice(place.surface, self.audit))
     }
 
-    fn rewrite(&self, base: &str, place: &Place<'_>, mut hits: Vec<Hit>) -> Outcome {
-        let withholds = |hit: &&Hit| self.action(hit) == Action::Withhold;
+    fn rewrite(&self, base: &str, place: &Place<'_>, site: &Site<'_>, mut hits: Vec<Hit<'p>>) -> Outcome {
+        let withholds = |hit: &&Hit<'_>| self.action(hit) == Action::Withhold;
         if hits.iter().any(|hit| withholds(&hit)) {
             return self.without_block(hits.iter().filter(withholds), place);
         }
         let mut withheld = Withheld::default();
-        let wraps = |hit: &&Hit| self.action(hit) == Action::Wrap;
+        let wraps = |hit: &&Hit<'_>| self.action(hit) == Action::Wrap;
         let wrapping: BTreeSet<&str> =
             hits.iter().filter(wraps).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
         let mut text = base.to_owned();
@@ -298,7 +320,7 @@ impl<'p> Judge<'p, '_> {
             for hit in &hits {
                 let Some(rule) = self.rule(hit) else { continue };
                 let span = hit.span.clone().unwrap_or(0..text.len());
-                match rule.action {
+                match self.action(hit) {
                     Action::Quarantine => {
                         withheld.rules.insert(rule.id.as_str());
                         if hit.hidden {
@@ -325,7 +347,8 @@ impl<'p> Judge<'p, '_> {
             }
             let mut matches = Vec::new();
             self.rules.scan(&Text::new(text.as_str()), place, &mut matches);
-            hits = matches.into_iter().map(|found| self.hit(found, false)).filter(|hit| !self.is_markup(hit)).collect();
+            let found = matches.into_iter().filter(|found| !self.of_markup(found.rule));
+            hits = found.map(|found| self.hit(found, &text, place, site)).collect();
         }
         if unseen {
             text = seen(&text);
@@ -341,6 +364,12 @@ impl<'p> Judge<'p, '_> {
         }
         if text == base { Outcome::Keep } else { Outcome::Replace(text) }
     }
+}
+
+/// What is told of a match.
+fn evidence(rule: &Rule, matched: &str) -> Evidence {
+    let secret = is_private(rule) || matches!(*rule.find, Find::Flow(_));
+    if secret { Evidence::of_secret(matched) } else { Evidence::of(matched) }
 }
 
 /// Whether what a rule finds is itself what nobody may see.

@@ -28,6 +28,7 @@ fn context(method: &str, tool: &str) -> Context {
         session: None,
         asked: Arc::from([Asked { id: "1".into(), method: method.into(), tool: Some(tool.into()), continues: false }]),
         caller: Caller::default(),
+        trace: None,
     }
 }
 
@@ -194,7 +195,7 @@ fn binary_blocks_are_said_to_be_uninspected() {
     assert!(matches!(inspection.verdict, Verdict::Pass));
     assert_eq!(
         inspection.coverage.uninspected,
-        [Uninspected { at: "/result/content/0/data".into(), reason: "binary", bytes: 12 }]
+        [Uninspected { at: "/result/content/0/data".into(), reason: Unread::Binary, bytes: 12 }]
     );
 }
 

@@ -12,6 +12,7 @@ use super::classify::{Classified, Unclassified};
 use super::delivery::Delivery;
 use super::joined::Heard;
 use super::memory::Learnt;
+use super::unread::Unread;
 
 /// Whether verdicts are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -107,13 +108,20 @@ pub struct Coverage {
     pub uninspected: Vec<Uninspected>,
 }
 
+impl Coverage {
+    /// `full`, or `partial` where something was not looked at.
+    pub fn name(&self) -> &'static str {
+        if self.uninspected.is_empty() { "full" } else { "partial" }
+    }
+}
+
 /// A part of a message that no rule looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uninspected {
     /// The place, as a JSON pointer.
     pub at: String,
-    /// Why: `binary`, `event-field`, `links` (a path judged by its words, since its links are on another machine)…
-    pub reason: &'static str,
+    /// Why.
+    pub reason: Unread,
     /// How many bytes.
     pub bytes: usize,
 }

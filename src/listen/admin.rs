@@ -1,10 +1,10 @@
-//! The admin port: `/metrics`, `/healthz`, `/readyz`, and `/approvals` for whoever has the token.
+//! The admin port: `/metrics`, `/healthz`, `/readyz`, and for whoever has the token `/approvals` and `/console`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::approvals::Counter;
+use super::console::Console;
 use super::{Body, Front};
 use crate::message::quote;
 use crate::upstream::Health;
@@ -22,8 +23,8 @@ const CONNECTIONS: usize = 64;
 
 /// Answers on the admin port for as long as the process lives.
 /// Without a `counter` nobody is asked through it.
-pub async fn serve(front: Arc<Front>, listener: TcpListener, counter: Option<Counter>) {
-    let counter = counter.map(Arc::new);
+pub async fn serve(front: Arc<Front>, listener: TcpListener, counter: Option<Arc<Counter>>, console: Option<Console>) {
+    let console = console.map(Arc::new);
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -31,13 +32,13 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, counter: Option<Cou
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             continue;
         };
-        let (front, counter) = (front.clone(), counter.clone());
+        let (front, counter, console) = (front.clone(), counter.clone(), console.clone());
         tokio::spawn(async move {
             let _place = place;
             let read = front.gate.limits().request_read;
             let service = service_fn(move |request| {
-                let (front, counter) = (front.clone(), counter.clone());
-                async move { Ok::<_, Infallible>(answer(&front, counter.as_deref(), request).await) }
+                let (front, counter, console) = (front.clone(), counter.clone(), console.clone());
+                async move { Ok::<_, Infallible>(answer(&front, counter.as_deref(), console.as_ref(), request).await) }
             });
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(read);
@@ -48,7 +49,23 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, counter: Option<Cou
     }
 }
 
-async fn answer(front: &Front, counter: Option<&Counter>, request: Request<Incoming>) -> Response<Body> {
+async fn answer(
+    front: &Arc<Front>,
+    counter: Option<&Counter>,
+    console: Option<&Arc<Console>>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let below = |rest: &&str| rest.is_empty() || rest.starts_with('/');
+    if let Some(rest) = request.uri().path().strip_prefix("/console").filter(below) {
+        let rest = rest.to_owned();
+        return match console {
+            Some(console) => Box::pin(console.answer(front, request, &rest)).await,
+            None => {
+                let why = "{\"error\":\"the console is off: see `console` under `[admin]`, and whether the gate could write its token file\"}\n";
+                text(StatusCode::NOT_FOUND, "application/json", why.into())
+            }
+        };
+    }
     if let (Some(counter), Some(rest)) = (counter, request.uri().path().strip_prefix("/approvals")) {
         let id = rest.strip_prefix('/').unwrap_or(rest).to_owned();
         return counter.answer(&front.gate, request, &id).await;
@@ -63,7 +80,7 @@ async fn answer(front: &Front, counter: Option<&Counter>, request: Request<Incom
             let (ready, told) = readiness(front).await;
             text(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, "application/json", told)
         }
-        _ => text(StatusCode::NOT_FOUND, "text/plain", "paths: /metrics, /healthz, /readyz, /approvals\n".into()),
+        _ => text(StatusCode::NOT_FOUND, "text/plain", "paths: /metrics, /healthz, /readyz, /approvals, /console\n".into()),
     }
 }
 
@@ -85,5 +102,6 @@ pub(super) fn text(status: StatusCode, kind: &'static str, text: String) -> Resp
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }

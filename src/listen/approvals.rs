@@ -5,19 +5,19 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 
 use super::admin::text;
+use super::token::Token;
 use super::{Body, body};
 use crate::config::Scope;
 use crate::message::{Json, ReadLimits, quote};
 use crate::proxy::Gate;
-use crate::proxy::approve::{Desk, NotDecided, private};
+use crate::proxy::approve::{Desk, NotDecided};
 use crate::record::Event;
 
 /// Longest answer, in bytes.
@@ -27,7 +27,7 @@ const JSON: &str = "application/json";
 /// Where people answer.
 pub struct Counter {
     desk: Desk,
-    token_sha256: [u8; 32],
+    token: Arc<Token>,
 }
 
 impl Counter {
@@ -36,9 +36,13 @@ impl Counter {
     /// # Errors
     /// The file cannot be written.
     pub fn open(gate: &Gate, file: &Path) -> io::Result<Self> {
-        let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        private(file, format!("{token}\n").as_bytes())?;
-        Ok(Self { desk: gate.desk(), token_sha256: Sha256::digest(token.as_bytes()).into() })
+        let token = Arc::new(Token::make(file)?);
+        Ok(Self { desk: gate.desk(), token })
+    }
+
+    /// The SHA-256 of the token, for whatever else its holder may do.
+    pub fn token_sha256(&self) -> [u8; 32] {
+        self.token.sha256()
     }
 
     /// Answers one request about the question `id`, or about all if it is empty.
@@ -47,7 +51,7 @@ impl Counter {
             gate.tell(Event::TurnedAway { reason: "origin" });
             return refuse(StatusCode::FORBIDDEN, "a page of another origin cannot ask or answer here");
         }
-        if !self.knows(request.headers()) {
+        if !self.token.is_borne(request.headers()) {
             gate.tell(Event::TurnedAway { reason: "token" });
             let mut response = refuse(StatusCode::UNAUTHORIZED, "show the token of the token file, as `lychgate approve` does");
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -56,13 +60,9 @@ impl Counter {
         match (request.method(), id) {
             (&Method::GET, "") => text(StatusCode::OK, JSON, self.desk.list()),
             (&Method::POST, id) if !id.is_empty() => {
-                let limits = crate::config::Limits {
-                    read: ReadLimits { message_bytes: ANSWER_BYTES, ..ReadLimits::default() },
-                    ..gate.limits().clone()
-                };
                 let id = id.to_owned();
-                match body::read(request.into_body(), &limits).await {
-                    Ok(bytes) => self.decide(&id, bytes, &limits.read),
+                match body::read_at_most(request.into_body(), gate.limits(), ANSWER_BYTES).await {
+                    Ok(bytes) => self.decided(&id, bytes),
                     Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
                 }
             }
@@ -70,15 +70,26 @@ impl Counter {
         }
     }
 
-    fn knows(&self, headers: &HeaderMap) -> bool {
-        let shown =
-            headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| value.strip_prefix("Bearer "));
-        let shown: Option<[u8; 32]> = shown.map(|token| Sha256::digest(token.trim().as_bytes()).into());
-        shown.is_some_and(|shown| shown.ct_eq(&self.token_sha256).into())
+    /// The token that counts here.
+    pub(super) fn token(&self) -> Arc<Token> {
+        self.token.clone()
     }
 
-    fn decide(&self, id: &str, bytes: bytes::Bytes, limits: &ReadLimits) -> Response<Body> {
-        let Ok(json) = Json::parse(bytes, limits) else { return refuse(StatusCode::BAD_REQUEST, "the body is not JSON") };
+    /// The questions.
+    pub(super) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    fn decided(&self, id: &str, bytes: bytes::Bytes) -> Response<Body> {
+        let limits = ReadLimits { message_bytes: ANSWER_BYTES, ..ReadLimits::default() };
+        match Json::parse(bytes, &limits) {
+            Ok(json) => self.decide(id, &json),
+            Err(_) => refuse(StatusCode::BAD_REQUEST, "the body is not JSON"),
+        }
+    }
+
+    /// Answers a question as a body says.
+    pub(super) fn decide(&self, id: &str, json: &Json) -> Response<Body> {
         let word = |key: &str| json.root().get(key).and_then(|value| value.str());
         let scope = word("scope").map(|word| Scope::named(&word));
         let yes = match (word("decision").as_deref(), scope) {

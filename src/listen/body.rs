@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use crate::config::Limits;
-use crate::message::ParseError;
+use crate::message::{ParseError, ReadLimits};
 use crate::protocol::CallError;
 
 /// The body of a response: nothing, bytes at hand, or a stream of them.
@@ -51,6 +51,15 @@ impl HttpBody for Body {
             Self::Stream(_) => SizeHint::default(),
         }
     }
+}
+
+/// Reads a body that is to be short, of at most so many bytes.
+///
+/// # Errors
+/// As [`read`].
+pub(super) async fn read_at_most(body: Incoming, limits: &Limits, bytes: usize) -> Result<Bytes, CallError> {
+    let limits = Limits { read: ReadLimits { message_bytes: bytes, ..ReadLimits::default() }, ..limits.clone() };
+    read(body, &limits).await
 }
 
 /// Reads a request's body within the limits of size and time.

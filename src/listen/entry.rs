@@ -15,6 +15,7 @@ use crate::oauth::assertion::{Claims, issuer_of};
 use crate::oauth::issuer::{Issuer, Refused};
 use crate::oauth::unix_now;
 use crate::protocol::{AgentName, Caller, UpstreamName};
+use crate::upstream::canary::{self, Canary};
 
 /// Longest name of a user or group that is taken from a token, in bytes, and most groups.
 const NAME_BYTES: usize = 512;
@@ -82,6 +83,17 @@ impl Entry {
         };
         let issuers = config.issuers.iter().map(issuer).collect::<Result<_, _>>()?;
         Ok(Self { open: config.is_open(), agents: config.agents.clone(), issuers, access: config.access.clone() })
+    }
+
+    /// Whether nobody has to say who it is.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Who a canary is sent by: the holder of the gate's own token, who may use what is built in and nothing else.
+    pub(super) fn prover(canary: Option<&Canary>) -> Who {
+        let caller = Caller { user: canary.map(|canary| canary.id.into()), ..Caller::default() };
+        Who { agent: AgentName(canary::AGENT.into()), caller, upstreams: None, by: By::Nothing }
     }
 
     /// Whether somebody would come in again as by `before`, with the same to use.

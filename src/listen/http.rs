@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use super::admit::{self, TurnedAway, turned};
 use super::certificate::Names;
 use super::entry::Who;
-use super::{Body, Front, body, resource};
+use super::{Body, Front, body, prove, resource};
 use crate::message::Message;
 use crate::protocol::{
     Ask, Call, CallError, Context, Era, Framing, Reply, SessionId, UpstreamName, answer, header, headers, sse,
@@ -75,6 +75,9 @@ async fn try_answer(
         return Ok(super::logins::answer(front, request, &path).await);
     }
     let path = request.uri().path().to_owned();
+    if let (Some(prover), Some(rest)) = (front.prover.get(), prove::path(&path)) {
+        return prover.answer(front, request, rest).await;
+    }
     let entry = front.entry.load_full();
     if let Some(metadata) = resource::metadata(request.method(), &path, site, &entry, front.gate.only_upstream()) {
         return Ok(metadata);
@@ -101,9 +104,9 @@ async fn try_answer(
 }
 
 /// One request to an upstream's transparent path.
-async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
+pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
     let (agent, caller) = (who.agent.clone(), who.caller.clone());
-    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller };
+    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller, trace: None };
     let (method, sent) = (request.method().clone(), headers::travelling(request.headers()));
     let (mut call, message) = match read(front, request, &mut context).await {
         Ok(ask) => {

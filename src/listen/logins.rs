@@ -13,8 +13,6 @@ use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::{Body, Front, body};
-use crate::config::Limits;
-use crate::message::ReadLimits;
 use crate::oauth::grant::Answer;
 use crate::oauth::{From, LoginError, identity};
 
@@ -45,9 +43,7 @@ pub(super) async fn answer(front: &Arc<Front>, request: Request<Incoming>, path:
 
 /// Somebody goes on from the page of a ticket, or has pasted the address at which their browser ended.
 async fn posted(front: &Front, request: Request<Incoming>, ticket: &str) -> Response<Body> {
-    let limits =
-        Limits { read: ReadLimits { message_bytes: FORM_BYTES, ..ReadLimits::default() }, ..front.gate.limits().clone() };
-    let Ok(form) = body::read(request.into_body(), &limits).await else {
+    let Ok(form) = body::read_at_most(request.into_body(), front.gate.limits(), FORM_BYTES).await else {
         return html(StatusCode::BAD_REQUEST, page::failed("the form could not be read"));
     };
     let pasted = form_urlencoded::parse(&form).find(|(name, _)| name == "address").map(|(_, address)| address.into_owned());

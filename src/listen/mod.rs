@@ -5,19 +5,22 @@ mod admit;
 pub mod approvals;
 mod body;
 mod certificate;
+pub mod console;
 mod entry;
 mod http;
 mod lines;
 mod logins;
+pub mod prove;
 mod resource;
 mod sse;
 pub mod stdio;
 pub mod tls;
+mod token;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ::http::{Request, Response};
 use arc_swap::ArcSwap;
@@ -52,6 +55,8 @@ pub struct Front {
     logins: Arc<Shared>,
     channels: sse::Channels,
     draining: watch::Receiver<bool>,
+    /// Who may try the gate with canaries, once somebody may.
+    prover: OnceLock<prove::Prover>,
 }
 
 impl Front {
@@ -69,7 +74,18 @@ impl Front {
         let entry = Entry::new(config, None).map_err(|error| Fault::of_file("issuer", error, None))?;
         let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
         let entered = watch::Sender::new(());
-        Ok(Self { gate, listen, entry, entered, bound, logins, channels, draining })
+        Ok(Self { gate, listen, entry, entered, bound, logins, channels, draining, prover: OnceLock::new() })
+    }
+
+    /// From now on the holder of the token with this SHA-256 may try the gate with canaries.
+    ///
+    /// # Errors
+    /// As [`crate::record::Recorder::aside`].
+    pub fn prove_by(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
+        let recorder = Arc::new(self.gate.recorder().aside()?);
+        // The first one stays.
+        let _first = self.prover.set(prove::Prover::new(token_sha256, recorder));
+        Ok(())
     }
 
     /// Who may come in by another config.

@@ -80,7 +80,7 @@ impl Channel {
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (agent, upstream, caller) = (as_of.agent.clone(), self.upstream.clone(), as_of.caller.clone());
-        let context = Context { agent, upstream, era: Era::Legacy, session, asked: [].into(), caller };
+        let context = Context { agent, upstream, era: Era::Legacy, session, asked: [].into(), caller, trace: None };
         Some(Call { ask, headers, context })
     }
 }

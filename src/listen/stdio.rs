@@ -32,7 +32,7 @@ const AFTER_CLOSE: Duration = Duration::from_secs(10);
 const AFTER_TERM: Duration = Duration::from_millis(1500);
 /// How long its output may stand still after its end before what it left behind is ended too.
 const QUIET: Duration = Duration::from_secs(1);
-/// Time between two looks at the lock file.
+/// Time between two looks at the lock file and the quarantine.
 const LOOK: Duration = Duration::from_secs(1);
 /// Answers of the gate's own that wait for the server to read them.
 const TOLD: usize = 64;
@@ -274,7 +274,7 @@ fn from_server(mut from: Lines<File>, pipe: &Pipe, agent: &Out, tell: &SyncSende
 fn look_at_pins(pipe: &Pipe, agent: &Weak<Out>) {
     loop {
         std::thread::sleep(LOOK);
-        let lines = pipe.look_at_pins();
+        let lines = pipe.look();
         let Some(agent) = agent.upgrade() else { return };
         if lines.iter().try_for_each(|line| agent.write(line)).is_err() {
             return;

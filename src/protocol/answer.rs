@@ -285,6 +285,7 @@ mod tests {
             session: None,
             asked: [].into(),
             caller: Caller::default(),
+            trace: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Caller;
+use super::{Caller, Trace};
 use crate::message::same_id;
 
 /// An agent's name, from the config (`local` where no agent has to log in).
@@ -119,6 +119,8 @@ pub struct Context {
     pub asked: Arc<[Asked]>,
     /// Who stands behind the agent.
     pub caller: Caller,
+    /// The trace that it is a part of, if it is part of one.
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl Context {

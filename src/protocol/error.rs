@@ -148,6 +148,29 @@ impl CallError {
         }
     }
 
+    /// A short name for it, which stays the same (`error.type` of OpenTelemetry).
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::BadMessage(_) => "bad_message",
+            Self::HeaderMismatch(_) => "header_mismatch",
+            Self::BadMeta(_) => "bad_meta",
+            Self::NoBatches => "no_batches",
+            Self::MediaType(_) => "media_type",
+            Self::BrokenOff(_) => "broken_off",
+            Self::UnknownSession => "unknown_session",
+            Self::NotOffered => "not_offered",
+            Self::BadApproval => "bad_approval",
+            Self::Withdrawn => "cancelled",
+            Self::Limit(_) | Self::TooFast { .. } | Self::Spent { .. } | Self::TooLong { .. } => "limit",
+            Self::Connect(_) => "unreachable",
+            Self::NotMcp(_) | Self::BadReply(_) => "bad_reply",
+            Self::Silent(_) => "timeout",
+            Self::AuthRequired | Self::LoginOwed { .. } | Self::NoToken(_) => "auth_required",
+            Self::Audit(_) => "audit",
+            Self::Draining => "draining",
+        }
+    }
+
     /// Whether the model is told of it where it called a tool: what it can act on, or pass on to its user.
     pub fn tells_the_model(&self) -> bool {
         matches!(

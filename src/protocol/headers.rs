@@ -140,6 +140,12 @@ fn meta_version<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m,
     message.body(envelope)?.at(&["_meta", META_VERSION])?.str()
 }
 
+/// The revision that a request says it is of.
+pub fn version<'m>(headers: &'m HeaderMap, message: &'m Message) -> Option<Cow<'m, str>> {
+    let of_message = message.single().and_then(|envelope| meta_version(message, envelope));
+    of_message.or_else(|| text(headers, header::VERSION).map(Cow::Borrowed))
+}
+
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }

@@ -9,12 +9,14 @@ mod exchange;
 pub mod headers;
 pub mod opaque;
 pub mod sse;
+pub mod trace;
 
 pub use access::{Access, Denied, Thing};
 pub use caller::{Caller, Holder};
 pub use context::{AgentName, Asked, AuditId, Context, Era, SessionId, UpstreamName};
 pub use error::{CallError, Side};
 pub use exchange::{Ask, Call, Frame, Frames, Framing, Payload, Reply};
+pub use trace::Trace;
 
 /// The first revision without sessions (`docs/specification/2026-07-28`).
 pub const MODERN: &str = "2026-07-28";

@@ -7,13 +7,14 @@ use futures_util::{StreamExt, future};
 use http::HeaderMap;
 
 use super::Gate;
-use super::approve::Matter;
+use super::approve::{CallDigest, Matter};
 use super::changed::Listens;
 use super::judge::{Carried, Outcome, limits_hit};
+use super::keep;
 use super::slots::Permit;
 use crate::inspect::{Heard, Known, Mode, TextVerdict};
-use crate::message::Direction;
-use crate::protocol::{AuditId, CallError, Context, Frame, Frames, Framing, Payload, Reply, answer, sse};
+use crate::message::{Direction, Message};
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Frame, Frames, Framing, Payload, Reply, answer, sse};
 use crate::record::Event;
 
 /// A call whose reply is on its way.
@@ -21,6 +22,8 @@ pub(super) struct Waiting {
     pub(super) context: Context,
     /// The headers that went with it, for whatever else the same peer is told.
     pub(super) headers: HeaderMap,
+    /// What was sent, if it was a message.
+    pub(super) sent: Option<Message>,
     pub(super) started: Instant,
     /// What a person was asked about the call, if it was.
     pub(super) approved: Option<Box<Matter>>,
@@ -33,6 +36,13 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// What it asks for, if it is one request.
+    pub(super) fn call(&self) -> Option<CallDigest> {
+        let message = self.sent.as_ref()?;
+        let envelope = message.single().filter(|envelope| envelope.is_request())?;
+        Some(CallDigest::of(&self.context, message, envelope))
+    }
+
     /// What the agent got last of the reply.
     pub(super) fn heard(&self) -> Heard {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -92,7 +102,7 @@ impl Gate {
     ) -> Result<Option<Frame>, CallError> {
         let outcome = match &frame.payload {
             Payload::Empty => Outcome::Same,
-            Payload::Text(text) => self.judge_text(text, &waiting.context)?,
+            Payload::Text(text) => self.judge_text(text, &waiting.context).await?,
             Payload::Message(told) => {
                 let behind = self.upstreams.get(&waiting.context.upstream).ok_or(CallError::NotOffered)?;
                 let policy = self.policies.load().get(&waiting.context.upstream).cloned().ok_or(CallError::NotOffered)?;
@@ -139,8 +149,24 @@ impl Gate {
         })
     }
 
+    /// Tells a server something of the gateway's own: that a question was not put, or an answer not given.
+    pub(super) fn tell_server(self: &Arc<Self>, context: &Context, headers: &HeaderMap, message: String) {
+        let Ok(message) = Message::parse(message.into(), &self.limits.read) else { return };
+        let call = Call { ask: Ask::Send(message), headers: headers.clone(), context: context.clone() };
+        let gate = self.clone();
+        tokio::spawn(async move {
+            let Ok(_permit) = gate.slots.take(&call) else { return };
+            let Some(behind) = gate.upstreams.get(&call.context.upstream) else { return };
+            let context = call.context.clone();
+            match behind.upstream.call(call).await {
+                Ok(mut reply) => while reply.frames.next().await.is_some() {},
+                Err(error) => gate.tell_failed(&context, &error),
+            }
+        });
+    }
+
     /// A body that is not JSON-RPC is judged as one text: it passes whole, edited, or not at all.
-    fn judge_text(&self, text: &[u8], context: &Context) -> Result<Outcome, CallError> {
+    async fn judge_text(&self, text: &[u8], context: &Context) -> Result<Outcome, CallError> {
         let text = std::str::from_utf8(text).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
         let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
         let (audit, mode) = (AuditId::make(), policy.mode);
@@ -153,12 +179,14 @@ impl Gate {
             TextVerdict::Block(_) => "block",
         };
         let (findings, coverage) = (&judged.findings[..], &judged.coverage);
+        let kept = self.quarantines_text(text, &policy, context, audit, &judged.findings).await;
         let event = Event::JudgedText { audit, context, bytes: text.len(), verdict, findings, coverage, mode, rules };
         self.recorder.tell(event).map_err(CallError::Audit)?;
         let learnt = std::mem::take(&mut judged.learnt);
         limits_hit(&self.recorder, &self.memories.learn(context, Direction::Inbound, learnt))?;
         Ok(match (mode, judged.verdict) {
             (Mode::Observe, _) | (_, TextVerdict::Pass) => Outcome::Same,
+            (_, TextVerdict::Rewrite(new)) if kept => Outcome::Other(keep::said(&new, audit).into()),
             (_, TextVerdict::Rewrite(new)) => Outcome::Other(new.into()),
             (_, TextVerdict::Block(_)) => Outcome::Nothing,
         })

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::approve::CallDigest;
 use super::classify::Classifiers;
+use super::keep;
 use super::memories::Memories;
 use super::resolve::{Resolved, Resolver};
 use crate::detect::url::Answers;
@@ -13,7 +15,7 @@ use crate::detect::work;
 use crate::inspect::{Classified, Heard, Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer};
-use crate::record::{Event, Recorder};
+use crate::record::{Event, Recorder, Written};
 use crate::rules::Action;
 
 /// A message, and what it is judged by.
@@ -64,6 +66,8 @@ pub(super) struct Judged {
     inspection: Inspection,
     mode: Mode,
     pub(super) audit: AuditId,
+    /// Whether what is taken out is kept in quarantine.
+    kept: bool,
 }
 
 /// What goes out in a message's place.
@@ -103,11 +107,18 @@ pub(super) struct Refused {
 }
 
 impl Case<'_> {
-    /// Judges and tells of it. What has to be looked up or asked holds up the thread.
+    /// Judges and tells of it; `call` is the call that the message answers. What has to be looked up, asked or kept holds up the
+    /// thread.
     ///
     /// # Errors
     /// As [`Self::tell`].
-    pub(super) fn judge(&self, recorder: &Recorder, resolver: &Resolver, classifiers: &Classifiers) -> Result<Judged, CallError> {
+    pub(super) fn judge(
+        &self,
+        recorder: &Recorder,
+        resolver: &Resolver,
+        classifiers: &Classifiers,
+        call: Option<CallDigest>,
+    ) -> Result<Judged, CallError> {
         let audit = AuditId::make();
         let (mut inspection, mut took) = self.inspect(audit, &More::default());
         let looked_up = resolver.more_for_blocking(self.policy, &mut inspection);
@@ -116,7 +127,10 @@ impl Case<'_> {
             let (knowing_more, again) = self.inspect(audit, &more);
             (inspection, took) = (knowing_more, took + again);
         }
-        self.tell(recorder, audit, inspection, took)
+        let kept = self.taken_out(&inspection, audit, || call).is_some_and(|kept| recorder.quarantines(&kept));
+        let (judged, written) = self.tell(recorder, audit, inspection, took, kept)?;
+        written.wait().map_err(CallError::Audit)?;
+        Ok(judged)
     }
 
     /// Judges, with what was asked for that. Says how long it took.
@@ -126,7 +140,7 @@ impl Case<'_> {
         (inspection, started.elapsed())
     }
 
-    /// Tells of what judging gave.
+    /// Tells of what judging gave. It may only be carried out when that is written.
     ///
     /// # Errors
     /// What must be told and cannot be is not passed on.
@@ -136,11 +150,14 @@ impl Case<'_> {
         audit: AuditId,
         mut inspection: Inspection,
         took: Duration,
-    ) -> Result<Judged, CallError> {
+        kept: bool,
+    ) -> Result<(Judged, Written), CallError> {
         let Case { policy, direction, message, context, waited, known: _, memories } = *self;
-        let (mode, rules) = (policy.mode, policy.rules_digest(direction));
-        let event = Event::Judged { audit, direction, context, message, inspection: &inspection, mode, rules, took, waited };
-        recorder.tell(event).map_err(CallError::Audit)?;
+        let (mode, evidence, rules) = (policy.mode, policy.evidence, policy.rules_digest(direction));
+        let event =
+            Event::Judged { audit, direction, context, message, inspection: &inspection, mode, evidence, rules, took, waited };
+        let written = recorder.begin(event);
+        self.offer(recorder, &inspection, audit);
         let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
         limits_hit(recorder, &work::ALL.into_iter().filter(hit).collect::<Vec<_>>())?;
         if mode == Mode::Enforce && matches!(inspection.verdict, Verdict::Rewrite(_)) {
@@ -155,7 +172,7 @@ impl Case<'_> {
             }
             limits_hit(recorder, &memories.learn(context, direction, std::mem::take(&mut inspection.learnt)))?;
         }
-        Ok(Judged { inspection, mode, audit })
+        Ok((Judged { inspection, mode, audit, kept }, written))
     }
 }
 
@@ -205,7 +222,11 @@ impl Judged {
         let refusals = match (&self.inspection.verdict, self.mode) {
             (_, Mode::Observe) | (Verdict::Pass, _) => return done(Outcome::Same),
             (Verdict::Rewrite(edits), _) => {
-                let new = splice(message.bytes(), edits.clone()).ok_or(CallError::BadReply("its edits overlap"))?;
+                let mut edits = edits.clone();
+                if self.kept {
+                    keep::say_so(&mut edits, message, self.audit);
+                }
+                let new = splice(message.bytes(), edits).ok_or(CallError::BadReply("its edits overlap"))?;
                 return done(Outcome::Other(new));
             }
             (Verdict::Ask(_), _) => return Err(CallError::BadReply("a rule would ask about what a server says")),
@@ -245,7 +266,8 @@ impl Judged {
     /// The words of a refusal, as the agent reads them.
     fn reason(&self, refusal: &Refusal) -> answer::Reason {
         let (Refusal { rule, title, why, .. }, audit) = (refusal, self.audit);
-        let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit})");
+        let look = if self.kept { format!("; {}", keep::look(audit)) } else { String::new() };
+        let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{look})");
         answer::Reason { text, rule: rule.to_string(), audit }
     }
 }

@@ -12,7 +12,7 @@ use crate::rules::Library;
 
 fn context() -> Context {
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() }
+    Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default(), trace: None }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn what_is_too_much_to_look_at_is_refused_and_counted() {
         let (direction, context) = (Direction::Outbound, context());
         let (message, context, known) = (&message, &context, Known::default());
         let case = Case { policy: &policy, direction, message, context, waited: None, known, memories: &memories };
-        let judged = case.judge(&recorder, &Resolver::default(), &Classifiers::default()).unwrap();
+        let judged = case.judge(&recorder, &Resolver::default(), &Classifiers::default(), None).unwrap();
         assert!(matches!(judged.outbound(message).unwrap(), Onward::Refused(_)), "{limit}: {:?}", judged.inspection.verdict);
         let (metrics, line) = (recorder.metrics_text(), format!("lychgate_limits_hit_total{{limit=\"{limit}\"}} 1"));
         assert!(metrics.contains(&line), "{limit}: {:?}", judged.inspection.findings);

@@ -154,6 +154,12 @@ impl Gate {
         tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning it failed"))?
     }
 
+    /// Looks at what people have done with pins and in quarantine. To be called now and then; may wait for the disk.
+    pub fn look(&self) {
+        self.look_at_pins();
+        self.releases.look(&self.recorder);
+    }
+
     /// Reads the lock file again if it has changed. To be called now and then; may wait for the disk.
     pub fn look_at_pins(&self) {
         match self.pins.look() {

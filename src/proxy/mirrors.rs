@@ -76,6 +76,7 @@ mod tests {
             session: None,
             asked: [].into(),
             caller: Caller::default(),
+            trace: None,
         };
         let mirrors = Mirrors::default();
         mirrors.learn(&message, &context);

@@ -8,6 +8,7 @@ mod changed;
 mod classify;
 mod inbound;
 mod judge;
+mod keep;
 mod lists;
 mod logins;
 mod memories;
@@ -16,8 +17,10 @@ mod outbound;
 mod pages;
 pub mod pins;
 pub mod pipe;
+mod releases;
 mod repeats;
 mod resolve;
+pub mod roster;
 mod sessions;
 mod slots;
 
@@ -27,7 +30,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use futures_util::StreamExt;
 use http::StatusCode;
 use tokio::sync::Semaphore;
 
@@ -52,6 +54,7 @@ use judge::{Case, Judged, More};
 use memories::Memories;
 use mirrors::Mirrors;
 use pins::Store;
+use releases::Releases;
 use resolve::Resolver;
 use sessions::Sessions;
 use slots::{Permit, Slots};
@@ -83,6 +86,7 @@ pub struct Gate {
     approvals: Arc<Approvals>,
     pins: Arc<Store>,
     changed: Changed,
+    releases: Arc<Releases>,
     resolver: Resolver,
     classifiers: Classifiers,
     long: Arc<Semaphore>,
@@ -116,12 +120,11 @@ impl By {
         Known {
             tools: self.tools.as_deref(),
             memory: Some(&self.memory),
-            answers: None,
             pins: Some(&self.pins),
             paging: self.paging.as_ref(),
             names: Some((&self.names, &self.server)),
-            classified: None,
             heard: Some(&self.heard),
+            ..Known::default()
         }
     }
 }
@@ -159,6 +162,7 @@ impl Gate {
             approvals: Arc::new(approvals),
             pins,
             changed: Changed::default(),
+            releases: Arc::default(),
             resolver: Resolver::default(),
             classifiers: Classifiers::default(),
             long: Arc::new(Semaphore::new(workers)),
@@ -213,7 +217,8 @@ impl Gate {
     ///
     /// # Errors
     /// Whatever keeps it from a reply; `answer::failed` turns it into one. The recorder has been told.
-    pub async fn carry(self: &Arc<Self>, call: Call) -> Result<Reply, CallError> {
+    pub async fn carry(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
+        call.context.trace = self.recorder.trace_of(&call);
         let context = call.context.clone();
         let carried = self.try_carry(call).await;
         if let Err(error) = &carried {
@@ -232,6 +237,7 @@ impl Gate {
         Self::agree(behind, &call, barred.is_none())?;
         self.sessions.admit(&call.context)?;
         let mut permit = self.slots.take(&call)?;
+        permit.here = Some(self.sessions.roster.enter(&call));
         if let Ask::Send(message) = &call.ask {
             permit.of_tool = self.spend(message, &call.context)?;
         }
@@ -239,9 +245,9 @@ impl Gate {
             return Ok(barred.reply());
         }
         if let Ask::Send(message) = &call.ask
-            && let Some(page) = self.memories.pages.answer(message, &call.context, &self.recorder)?
+            && let Some(reply) = self.served(message, &call.context).await?
         {
-            return Ok(answer::body(StatusCode::OK, page));
+            return Ok(reply);
         }
         let mut approved = None;
         if let Ask::Send(message) = &call.ask {
@@ -251,6 +257,12 @@ impl Gate {
             let restored = self.approvals.restored(&call.context, message)?;
             let message = restored.as_ref().map_or_else(|| message.clone(), |restored| restored.message.clone());
             let next = self.judge_outbound(&message, &call, restored.as_ref()).await?;
+            if let Next::Send(_) = &next
+                && let Some(reply) =
+                    self.released(self.releases.of_call(&message, &call.context), &message, &call.context).await?
+            {
+                return Ok(reply);
+            }
             call.ask = Ask::Send(message);
             match next {
                 Next::Send(matter) => approved = matter,
@@ -275,12 +287,12 @@ impl Gate {
         let (context, headers, started, listens) =
             (call.context.clone(), call.headers.clone(), Instant::now(), Listens::of(&call));
         let heard = Mutex::default();
-        let waiting = Waiting { context, headers, started, approved, listens, heard, _permit: permit };
-        let closes = matches!(call.ask, Ask::Close);
         let sent = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
+        let waiting = Waiting { context, headers, sent, started, approved, listens, heard, _permit: permit };
+        let closes = matches!(call.ask, Ask::Close);
         let reply = match behind.upstream.call(call).await {
             Ok(reply) => reply,
-            Err(error) => return self.login_asked(&error, &waiting.context, sent.as_ref()).ok_or(error),
+            Err(error) => return self.login_asked(&error, &waiting.context, waiting.sent.as_ref()).ok_or(error),
         };
         if closes && reply.status.is_success() {
             self.sessions.forget(&waiting.context);
@@ -334,7 +346,11 @@ impl Gate {
             let (knowing_more, again) = self.inspect(&case, &by, audit, more).await?;
             (inspection, took) = (knowing_more, took + again);
         }
-        let mut judged = case.tell(&self.recorder, audit, inspection, took)?;
+        let call = || waiting.and_then(Waiting::call);
+        let kept = case.taken_out(&inspection, audit, call);
+        let kept = self.quarantines(kept).await;
+        let (mut judged, written) = case.tell(&self.recorder, audit, inspection, took, kept)?;
+        written.durable().await.map_err(CallError::Audit)?;
         if let Some(waiting) = waiting.filter(|_| judged.goes_on()) {
             waiting.hears(judged.heard());
         }
@@ -368,22 +384,6 @@ impl Gate {
         if let Err(error) = self.recorder.tell(event) {
             tracing::error!(%error, "the audit log cannot be written");
         }
-    }
-
-    /// Tells a server something of the gateway's own: that a question was not put, or an answer not given.
-    fn tell_server(self: &Arc<Self>, context: &Context, headers: &http::HeaderMap, message: String) {
-        let Ok(message) = Message::parse(message.into(), &self.limits.read) else { return };
-        let call = Call { ask: Ask::Send(message), headers: headers.clone(), context: context.clone() };
-        let gate = self.clone();
-        tokio::spawn(async move {
-            let Ok(_permit) = gate.slots.take(&call) else { return };
-            let Some(behind) = gate.upstreams.get(&call.context.upstream) else { return };
-            let context = call.context.clone();
-            match behind.upstream.call(call).await {
-                Ok(mut reply) => while reply.frames.next().await.is_some() {},
-                Err(error) => gate.tell_failed(&context, &error),
-            }
-        });
     }
 
     /// Ends every upstream.

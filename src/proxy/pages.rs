@@ -89,10 +89,8 @@ impl Pages {
             Page { context, outcome: if page.is_some() { "read" } else { "gone" }, bytes: page.as_ref().map_or(0, String::len) };
         recorder.tell(Event::Page(&told)).map_err(CallError::Audit)?;
         let Some(text) = page else {
-            // 2026-07-28 has no code of its own for it any more.
-            let code = if context.era == Era::Modern { -32602 } else { -32002 };
             let text = "There is no such part of an answer any more, or it is another session's. Call the tool again, for less at a time.";
-            return Ok(Some(answer::error(Some(id), code, text, None)));
+            return Ok(Some(unknown(id, context.era, text)));
         };
         let modern = if context.era == Era::Modern { r#""resultType":"complete","ttlMs":0,"cacheScope":"private","# } else { "" };
         let (uri, text) = (quote(&uri), quote(&text));
@@ -138,6 +136,12 @@ impl Kept {
     }
 }
 
+/// The answer where there is no such resource.
+pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
+    // 2026-07-28 has no code of its own for it any more.
+    answer::error(Some(id), if era == Era::Modern { -32602 } else { -32002 }, text, None)
+}
+
 /// Where the pages of a text end.
 fn ends(rest: &Rest) -> Vec<usize> {
     let portions = Portions::of(&rest.text);
@@ -174,6 +178,7 @@ mod tests {
             session: session.and_then(SessionId::new),
             asked: [].into(),
             caller: Caller::default(),
+            trace: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -16,21 +16,24 @@ use super::judge::{Carried, Case, Judged, Onward, Outcome};
 use super::lists::{self, Shown};
 use super::memories::Memories;
 use super::pins::Store;
+use super::releases::Releases;
 use super::resolve::Resolver;
 use crate::config::{Config, Limits};
 use crate::document::Fault;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Heard, Known, Mode, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError};
-use crate::protocol::{Asked, CallError, Caller, Context, Era, UpstreamName, answer, headers};
-use crate::record::{Event, Recorder};
+use crate::protocol::{CallError, Caller, Context, Era, UpstreamName, answer, headers};
+use crate::record::{Carrier, Event, Recorder};
 
 mod access;
 mod later;
 mod look;
 mod open;
+mod released;
 
 pub use later::{Later, Step};
+use open::{Open, Waited};
 
 /// Most open requests remembered, so that their answers are judged with the tool that gave them. An older one's
 /// answer is judged all the same, without it.
@@ -50,6 +53,7 @@ pub struct Pipe {
     subscriptions: Subscriptions,
     open: Mutex<VecDeque<Open>>,
     budgets: Budgets,
+    releases: Releases,
     tools: Tools,
     memories: Memories,
     pub(super) resolver: Resolver,
@@ -61,17 +65,6 @@ pub struct Pipe {
     links: AtomicBool,
     /// The last texts that the agent got.
     heard: Mutex<Heard>,
-}
-
-/// A request that waits for its answer.
-struct Open {
-    asked: Asked,
-    era: Era,
-    since: Instant,
-    /// What a person was asked about it, if it was.
-    approved: Option<Box<Matter>>,
-    /// Its places among the calls of its tool.
-    _held: Held,
 }
 
 /// What becomes of a line.
@@ -119,6 +112,7 @@ impl Pipe {
             subscriptions: Subscriptions::default(),
             open,
             budgets,
+            releases: Releases::default(),
             tools,
             memories,
             resolver,
@@ -150,7 +144,8 @@ impl Pipe {
             Ok(message) => message,
             Err(error) => return self.unread_of_agent(&CallError::BadMessage(error)),
         };
-        let context = self.context(era(&message), Arc::from([]));
+        let mut context = self.context(era(&message), Arc::from([]));
+        context.trace = self.recorder.trace(&context, &HeaderMap::new(), &message, Carrier::Pipe);
         self.call(&message, line, &context).unwrap_or_else(|error| {
             self.tell_failed(&context, &error);
             let back = answer::unsent(&error, Some(&context), &message);
@@ -163,8 +158,8 @@ impl Pipe {
             return Ok(Passage::default());
         }
         let held = self.budgets.spend(message, context, &self.policy, Instant::now())?;
-        if let Some(page) = self.memories.pages.answer(message, context, &self.recorder)? {
-            return Ok(Passage { back: vec![lined(page)], ..Passage::default() });
+        if let Some(served) = self.served(message, context)? {
+            return Ok(served);
         }
         if let Some(refused) = self.barred(message, context)? {
             return Ok(refused);
@@ -183,7 +178,10 @@ impl Pipe {
         }
         let judged = self.judge(Direction::Outbound, message, context, None)?;
         match judged.outbound(message)? {
-            Onward::Pass => Ok(self.goes(message, line, context, None, held)),
+            Onward::Pass => match self.released(self.releases.of_call(message, context), message, context)? {
+                Some(released) => Ok(released),
+                None => Ok(self.goes(message, line, context, None, held)),
+            },
             Onward::Refused(mut refused) => {
                 if let [Some(reason)] = refused.reasons.as_mut_slice() {
                     repeats.judged(context, message, rules, reason, &self.recorder);
@@ -210,7 +208,7 @@ impl Pipe {
             self.elicits.store(approve::asks(message, Era::Legacy).form, Ordering::Relaxed);
         }
         self.subscriptions.asked(message);
-        self.ask(message, context.era, approved, held);
+        self.ask(message, context, approved, held);
         Passage { on: Some(line), ..Passage::default() }
     }
 
@@ -294,8 +292,8 @@ impl Pipe {
             let mut open = self.open();
             if meant && open.len() == 1 { open.pop_front() } else { None }
         };
-        let era = only.as_ref().map_or(Era::Legacy, |open| open.era);
-        let context = self.context(era, only.into_iter().map(|open| open.asked).collect());
+        let (era, trace) = only.as_ref().map_or((Era::Legacy, None), |open| (open.era, open.trace.clone()));
+        let context = Context { trace, ..self.context(era, only.into_iter().map(|open| open.asked).collect()) };
         self.tell_failed(&context, error);
         let on = context.asked.first().map(|asked| lined(answer::broken(Some(&asked.id), error, &context)));
         Passage { on, ..Passage::default() }
@@ -324,8 +322,9 @@ impl Pipe {
         direction: Direction,
         message: &Message,
         context: &Context,
-        waited: Option<Duration>,
+        waited: Option<Waited>,
     ) -> Result<Judged, CallError> {
+        let (waited, call) = waited.map_or((None, None), |waited| (Some(waited.time), waited.call));
         let memory = self.memories.of(context);
         let links = context.era == Era::Modern || self.links.load(Ordering::Relaxed);
         let paging = if direction == Direction::Inbound { self.memories.pages.paging(links) } else { None };
@@ -341,9 +340,10 @@ impl Pipe {
             names: Some((&*names, &self.pinned_as)),
             classified: None,
             heard: heard.as_ref(),
+            trace: false,
         };
         let case = Case { policy: &self.policy, direction, message, context, waited, known, memories: &self.memories };
-        let mut judged = case.judge(&self.recorder, &self.resolver, &self.classifiers)?;
+        let mut judged = case.judge(&self.recorder, &self.resolver, &self.classifiers, call)?;
         if inbound && judged.goes_on() {
             *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = judged.heard();
         }

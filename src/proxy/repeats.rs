@@ -218,7 +218,7 @@ mod tests {
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() }
+        Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default(), trace: None }
     }
 
     struct Bed(Repeats, Recorder);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::approve::Elicits;
+use super::roster::Roster;
 use crate::message::{Message, same_id};
 use crate::protocol::{Asked, CallError, Context, Holder, Reply, SessionId, UpstreamName, answer, headers};
 
@@ -18,6 +19,8 @@ pub(super) struct Sessions {
     without: Mutex<HashMap<(Holder, UpstreamName), Elicits>>,
     most: usize,
     idle: Duration,
+    /// Who is connected, for people to see.
+    pub(super) roster: Roster,
 }
 
 struct Session {
@@ -30,7 +33,7 @@ struct Session {
 
 impl Sessions {
     pub(super) fn new(most: usize, idle: Duration) -> Self {
-        Self { known: Mutex::default(), without: Mutex::default(), most, idle }
+        Self { known: Mutex::default(), without: Mutex::default(), most, idle, roster: Roster::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<(UpstreamName, SessionId), Session>> {
@@ -104,6 +107,7 @@ impl Sessions {
     pub(super) fn forget(&self, context: &Context) {
         if let Some(session) = &context.session {
             self.known().remove(&(context.upstream.clone(), session.clone()));
+            self.roster.leave(context);
         }
     }
 
@@ -160,6 +164,7 @@ mod tests {
             session,
             asked: [].into(),
             caller: Caller::default(),
+            trace: None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::budgets::Held;
+use super::roster::Here;
 use crate::config::Limits;
 use crate::protocol::{Ask, Call, CallError, Holder, UpstreamName};
 
@@ -26,6 +27,8 @@ pub(super) struct Permit {
     _held: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
     /// Its places among the calls of its tool.
     pub(super) of_tool: Held,
+    /// Its place among what its agent does.
+    pub(super) here: Option<Here>,
 }
 
 impl Slots {
@@ -54,6 +57,6 @@ impl Slots {
         let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?.clone();
         let agent = agent.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_agent"))?;
         let upstream = upstream.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_upstream"))?;
-        Ok(Permit { _held: Some((agent, upstream)), of_tool: Held::new() })
+        Ok(Permit { _held: Some((agent, upstream)), of_tool: Held::new(), here: None })
     }
 }

@@ -5,22 +5,21 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
+use crate::config::Keeps;
 use crate::inspect::{Classified, Coverage, Delivery, Detail, Finding, Mode, Uninspected};
 use crate::message::Direction;
-use crate::protocol::{AuditId, CallError, Context};
+use crate::protocol::{AuditId, Context};
+use crate::rules::{Action, Severity};
 
-use super::approval::Approval;
-use super::definition::DefinitionChange;
 use super::item::Item;
 use super::line::Line;
+use super::names;
 use super::redact::Redactor;
 
 /// Most findings of a line.
 const FINDINGS: usize = 50;
 /// Most uninspected parts of a line.
 const UNINSPECTED: usize = 20;
-/// Most faults or sentences of a line.
-const SENTENCES: usize = 50;
 /// Longest of the shorter texts (names, methods, places), in bytes.
 const NAME_BYTES: usize = 256;
 
@@ -39,6 +38,7 @@ pub(super) struct Body<'a> {
     pub(super) delivery: Option<&'a Delivery>,
     pub(super) classified: Option<&'a Classified>,
     pub(super) mode: Mode,
+    pub(super) evidence: Keeps,
     pub(super) rules: &'a str,
     pub(super) took: Option<Duration>,
     pub(super) waited: Option<Duration>,
@@ -55,136 +55,169 @@ impl Audit {
 
     /// The line of one judged message.
     pub(super) fn judged(&self, body: &Body<'_>, item: &Item<'_>) -> String {
-        let mut line = start("judged");
-        line.text("audit", &body.audit.to_string());
+        let mut line = start("judged", severity(&item.findings));
+        line.text(names::AUDIT, &body.audit.to_string());
         if body.is_batch {
-            line.json("item", item.index);
+            line.json(names::ITEM, item.index);
         }
         context(&mut line, body.context);
-        line.text("direction", body.direction.name());
-        line.text("kind", item.kind);
-        line.maybe("method", item.method.map(|method| self.name(method)).as_deref());
-        line.maybe("tool", item.tool.as_deref().map(|tool| self.name(tool)).as_deref());
-        line.maybe("id", item.id.map(|id| self.name(id.trim_matches('"'))).as_deref());
-        verdict(&mut line, item.done(body.mode), item.wanted, body.mode);
-        line.maybe("rule", item.refused_by.map(|rule| rule.as_str()));
-        line.json("bytes", item.value.raw().len());
+        line.text(names::DIRECTION, body.direction.name());
+        line.text(names::KIND, item.kind);
+        line.maybe(names::METHOD, item.method.map(|method| self.name(method)).as_deref());
+        if let Some((kind, name)) = &item.named {
+            if *kind == names::TOOL {
+                line.text(names::OPERATION, "execute_tool");
+            }
+            line.text(kind, &self.name(name));
+        }
+        line.maybe(names::REQUEST, item.id.map(|id| self.name(id.trim_matches('"'))).as_deref());
+        self.failure(&mut line, item);
+        verdict(&mut line, item.done(body.mode), item.wanted, body.mode, &item.findings);
+        line.maybe(names::RULE, item.refused_by.map(|rule| rule.as_str()));
+        line.json(names::BYTES, item.value.raw().len());
         if let Some((arguments, at)) = item.arguments(body.direction) {
             let at = if body.is_batch { format!("/{}{at}", item.index) } else { at.to_owned() };
-            let found: Vec<&str> = item.findings.iter().map(|finding| finding.at.as_str()).collect();
+            let name = if at.ends_with("/params/arguments") { names::ARGUMENTS } else { names::SENT };
+            // What else was found in what an agent sent stands there, so that it can be explained and judged again.
+            let shows = body.direction == Direction::Outbound && body.evidence != Keeps::None;
+            let masked = item.findings.iter().filter(|finding| finding.private || !shows);
+            let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
             let shown = self.redactor.value(arguments, &at, &found);
-            line.text("arguments_sha256", &hex(arguments.raw()));
-            line.json("arguments", shown.json);
+            line.text(names::SENT_SHA256, &hex(arguments.raw()));
+            line.json(name, shown.json);
             if shown.left_out > 0 {
-                line.json("arguments_left_out", shown.left_out);
+                line.json(names::SENT_LEFT_OUT, shown.left_out);
             }
         }
         if let (true, Some(result)) = (item.is_answer && body.direction == Direction::Inbound, item.body) {
-            line.json("result_bytes", result.raw().len());
-            line.json("result_tokens", body.delivery.map_or(0, Delivery::tokens));
+            line.json(names::RESULT_BYTES, result.raw().len());
+            line.json(names::RESULT_TOKENS, body.delivery.map_or(0, Delivery::tokens));
         }
         if let Some(delivery) = body.delivery {
             self.delivery(&mut line, delivery);
         }
         if let Some(classified) = body.classified {
-            line.json("classifier", self.classified(classified).close());
+            line.json(names::CLASSIFIER, self.classified(classified).close());
         }
         self.end(&mut line, body, &item.findings, &item.uninspected);
         finish(line)
+    }
+
+    /// What went wrong, where the message says so: the code of an error, or a tool's own word for it.
+    fn failure(&self, line: &mut Line, item: &Item<'_>) {
+        let Some(body) = item.body.filter(|_| item.is_answer) else { return };
+        match item.kind {
+            "error" => {
+                let code = body.get("code").map(|code| self.name(code.raw()));
+                line.maybe(names::STATUS, code.as_deref());
+                line.text(names::ERROR, code.as_deref().unwrap_or("_OTHER"));
+            }
+            _ if body.get("isError").is_some_and(|value| value.raw() == "true") => line.text(names::ERROR, "tool_error"),
+            _ => {}
+        }
     }
 
     fn classified(&self, classified: &Classified) -> Line {
         let mut line = Line::open();
         match &classified.scores {
             Ok(scores) => {
-                line.text("name", &self.name(&classified.name));
-                line.maybe("version", classified.version.as_deref().map(|version| self.name(version)).as_deref());
-                line.json("texts", scores.len());
-                line.json("highest", format_args!("{:.4}", classified.highest().unwrap_or_default()));
+                line.text(names::NAME, &self.name(&classified.name));
+                line.maybe(names::VERSION, classified.version.as_deref().map(|version| self.name(version)).as_deref());
+                line.json(names::TEXTS, scores.len());
+                line.json(names::HIGHEST, format_args!("{:.4}", classified.highest().unwrap_or_default()));
             }
-            Err(failure) => line.text("failed", failure.name()),
+            Err(failure) => line.text(names::FAILED, failure.name()),
         }
-        line.json("ms", format_args!("{:.3}", classified.took.as_secs_f64() * 1000.0));
+        line.json(names::MS, format_args!("{:.3}", classified.took.as_secs_f64() * 1000.0));
         line
     }
 
     fn delivery(&self, line: &mut Line, delivery: &Delivery) {
         if delivery.cut_bytes > 0 {
-            line.json("cut_bytes", delivery.cut_bytes);
-            line.json("kept_rests", delivery.rests.len());
+            line.json(names::CUT_BYTES, delivery.cut_bytes);
+            line.json(names::KEPT_RESTS, delivery.rests.len());
         }
         if !delivery.broken_digests.is_empty() {
-            line.texts("broken_digests", delivery.broken_digests.iter().map(|at| self.name(at)));
+            line.texts(names::BROKEN_DIGESTS, delivery.broken_digests.iter().map(|at| self.name(at)));
         }
     }
 
     /// The line of a judged text that is no message.
     pub(super) fn judged_text(&self, body: &Body<'_>, bytes: usize, wanted: &str, done: &str, findings: &[Finding]) -> String {
-        let mut line = start("judged");
-        line.text("audit", &body.audit.to_string());
+        let found: Vec<&Finding> = findings.iter().collect();
+        let mut line = start("judged", severity(&found));
+        line.text(names::AUDIT, &body.audit.to_string());
         context(&mut line, body.context);
-        line.text("direction", body.direction.name());
-        line.text("kind", "text");
-        verdict(&mut line, done, wanted, body.mode);
-        line.json("bytes", bytes);
-        let (findings, uninspected): (Vec<_>, Vec<_>) = (findings.iter().collect(), body.coverage.uninspected.iter().collect());
-        self.end(&mut line, body, &findings, &uninspected);
+        line.text(names::DIRECTION, body.direction.name());
+        line.text(names::KIND, "text");
+        verdict(&mut line, done, wanted, body.mode, &found);
+        line.json(names::BYTES, bytes);
+        let uninspected: Vec<&Uninspected> = body.coverage.uninspected.iter().collect();
+        self.end(&mut line, body, &found, &uninspected);
         finish(line)
     }
 
     /// What every judged line ends with: times, findings, and how much was looked at.
     fn end(&self, line: &mut Line, body: &Body<'_>, findings: &[&Finding], uninspected: &[&Uninspected]) {
         if let Some(took) = body.took {
-            line.json("inspect_us", took.as_micros());
+            line.json(names::INSPECT_US, took.as_micros());
         }
         if let Some(waited) = body.waited {
-            line.json("upstream_ms", format_args!("{:.3}", waited.as_secs_f64() * 1000.0));
+            line.json(names::UPSTREAM_MS, format_args!("{:.3}", waited.as_secs_f64() * 1000.0));
         }
-        line.text("rules", body.rules);
-        line.maybe("model", body.coverage.model.as_deref());
-        line.list("findings", findings.iter().take(FINDINGS).map(|finding| self.finding(finding)));
+        line.text(names::RULE_SET, body.rules);
+        line.maybe(names::MODEL, body.coverage.model.as_deref());
+        line.text(names::COVERAGE, if uninspected.is_empty() { "full" } else { "partial" });
+        line.json(names::CLEAN, uninspected.is_empty() && findings.is_empty());
+        line.list(names::FINDINGS, findings.iter().take(FINDINGS).map(|finding| self.finding(finding)));
         if findings.len() > FINDINGS {
-            line.json("findings_left_out", findings.len() - FINDINGS);
+            line.json(names::FINDINGS_LEFT_OUT, findings.len() - FINDINGS);
         }
-        line.json("inspected_strings", body.coverage.strings);
-        line.json("inspected_bytes", body.coverage.bytes);
-        line.list("uninspected", uninspected.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
+        line.json(names::INSPECTED_STRINGS, body.coverage.strings);
+        line.json(names::INSPECTED_BYTES, body.coverage.bytes);
+        line.list(names::UNINSPECTED, uninspected.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
         if uninspected.len() > UNINSPECTED {
-            line.json("uninspected_left_out", uninspected.len() - UNINSPECTED);
+            line.json(names::UNINSPECTED_LEFT_OUT, uninspected.len() - UNINSPECTED);
         }
     }
 
     fn finding(&self, finding: &Finding) -> Line {
         let mut evidence = Line::open();
-        evidence.text("sha256", &finding.evidence.sha256);
-        evidence.json("length", finding.evidence.length);
+        evidence.text(names::SHA256, &finding.evidence.sha256);
+        evidence.json(names::LENGTH, finding.evidence.length);
         let mut line = Line::open();
-        line.text("rule", finding.rule.as_str());
-        line.text("severity", finding.severity.name());
-        line.text("action", finding.action.name());
-        line.text("surface", finding.surface.name());
-        line.text("at", &self.name(&finding.at));
-        line.text("reading", finding.reading);
-        line.json("evidence", evidence.close());
+        line.text(names::RULE, finding.rule.as_str());
+        line.text(names::SEVERITY, caption(finding.severity));
+        line.text(names::ACTION, finding.action.name());
+        if let Some(suppressed) = &finding.suppressed {
+            line.json(names::SUPPRESSED, true);
+            line.text(names::SUPPRESSED_ACTION, suppressed.action.name());
+            line.text(names::SUPPRESSED_REASON, &self.name(&suppressed.by.reason));
+            line.text(names::SUPPRESSED_UNTIL, &suppressed.by.until.written);
+        }
+        line.text(names::SURFACE, finding.surface.name());
+        line.text(names::AT, &self.name(&finding.at));
+        line.text(names::READING, finding.reading);
+        line.json(names::EVIDENCE, evidence.close());
         match &finding.detail {
             Some(Detail::Score { score, by }) => {
-                line.json("score", format_args!("{score:.4}"));
-                line.text("by", &self.name(by));
+                line.json(names::SCORE, format_args!("{score:.4}"));
+                line.text(names::BY, &self.name(by));
             }
             Some(Detail::Source(source)) => {
-                line.texts("source", source.servers.iter().map(|server| server.to_string()));
+                line.texts(names::SOURCE, source.servers.iter().map(|server| server.to_string()));
                 if let Some(age) = source.age {
-                    line.json("source_age_s", age.as_secs());
+                    line.json(names::SOURCE_AGE, age.as_secs());
                 }
             }
             Some(Detail::Wording(strongest)) => {
                 let named = |(words, points): &(String, i32)| {
                     let mut line = Line::open();
-                    line.text("words", &self.name(words));
-                    line.json("points", points);
+                    line.text(names::WORDS, &self.name(words));
+                    line.json(names::POINTS, points);
                     line
                 };
-                line.list("wording", strongest.iter().map(named));
+                line.list(names::WORDING, strongest.iter().map(named));
             }
             None => {}
         }
@@ -193,80 +226,10 @@ impl Audit {
 
     fn uninspected(&self, part: &Uninspected) -> Line {
         let mut line = Line::open();
-        line.text("at", &self.name(&part.at));
-        line.text("reason", part.reason);
-        line.json("bytes", part.bytes);
+        line.text(names::AT, &self.name(&part.at));
+        line.text(names::REASON, part.reason.name());
+        line.json(names::BYTES, part.bytes);
         line
-    }
-
-    /// The line of a call that failed.
-    pub(super) fn failed(&self, of: &Context, error: &CallError) -> String {
-        let mut line = start("failed");
-        context(&mut line, of);
-        if let [asked] = &*of.asked {
-            line.text("method", &self.name(&asked.method));
-            if &*asked.method == "tools/call" {
-                line.maybe("tool", asked.tool.as_deref().map(|tool| self.name(tool)).as_deref());
-            }
-        }
-        line.text("side", error.side().name());
-        line.text("error", &self.chain(error));
-        finish(line)
-    }
-
-    /// The line of what happened to a question to a person.
-    pub(super) fn approval(&self, approval: &Approval<'_>) -> String {
-        let mut line = start("approval");
-        line.maybe("audit", approval.audit.map(|audit| audit.to_string()).as_deref());
-        context(&mut line, approval.context);
-        line.maybe("approval", Some(approval.id).filter(|id| !id.is_empty()));
-        line.text("tool", &self.name(approval.tool));
-        line.texts("rules", approval.rules.iter().map(|rule| rule.as_str().to_owned()));
-        line.text("outcome", approval.outcome);
-        line.text("way", approval.way);
-        line.maybe("scope", approval.scope);
-        line.maybe("by", approval.by.map(|by| self.name(by)).as_deref());
-        if let Some(took) = approval.took {
-            line.json("open_ms", took.as_millis());
-        }
-        finish(line)
-    }
-
-    /// The line of a call that was refused just like this again and again.
-    pub(super) fn refused_again(&self, audit: Option<AuditId>, of: &Context, tool: &str, rule: &str, times: usize) -> String {
-        let mut line = start("refused_again");
-        line.maybe("audit", audit.map(|audit| audit.to_string()).as_deref());
-        context(&mut line, of);
-        line.text("tool", &self.name(tool));
-        line.text("rule", rule);
-        line.json("times", times);
-        finish(line)
-    }
-
-    /// The line of a list of tools that agents do not see as the server told it.
-    pub(super) fn overlaid(&self, of: &Context, policy: &str, told_bytes: usize, shown_bytes: usize) -> String {
-        let mut line = start("overlaid");
-        context(&mut line, of);
-        line.text("policy", policy);
-        line.json("bytes", told_bytes);
-        line.json("shown_bytes", shown_bytes);
-        finish(line)
-    }
-
-    /// The line of a definition that is not what it was.
-    pub(super) fn definition(&self, change: &DefinitionChange<'_>) -> String {
-        let mut line = start("definition");
-        match change.context {
-            Some(of) => context(&mut line, of),
-            None => line.text("upstream", &change.upstream.0),
-        }
-        line.text("kind", change.kind);
-        line.text("name", &self.name(change.name));
-        line.texts("classes", change.classes.iter().map(|class| class.name().to_owned()));
-        line.text("action", change.action);
-        line.maybe("pinned_sha256", change.old);
-        line.maybe("listed_sha256", change.new);
-        finish(line)
     }
 
     /// An error with all its causes. Parts of it may be a peer's words.
@@ -283,75 +246,17 @@ impl Audit {
         self.redactor.text(&told, super::redact::TEXT_BYTES)
     }
 
-    fn name(&self, text: &str) -> String {
+    /// A peer's words as they may be shown: bounded, secrets masked.
+    pub(super) fn name(&self, text: &str) -> String {
         self.redactor.text(text, NAME_BYTES)
     }
 }
 
-/// The line of a request that was turned away.
-pub(super) fn turned_away(reason: &str) -> String {
-    let mut line = start("turned_away");
-    line.text("reason", reason);
-    finish(line)
-}
-
-/// The line of a part of an answer that an agent asks for.
-pub(super) fn page(page: &super::Page<'_>) -> String {
-    let mut line = start("page");
-    context(&mut line, page.context);
-    line.text("outcome", page.outcome);
-    line.json("bytes", page.bytes);
-    finish(line)
-}
-
-/// The line of a login at a server.
-pub(super) fn login(login: &super::Login<'_>) -> String {
-    let mut line = start("login");
-    line.text("upstream", login.upstream);
-    line.text("principal", login.principal);
-    line.text("outcome", login.outcome);
-    line.maybe("error", login.error);
-    if let Some(unix) = login.expires_unix {
-        line.json("expires_unix", unix);
-    }
-    finish(line)
-}
-
-/// The line of a reload.
-pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
-    let mut line = start("reloaded");
-    line.json("rules", rules);
-    line.texts("weakened", weakened.iter().take(SENTENCES).cloned());
-    finish(line)
-}
-
-/// The line of definitions of a server that was not known.
-pub(super) fn pinned(of: &Context, count: usize) -> String {
-    let mut line = start("pinned");
-    context(&mut line, of);
-    line.json("count", count);
-    finish(line)
-}
-
-/// The line of a lock file that was read anew.
-pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
-    let mut line = start("pins_reloaded");
-    line.texts("upstreams", upstreams.iter().take(SENTENCES).map(|name| (*name).to_owned()));
-    finish(line)
-}
-
-/// The line of a file that was refused.
-pub(super) fn faults(event: &str, faults: &[crate::document::Fault]) -> String {
-    let mut line = start(event);
-    line.json("count", faults.len());
-    line.texts("faults", faults.iter().take(SENTENCES).map(ToString::to_string));
-    finish(line)
-}
-
-pub(super) fn start(event: &str) -> Line {
+pub(super) fn start(event: &str, severity: Severity) -> Line {
     let mut line = Line::open();
-    line.text("at", &humantime::format_rfc3339_millis(SystemTime::now()).to_string());
-    line.text("event", event);
+    line.text(names::TIME, &humantime::format_rfc3339_millis(SystemTime::now()).to_string());
+    line.text(names::EVENT, event);
+    line.text(names::SEVERITY, caption(severity));
     line
 }
 
@@ -359,19 +264,54 @@ pub(super) fn finish(line: Line) -> String {
     line.close() + "\n"
 }
 
-fn context(line: &mut Line, context: &Context) {
-    line.text("agent", &context.agent.0);
-    line.maybe("user", context.caller.user.as_deref());
-    line.maybe("session", context.session.as_ref().map(|session| session.digest()).as_deref());
-    line.text("upstream", &context.upstream.0);
-    line.text("era", context.era.name());
+pub(super) fn context(line: &mut Line, context: &Context) {
+    line.text(names::AGENT, &context.agent.0);
+    line.maybe(names::USER, context.caller.user.as_deref());
+    line.maybe(names::SESSION, context.session.as_ref().map(|session| session.digest()).as_deref());
+    line.text(names::UPSTREAM, &context.upstream.0);
+    line.text(names::ERA, context.era.name());
+    if let Some(trace) = &context.trace {
+        line.text(names::TRACE, &trace.id.to_string());
+        line.text(names::SPAN, &trace.span.to_string());
+    }
 }
 
-fn verdict(line: &mut Line, done: &str, wanted: &str, mode: Mode) {
-    line.text("mode", mode.name());
-    line.text("verdict", done);
+fn verdict(line: &mut Line, done: &str, wanted: &str, mode: Mode, findings: &[&Finding]) {
+    line.text(names::MODE, mode.name());
+    line.text(names::VERDICT, done);
     if mode == Mode::Observe {
-        line.text("would", wanted);
+        line.text(names::WOULD, wanted);
+    }
+    line.text(names::DISPOSITION, disposition(done, wanted, findings));
+}
+
+/// What was done, as OCSF has it (1.6, `disposition_id`).
+fn disposition(done: &str, wanted: &str, findings: &[&Finding]) -> &'static str {
+    let taken_out = |finding: &&Finding| matches!(finding.action, Action::Quarantine | Action::Withhold);
+    match done {
+        "block" => "Blocked",
+        "ask" => "Delayed",
+        "rewrite" if findings.iter().any(taken_out) => "Quarantined",
+        "rewrite" => "Corrected",
+        _ if wanted != "pass" => "Detected",
+        _ if !findings.is_empty() => "Logged",
+        _ => "Allowed",
+    }
+}
+
+/// The gravest of what was found, and not suppressed.
+fn severity(findings: &[&Finding]) -> Severity {
+    findings.iter().filter(|finding| finding.suppressed.is_none()).map(|finding| finding.severity).max().unwrap_or(Severity::Info)
+}
+
+/// How grave something is, as OCSF has it (1.6, `severity_id`).
+fn caption(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "Informational",
+        Severity::Low => "Low",
+        Severity::Medium => "Medium",
+        Severity::High => "High",
+        Severity::Critical => "Critical",
     }
 }
 

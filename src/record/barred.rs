@@ -1,7 +1,8 @@
 //! What somebody asked for and may not use.
 
-use super::audit;
+use super::{audit, names};
 use crate::protocol::{AgentName, Caller, UpstreamName};
+use crate::rules::Severity;
 use crate::text::cut;
 
 /// Longest name that stands in the audit log, in bytes.
@@ -29,13 +30,14 @@ impl Barred<'_> {
     pub(super) fn told(&self) -> String {
         let (agent, upstream, thing) = (self.agent, self.upstream, self.thing);
         tracing::info!(%upstream, %agent, thing, why = self.why, "asked for what it may not use");
-        let mut line = audit::start("denied");
-        line.text("agent", &agent.0);
-        line.maybe("user", self.caller.user.as_deref());
-        line.text("upstream", &upstream.0);
-        line.text("thing", thing);
-        line.text("name", cut(self.name, NAME_BYTES));
-        line.text("why", self.why);
+        let mut line = audit::start("denied", Severity::Medium);
+        line.text(names::AGENT, &agent.0);
+        line.maybe(names::USER, self.caller.user.as_deref());
+        line.text(names::UPSTREAM, &upstream.0);
+        line.text(names::THING, thing);
+        line.text(names::NAME, cut(self.name, NAME_BYTES));
+        line.text(names::DISPOSITION, "Blocked");
+        line.text(names::WHY, self.why);
         audit::finish(line)
     }
 }

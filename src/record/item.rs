@@ -8,6 +8,8 @@ use crate::message::{Direction, Envelope, Message, MessageKind, Value};
 use crate::protocol::Context;
 use crate::rules::{Action, RuleId};
 
+use super::names;
+
 /// One message of a body, with what was found in it.
 pub(super) struct Item<'a> {
     /// Which message of the body, from 0.
@@ -16,8 +18,8 @@ pub(super) struct Item<'a> {
     pub(super) kind: &'static str,
     /// Its method, or that of the request it answers.
     pub(super) method: Option<&'a str>,
-    /// The tool it calls, or whose answer it is.
-    pub(super) tool: Option<Cow<'a, str>>,
+    /// What it calls, gets or reads, or whose answer it is: the member that names it, and its name.
+    pub(super) named: Option<(&'static str, Cow<'a, str>)>,
     /// The message's id, as written.
     pub(super) id: Option<&'a str>,
     /// All of it.
@@ -99,11 +101,21 @@ fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context:
     let (id, body) = (message.id(envelope), message.body(envelope));
     let asked = if envelope.is_answer() { id.and_then(|id| context.asked(id)) } else { None };
     let method = envelope.method().or(asked.map(|asked| &*asked.method));
-    let tool = match (method, asked) {
-        (Some("tools/call"), Some(asked)) => asked.tool.as_deref().map(Cow::Borrowed),
-        (Some("tools/call"), None) => body.and_then(|body| body.get("name")).and_then(|name| name.str()),
+    let names = match method {
+        Some("tools/call") => Some((names::TOOL, "name")),
+        Some("prompts/get") => Some((names::PROMPT, "name")),
+        Some("resources/read" | "resources/subscribe" | "resources/unsubscribe" | "notifications/resources/updated") => {
+            Some((names::RESOURCE, "uri"))
+        }
         _ => None,
     };
+    let named = names.and_then(|(member, key)| {
+        let name = match asked {
+            Some(asked) => asked.tool.as_deref().map(Cow::Borrowed),
+            None => body.and_then(|body| body.get(key)).and_then(|name| name.str()),
+        };
+        Some((member, name?))
+    });
     Item {
         index,
         kind: match envelope.kind {
@@ -113,7 +125,7 @@ fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context:
             MessageKind::Error => "error",
         },
         method,
-        tool,
+        named,
         id,
         value: message.value(envelope),
         body,
@@ -132,6 +144,11 @@ impl<'a> Item<'a> {
         tools.into_iter().flat_map(|tools| tools.elements()).map(|tool| tool.get("name")?.str()).collect()
     }
 
+    /// The tool it calls, or whose answer it is.
+    pub(super) fn tool(&self) -> Option<&str> {
+        self.named.as_ref().filter(|(member, _)| *member == names::TOOL).map(|(_, name)| &**name)
+    }
+
     /// What was done with it.
     pub(super) fn done(&self, mode: Mode) -> &'static str {
         match mode {
@@ -142,8 +159,8 @@ impl<'a> Item<'a> {
 
     /// The tool that a finding is about: the one called, or the one that a list describes there.
     pub(super) fn tool_of(&self, finding: &Finding) -> Option<&str> {
-        if self.tool.is_some() {
-            return self.tool.as_deref();
+        if self.tool().is_some() {
+            return self.tool();
         }
         let mut steps = finding.at.split('/').skip_while(|step| *step != "tools").skip(1);
         let index: usize = steps.next()?.parse().ok()?;

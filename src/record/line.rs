@@ -1,5 +1,6 @@
 //! One line of JSON, safe to show: no character in it ends a line, moves a cursor or turns text around.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 /// A JSON object on one line, written member by member.
@@ -106,6 +107,23 @@ pub(super) fn quote_into(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// A text of an agent or a server as a terminal may be given it: what it would obey instead of showing is spelled out.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| needs_escape(c) && !matches!(c, '"' | '\\');
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let spelled = |mut out: String, c: char| {
+        if obeyed(c) {
+            out.extend(c.escape_unicode())
+        } else {
+            out.push(c)
+        }
+        out
+    };
+    Cow::Owned(text.chars().fold(String::with_capacity(text.len()), spelled))
+}
+
 fn needs_escape(c: char) -> bool {
     match c {
         '"' | '\\' => true,
@@ -123,6 +141,12 @@ fn needs_escape(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelled_out() {
+        assert_eq!(harmless("a \"ä\" \\ 漢"), "a \"ä\" \\ 漢");
+        assert_eq!(harmless("\u{1b}[2J\n\u{202e}x\u{9b}"), "\\u{1b}[2J\\u{a}\\u{202e}x\\u{9b}");
+    }
 
     #[test]
     fn what_is_written_reads_back_and_stays_on_its_line() {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use prometheus::{Error, IntCounterVec, IntGaugeVec};
+use prometheus::Error;
 
-use super::metrics::Maker;
+use super::label::{Counters, Gauges, Maker};
 use super::{process, table};
 
 /// Something that happened to a login at a server.
@@ -34,11 +34,11 @@ const RENEWALS: [&str; 4] = ["renewed", "unreachable", "ended", "refused"];
 
 /// The counters of logins.
 pub(super) struct Logins {
-    renewals: IntCounterVec,
-    expires: IntGaugeVec,
+    renewals: Counters,
+    expires: Gauges,
     /// When the tokens end, in seconds since 1970: how long they last is told when somebody asks.
     ends_unix: Mutex<HashMap<String, u64>>,
-    owed: IntGaugeVec,
+    owed: Gauges,
 }
 
 impl Logins {
@@ -53,21 +53,20 @@ impl Logins {
 
     /// Lets the series of an upstream begin at zero.
     pub(super) fn announce(&self, upstream: &str) {
-        self.owed.with_label_values(&[upstream]);
-        RENEWALS.iter().for_each(|outcome| self.renewals.with_label_values(&[upstream, outcome]).inc_by(0));
+        self.owed.with(&[upstream]);
+        self.renewals.announce(upstream);
     }
 
     pub(super) fn tell(&self, login: &Login<'_>) {
         let upstream = [login.upstream];
-        self.owed.with_label_values(&upstream).set(i64::try_from(login.owed).unwrap_or(i64::MAX));
+        self.owed.with(&upstream).set(i64::try_from(login.owed).unwrap_or(i64::MAX));
         if RENEWALS.contains(&login.outcome) {
-            self.renewals.with_label_values(&[login.upstream, login.outcome]).inc();
+            self.renewals.with(&[login.upstream, login.outcome]).inc();
         }
         let mut ends = self.ends_unix.lock().unwrap_or_else(PoisonError::into_inner);
         match login.expires_unix {
             Some(unix) => drop(ends.insert(login.upstream.to_owned(), unix)),
-            // There may have been no series either.
-            None => drop((ends.remove(login.upstream), self.expires.remove_label_values(&upstream))),
+            None => drop((ends.remove(login.upstream), self.expires.forget(&upstream))),
         }
     }
 
@@ -76,7 +75,7 @@ impl Logins {
         let now = process::seconds_since_1970() as i64;
         for (upstream, end) in &*self.ends_unix.lock().unwrap_or_else(PoisonError::into_inner) {
             let left = i64::try_from(*end).unwrap_or(i64::MAX).saturating_sub(now);
-            self.expires.with_label_values(&[upstream]).set(left);
+            self.expires.with(&[upstream]).set(left);
         }
     }
 }

@@ -1,38 +1,38 @@
 //! Counters and histograms, in the text format of Prometheus. What they mean stands in [`super::table`].
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus::core::Collector;
-use prometheus::{
-    Counter, Encoder, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder,
-};
+use prometheus::proto::MetricFamily;
+use prometheus::{Counter, Encoder, Error, Gauge, IntGauge, Registry, TextEncoder};
 
-use crate::config::Limits;
-use crate::detect::flow::From;
-use crate::inspect::{ClassifierFailure, Finding, Mode};
+use crate::config::{Limits, Suppression};
+use crate::detect::{flow::From, work};
+use crate::inspect::{Finding, Mode};
 use crate::message::Direction;
 use crate::protocol::{Side, UpstreamName};
 use crate::rules::{Action, RuleSet};
 
+use super::Recorder;
 use super::approval::{Approval, OUTCOMES, WAYS};
 use super::definition::{self, DefinitionChange};
 use super::item::Item;
+use super::keeping::Keeping;
+use super::label::{Counters, Gauges, Histograms, Maker};
 use super::login::Logins;
+use super::outlet::Exports;
 use super::process;
 use super::sink::Counts;
-use super::table::{self, Kind, Metric};
+use super::stream::OpenStream;
+use super::suppressed::Suppressions;
+use super::table;
+use super::unread::Unlooked;
 
-/// Tools with a label of their own, for each upstream; all others share `other`.
-const TOOLS: usize = 512;
-/// The label of a tool that has none of its own.
-const OTHER: &str = "other";
 /// What is done about a match where the policy only observes.
 const OBSERVED: &str = "observed";
-/// Why requests are turned away: those that have a counter from the start.
-const TURNED_AWAY: [&str; 9] = ["access", "certificate", "credential", "host", "origin", "path", "scope", "tls", "token"];
+/// The same where it suppresses the match.
+const SUPPRESSED: &str = "suppressed";
 const BOTH: [Direction; 2] = [Direction::Outbound, Direction::Inbound];
 
 /// The rules that judge one upstream.
@@ -47,33 +47,66 @@ pub struct InForce<'a> {
     pub inbound: &'a RuleSet,
 }
 
+/// What is counted without an event of its own.
+impl Recorder {
+    /// Gives every rule in force its counters, at zero, so that the first hit shows as a rise. To be called
+    /// at the start and after each reload, with one entry for each upstream.
+    pub fn rules_in_force(&self, all: &[InForce<'_>]) {
+        self.metrics.rules_in_force(all);
+    }
+
+    /// Says which suppressions there are. To be called with [`Recorder::rules_in_force`].
+    pub fn suppressions(&self, all: &[Arc<Suppression>]) {
+        self.metrics.suppressions.announce(all);
+    }
+
+    /// Counts an event stream to an agent, for as long as what this gives is kept.
+    pub fn open_stream(&self) -> OpenStream {
+        OpenStream::of(self.metrics.streams())
+    }
+
+    /// Tells whether an upstream is there.
+    pub fn upstream_is_up(&self, upstream: &UpstreamName, is_up: bool) {
+        self.metrics.up(upstream, is_up);
+    }
+
+    /// Everything that was counted, in the text format of Prometheus (0.0.4).
+    pub fn metrics_text(&self) -> String {
+        self.metrics.text()
+    }
+}
+
 /// All counters of the process.
 pub(super) struct Metrics {
     registry: Registry,
-    messages: IntCounterVec,
-    findings: IntCounterVec,
-    injections: IntCounterVec,
-    commands_blocked: IntCounterVec,
-    inspect: HistogramVec,
-    upstream: HistogramVec,
-    flow_pieces: IntCounterVec,
-    approvals: IntCounterVec,
-    definitions: IntCounterVec,
-    held: IntGaugeVec,
-    classified: IntCounterVec,
+    messages: Counters,
+    findings: Counters,
+    pub(super) suppressions: Suppressions,
+    injections: Counters,
+    commands_blocked: Counters,
+    inspect: Histograms,
+    upstream: Histograms,
+    flow_pieces: Counters,
+    approvals: Counters,
+    definitions: Counters,
+    held: Gauges,
+    up: Gauges,
+    classified: Counters,
     pub(super) logins: Logins,
-    failures: IntCounterVec,
-    turned_away: IntCounterVec,
-    limits_hit: IntCounterVec,
-    reloads: IntCounterVec,
-    pages: IntCounterVec,
-    rules: IntGaugeVec,
-    audit_lines: IntCounterVec,
+    failures: Counters,
+    turned_away: Counters,
+    pub(super) unlooked: Unlooked,
+    limits_hit: Counters,
+    reloads: Counters,
+    pages: Counters,
+    rules: Gauges,
+    pub(super) keeping: Keeping,
+    audit: Counts,
+    pub(super) exports: Exports,
     streams: IntGauge,
     memory: Gauge,
     cpu: Counter,
     files: Gauge,
-    tools: Mutex<HashMap<UpstreamName, HashSet<Box<str>>>>,
 }
 
 impl Metrics {
@@ -82,10 +115,11 @@ impl Metrics {
     /// # Errors
     /// Never, unless the table is wrong.
     pub(super) fn new() -> Result<Self, Error> {
-        let made = Maker(Registry::new());
+        let made = Maker::new()?;
         let made = Self {
             messages: made.counters(table::MESSAGES)?,
             findings: made.counters(table::FINDINGS)?,
+            suppressions: Suppressions::new(&made)?,
             injections: made.counters(table::INJECTIONS)?,
             commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
             inspect: made.histograms(table::INSPECT)?,
@@ -94,46 +128,44 @@ impl Metrics {
             approvals: made.counters(table::APPROVALS)?,
             definitions: made.counters(table::DEFINITION_CHANGES)?,
             held: made.gauges(table::DEFINITIONS_HELD)?,
+            up: made.gauges(table::UPSTREAM_UP)?,
             classified: made.counters(table::CLASSIFIED)?,
             logins: Logins::new(&made)?,
             failures: made.counters(table::FAILURES)?,
             turned_away: made.counters(table::TURNED_AWAY)?,
+            unlooked: Unlooked::new(&made)?,
             limits_hit: made.counters(table::LIMITS_HIT)?,
             reloads: made.counters(table::RELOADS)?,
             pages: made.counters(table::PAGES)?,
-            rules: made.gauges(table::RULES)?,
-            audit_lines: made.counters(table::AUDIT_LINES)?,
-            streams: made.register(IntGauge::new(table::STREAMS.name, table::STREAMS.help)?)?,
-            memory: made.register(Gauge::new(table::PROCESS_MEMORY.name, table::PROCESS_MEMORY.help)?)?,
-            cpu: made.register(Counter::new(table::PROCESS_CPU.name, table::PROCESS_CPU.help)?)?,
-            files: made.register(Gauge::new(table::PROCESS_FILES.name, table::PROCESS_FILES.help)?)?,
-            tools: Mutex::default(),
+            rules: made.gauges(table::RULES_IN_FORCE)?,
+            keeping: Keeping::new(&made)?,
+            audit: Counts::new(&made)?,
+            exports: Exports::new(&made)?,
+            streams: made.level(table::STREAMS)?,
+            memory: made.gauge(table::PROCESS_MEMORY)?,
+            cpu: made.counter(table::PROCESS_CPU)?,
+            files: made.gauge(table::PROCESS_FILES)?,
             registry: {
-                made.gauges(table::BUILD_INFO)?.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-                let start = Gauge::new(table::PROCESS_START.name, table::PROCESS_START.help)?;
-                made.register(start)?.set(process::seconds_since_1970());
-                made.0
+                made.gauges(table::BUILD_INFO)?.with(&[env!("CARGO_PKG_VERSION")]).set(1);
+                made.gauge(table::PROCESS_START)?.set(process::seconds_since_1970());
+                made.registry()
             },
         };
         for direction in BOTH {
-            made.inspect.with_label_values(&[direction.name()]);
+            made.inspect.with(&[direction.name()]);
         }
         for outcome in OUTCOMES {
             let ways = WAYS.iter().filter(|way| matches!(outcome, "approved" | "denied") != (**way == "none"));
             ways.filter(|way| **way != "earlier" || outcome == "approved")
-                .for_each(|way| made.approvals.with_label_values(&[outcome, way]).inc_by(0));
+                .for_each(|way| drop(made.approvals.with(&[outcome, way])));
         }
-        TURNED_AWAY.iter().for_each(|reason| made.turned_away.with_label_values(&[reason]).inc_by(0));
-        Limits::NAMES.iter().for_each(|limit| made.limits_hit.with_label_values(&[limit]).inc_by(0));
-        ["read", "gone"].iter().for_each(|outcome| made.pages.with_label_values(&[outcome]).inc_by(0));
-        ["applied", "weakened", "refused"].iter().for_each(|outcome| made.reloads.with_label_values(&[outcome]).inc_by(0));
+        Limits::NAMES.iter().chain(&work::ALL).for_each(|limit| drop(made.limits_hit.with(&[limit])));
         Ok(made)
     }
 
     /// Where the audit log counts its lines.
     pub(super) fn audit_counts(&self) -> Counts {
-        let count = |outcome| self.audit_lines.with_label_values(&[outcome]);
-        Counts { written: count("written"), dropped: count("dropped"), failed: count("failed") }
+        self.audit.clone()
     }
 
     /// Puts a counter at zero for everything that these rules can cause, so that its first rise can be seen.
@@ -142,51 +174,47 @@ impl Metrics {
         for InForce { upstream, mode, outbound, inbound } in all {
             let upstream = upstream.0.as_ref();
             for (direction, verdicts) in [("outbound", ["pass", "ask", "block"]), ("inbound", ["pass", "rewrite", "block"])] {
-                verdicts.iter().for_each(|verdict| self.messages.with_label_values(&[upstream, direction, verdict]).inc_by(0));
+                verdicts.iter().for_each(|verdict| drop(self.messages.with(&[upstream, direction, verdict])));
             }
-            self.held.with_label_values(&[upstream]);
-            self.logins.announce(upstream);
             for class in definition::classes() {
-                ["pass", "hold"]
-                    .iter()
-                    .for_each(|action| self.definitions.with_label_values(&[upstream, class, action]).inc_by(0));
+                ["pass", "hold"].iter().for_each(|action| drop(self.definitions.with(&[upstream, class, action])));
             }
-            Side::ALL.iter().for_each(|side| self.failures.with_label_values(&[upstream, side.name()]).inc_by(0));
-            self.upstream.with_label_values(&[upstream]);
-            ["clean", "flagged"].into_iter().chain(ClassifierFailure::ALL.map(ClassifierFailure::name)).for_each(|outcome| {
-                self.classified.with_label_values(&[upstream, outcome]);
-            });
-            From::WORDS.iter().for_each(|(from, _)| self.flow_pieces.with_label_values(&[upstream, from]).inc_by(0));
+            self.held.with(&[upstream]);
+            self.upstream.with(&[upstream]);
+            self.logins.announce(upstream);
+            for counters in [&self.failures, &self.classified, &self.flow_pieces] {
+                counters.announce(upstream);
+            }
             for rule in outbound.rules() {
                 distinct[0].insert(rule.id.as_str());
-                self.findings.with_label_values(&[rule.id.as_str(), done_about(rule.action, *mode)]);
+                self.findings.with(&[rule.id.as_str(), done_about(rule.action, *mode)]);
                 if rule.action == Action::Block {
-                    self.commands_blocked.with_label_values(&[upstream, "", rule.id.as_str()]);
+                    self.commands_blocked.with(&[upstream, "", rule.id.as_str()]);
                 }
             }
             for rule in inbound.rules() {
                 distinct[1].insert(rule.id.as_str());
                 let action = done_about(rule.action, *mode);
-                self.findings.with_label_values(&[rule.id.as_str(), action]);
+                self.findings.with(&[rule.id.as_str(), action]);
                 if is_injection(rule.action) {
-                    self.injections.with_label_values(&[upstream, "", rule.id.as_str(), action, "content"]);
+                    self.injections.with(&[upstream, "", rule.id.as_str(), action, "content"]);
                 }
             }
         }
         for (direction, rules) in BOTH.iter().zip(&distinct) {
-            self.rules.with_label_values(&[direction.name()]).set(i64::try_from(rules.len()).unwrap_or(i64::MAX));
+            self.rules.with(&[direction.name()]).set(i64::try_from(rules.len()).unwrap_or(i64::MAX));
         }
     }
 
     /// A body was judged.
     pub(super) fn inspected(&self, direction: Direction, took: Duration) {
-        self.inspect.with_label_values(&[direction.name()]).observe(took.as_secs_f64());
+        self.inspect.with(&[direction.name()]).observe(took.as_secs_f64());
     }
 
     /// Pieces of it are remembered: so many as quarantined, untrusted and private.
     pub(super) fn remembered(&self, upstream: &UpstreamName, counts: [usize; 3]) {
         for ((from, _), count) in From::WORDS.iter().zip(counts).filter(|(_, count)| *count > 0) {
-            self.flow_pieces.with_label_values(&[&*upstream.0, *from]).inc_by(count as u64);
+            self.flow_pieces.with(&[&*upstream.0, *from]).inc_by(count as u64);
         }
     }
 
@@ -199,22 +227,21 @@ impl Metrics {
         mode: Mode,
         waited: Option<Duration>,
     ) {
-        self.messages.with_label_values(&[&upstream.0, direction.name(), item.done(mode)]).inc();
+        self.messages.with(&[&upstream.0, direction.name(), item.done(mode)]).inc();
         if let (Some(waited), true) = (waited, item.is_answer) {
-            self.upstream.with_label_values(&[&upstream.0]).observe(waited.as_secs_f64());
+            self.upstream.with(&[&upstream.0]).observe(waited.as_secs_f64());
         }
         for finding in &item.findings {
             self.found(upstream, direction, finding, mode, || item.tool_of(finding));
         }
         if let (Direction::Outbound, "block", Some(rule)) = (direction, item.done(mode), item.refused_by) {
-            let tool = self.tool(upstream, item.tool.as_deref());
-            self.commands_blocked.with_label_values(&[&*upstream.0, &tool, rule.as_str()]).inc();
+            self.commands_blocked.with(&[&*upstream.0, item.tool().unwrap_or(""), rule.as_str()]).inc();
         }
     }
 
     /// A text that is no message was judged.
     pub(super) fn judged_text(&self, upstream: &UpstreamName, done: &str, findings: &[Finding], mode: Mode) {
-        self.messages.with_label_values(&[&upstream.0, Direction::Inbound.name(), done]).inc();
+        self.messages.with(&[&upstream.0, Direction::Inbound.name(), done]).inc();
         for finding in findings {
             self.found(upstream, Direction::Inbound, finding, mode, || None);
         }
@@ -228,78 +255,72 @@ impl Metrics {
         mode: Mode,
         tool: impl FnOnce() -> Option<&'t str>,
     ) {
+        if finding.suppressed.is_some() {
+            self.suppressions.found(finding.rule.as_str());
+            self.findings.with(&[finding.rule.as_str(), SUPPRESSED]).inc();
+            return;
+        }
         let (rule, action) = (finding.rule.as_str(), done_about(finding.action, mode));
-        self.findings.with_label_values(&[rule, action]).inc();
+        self.findings.with(&[rule, action]).inc();
         if direction == Direction::Inbound && is_injection(finding.action) {
-            let tool = self.tool(upstream, tool());
-            self.injections.with_label_values(&[&*upstream.0, &tool, rule, action, finding.surface.name()]).inc();
+            self.injections.with(&[&*upstream.0, tool().unwrap_or(""), rule, action, finding.surface.name()]).inc();
         }
-    }
-
-    /// A tool's label. Names come from agents and servers, so they are many and anything: only
-    /// what MCP allows as a name (2025-11-25, Tool Names) gets a label, and only the first of them.
-    fn tool(&self, upstream: &UpstreamName, name: Option<&str>) -> String {
-        let Some(name) = name else { return String::new() };
-        let is_name = (1..=128).contains(&name.len())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'));
-        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tools.entry(upstream.clone()).or_default();
-        if is_name && (known.contains(name) || (known.len() < TOOLS && known.insert(name.into()))) {
-            return name.to_owned();
-        }
-        OTHER.to_owned()
     }
 
     /// A call failed.
     pub(super) fn failed(&self, upstream: &UpstreamName, side: Side) {
-        self.failures.with_label_values(&[&*upstream.0, side.name()]).inc();
+        self.failures.with(&[&*upstream.0, side.name()]).inc();
     }
 
     /// A request was turned away.
     pub(super) fn turned_away(&self, reason: &'static str) {
-        self.turned_away.with_label_values(&[reason]).inc();
+        self.turned_away.with(&[reason]).inc();
     }
 
     /// A call was refused without being judged, since it was refused before.
     pub(super) fn refused_unjudged(&self, upstream: &UpstreamName, tool: &str, rule: &str) {
-        self.messages.with_label_values(&[&*upstream.0, Direction::Outbound.name(), "block"]).inc();
-        let tool = self.tool(upstream, Some(tool));
-        self.commands_blocked.with_label_values(&[&*upstream.0, &tool, rule]).inc();
+        self.messages.with(&[&*upstream.0, Direction::Outbound.name(), "block"]).inc();
+        self.commands_blocked.with(&[&*upstream.0, tool, rule]).inc();
     }
 
     /// Something happened to a question to a person.
     pub(super) fn approval(&self, approval: &Approval<'_>) {
-        self.approvals.with_label_values(&[approval.outcome, approval.way]).inc();
+        self.approvals.with(&[approval.outcome, approval.way]).inc();
     }
 
     /// An external classifier was asked.
     pub(super) fn classified(&self, upstream: &UpstreamName, outcome: &'static str) {
-        self.classified.with_label_values(&[&*upstream.0, outcome]).inc();
+        self.classified.with(&[&*upstream.0, outcome]).inc();
     }
 
     /// A definition is not what it was.
     pub(super) fn definition(&self, change: &DefinitionChange<'_>) {
-        self.definitions.with_label_values(&[&change.upstream.0, change.class(), change.action]).inc();
+        self.definitions.with(&[&change.upstream.0, change.class(), change.action]).inc();
     }
 
     /// So many definitions wait.
     pub(super) fn held(&self, upstream: &UpstreamName, count: usize) {
-        self.held.with_label_values(&[&upstream.0]).set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.held.with(&[&upstream.0]).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// A server is there, or it is not.
+    pub(super) fn up(&self, upstream: &UpstreamName, is_up: bool) {
+        self.up.with(&[&*upstream.0]).set(i64::from(is_up));
     }
 
     /// A limit was hit.
     pub(super) fn limit_hit(&self, limit: &'static str) {
-        self.limits_hit.with_label_values(&[limit]).inc();
+        self.limits_hit.with(&[limit]).inc();
     }
 
     /// A part of an answer was asked for.
     pub(super) fn page(&self, outcome: &'static str) {
-        self.pages.with_label_values(&[outcome]).inc();
+        self.pages.with(&[outcome]).inc();
     }
 
     /// A reload ended.
     pub(super) fn reloaded(&self, outcome: &'static str) {
-        self.reloads.with_label_values(&[outcome]).inc();
+        self.reloads.with(&[outcome]).inc();
     }
 
     /// Event streams to agents.
@@ -307,16 +328,22 @@ impl Metrics {
         &self.streams
     }
 
-    /// Everything, in the text format 0.0.4.
-    pub(super) fn text(&self) -> String {
+    /// Everything.
+    pub(super) fn gather(&self) -> Vec<MetricFamily> {
         if let Some(usage) = process::usage() {
             self.memory.set(usage.resident_bytes);
             self.cpu.inc_by((usage.cpu_seconds - self.cpu.get()).max(0.0));
             self.files.set(usage.open_files);
         }
         self.logins.refresh();
+        self.suppressions.refresh();
+        self.registry.gather()
+    }
+
+    /// Everything, in the text format 0.0.4.
+    pub(super) fn text(&self) -> String {
         let mut out = Vec::new();
-        if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut out) {
+        if let Err(error) = TextEncoder::new().encode(&self.gather(), &mut out) {
             tracing::error!(%error, "the metrics cannot be written");
         }
         String::from_utf8(out).unwrap_or_default()
@@ -333,32 +360,6 @@ fn done_about(action: Action, mode: Mode) -> &'static str {
 
 /// Whether an inbound rule with this action takes what it finds for an injection: what is only
 /// recorded, stripped of markup or masked is not one.
-fn is_injection(action: Action) -> bool {
+pub(super) fn is_injection(action: Action) -> bool {
     matches!(action, Action::Wrap | Action::Quarantine | Action::Withhold | Action::Block)
-}
-
-/// Makes metrics from the table and registers them.
-pub(super) struct Maker(Registry);
-
-impl Maker {
-    fn register<C: Collector + Clone + 'static>(&self, metric: C) -> Result<C, Error> {
-        self.0.register(Box::new(metric.clone()))?;
-        Ok(metric)
-    }
-
-    pub(super) fn counters(&self, metric: Metric) -> Result<IntCounterVec, Error> {
-        self.register(IntCounterVec::new(Opts::new(metric.name, metric.help), metric.labels)?)
-    }
-
-    pub(super) fn gauges(&self, metric: Metric) -> Result<IntGaugeVec, Error> {
-        self.register(IntGaugeVec::new(Opts::new(metric.name, metric.help), metric.labels)?)
-    }
-
-    fn histograms(&self, metric: Metric) -> Result<HistogramVec, Error> {
-        let buckets = match metric.kind {
-            Kind::Histogram(buckets) => buckets.to_vec(),
-            Kind::Counter | Kind::Gauge => Vec::new(),
-        };
-        self.register(HistogramVec::new(HistogramOpts::new(metric.name, metric.help).buckets(buckets), metric.labels)?)
-    }
 }

@@ -1,6 +1,7 @@
 //! What of a message may be shown: the shape of its arguments, short texts, nothing that is or may be a secret.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use sha2::{Digest, Sha256};
@@ -40,7 +41,7 @@ const SECRETS: &str = r#"(?x)
 const RUNS: &str = r"[A-Za-z0-9_+=-]{20,}";
 
 /// Knows secrets when it sees them.
-pub(super) struct Redactor {
+pub struct Redactor {
     secrets: Regex,
     runs: Regex,
 }
@@ -54,6 +55,12 @@ pub(super) struct Shown {
 }
 
 impl Redactor {
+    /// One for whoever shows what is recorded.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: LazyLock<Option<Redactor>> = LazyLock::new(|| Redactor::new().ok());
+        SHARED.as_ref()
+    }
+
     /// Compiles the patterns.
     ///
     /// # Errors
@@ -63,7 +70,7 @@ impl Redactor {
     }
 
     /// A text without its secrets, cut to so many bytes.
-    pub(super) fn text(&self, text: &str, most: usize) -> String {
+    pub fn text(&self, text: &str, most: usize) -> String {
         // Most names are such words, and no pattern matches one that is worth hiding.
         if text.len() <= most.min(64) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/')) {
             return text.to_owned();

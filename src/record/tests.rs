@@ -1,15 +1,19 @@
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::*;
-use crate::config::{AuditTo, ChangeClass, PolicyConfig};
+use crate::config::{AuditTo, ChangeClass, Keeps, PolicyConfig, Suppression};
 use crate::detect::Surface;
-use crate::document::Fault;
-use crate::inspect::{Evidence, Refusal, Uninspected, Verdict};
-use crate::message::{Edit, ReadLimits};
-use crate::protocol::{AgentName, Asked, Caller, Era, SessionId, UpstreamName};
+use crate::document::{Day, Fault};
+use crate::inspect::{Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict};
+use crate::message::{Edit, Message, ReadLimits};
+use crate::protocol::{AgentName, Asked, AuditId, CallError, Caller, Context, Era, SessionId, UpstreamName};
 use crate::rules::{Action, Library, RuleId, Severity};
+
+use super::table::{Kind, METRICS};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"shell","arguments":{"command":"rm -rf / --no-preserve-root","token":"hunter2","cwd":"/tmp\u2028x"}}}"#;
 
@@ -23,7 +27,8 @@ struct Told {
 fn told(required: bool) -> Told {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let recorder = Recorder::new(&AuditConfig { to: Some(AuditTo::File(path.clone())), required }).unwrap();
+    let recorder =
+        Recorder::new(&AuditConfig { to: Some(AuditTo::File(path.clone())), required, ..AuditConfig::default() }).unwrap();
     Told { _folder: folder, path, recorder }
 }
 
@@ -31,9 +36,13 @@ impl Told {
     /// The lines, with what differs from run to run made the same.
     fn lines(&self) -> Vec<String> {
         self.recorder.flush();
-        let time = regex::Regex::new(r#""at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z""#).unwrap();
+        let time = regex::Regex::new(r#""time_dt":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z""#).unwrap();
         let text = std::fs::read_to_string(&self.path).unwrap();
-        text.lines().map(|line| time.replace(line, r#""at":"TIME""#).into_owned()).collect()
+        let lines: Vec<String> = text.lines().map(|line| time.replace(line, r#""time_dt":"TIME""#).into_owned()).collect();
+        // What the writer adds is no part of what was told.
+        assert!(lines[0].contains(r#""event":"log_opened""#), "{}", lines[0]);
+        let told = lines[1..].iter().map(|line| line.rsplit_once(",\"seq\":").unwrap().0.to_owned() + "}");
+        told.collect()
     }
 
     fn has(&self, line: &str) -> bool {
@@ -61,6 +70,7 @@ fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
         session: SessionId::new("the-session"),
         asked: asked.collect(),
         caller: Caller::default(),
+        trace: None,
     }
 }
 
@@ -76,6 +86,10 @@ fn finding(rule: &str, action: Action, surface: Surface, at: &str, item: usize) 
         reading: "raw",
         evidence: Evidence { sha256: "00ff".into(), length: 12 },
         detail: None,
+        argument: None,
+        private: false,
+        suppressed: None,
+        trace: None,
     }
 }
 
@@ -100,6 +114,7 @@ fn judge(
     text: &str,
     inspection: &Inspection,
 ) -> io::Result<()> {
+    let evidence = if mode == Mode::Observe { Keeps::None } else { Keeps::Redacted };
     told.recorder.tell(Event::Judged {
         audit: AuditId(uuid::Uuid::nil()),
         direction,
@@ -107,6 +122,7 @@ fn judge(
         message: &message(text),
         inspection,
         mode,
+        evidence,
         rules: "9f3c",
         took: Duration::from_micros(42),
         waited: (direction == Direction::Inbound).then(|| Duration::from_millis(12)),
@@ -133,7 +149,7 @@ fn lines_of_every_event() {
                 finding("hidden-order", Action::Quarantine, Surface::Definition, "/1/result/tools/1/description", 1),
             ],
         );
-        quarantined.coverage.uninspected = vec![Uninspected { at: "/1/result/icon".into(), reason: "binary", bytes: 9 }];
+        quarantined.coverage.uninspected = vec![Uninspected { at: "/1/result/icon".into(), reason: Unread::Binary, bytes: 9 }];
         judge(&told, Direction::Inbound, Mode::Enforce, &asking, result, &quarantined).unwrap();
         let findings = [finding("ignore-previous", Action::Quarantine, Surface::Error, "", 0)];
         told.recorder
@@ -207,7 +223,12 @@ fn lines_of_every_event() {
             #[allow(clippy::disallowed_types, reason = "a second opinion")]
             let read: serde_json::Value = serde_json::from_str(line).unwrap();
             assert!(read["event"].is_string());
-            assert!(!line.contains("hunter2") && !line.contains("abcdefgh1234") && !line.contains("rm -rf"), "{line}");
+            assert_eq!(names::tests::lines::fault(&line.replace("TIME", "2026-11-22T10:00:00.000Z")), None, "{line}");
+            assert!(!line.contains("hunter2") && !line.contains("abcdefgh1234"), "{line}");
+            assert!(
+                !line.contains("rm -rf") || line.contains(r#""mode":"enforce""#),
+                "only where the policy keeps evidence: {line}"
+            );
         }
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/audit.jsonl");
         if std::env::var_os("UPDATE").is_some() {
@@ -239,6 +260,8 @@ fn lines_of_every_event() {
             r#"lychgate_failures_total{side="server",upstream="files"} 1"#,
             r#"lychgate_turned_away_total{reason="origin"} 1"#,
             r#"lychgate_limits_hit_total{limit="depth"} 1"#,
+            r#"lychgate_uninspected_bytes_total{reason="binary"} 18"#,
+            r#"lychgate_uninspected_bytes_total{reason="encrypted"} 0"#,
             r#"lychgate_limits_hit_total{limit="message_bytes"} 0"#,
             r#"lychgate_reloads_total{outcome="weakened"} 1"#,
             r#"lychgate_reloads_total{outcome="refused"} 1"#,
@@ -251,7 +274,9 @@ fn lines_of_every_event() {
 
 #[test]
 fn a_required_log_that_fails_refuses_the_call() {
-    let full = |required| Recorder::new(&AuditConfig { to: Some(AuditTo::File("/dev/full".into())), required }).unwrap();
+    let full = |required| {
+        Recorder::new(&AuditConfig { to: Some(AuditTo::File("/dev/full".into())), required, ..AuditConfig::default() }).unwrap()
+    };
     let one = message(CALL);
     let (context, clean) = (context(&[]), inspection(Verdict::Pass, vec![]));
     let event = || Event::Judged {
@@ -261,6 +286,7 @@ fn a_required_log_that_fails_refuses_the_call() {
         message: &one,
         inspection: &clean,
         mode: Mode::Enforce,
+        evidence: Keeps::Redacted,
         rules: "9f3c",
         took: Duration::ZERO,
         waited: None,
@@ -333,6 +359,17 @@ fn the_table_names_every_metric_and_nothing_else() {
     let (outbound, inbound) = rule_sets();
     let files = UpstreamName("files".into());
     told.recorder.rules_in_force(&[InForce { upstream: &files, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound }]);
+    told.recorder.suppressions(&[Arc::new(Suppression {
+        rule: "fork-bomb".into(),
+        upstream: None,
+        tool: None,
+        argument: None,
+        at: None,
+        sha256: None,
+        reason: "r".into(),
+        until: Day::read("2026-01-01").unwrap(),
+        place: Default::default(),
+    })]);
     let _stream = told.recorder.open_stream();
     let login = Login {
         upstream: "files",
@@ -343,6 +380,7 @@ fn the_table_names_every_metric_and_nothing_else() {
         owed: 0,
     };
     told.recorder.tell(Event::Login(&login)).unwrap();
+    told.recorder.upstream_is_up(&files, true);
     let text = told.recorder.metrics_text();
     for metric in METRICS {
         let (name, kind) = (
@@ -354,7 +392,7 @@ fn the_table_names_every_metric_and_nothing_else() {
             },
         );
         assert!(text.contains(&format!("# HELP {name} {}\n# TYPE {name} {kind}\n", metric.help)), "{name}");
-        let mut labels: Vec<&str> = metric.labels.to_vec();
+        let mut labels = metric.label_names();
         labels.sort_unstable();
         let line =
             text.lines().find(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name}_bucket{{")));
@@ -396,29 +434,4 @@ fn open_streams_are_counted_until_they_close() {
     assert!(told.has("lychgate_streams 2"));
     drop(streams);
     assert!(told.has("lychgate_streams 0"));
-}
-
-#[test]
-fn what_deploy_asks_of_prometheus_is_there() {
-    let deploy = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy");
-    let read = |name: &str| std::fs::read_to_string(deploy.join(name)).unwrap();
-    let (alerts, dashboard) = (read("alerts.yml"), read("grafana/lychgate.json"));
-    let mut known: Vec<String> = Vec::new();
-    for metric in METRICS {
-        match metric.kind {
-            Kind::Histogram(_) => known.push(format!("{}_bucket", metric.name)),
-            Kind::Counter | Kind::Gauge => known.push(metric.name.to_owned()),
-        }
-        assert!(dashboard.contains(metric.name), "`{}` is not on the dashboard", metric.name);
-    }
-    let names = regex::Regex::new(r"\b(?:lychgate|process)_[a-z_]+").unwrap();
-    for text in [&alerts, &dashboard, &read("alerts_test.yml")] {
-        for name in names.find_iter(text) {
-            assert!(known.iter().any(|known| known == name.as_str()), "no metric is called `{}`", name.as_str());
-        }
-    }
-    let tested = read("alerts_test.yml");
-    for alert in alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
-        assert!(tested.contains(alert), "alerts_test.yml does not show `{alert}` fire");
-    }
 }

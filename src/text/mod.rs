@@ -22,6 +22,7 @@ mod talk;
 mod tokens;
 mod tree;
 mod unicode;
+mod visible;
 
 pub mod quick;
 pub mod unseen;
@@ -31,6 +32,7 @@ pub use html::Page;
 pub use readings::{Reading, Way};
 pub use skeleton::skeleton;
 pub use talk::quoted_in_talk;
+pub use visible::visible;
 
 /// A string under judgement.
 pub struct Text<'m> {

@@ -1,6 +1,7 @@
 //! Transports to servers. A transport carries and never judges.
 
 mod body;
+pub mod canary;
 mod channel;
 mod child;
 mod client;
@@ -27,12 +28,15 @@ use self::sse::Sse;
 use self::stdio::Stdio;
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::document::Fault;
+use crate::message::ReadLimits;
 use crate::oauth::{Authorizer, Shared};
 use crate::protocol::{Call, CallError, Reply, UpstreamName};
 
 /// A server behind the gateway.
 pub struct Upstream {
     transport: Carrier,
+    /// The gate's logins there, if it makes any.
+    login: Option<Arc<Authorizer>>,
     probe: Probe,
 }
 
@@ -44,6 +48,8 @@ enum Carrier {
     Sse(Sse),
     /// A child process.
     Stdio(Stdio),
+    /// None: the built-in server of canaries.
+    BuiltIn(ReadLimits),
 }
 
 impl Upstream {
@@ -63,16 +69,25 @@ impl Upstream {
             Authorizer::new(&name.0, transport, login, shared.clone()).map(|login| Some(Arc::new(login)))
         };
         let built = match &config.transport {
-            Transport::Http(transport) => login(transport)
-                .and_then(|login| Http::new(transport, login, config, limits))
-                .map(|http| Carrier::Http(Box::new(http))),
-            Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits).map(Carrier::Stdio),
-            Transport::Sse(transport) => {
-                login(transport).and_then(|login| Sse::new(name.clone(), transport, login, config, limits)).map(Carrier::Sse)
+            Transport::Http(transport) => login(transport).and_then(|login| {
+                let http = Http::new(transport, login.clone(), config, limits)?;
+                Ok((Carrier::Http(Box::new(http)), login))
+            }),
+            Transport::Stdio(transport) => {
+                Stdio::new(name.clone(), transport, config, limits).map(|stdio| (Carrier::Stdio(stdio), None))
             }
+            Transport::Sse(transport) => login(transport).and_then(|login| {
+                let sse = Sse::new(name.clone(), transport, login.clone(), config, limits)?;
+                Ok((Carrier::Sse(sse), login))
+            }),
         };
-        let transport = built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
-        Ok(Self { transport, probe: Probe::of(&config.transport) })
+        let (transport, login) = built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
+        Ok(Self { transport, login, probe: Probe::of(&config.transport) })
+    }
+
+    /// The built-in server of canaries, which takes an upstream's place where a gate is tried.
+    pub fn built_in(limits: &Limits) -> Self {
+        Self { transport: Carrier::BuiltIn(limits.read.clone()), login: None, probe: Probe::BuiltIn }
     }
 
     /// Carries one call to the server. Dropping the future, or the frames of the reply, ends the call there as its
@@ -85,7 +100,13 @@ impl Upstream {
             Carrier::Http(http) => http.call(call).await,
             Carrier::Sse(sse) => sse.call(call).await,
             Carrier::Stdio(stdio) => stdio.call(call).await,
+            Carrier::BuiltIn(limits) => canary::call(&call, limits),
         }
+    }
+
+    /// What makes the gate's logins there; `None` where it makes none.
+    pub fn authorizer(&self) -> Option<&Arc<Authorizer>> {
+        self.login.as_ref()
     }
 
     /// How the server is: as its last call went, and where none went well yet, whether it could be reached now.
@@ -94,6 +115,7 @@ impl Upstream {
             Carrier::Http(http) => http.health(),
             Carrier::Sse(sse) => sse.health(),
             Carrier::Stdio(stdio) => stdio.health(),
+            Carrier::BuiltIn(_) => None,
         };
         match last {
             Some(Felt::As(health)) => health,
@@ -105,7 +127,7 @@ impl Upstream {
     /// Ends everything that runs for this upstream, child processes and all. Calls still open break off.
     pub async fn shutdown(&self) {
         match &self.transport {
-            Carrier::Http(_) => {}
+            Carrier::Http(_) | Carrier::BuiltIn(_) => {}
             Carrier::Sse(sse) => sse.shutdown(),
             Carrier::Stdio(stdio) => stdio.shutdown().await,
         }

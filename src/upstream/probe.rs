@@ -20,6 +20,8 @@ pub(super) enum Probe {
     Address(String, u16),
     /// The program must be there.
     Program(String),
+    /// It is part of this process.
+    BuiltIn,
 }
 
 impl Probe {
@@ -43,6 +45,7 @@ impl Probe {
                 Ok(Err(error)) => Health::Down(format!("nothing answers at {host}:{port}: {error}")),
                 Err(_) => Health::Down(format!("nothing answers at {host}:{port} within {} s", CONNECT.as_secs())),
             },
+            Self::BuiltIn => Health::Up,
             Self::Program(program) if found(program) => Health::Up,
             Self::Program(program) => Health::Down(format!("the program `{program}` is not there")),
         }
@@ -52,7 +55,7 @@ impl Probe {
     /// says otherwise; a process that ended is down until one starts well.
     pub(super) async fn again(&self, why: String) -> Health {
         match self {
-            Self::Address(..) => self.first().await,
+            Self::Address(..) | Self::BuiltIn => self.first().await,
             Self::Program(_) => Health::Down(why),
         }
     }

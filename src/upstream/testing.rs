@@ -114,6 +114,7 @@ pub(super) fn call(ask: Ask, era: Era, session: Option<&str>) -> Call {
         session: session.map(|id| SessionId::new(id).unwrap()),
         asked: Arc::new([]),
         caller: Caller::default(),
+        trace: None,
     };
     Call { ask, headers: HeaderMap::new(), context }
 }

@@ -20,7 +20,15 @@ impl Judge {
     pub(crate) fn by(config: &PolicyConfig) -> Self {
         let policy = Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        let context = Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default() };
+        let context = Context {
+            agent,
+            upstream,
+            era: Era::Modern,
+            session: None,
+            asked: [].into(),
+            caller: Caller::default(),
+            trace: None,
+        };
         Self { policy, context }
     }
 

@@ -182,7 +182,7 @@ async fn with_file() -> (TestGate, std::path::PathBuf, Server) {
     setup.config = lychgate::config::load(&config).unwrap_or_else(|faults| panic!("{faults:?}"));
     assert_eq!(setup.config.agents_file, AgentsFile { file: Some(file.clone()) });
     let running = lychgate::app::start(setup.config, Some(config)).await.unwrap_or_else(|faults| panic!("{faults:?}"));
-    (TestGate { running, folder: setup.folder }, file, server)
+    (TestGate::new(running, setup.folder), file, server)
 }
 
 async fn status(gate: &TestGate, agent: &str) -> u16 {

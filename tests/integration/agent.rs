@@ -75,8 +75,14 @@ impl Agent {
 
     /// Posts a request of the modern era: its headers are made from its body.
     pub(crate) async fn post_modern(&self, upstream: &str, body: &str) -> Answer {
+        self.post_modern_with(upstream, &[], body).await
+    }
+
+    /// The same, with more headers.
+    pub(crate) async fn post_modern_with(&self, upstream: &str, more: &[(&str, &str)], body: &str) -> Answer {
         let headers = modern_headers(&message(body.as_bytes()));
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
+        let headers: Vec<(&str, &str)> = headers.chain(more.iter().copied()).collect();
         self.post(upstream, &headers, body.to_owned()).await
     }
 

@@ -1,5 +1,7 @@
 //! What needs a person's yes waits for it at the admin port: scopes, deadlines, tokens, the file of what holds for good.
 
+#![allow(clippy::disallowed_types, reason = "tests read what they check with another reader")]
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -298,6 +300,9 @@ async fn the_command_line_lists_and_answers() {
         ] {
             assert!(told.contains(holds) || holds == "agent `local`", "{holds}: {told}");
         }
+        let (code, listed, _) = approve(&config, &["--json"]);
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        assert_eq!((code, listed[0]["id"].as_str()), (0, Some(&*id)));
         assert_eq!(approve(&config, &["nosuch1"]).0, 1);
         let (code, _, told) = approve(&config, &[&id, "--always"]);
         assert!(code == 1 && told.contains("only"), "{told}");

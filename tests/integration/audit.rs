@@ -1,6 +1,7 @@
 //! Every judged message leaves a line that says who, what and why, and holds no secret.
 
 use lychgate::config::Transport;
+use lychgate::record::names;
 
 use super::harness::{Setup, call, http, json, log, modern_call, raw, string, token};
 use super::servers::{Peer, Server, Wire, json_reply, reply, says, script};
@@ -23,7 +24,7 @@ async fn one_line_for_each_message_with_everything_in_it() {
     let told: Vec<String> = lines
         .iter()
         .map(|line| {
-            ["direction", "kind", "method", "tool", "era", "verdict"]
+            ["direction", "kind", names::METHOD, names::TOOL, "era", "verdict"]
                 .map(|key| string(line, &[key]).unwrap_or_default())
                 .join(" ")
         })
@@ -46,22 +47,22 @@ async fn one_line_for_each_message_with_everything_in_it() {
     ids.dedup();
     assert_eq!(ids.len(), lines.len(), "each has an id of its own");
     for line in &lines {
-        for (key, value) in [("event", "judged"), ("agent", "ann"), ("upstream", "up"), ("mode", "enforce")] {
+        for (key, value) in [("event", "judged"), (names::AGENT, "ann"), ("upstream", "up"), ("mode", "enforce")] {
             assert_eq!(string(line, &[key]).as_deref(), Some(value), "{key}");
         }
-        let at = string(line, &["at"]).unwrap();
+        let at = string(line, &[names::TIME]).unwrap();
         assert!(at.len() == 24 && at.ends_with('Z') && at.as_bytes()[10] == b'T', "{at}");
-        assert_eq!(string(line, &["rules"]).map(|digest| digest.len() >= 16), Some(true), "the rule set's digest");
+        assert_eq!(string(line, &[names::RULE_SET]).map(|digest| digest.len() >= 16), Some(true), "the rule set's digest");
         for key in ["inspect_us", "inspected_strings", "inspected_bytes", "uninspected", "findings"] {
             assert!(raw(line, &[key]).is_some(), "`{key}` is missing");
         }
     }
     let (asked, answered, refused) = (&lines[2], &lines[3], &lines[4]);
-    assert_eq!(raw(asked, &["arguments"]).as_deref(), Some(r#"{"text":"hello"}"#));
-    let digest = string(asked, &["arguments_sha256"]).unwrap();
-    assert!(digest.len() == 64 && digest != string(refused, &["arguments_sha256"]).unwrap());
+    assert_eq!(raw(asked, &[names::ARGUMENTS]).as_deref(), Some(r#"{"text":"hello"}"#));
+    let digest = string(asked, &[names::SENT_SHA256]).unwrap();
+    assert!(digest.len() == 64 && digest != string(refused, &[names::SENT_SHA256]).unwrap());
     assert!(
-        !string(asked, &["session"]).unwrap().is_empty() && !gate.audit_text().contains(&session),
+        !string(asked, &[names::SESSION]).unwrap().is_empty() && !gate.audit_text().contains(&session),
         "a name for it, not the id"
     );
     assert!(raw(answered, &["result_bytes"]).is_some() && raw(answered, &["upstream_ms"]).is_some());

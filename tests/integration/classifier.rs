@@ -69,7 +69,7 @@ async fn what_it_scores_high_is_quarantined_and_named_on_every_transport() {
         {
             assert!(line.contains(part), "{part}: {line}");
         }
-        assert_eq!((outcome(&gate, "flagged"), outcome(&gate, "clean")), (1.0, 0.0));
+        assert_eq!((outcome(&gate, "flagged"), outcome(&gate, "unflagged")), (1.0, 0.0));
         assert!(scores.rest().await.is_empty(), "one request a message, and none about short names");
         gate.running.drain().await;
     }
@@ -81,7 +81,7 @@ async fn what_it_scores_low_stays_byte_for_byte() {
     let peer = Peer::start(Wire::Json, script(|asked| says(asked, CLEAN))).await;
     let gate = asking(peer.behind(Setup::new(), "up"), scores.url(), |_| {}).start().await;
     assert_eq!(got(&gate).await, says(&call("1", "go"), CLEAN)[0]);
-    assert_eq!(outcome(&gate, "clean"), 1.0);
+    assert_eq!(outcome(&gate, "unflagged"), 1.0);
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 pub(crate) use super::agent::*;
 use super::child::StdioServer;
+use super::lines::Checked;
 
 /// What is awaited for longer than this does not come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -117,7 +118,8 @@ impl Setup {
         let mut config = Config::default();
         config.listen.address = SocketAddr::from(([127, 0, 0, 1], 0));
         config.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        config.audit = AuditConfig { to: Some(AuditTo::File(folder.path().join("audit.jsonl"))), required: false };
+        config.audit =
+            AuditConfig { to: Some(AuditTo::File(folder.path().join("audit.jsonl"))), required: false, ..AuditConfig::default() };
         config.approval.token_file = Some(folder.path().join("approve.token"));
         let rules = folder.path().join("rules");
         for (name, text) in [("outbound", OUTBOUND), ("inbound", INBOUND)] {
@@ -185,7 +187,7 @@ impl Setup {
     /// Starts it.
     pub(crate) async fn start(self) -> TestGate {
         let running = app::start(self.config, None).await.unwrap_or_else(|faults| panic!("{faults:?}"));
-        TestGate { running, folder: self.folder }
+        TestGate::new(running, self.folder)
     }
 }
 
@@ -206,10 +208,16 @@ pub(crate) fn token_sha256(agent: &str) -> String {
 /// A gate that runs.
 pub(crate) struct TestGate {
     pub(crate) running: Running,
+    /// Every line that it writes is as the schema says.
+    _lines: Checked,
     pub(crate) folder: TempDir,
 }
 
 impl TestGate {
+    pub(crate) fn new(running: Running, folder: TempDir) -> Self {
+        Self { running, _lines: Checked(folder.path().join("audit.jsonl")), folder }
+    }
+
     /// The agent of a gate that asks for no token.
     pub(crate) fn agent(&self) -> Agent {
         Agent::new(self.running.address, None)
@@ -233,7 +241,8 @@ impl TestGate {
     /// The audit log so far.
     pub(crate) fn audit_text(&self) -> String {
         self.running.gate().recorder().flush();
-        std::fs::read_to_string(self.audit_file()).unwrap_or_default()
+        let text = std::fs::read_to_string(self.audit_file()).unwrap_or_default();
+        text.split_inclusive('\n').filter(|line| !line.contains(r#""event":"log_opened""#)).collect()
     }
 
     /// The lines of the audit log so far.

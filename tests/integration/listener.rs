@@ -76,7 +76,9 @@ async fn agents_show_their_token() {
     bob.post("other", &[], call("1", "x")).await.expect(200).await;
     let lines = gate.audit_text();
     assert!(
-        lines.contains(r#""agent":"ann""#) && lines.contains(r#""agent":"bob""#) && !lines.contains(&token("ann")),
+        lines.contains(r#""gen_ai.agent.name":"ann""#)
+            && lines.contains(r#""gen_ai.agent.name":"bob""#)
+            && !lines.contains(&token("ann")),
         "{lines}"
     );
 }

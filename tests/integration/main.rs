@@ -13,8 +13,10 @@
 //! | `bypasses` | the page that says what is caught and what is not is true, row by row |
 //! | `classifier` | an external classifier is asked within bounds, heeded, named, and missed as the policy says |
 //! | `demo`, `wrap`, `wrap_ask` | both verbs as whole programs; what waits for a yes among lines |
+//! | `doctor` | what is wrong with a gate and around it is found in time, with what mends it, and no secret is shown
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
+//! | `evidence` | no call goes by without its line: killed under load, out of room, in a folder that cannot be written |
 //! | `files` | what a call writes to a file is judged when a later call of the session runs it |
 //! | `flow` | what was quarantined does not go out again, what is untrusted or private only as the policy says |
 //! | `leaks` | agents' tokens reach no server, servers' no agent, and neither any log, metric, page, error or answer |
@@ -24,13 +26,16 @@
 //! | `login_verbs` | a person logs in and out at the command line, with a browser here, elsewhere, or on another device |
 //! | `metrics` | every rule counts from zero; what happens is counted; `/readyz` is honest |
 //! | `oauth_faults` | a login outlives races, lost and odd answers, a kill and clocks that jump; what is over is said once |
+//! | `otlp` | audit lines, spans and metrics reach a collector whole, with nothing secret; no call waits for it |
 //! | `paging` | what is too long is read on in parts that the gate serves, to its own agent and session only |
 //! | `pins` | definitions stay what they were when first seen, until a person approves; who listens is told |
 //! | `places` | calls stay in the roots, links followed for a child; hosts inside need the policy's leave |
+//! | `prove` | a gate that is tried says what it catches, what not and why; whoever has no token cannot try it
 //! | `quarantine` | what would steer the model is withheld, told and named; the rest stays, byte for byte; caps; HTML |
 //! | `redaction` | secrets and data of people are taken out of results where a policy wants that, and JSON stays JSON |
 //! | `refusal` | what must not reach a server does not, and its sender is answered in its own terms |
 //! | `reload` | edited rules take force without dropping a call, bad ones do not, weaker ones are told as such |
+//! | `scan` | a look at a poisoned server on any transport finds it out, tells it safely, and calls nothing
 //! | `schema` | calls are held to the server's schemas and to the operator's overlays, which agents read in lists |
 //! | `secrets` | what is a secret does not leave, in whichever dress, and is shown nowhere |
 //! | `sessions` | a session is its agent's alone; streams resume; two agents never share a child |
@@ -57,30 +62,40 @@ mod budgets;
 mod bypasses;
 mod child;
 mod classifier;
+mod console;
 mod demo;
+mod doctor;
 mod drain;
 mod eras;
+mod evidence;
+mod explain;
 mod files;
 mod flow;
 mod harness;
+mod kept;
 mod leaks;
 mod limits;
+mod lines;
 mod listener;
 mod login_verbs;
 mod logins;
 mod metrics;
 mod oauth_faults;
+mod otlp;
 mod paging;
 mod pins;
 mod places;
+mod prove;
 mod quarantine;
 mod redaction;
 mod refusal;
 mod reload;
+mod scan;
 mod schema;
 mod secrets;
 mod servers;
 mod sessions;
+mod sigma;
 mod stdio;
 mod streams;
 mod surfaces;

@@ -40,6 +40,7 @@ impl Process {
         let child = Command::new(env!("CARGO_BIN_EXE_lychgate"))
             .args(["run", "--config"])
             .arg(&config)
+            .env("XDG_STATE_HOME", folder)
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()

@@ -277,7 +277,7 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
     let (code, diff) = pins(&file, &["diff"]);
     assert!(code == Some(1) && diff.contains("server initialize") && diff.contains("sidenote"), "{diff}");
     let line = gate.audit_text();
-    assert!(line.contains(r#""kind":"server","name":"initialize","classes":["new-imperative-text""#), "{line}");
+    assert!(line.contains(r#""thing":"server","name":"initialize","classes":["new-imperative-text""#), "{line}");
     assert_eq!(pins(&file, &["approve", "--all"]).0, Some(0));
     gate.running.gate().look_at_pins();
     assert_eq!(told().await, worse);

@@ -141,7 +141,7 @@ async fn an_edited_config_takes_force_too() {
     config(&agent("ann"), "");
     let loaded = lychgate::config::load(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
     let running = lychgate::app::start(loaded, Some(file.clone())).await.unwrap();
-    let gate = TestGate { running, folder: setup.folder };
+    let gate = TestGate::new(running, setup.folder);
     let (ann, bob) = (gate.agent_named("ann"), gate.agent_named("bob"));
     ann.post("up", &[], call("1", "x")).await.expect(200).await;
     bob.post("up", &[], call("1", "x")).await.expect(401).await;
@@ -176,7 +176,7 @@ async fn a_rotated_secret_takes_force_by_itself() {
     write_whole(&file, &text);
     let loaded = lychgate::config::load(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
     let running = lychgate::app::start(loaded, Some(file.clone())).await.unwrap();
-    let gate = TestGate { running, folder: setup.folder };
+    let gate = TestGate::new(running, setup.folder);
     let refused = async |token: &str, text: &str| {
         let answer = Agent::new(gate.running.address, Some(token.to_owned()))
             .post("up", &[], call("1", text))

@@ -155,7 +155,7 @@ async fn the_name_in_a_certificate_is_an_agents() {
         ask(gate.running.address.port(), authority.client(true), false).await.unwrap().1.status
     };
     assert_eq!((status(&known).await, status(&other).await), (200, 401));
-    until("the agent in the audit log", || known.audit_text().contains(r#""agent":"ann""#)).await;
+    until("the agent in the audit log", || known.audit_text().contains(r#""gen_ai.agent.name":"ann""#)).await;
 }
 
 #[tokio::test]

@@ -147,7 +147,8 @@ async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
     let answer = gate.agent().ask(Method::POST, &path, &[("content-type", "application/json")], call("1", "x")).await;
     assert_eq!((answer.status, answer.header("www-authenticate").contains("error=")), (401, false));
     assert!(server.rest().await.is_empty());
-    until("the user in the audit log", || gate.audit_text().contains(&format!(r#""user":"{}#ann""#, issuer.url))).await;
+    until("the user in the audit log", || gate.audit_text().contains(&format!(r#""actor.user.name":"{}#ann""#, issuer.url)))
+        .await;
 }
 
 #[tokio::test]

@@ -185,6 +185,9 @@ impl Drop for Wrapped {
         // A test that failed leaves nothing behind; one that went well has waited already.
         drop(self.process.kill());
         drop(self.process.wait());
+        if !std::thread::panicking() {
+            super::lines::check(&self.folder.path().join("audit"));
+        }
     }
 }
 
@@ -224,7 +227,7 @@ fn a_refused_call_is_answered_and_never_sent() {
     let audit = wrapped.read("audit");
     let blocked = audit.lines().find(|line| line.contains(r#""verdict":"block""#)).unwrap();
     assert!(
-        blocked.contains(r#""tool":"t""#) && blocked.contains("no-bombs") && blocked.contains(r#""upstream":"sh""#),
+        blocked.contains(r#""gen_ai.tool.name":"t""#) && blocked.contains("no-bombs") && blocked.contains(r#""upstream":"sh""#),
         "{blocked}"
     );
 }
@@ -246,7 +249,10 @@ fn results_are_judged_as_those_of_the_tool_that_was_called() {
     assert!(wrapped.end().success());
     let audit = wrapped.read("audit");
     let rewritten = audit.lines().find(|line| line.contains(r#""verdict":"rewrite""#)).unwrap();
-    assert!(rewritten.contains(r#""tool":"page""#) && rewritten.contains(r#""method":"tools/call""#), "{rewritten}");
+    assert!(
+        rewritten.contains(r#""gen_ai.tool.name":"page""#) && rewritten.contains(r#""mcp.method.name":"tools/call""#),
+        "{rewritten}"
+    );
 }
 
 #[test]
@@ -322,8 +328,10 @@ fn observing_changes_nothing() {
 
 #[test]
 fn without_a_config_the_built_in_rules_judge() {
+    let state = tempfile::tempdir().unwrap();
     let mut process = Command::new(env!("CARGO_BIN_EXE_lychgate"))
         .args(["wrap", "--", "cat"])
+        .env("XDG_STATE_HOME", state.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

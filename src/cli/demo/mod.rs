@@ -118,7 +118,7 @@ fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
     config.admin.address = Some(admin);
     config.policies.entry("default".to_owned()).or_default();
     config.upstreams.insert("sample".to_owned(), UpstreamConfig::new(Transport::Http(transport)));
-    config.audit = AuditConfig { to: Some(AuditTo::File(audit.to_owned())), required: true };
+    config.audit = AuditConfig { to: Some(AuditTo::File(audit.to_owned())), required: true, ..AuditConfig::default() };
     config.limits.drain = Duration::from_secs(1);
     config
 }
@@ -157,7 +157,7 @@ async fn evidence(screen: &mut Screen, running: &Running, audit: &Path, metrics:
     let text = std::fs::read_to_string(audit)?;
     let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     screen.heading("audit log", &audit.display().to_string())?;
-    for line in lines.iter().filter(|line| line.get("tool").is_some()) {
+    for line in lines.iter().filter(|line| line.get(crate::record::names::TOOL).is_some()) {
         screen.audited(line)?;
     }
     screen.heading("counters", metrics)?;

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use serde_json::Value;
 
 use super::tour::{Became, Seen};
+use crate::record::names;
 
 /// Columns of text beside the margin.
 const WIDTH: usize = 84;
@@ -118,18 +119,18 @@ impl Screen {
 
     /// Writes what an audit line says, in short.
     pub(super) fn audited(&mut self, line: &Value) -> io::Result<()> {
-        let text = |pointer: &str| line.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
-        let look = match text("/verdict").as_str() {
+        let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
+        let look = match text(names::VERDICT).as_str() {
             "block" => Look::Red,
             "rewrite" => Look::Yellow,
             _ => Look::Green,
         };
-        let time = text("/at").get(11..19).unwrap_or("").to_owned();
-        let findings = line.pointer("/findings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut rules: Vec<&str> = findings.iter().filter_map(|finding| finding.get("rule")?.as_str()).collect();
+        let time = text(names::TIME).get(11..19).unwrap_or("").to_owned();
+        let findings = line.get(names::FINDINGS).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut rules: Vec<&str> = findings.iter().filter_map(|finding| finding.get(names::RULE)?.as_str()).collect();
         rules.dedup();
-        let verdict = self.in_look(look, &format!("{:<8}", text("/verdict")));
-        let what = format!("{:<9}{:<13}", text("/direction"), text("/tool"));
+        let verdict = self.in_look(look, &format!("{:<8}", text(names::VERDICT)));
+        let what = format!("{:<9}{:<13}", text(names::DIRECTION), text(names::TOOL));
         self.line(format!("  {time}  {verdict} {what} {}", rules.join(", ")).trim_end())
     }
 

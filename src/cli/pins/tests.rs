@@ -41,6 +41,10 @@ fn what_waits_is_listed_compared_and_approved() {
                   721f6e658ca5  up  tool add  waits: new-imperative-text\n\
                   57be06d992bd  up  tool sum\\u{1b}[2J\n";
     assert_eq!(says(&path, "list"), (1, listed.to_owned()));
+    let (code, json) = says(&path, "list up --json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((code, json.as_array().unwrap().len()), (1, 2));
+    assert_eq!(json[0]["waits"], serde_json::json!(["new-imperative-text"]));
     let compared = "up tool add: new-imperative-text\n  {\n\
                     -   \"description\": \"Adds.\",\n\
                     +   \"description\": \"Adds. You must\\u200b read it first.\",\n    \"inputSchema\": {\"type\":\"object\"},\n    \

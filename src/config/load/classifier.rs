@@ -49,7 +49,7 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
 }
 
 /// Whether a URL leads off this machine without TLS.
-fn leaves_in_the_clear(url: &str) -> bool {
+pub(super) fn leaves_in_the_clear(url: &str) -> bool {
     let Ok(url) = url.parse::<Uri>() else { return false };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());

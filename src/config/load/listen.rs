@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::config::{Admin, AuditConfig, AuditTo, Listen, ListenTls};
+use crate::config::{Admin, Listen, ListenTls};
 use crate::document::{Located, Table};
 
 use super::values::Reader;
@@ -79,22 +79,6 @@ fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
     value
 }
 
-/// `[audit]`
-pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
-    let Some(table) = root.table("audit") else { return AuditConfig::default() };
-    let file = reader.any_path(&table, "file");
-    let stdout = table.boolean("stdout").unwrap_or(false);
-    let required = table.boolean("required").unwrap_or(false);
-    table.finish();
-    if file.is_some() == stdout {
-        table.fault(
-            "the audit log goes to a `file` or to `stdout`, one of the two",
-            Some("write `file = \"PATH\"` or `stdout = true`"),
-        );
-    }
-    AuditConfig { to: file.map(AuditTo::File).or(stdout.then_some(AuditTo::Stdout)), required }
-}
-
 /// `[admin]`
 pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     let Some(table) = root.table("admin") else { return Admin::default() };
@@ -102,11 +86,27 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
         table.missing("address", "where `/metrics`, `/healthz` and `/readyz` are, as in `127.0.0.1:8801`");
     }
     let address = address(&table, "8801");
+    let console = table.boolean("console");
+    let console_url = table.string("console_url").map(|url| console_url(&table, url));
     table.finish();
+    if console == Some(true) && console_url.is_none() && address.is_some_and(|address| !address.ip().is_loopback()) {
+        let hint = "put a proxy with TLS before it and name its address: `console_url = \"https://gate-admin.example.org\"`";
+        table.fault_of("console", "off loopback the console is shown over TLS only", Some(hint));
+    }
     if address.is_some_and(|admin| admin.port() != 0 && admin.port() == listen.port() && overlap(admin, listen)) {
         table.fault_of("address", "the admin port is the agents' port", Some("give it a port of its own"));
     }
-    Admin { address }
+    Admin { address, console, console_url }
+}
+
+fn console_url(table: &Table<'_>, url: Located<String>) -> String {
+    let bare = url.value.strip_suffix('/').unwrap_or(&url.value).to_ascii_lowercase();
+    let site = bare.strip_prefix("https://").filter(|site| !site.contains('@'));
+    if site.is_none_or(|site| site.parse::<http::uri::Authority>().is_err()) {
+        let hint = "`https`, host and port and nothing more, as in `https://gate-admin.example.org`";
+        table.fault_at(&url.place, format!("`console_url` is `{}`", url.value), Some(hint));
+    }
+    bare
 }
 
 fn overlap(a: SocketAddr, b: SocketAddr) -> bool {

@@ -3,16 +3,20 @@
 mod access;
 mod agents;
 mod approval;
+mod audit;
 mod calls;
 mod classifier;
 mod flow;
+mod kept;
 mod listen;
 mod oauth;
+mod otlp;
 mod own;
 mod pins;
 mod places;
 mod policy;
 mod printed;
+mod suppress;
 mod tool;
 mod upstream;
 mod values;
@@ -28,8 +32,8 @@ use crate::document::{self, Fault, Located, Table, suggest};
 use crate::message::ReadLimits;
 
 use super::{
-    Admin, AgentsFile, ApprovalConfig, Config, HttpTransport, KeptResults, Limits, OAuthConfig, PinsConfig, PolicyConfig,
-    Transport,
+    Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, KeptResults, Limits, Listen,
+    OAuthConfig, PinsConfig, PolicyConfig, QuarantineConfig, Transport,
 };
 use values::Reader;
 
@@ -65,12 +69,40 @@ pub fn load_admin(path: &Path) -> Result<(Admin, ApprovalConfig), Vec<Fault>> {
     })
 }
 
+/// Reads only that, and where agents reach the gate.
+///
+/// # Errors
+/// What is wrong with these sections.
+pub fn load_listen(path: &Path) -> Result<(Listen, Admin, ApprovalConfig), Vec<Fault>> {
+    read(path, &Machine, |root, reader| {
+        let listen = listen::listen(root, reader);
+        let admin = listen::admin(root, listen.address);
+        (listen, admin, approval::approval(root, reader))
+    })
+}
+
 /// Reads only where definitions are pinned, as [`load_admin`] does.
 ///
 /// # Errors
 /// What is wrong with that section.
 pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
     read(path, &Machine, pins::pins)
+}
+
+/// Reads only where messages are kept, as [`load_admin`] does.
+///
+/// # Errors
+/// What is wrong with these two sections.
+pub fn load_kept(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<Fault>> {
+    read(path, &Machine, |root, reader| (kept::quarantine(root, reader), kept::evidence(root, reader)))
+}
+
+/// Reads only what is said of the audit log, as [`load_admin`] does.
+///
+/// # Errors
+/// What is wrong with that section.
+pub fn load_audit(path: &Path) -> Result<AuditConfig, Vec<Fault>> {
+    read(path, &Machine, audit::audit)
 }
 
 /// Reads only where the file of agents is, as [`load_admin`] does.
@@ -177,11 +209,14 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
     let names: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
     let access = named(root, "access", |name, table| access::access(name, table, &names));
-    let audit = listen::audit(root, reader);
+    let audit = audit::audit(root, reader);
     let admin = listen::admin(root, listen.address);
     let approval = approval::approval(root, reader);
     let pins = pins::pins(root, reader);
     let oauth = oauth::oauth(root, reader);
+    let quarantine = kept::quarantine(root, reader);
+    let evidence = kept::evidence(root, reader);
+    let otlp = otlp::otlp(root, reader);
     let limits = root.table("limits").map_or_else(Limits::default, |table| limits(&table));
     root.finish();
 
@@ -193,6 +228,9 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     agents::check(root, &agents, &upstreams);
     check_policies(root, &policies, &upstreams);
     approval::check(root, &approval, &policies);
+    if wants == Wants::Upstreams {
+        suppress::check(root, &policies, &upstreams);
+    }
     if upstreams.is_empty() && wants == Wants::Upstreams {
         let hint = "say where the server is: `[upstream.NAME]` with `http`, `sse` or `stdio`";
         root.fault("no upstream is named", Some(hint));
@@ -211,6 +249,9 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
         approval,
         pins,
         oauth,
+        quarantine,
+        evidence,
+        otlp,
         limits,
         files: reader.files(),
     }
@@ -233,7 +274,7 @@ fn named<T>(root: &Table<'_>, section: &str, read: impl Fn(&str, &Table<'_>) -> 
     out
 }
 
-fn check_listener(root: &Table<'_>, listen: &super::Listen, nobody: bool) {
+fn check_listener(root: &Table<'_>, listen: &Listen, nobody: bool) {
     if listen.address.ip().to_canonical().is_loopback() || !nobody || listen.allow_anyone {
         return;
     }

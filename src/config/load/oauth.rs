@@ -22,8 +22,8 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     let Some(table) = root.table("oauth") else { return made };
     let seconds = |key: &str, range, base| table.integer(key, range).map_or(base, Duration::from_secs);
     made.vault = reader.any_path(&table, "vault");
-    made.vault_key = table.table("vault_key").and_then(|key| vault_key(&key, reader)).unwrap_or(made.vault_key);
-    made.earlier_vault_keys = table.tables("earlier_vault_keys").iter().filter_map(|key| vault_key(key, reader)).collect();
+    made.vault_key = table.table("vault_key").and_then(|key| key_place(&key, reader)).unwrap_or(made.vault_key);
+    made.earlier_vault_keys = table.tables("earlier_vault_keys").iter().filter_map(|key| key_place(key, reader)).collect();
     made.callback = callback(&table).unwrap_or(made.callback);
     made.callback_port = table.integer("callback_port", 0..=65_535).map_or(0, |port| u16::try_from(port).unwrap_or(0));
     made.open_browser = table.boolean("open_browser").unwrap_or(made.open_browser);
@@ -50,8 +50,8 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made
 }
 
-/// Where a key of the vault is.
-fn vault_key(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
+/// Where a key is that something is sealed with.
+pub(super) fn key_place(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
     let (file, env, keyring) = (reader.any_path(table, "file"), table.string("env"), table.string("keyring"));
     table.finish();
     match (file, env, keyring) {
@@ -65,10 +65,7 @@ fn vault_key(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
         },
         (None, None, Some(name)) => Some(VaultKey::Keyring(name.value)),
         _ => {
-            table.fault(
-                "a key of the vault is in one place",
-                Some("`{ file = \"PATH\" }`, `{ env = \"NAME\" }` or `{ keyring = \"NAME\" }`"),
-            );
+            table.fault("a key is in one place", Some("`{ file = \"PATH\" }`, `{ env = \"NAME\" }` or `{ keyring = \"NAME\" }`"));
             None
         }
     }

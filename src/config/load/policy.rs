@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{ModelConfig, Override, PolicyConfig};
+use crate::config::{Keeps, ModelConfig, Override, PolicyConfig};
 use crate::document::{Located, Table, suggest};
 use crate::rules::Action;
 
@@ -12,7 +12,7 @@ use super::flow::flow;
 use super::own::own;
 use super::places::places;
 use super::values::Reader;
-use super::{approval, pins, tool};
+use super::{approval, pins, suppress, tool};
 
 /// The word in `rules` that stands for the built-in rules.
 const BUILTIN: &str = "builtin";
@@ -56,6 +56,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
         }
         all.finish();
     }
+    made.suppress = suppress::suppressions(table);
     made.shell = arguments(table, "shell");
     made.text = arguments(table, "text");
     made.path = arguments(table, "path");
@@ -70,6 +71,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.own = own(table, reader);
     made.flow = flow(table).unwrap_or_default();
     made.classifier = classifier(table, reader).map(Arc::new);
+    made.evidence = table.choice("evidence", &Keeps::WORDS).unwrap_or_default();
     redact_results(table, &mut made);
     made.result_text_bytes = sizes(table, "result_text_bytes");
     made.result_block_bytes = sizes(table, "result_block_bytes");

@@ -229,6 +229,26 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
         ..Default::default()
     };
     assert_eq!(config.oauth, told, "the sample tells other defaults");
+    let told = crate::config::QuarantineConfig {
+        folder: config.quarantine.folder.clone(),
+        key: config.quarantine.key.clone(),
+        ..Default::default()
+    };
+    assert_eq!(config.quarantine, told, "the sample tells other defaults");
+    let told = crate::config::EvidenceConfig {
+        folder: config.evidence.folder.clone(),
+        key: config.evidence.key.clone(),
+        ..Default::default()
+    };
+    assert_eq!(config.evidence, told, "the sample tells other defaults");
+    let told = config.otlp.unwrap();
+    let plain = crate::config::OtlpConfig {
+        headers: told.headers.clone(),
+        ca: told.ca.clone(),
+        resource: told.resource.clone(),
+        ..crate::config::OtlpConfig::new(told.endpoint.clone())
+    };
+    assert!(told == plain, "the sample tells other defaults");
     let plain = crate::config::UpstreamConfig::new(config.upstreams["github"].transport.clone());
     assert_eq!(config.upstreams["github"].request_timeout, plain.request_timeout);
     assert_eq!(config.upstreams["github"].initialize_timeout, plain.initialize_timeout);
@@ -246,13 +266,16 @@ fn the_sample_explains_every_key_that_is_read() {
         include_str!("places.rs"),
         include_str!("approval.rs"),
         include_str!("oauth.rs"),
+        include_str!("kept.rs"),
+        include_str!("otlp.rs"),
         include_str!("own.rs"),
         include_str!("pins.rs"),
+        include_str!("suppress.rs"),
         include_str!("tool.rs"),
     ]
     .concat()
         + include_str!("values.rs");
-    let reads = r#"\b(?:string|required|strings|boolean|integer|choice|tables?|named|secret|file|any_path|arguments|count|seconds)\((?:&?\w+, )?"([a-z0-9_]+)""#;
+    let reads = r#"\b(?:string|required|strings|boolean|integer|choice|number|milliseconds|tables?|named|secret|file|any_path|arguments|count|seconds)\((?:&?\w+, )?"([a-z0-9_]+)""#;
     let keys: Vec<&str> =
         regex::Regex::new(reads).unwrap().captures_iter(&sources).map(|found| found.get(1).unwrap().as_str()).collect();
     assert!(keys.len() > 45 && keys.contains(&"drain_seconds") && keys.contains(&"client_ca"), "{keys:?}");

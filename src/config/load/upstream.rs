@@ -86,7 +86,7 @@ fn server(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
 /// Reads how a server is reached by HTTP.
 pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     let url = table.required("url", "where the server is, as in `https://mcp.example.org/mcp`");
-    let https = url.as_ref().is_some_and(|url| check_url(table, url));
+    let https = url.as_ref().is_some_and(|url| check_url(table, url, "url"));
     let bearer = reader.secret(table, "bearer");
     if bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
         table.fault_of("bearer", "the token cannot stand in a header", Some("a bearer token is printable ASCII"));
@@ -113,22 +113,23 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     Some(HttpTransport { url: url?.value, bearer, login: None, headers, ca, client_cert })
 }
 
-/// Notes what is wrong with a URL; says whether it is `https`.
-fn check_url(table: &Table<'_>, url: &Located<String>) -> bool {
+/// Notes what is wrong with the URL of `key`; says whether it is `https`.
+pub(super) fn check_url(table: &Table<'_>, url: &Located<String>, key: &str) -> bool {
     let hint = "a URL is `http://` or `https://`, a host and a path, as in `https://mcp.example.org/mcp`";
     let parsed = url.value.parse::<Uri>().ok();
     let scheme = parsed.as_ref().and_then(Uri::scheme_str);
     let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
     if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains('#') {
-        table.fault_at(&url.place, "`url` is no URL that can be called", Some(hint));
+        table.fault_at(&url.place, format!("`{key}` is no URL that can be called"), Some(hint));
     } else if parsed.as_ref().and_then(Uri::authority).is_some_and(|authority| authority.as_str().contains('@')) {
         let hint = "leave it out and write `bearer` or `headers` with `{ env = … }`";
-        table.fault_at(&url.place, "`url` holds a name or password", Some(hint));
+        table.fault_at(&url.place, format!("`{key}` holds a name or password"), Some(hint));
     }
     scheme == Some("https")
 }
 
-fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, String)> {
+/// Reads `headers`: what is sent with each request.
+pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, String)> {
     let Some(all) = table.table("headers") else { return Vec::new() };
     let mut out: Vec<(String, String)> = Vec::new();
     let mut names = all.keys();

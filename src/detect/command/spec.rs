@@ -14,6 +14,13 @@ pub struct Spec {
     pub(super) clauses: Vec<Clause>,
 }
 
+impl Spec {
+    /// Whether it asks for nothing but what could not be read.
+    pub fn is_unreadable(&self) -> bool {
+        self.clauses.iter().all(|clause| clause.does == Some(Behaviour::Unreadable))
+    }
+}
+
 /// Everything that a clause names must hold of one command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clause {

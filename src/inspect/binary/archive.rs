@@ -2,7 +2,7 @@
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
-use super::{Contents, TEXT_BYTES, as_text, open};
+use super::{Contents, TEXT_BYTES, Unread, as_text, open};
 
 /// Most members that are opened.
 const MEMBERS: usize = 256;
@@ -15,14 +15,14 @@ pub(super) fn zip(bytes: &[u8]) -> Contents {
     let low = bytes.len().saturating_sub((64 << 10) + 22);
     let tail = bytes.get(low..).unwrap_or_default();
     let Some(end) = tail.windows(4).rposition(|mark| mark == b"PK\x05\x06").and_then(|at| tail.get(at..)) else {
-        contents.unread = Some("undecodable");
+        contents.unread = Some(Unread::Undecodable);
         return contents;
     };
     let (count, mut at) = (number(end, 10, 2), number(end, 16, 4));
     contents.add(&String::from_utf8_lossy(end.get(22..).unwrap_or_default()));
     for _ in 0..count.min(MEMBERS) {
         let Some(entry) = bytes.get(at..).filter(|entry| entry.starts_with(b"PK\x01\x02")) else {
-            contents.unread = Some("undecodable");
+            contents.unread = Some(Unread::Undecodable);
             break;
         };
         let (name, extra, comment) = (number(entry, 28, 2), number(entry, 30, 2), number(entry, 32, 2));
@@ -43,40 +43,40 @@ pub(super) fn zip(bytes: &[u8]) -> Contents {
         }
     }
     if count > MEMBERS || count == 0xFFFF {
-        contents.unread = Some("too-many-members");
+        contents.unread = Some(Unread::TooManyMembers);
     }
     contents
 }
 
 /// The text of a member; nothing for folders.
-fn member(bytes: &[u8], entry: &[u8]) -> Result<Option<String>, &'static str> {
+fn member(bytes: &[u8], entry: &[u8]) -> Result<Option<String>, Unread> {
     let (flags, method) = (number(entry, 8, 2), number(entry, 10, 2));
     let (packed, size, at) = (number(entry, 20, 4), number(entry, 24, 4), number(entry, 42, 4));
     if size == 0 {
         return Ok(None);
     }
     if flags & 1 == 1 {
-        return Err("encrypted");
+        return Err(Unread::Encrypted);
     }
     if size > MEMBER_BYTES {
-        return Err("too-long");
+        return Err(Unread::TooLong);
     }
-    let local = bytes.get(at..).filter(|local| local.starts_with(b"PK\x03\x04")).ok_or("undecodable")?;
+    let local = bytes.get(at..).filter(|local| local.starts_with(b"PK\x03\x04")).ok_or(Unread::Undecodable)?;
     let start = 30 + number(local, 26, 2) + number(local, 28, 2);
-    let data = local.get(start..start.saturating_add(packed)).ok_or("undecodable")?;
+    let data = local.get(start..start.saturating_add(packed)).ok_or(Unread::Undecodable)?;
     let data = match method {
         0 => data.to_vec(),
-        8 => decompress_to_vec_with_limit(data, MEMBER_BYTES).map_err(|_| "undecodable")?,
-        _ => return Err("undecodable"),
+        8 => decompress_to_vec_with_limit(data, MEMBER_BYTES).map_err(|_| Unread::Undecodable)?,
+        _ => return Err(Unread::Undecodable),
     };
     as_text(&data).map(Some).ok_or_else(|| unread(&data))
 }
 
-fn unread(data: &[u8]) -> &'static str {
+fn unread(data: &[u8]) -> Unread {
     if data.starts_with(b"PK\x03\x04") || data.starts_with(&[0x1F, 0x8B]) || data.starts_with(b"%PDF") {
-        "nested"
+        Unread::Nested
     } else {
-        "binary"
+        Unread::Binary
     }
 }
 
@@ -102,9 +102,9 @@ pub(super) fn gzip(bytes: &[u8]) -> Contents {
             Some(text) => {
                 contents.add(&text);
             }
-            None => contents.unread = Some(if open_is_archive(&data) { "nested" } else { unread(&data) }),
+            None => contents.unread = Some(if open_is_archive(&data) { Unread::Nested } else { unread(&data) }),
         },
-        Err(_) => contents.unread = Some("undecodable"),
+        Err(_) => contents.unread = Some(Unread::Undecodable),
     }
     contents
 }

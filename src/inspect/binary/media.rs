@@ -2,11 +2,11 @@
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
-use super::{Contents, RUN, TEXT_BYTES, as_text};
+use super::{Contents, RUN, TEXT_BYTES, Unread, as_text};
 
 /// PNG (ISO/IEC 15948): `tEXt`, `zTXt`, `iTXt`, `eXIf`, and what stands behind the end.
 pub(super) fn png(bytes: &[u8]) -> Contents {
-    let mut contents = Contents::of("png", "binary");
+    let mut contents = Contents::of("png", Unread::Binary);
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
         let length = head.iter().take(4).fold(0usize, |n, byte| n << 8 | usize::from(*byte));
@@ -53,13 +53,13 @@ fn international(contents: &mut Contents, data: &[u8]) {
 fn add_packed(contents: &mut Contents, data: &[u8]) {
     match decompress_to_vec_zlib_with_limit(data, TEXT_BYTES) {
         Ok(text) => add_latin(contents, &text),
-        Err(_) => contents.unread = Some("undecodable"),
+        Err(_) => contents.unread = Some(Unread::Undecodable),
     }
 }
 
 /// JPEG (ITU-T T.81): comments, Exif and XMP, and what stands behind the end.
 pub(super) fn jpeg(bytes: &[u8]) -> Contents {
-    let mut contents = Contents::of("jpeg", "binary");
+    let mut contents = Contents::of("jpeg", Unread::Binary);
     let mut at = 2;
     while let Some([0xFF, kind, high, low]) = bytes.get(at..at + 4) {
         let length = usize::from(*high) << 8 | usize::from(*low);
@@ -79,7 +79,7 @@ pub(super) fn jpeg(bytes: &[u8]) -> Contents {
 
 /// Whatever text stands in data of some other type.
 pub(super) fn runs(kind: &'static str, bytes: &[u8]) -> Contents {
-    let mut contents = Contents::of(kind, "binary");
+    let mut contents = Contents::of(kind, Unread::Binary);
     add_runs(&mut contents, bytes);
     contents
 }

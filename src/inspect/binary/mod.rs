@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use super::Unread;
 use crate::message::{Path, Step, Value};
 
 /// Most text that is taken out of one block, in bytes.
@@ -29,12 +30,12 @@ pub(super) struct Contents {
     /// The texts in it.
     pub(super) texts: Vec<String>,
     /// Why some of it was not read; nothing if all of it is text.
-    pub(super) unread: Option<&'static str>,
+    pub(super) unread: Option<Unread>,
     bytes: usize,
 }
 
 impl Contents {
-    fn of(kind: &'static str, unread: &'static str) -> Self {
+    fn of(kind: &'static str, unread: Unread) -> Self {
         Self { kind, unread: Some(unread), ..Self::default() }
     }
 
@@ -48,7 +49,7 @@ impl Contents {
         if fits {
             self.texts.push(text.to_owned());
         } else {
-            self.unread = Some("too-much-text");
+            self.unread = Some(Unread::TooMuchText);
         }
         fits
     }
@@ -126,7 +127,7 @@ pub(super) fn open(bytes: &[u8]) -> Contents {
         [b'%', b'P', b'D', b'F', ..] => pdf::open(bytes),
         [b'P', b'K', 3 | 5, 4 | 6, ..] => archive::zip(bytes),
         [0x1F, 0x8B, 8, ..] => archive::gzip(bytes),
-        [0x7F, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] => Contents::of("program", "binary"),
+        [0x7F, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] => Contents::of("program", Unread::Binary),
         _ => text(bytes),
     }
 }
@@ -192,12 +193,12 @@ pub(super) fn in_addresses(text: &str) -> Vec<(String, Contents)> {
         let declared = before.rsplit_once("data:").map(|(_, declared)| declared.to_owned());
         let Some(declared) = declared.filter(|declared| !declared.contains(char::is_whitespace)) else { continue };
         if length > room || found.len() >= DATA_ADDRESSES {
-            found.push((declared, Contents::of("", "data-address")));
+            found.push((declared, Contents::of("", Unread::DataAddress)));
             break;
         }
         room -= length;
         let contents =
-            data.get(..length).and_then(decoded).map_or_else(|| Contents::of("", "data-address"), |bytes| open(&bytes));
+            data.get(..length).and_then(decoded).map_or_else(|| Contents::of("", Unread::DataAddress), |bytes| open(&bytes));
         found.push((declared, contents));
     }
     found

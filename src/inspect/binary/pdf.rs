@@ -4,7 +4,7 @@
 use memchr::memmem;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
-use super::{Contents, TEXT_BYTES};
+use super::{Contents, TEXT_BYTES, Unread};
 
 /// Most streams that are opened, and bytes of all of them as unpacked.
 const STREAMS: usize = 512;
@@ -13,7 +13,7 @@ const STREAM_BYTES: usize = 4 << 20;
 const DICTIONARY_BYTES: usize = 1024;
 
 pub(super) fn open(bytes: &[u8]) -> Contents {
-    let mut contents = Contents::of("pdf", "binary");
+    let mut contents = Contents::of("pdf", Unread::Binary);
     let (mut at, mut room) = (0, STREAM_BYTES);
     for _ in 0..STREAMS {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -32,20 +32,20 @@ pub(super) fn open(bytes: &[u8]) -> Contents {
                     room = room.saturating_sub(text.len());
                     contents.add(&strings(&text));
                 }
-                Err(_) => contents.unread = Some("undecodable"),
+                Err(_) => contents.unread = Some(Unread::Undecodable),
             }
         } else if !has(b"/Filter") {
             contents.add(&strings(data));
         }
         at = bytes.len() - body.len() + length + 9;
         if room == 0 {
-            contents.unread = Some("too-much-text");
+            contents.unread = Some(Unread::TooMuchText);
             break;
         }
     }
     contents.add(&strings(bytes.get(at.min(bytes.len())..).unwrap_or_default()));
     if memmem::find(bytes, b"/Encrypt").is_some() {
-        contents.unread = Some("encrypted");
+        contents.unread = Some(Unread::Encrypted);
     }
     contents
 }

@@ -16,7 +16,7 @@ fn policy(config: &PolicyConfig) -> Policy {
 fn context(continues: bool) -> Context {
     let asked = Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues };
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context { agent, upstream, era: Era::Legacy, session: None, asked: [asked].into(), caller: Caller::default() }
+    Context { agent, upstream, era: Era::Legacy, session: None, asked: [asked].into(), caller: Caller::default(), trace: None }
 }
 
 fn list(tools: &str) -> Message {

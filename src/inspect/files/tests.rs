@@ -90,6 +90,7 @@ impl Session {
             session: None,
             asked: [].into(),
             caller: Caller::default(),
+            trace: None,
         };
         let memory = Memory { files: Arc::new(self.files.clone()), ..Memory::default() };
         let known = Known { memory: Some(&memory), ..Known::default() };

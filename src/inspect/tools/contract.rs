@@ -9,7 +9,7 @@ use super::{Tools, example};
 use crate::config::SchemaConfig;
 use crate::detect::{Surface, work};
 use crate::inspect::finding::Own;
-use crate::inspect::{Inspection, Refusal, Uninspected};
+use crate::inspect::{Inspection, Refusal, Uninspected, Unread};
 use crate::message::{Envelope, Message, Value};
 use crate::rules::{Action, Severity};
 
@@ -63,7 +63,7 @@ impl Contract<'_> {
         Some(own.refusal(breach.why))
     }
 
-    fn breach(&self, tool: &str, arguments: Option<Value<'_>>, mut unchecked: impl FnMut(&'static str, usize)) -> Option<Breach> {
+    fn breach(&self, tool: &str, arguments: Option<Value<'_>>, mut unchecked: impl FnMut(Unread, usize)) -> Option<Breach> {
         let shown: String = tool.chars().map(|c| if c.is_control() { ' ' } else { c }).take(64).collect();
         if self.overlays.hides(tool) {
             return Some(Breach {
@@ -86,7 +86,7 @@ impl Contract<'_> {
         let own = definition.as_deref().filter(|_| enforced).and_then(|definition| definition.compiled());
         let own = match own {
             Some(Err(reason)) => {
-                unchecked(reason, arguments.map_or(0, |arguments| arguments.raw().len()));
+                unchecked(*reason, arguments.map_or(0, |arguments| arguments.raw().len()));
                 None
             }
             Some(Ok(schema)) => Some(schema),

@@ -17,6 +17,7 @@ use crate::detect::flow::Sides;
 use crate::message::{Message, Value};
 use crate::protocol::Context;
 
+use super::Unread;
 use super::arguments::Head;
 use schema::Schema;
 
@@ -45,10 +46,10 @@ pub struct Definition {
     /// Its `inputSchema` as written, if there is one.
     schema: Option<Box<str>>,
     /// The same, made ready when a call first needs it.
-    compiled: OnceLock<Option<Result<Schema, &'static str>>>,
+    compiled: OnceLock<Option<Result<Schema, Unread>>>,
     /// Its `outputSchema`, in the same way.
     output: Option<Box<str>>,
-    compiled_output: OnceLock<Option<Result<Schema, &'static str>>>,
+    compiled_output: OnceLock<Option<Result<Schema, Unread>>>,
     /// Who reads which argument, by names joined by dots, as far as the definition says so.
     said: HashMap<Box<str>, Head>,
     /// It says that it runs commands.
@@ -159,7 +160,7 @@ impl Definition {
     }
 
     /// Its schema, or why there is none to check by; `None` if the server gave none.
-    fn compiled(&self) -> Option<&Result<Schema, &'static str>> {
+    fn compiled(&self) -> Option<&Result<Schema, Unread>> {
         self.compiled.get_or_init(|| self.schema.as_deref().map(Schema::compile)).as_ref()
     }
 

@@ -103,7 +103,10 @@ mod tests {
         let asked = [Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues: false }].into();
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let tools = Tools::default();
-        tools.learn(&message, &Context { agent, upstream, era: Era::Modern, session: None, asked, caller: Caller::default() });
+        tools.learn(
+            &message,
+            &Context { agent, upstream, era: Era::Modern, session: None, asked, caller: Caller::default(), trace: None },
+        );
         tools.of("t").unwrap()
     }
 

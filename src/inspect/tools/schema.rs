@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::work::{Refs, Work};
 use crate::config::PathFormat;
+use crate::inspect::Unread;
 
 /// Longest schema that is compiled, in bytes.
 const SCHEMA_BYTES: usize = 128 << 10;
@@ -45,7 +46,7 @@ impl Schema {
     ///
     /// # Errors
     /// Why it cannot be: such a schema is not enforced, and that is recorded.
-    pub(super) fn compile(written: &str) -> Result<Self, &'static str> {
+    pub(super) fn compile(written: &str) -> Result<Self, Unread> {
         // What JSON Schema calls a format is a remark since 2019-09, and servers rarely check it.
         Self::make(written, false)
     }
@@ -54,22 +55,22 @@ impl Schema {
     ///
     /// # Errors
     /// As [`Self::compile`].
-    pub(super) fn compile_strict(written: &str) -> Result<Self, &'static str> {
+    pub(super) fn compile_strict(written: &str) -> Result<Self, Unread> {
         Self::make(written, true)
     }
 
-    fn make(written: &str, formats: bool) -> Result<Self, &'static str> {
+    fn make(written: &str, formats: bool) -> Result<Self, Unread> {
         if written.len() > SCHEMA_BYTES {
-            return Err("schema-too-long");
+            return Err(Unread::SchemaTooLong);
         }
-        let value: Value = serde_json::from_str(written).map_err(|_| "schema-unreadable")?;
+        let value: Value = serde_json::from_str(written).map_err(|_| Unread::SchemaUnreadable)?;
         let draft = match value.get("$schema").and_then(Value::as_str).map(|uri| uri.trim_end_matches('#')) {
             None | Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
             Some("https://json-schema.org/draft/2019-09/schema") => Draft::Draft201909,
             Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => Draft::Draft7,
             Some("http://json-schema.org/draft-06/schema") => Draft::Draft6,
             Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
-            Some(_) => return Err("schema-dialect"),
+            Some(_) => return Err(Unread::SchemaDialect),
         };
         let refs = Refs::of(&value)?;
         let validator = jsonschema::options()
@@ -80,7 +81,7 @@ impl Schema {
             .with_format("relative-path", |path: &str| is_path(PathFormat::Relative, path))
             .should_validate_formats(formats)
             .build(&value);
-        Ok(Self { validator: validator.map_err(|_| "schema-invalid")?, value, refs })
+        Ok(Self { validator: validator.map_err(|_| Unread::SchemaInvalid)?, value, refs })
     }
 
     /// What is wrong with arguments; nothing if they fit.

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::schema::TooMuch;
+use crate::inspect::Unread;
 
 /// Most pairs of a schema and a value that are compared for one call.
 const PAIRS: usize = 100_000;
@@ -34,14 +35,14 @@ impl Refs {
     ///
     /// # Errors
     /// It is too large, or leads out of itself.
-    pub(super) fn of(schema: &Value) -> Result<Self, &'static str> {
+    pub(super) fn of(schema: &Value) -> Result<Self, Unread> {
         let mut refs = Self::default();
         // A value, its pointer, whether its keys are names, and whether it is data.
         let mut open = vec![(schema, String::new(), false)];
         while let Some((value, pointer, names)) = open.pop() {
             refs.parts += 1;
             if refs.parts > PARTS || pointer.len() > 2048 {
-                return Err("schema-too-large");
+                return Err(Unread::SchemaTooLarge);
             }
             match value {
                 Value::Object(members) => {
@@ -49,12 +50,14 @@ impl Refs {
                         match (names, key.as_str()) {
                             (false, "$ref") => match value.as_str() {
                                 Some(to) if to.starts_with('#') => refs.any = true,
-                                _ => return Err("schema-remote-reference"),
+                                _ => return Err(Unread::SchemaRemoteReference),
                             },
                             (false, "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$recursiveAnchor") => {
-                                return Err("schema-dynamic-reference");
+                                return Err(Unread::SchemaDynamicReference);
                             }
-                            (false, "$id" | "id") if !pointer.is_empty() && value.is_string() => return Err("schema-embedded"),
+                            (false, "$id" | "id") if !pointer.is_empty() && value.is_string() => {
+                                return Err(Unread::SchemaEmbedded);
+                            }
                             (false, "$anchor") => {
                                 refs.anchors.insert(value.as_str().unwrap_or_default().to_owned(), pointer.clone());
                             }

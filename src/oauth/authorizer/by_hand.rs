@@ -63,6 +63,18 @@ impl Authorizer {
         Ok(Plan { party, server: found.server, scopes })
     }
 
+    /// A link to the page on which a principal may log in, whether or not a call has asked for that.
+    ///
+    /// # Errors
+    /// As [`Self::plan`]; and there are too many logins that nobody makes.
+    pub async fn link(self: &Arc<Self>, who: &Principal) -> Result<String, LoginError> {
+        let plan = self.plan(who).await?;
+        match self.shared.logins.owe(self, plan)? {
+            (LoginError::Owed { link: Some(link) }, _) => Ok(link.into()),
+            (error, _) => Err(error),
+        }
+    }
+
     /// Begins a login whose answer comes to this redirect URI.
     ///
     /// # Errors

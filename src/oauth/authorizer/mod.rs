@@ -107,6 +107,11 @@ impl Authorizer {
         &self.upstream
     }
 
+    /// Who has a login of their own there, in the config's word: `gate`, `agent` or `user`.
+    pub fn token_of(&self) -> &'static str {
+        TokenOf::WORDS.iter().find(|(_, value)| *value == self.login.token_of).map_or("", |(word, _)| word)
+    }
+
     /// Whose login a call takes.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::config::OAuthConfig;
-use crate::oauth::vault::{Vault, VaultError};
+use crate::oauth::vault::{Account, Vault, VaultError};
 use crate::oauth::{LoginError, Logins};
 use crate::record::Recorder;
 
@@ -35,6 +35,17 @@ impl Shared {
         };
         let (logins, renewing) = (Logins::new(config), watch::Sender::new(0));
         Ok(Self { config: config.clone(), vault, logins, recorder, renewing })
+    }
+
+    /// The logins that are kept; none where there is no place for any.
+    ///
+    /// # Errors
+    /// The vault cannot be read.
+    pub async fn accounts(&self) -> Result<Vec<Account>, VaultError> {
+        match &self.vault {
+            Some(vault) => vault.list().await.map(|kept| kept.accounts),
+            None => Ok(Vec::new()),
+        }
     }
 
     pub(super) fn vault(&self) -> Result<&Vault, LoginError> {

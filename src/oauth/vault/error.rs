@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::seal::{SealError, Sealed};
+
 /// Why the vault cannot be used, or one login in it. Never says what is in a file.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
@@ -24,7 +26,7 @@ pub enum VaultError {
     #[error("the key of the vault: {0}")]
     Key(String),
     /// One file cannot be opened: its key is not among ours, or it is damaged. It is left as it is.
-    #[error("the login in `{}` cannot be opened: {}", file.display(), why.told())]
+    #[error("the login in `{}` cannot be opened: {}", file.display(), told(*why))]
     Sealed {
         /// The file.
         file: PathBuf,
@@ -67,34 +69,30 @@ impl VaultError {
     }
 }
 
-/// Why a file cannot be opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sealed {
-    /// By a key that we do not have.
-    OtherKey,
-    /// It is not what was written, or not where it was written.
-    Damaged,
-    /// It is longer than any login.
-    TooLong,
-    /// A later version of lychgate wrote it.
-    Later,
+impl From<SealError> for VaultError {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Open { path, mode } => Self::Open { path, mode },
+            SealError::Key(told) => Self::Key(told),
+            SealError::Io { path, error } => Self::Io { path, error },
+        }
+    }
 }
 
-impl Sealed {
-    fn told(self) -> &'static str {
-        match self {
-            Self::OtherKey => {
-                "it was sealed with another key\n  hint: name that one in `earlier_vault_keys` under `[oauth]`, or \
-                 `lychgate logout` to erase the login"
-            }
-            Self::Damaged => {
-                "it is damaged, or was moved here from elsewhere\n  hint: bring it back from a backup, or `lychgate logout` to \
-                 erase the login"
-            }
-            Self::TooLong => "it is too long to be a login\n  hint: `lychgate logout` to erase it",
-            Self::Later => {
-                "a later version of lychgate wrote it\n  hint: use that version, or `lychgate logout` to erase the login"
-            }
+/// Why a file cannot be opened, and what to do about it.
+fn told(why: Sealed) -> &'static str {
+    match why {
+        Sealed::OtherKey => {
+            "it was sealed with another key\n  hint: name that one in `earlier_vault_keys` under `[oauth]`, or \
+             `lychgate logout` to erase the login"
+        }
+        Sealed::Damaged => {
+            "it is damaged, or was moved here from elsewhere\n  hint: bring it back from a backup, or `lychgate logout` to \
+             erase the login"
+        }
+        Sealed::TooLong => "it is too long to be a login\n  hint: `lychgate logout` to erase it",
+        Sealed::Later => {
+            "a later version of lychgate wrote it\n  hint: use that version, or `lychgate logout` to erase the login"
         }
     }
 }

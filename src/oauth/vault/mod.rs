@@ -7,8 +7,6 @@
 mod account;
 mod error;
 mod folder;
-mod keyring;
-mod keys;
 mod lease;
 mod seal;
 #[cfg(test)]
@@ -17,23 +15,24 @@ mod tests;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 pub use account::Account;
-pub use error::{Sealed, VaultError};
+pub use error::VaultError;
 use folder::Folder;
-use keys::{Keys, Sources};
 use lease::{Held, Waiter};
 
 use super::Principal;
 use crate::config::OAuthConfig;
+pub use crate::seal::Sealed;
+use crate::seal::{Keychain, Keys, Sources, Use, draw, state_folder};
 
-/// Keys are looked for anew at most this often, for files that those at hand do not open.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// What the keys are for.
+const LOGINS: Use = Use { of: "the vault", option: "`vault_key` under `[oauth]`", file: "vault.key" };
 /// Shortest and longest time between two looks at a lease that somebody has.
 const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
 /// What is locked while a key is made that cannot be made by one process alone.
@@ -47,9 +46,7 @@ pub struct Vault(Arc<Inner>);
 
 struct Inner {
     folder: Folder,
-    sources: Sources,
-    /// Keys as they were found, and when.
-    keys: Mutex<Option<(Arc<Keys>, Instant)>>,
+    keys: Keychain,
     lease: Duration,
     /// Who in this process is next to get a lease: they need not all look at the disk.
     turns: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
@@ -90,10 +87,10 @@ impl Vault {
     pub fn open(config: &OAuthConfig) -> Result<Self, VaultError> {
         let of_user = || state_folder().map(|folder| folder.join("vault"));
         let folder = Folder::new(config.vault.clone().or_else(of_user).ok_or(VaultError::NoFolder)?);
-        let sources = Sources::new(&config.vault_key, &config.earlier_vault_keys, folder.path())?;
+        let sources = Sources::new(LOGINS, &config.vault_key, &config.earlier_vault_keys, folder.path())?;
         folder.there()?;
-        let (keys, turns) = (Mutex::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { folder, sources, keys, lease: config.lease, turns })))
+        let (keys, turns) = (Keychain::new(sources), Mutex::default());
+        Ok(Self(Arc::new(Inner { folder, keys, lease: config.lease, turns })))
     }
 
     /// Where it is.
@@ -240,7 +237,7 @@ impl fmt::Debug for Lease {
 impl Inner {
     fn read(&self, name: &str) -> Result<Option<Account>, VaultError> {
         let Some(file) = self.folder.read(name)? else { return Ok(None) };
-        let keys = self.keys_for(&file)?;
+        let keys = self.keys.to_open(&file)?;
         let open = seal::open(keys.all(), name, file);
         open.map(Some).map_err(|why| VaultError::Sealed { file: self.folder.file(name), why })
     }
@@ -255,14 +252,14 @@ impl Inner {
     fn put(&self, name: &str, account: &Account) -> Result<(), VaultError> {
         self.folder.make()?;
         let keys = self.keys_to_write()?;
-        let first = keys.first().ok_or_else(|| VaultError::Key(format!("there is none in {}", self.sources.first_named())))?;
+        let first = keys.seals(self.keys.sources())?;
         let file = seal::seal(first, name, account).map_err(VaultError::of(&self.folder.file(name)))?;
         self.folder.write(name, &file)
     }
 
     fn seal_anew(&self, name: &str) -> Result<Option<bool>, VaultError> {
         let Some(file) = self.folder.read(name)? else { return Ok(None) };
-        if self.keys_for(&file)?.first().is_some_and(|first| first.sealed(&file)) {
+        if self.keys.to_open(&file)?.first().is_some_and(|first| first.sealed(&file)) {
             // Opened all the same: a change of keys is when one wants to hear of damage.
             return Ok(self.read(name)?.map(|_| false));
         }
@@ -284,48 +281,20 @@ impl Inner {
         Ok(kept)
     }
 
-    /// Keys that open this file, if there are any: another process may have made or changed them since we looked.
-    fn keys_for(&self, file: &[u8]) -> Result<Arc<Keys>, VaultError> {
-        let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((keys, at)) = &*known
-            && (keys.fit(file) || at.elapsed() < LOOK_AGAIN)
-        {
-            return Ok(keys.clone());
-        }
-        let keys = Arc::new(self.sources.load()?);
-        *known = Some((keys.clone(), Instant::now()));
-        Ok(keys)
-    }
-
     /// Keys of which the first is there: made, where nothing would be lost by that.
     fn keys_to_write(&self) -> Result<Arc<Keys>, VaultError> {
-        let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((keys, _)) = &*known
-            && keys.first().is_some()
-        {
-            return Ok(keys.clone());
-        }
-        let mut keys = self.sources.load()?;
-        if keys.first().is_none() {
-            let _one_at_a_time = self.wait_to_make_key()?;
-            keys = self.sources.load()?;
-        }
-        if keys.first().is_none() {
+        let spares = |keys: &Keys| {
             for name in self.folder.sweep()? {
                 if self.folder.read(&name)?.is_some_and(|file| !keys.fit(&file)) {
-                    let (at, file) = (self.sources.first_named(), self.folder.file(&name));
+                    let (at, file) = (self.keys.sources().first_named(), self.folder.file(&name));
                     let hint = "bring the key back, or name the one that was used in `earlier_vault_keys` under `[oauth]`";
                     let told = format!("there is none in {at}, and `{}` was sealed with one\n  hint: {hint}", file.display());
                     return Err(VaultError::Key(told));
                 }
             }
-            self.sources.make()?;
-            // What counts is what is there now: another process may have been faster.
-            keys = self.sources.load()?;
-        }
-        let keys = Arc::new(keys);
-        *known = Some((keys.clone(), Instant::now()));
-        Ok(keys)
+            Ok(())
+        };
+        self.keys.to_seal(|| self.wait_to_make_key(), spares)
     }
 
     fn wait_to_make_key(&self) -> Result<Held, VaultError> {
@@ -358,13 +327,6 @@ impl Inner {
     }
 }
 
-/// The folder for the state of whoever runs the gate, if there is one.
-fn state_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
-    Some(folder.join("lychgate"))
-}
-
 /// The name of a login's file: a hash of whose it is.
 fn name(upstream: &str, principal: &Principal) -> String {
     let (kind, who) = match principal {
@@ -383,6 +345,6 @@ fn name(upstream: &str, principal: &Principal) -> String {
 /// Somewhat longer than that, so that not all look at once.
 fn jittered(nap: Duration) -> Duration {
     let mut byte = [0];
-    seal::draw(&mut byte).unwrap_or_default();
+    draw(&mut byte).unwrap_or_default();
     nap + nap * u32::from(byte[0]) / 256
 }

@@ -121,7 +121,15 @@ mod tests {
 
     fn of(agent: &str, text: &str) -> CallDigest {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        let context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default() };
+        let context = Context {
+            agent,
+            upstream,
+            era: Era::Legacy,
+            session: None,
+            asked: [].into(),
+            caller: Caller::default(),
+            trace: None,
+        };
         let message = Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap();
         CallDigest::of(&context, &message, message.single().unwrap())
     }

@@ -1,5 +1,7 @@
 //! What a person is asked about.
 
+use std::sync::Arc;
+
 use crate::config::Scope;
 use crate::inspect::Question;
 use crate::message::{Envelope, Message};
@@ -38,7 +40,8 @@ impl Matter {
     pub(crate) fn new(question: &Question, context: &Context, message: &Message, envelope: &Envelope) -> Self {
         let tool = headers::named(message, envelope).filter(|_| envelope.method() == Some("tools/call"));
         Self {
-            context: context.clone(),
+            // The question may outlive the call.
+            context: Context { trace: context.trace.as_ref().map(|trace| Arc::new(trace.outlived())), ..context.clone() },
             digest: CallDigest::of(context, message, envelope),
             tool: tool.map_or_else(|| envelope.method().unwrap_or_default().to_owned(), |tool| shown::line(&tool, 256)),
             rules: question.rules.clone(),

@@ -120,7 +120,7 @@ mod tests {
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default() }
+        Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default(), trace: None }
     }
 
     fn call(rest: &str) -> Message {

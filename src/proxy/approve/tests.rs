@@ -24,6 +24,7 @@ fn context(agent: &str, session: Option<&str>) -> Context {
         session: session.and_then(SessionId::new),
         asked: [].into(),
         caller: Caller::default(),
+        trace: None,
     }
 }
 

@@ -25,7 +25,7 @@ impl Pipe {
     /// Who sent a message, to whom.
     pub(super) fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {
         let (upstream, caller) = (self.upstream.clone(), self.caller.clone());
-        Context { agent: local(), upstream, era, session: None, asked, caller }
+        Context { agent: local(), upstream, era, session: None, asked, caller, trace: None }
     }
 
     /// What becomes of a message that asks for something which may not be used.

@@ -1,4 +1,4 @@
-//! What people have approved while the pipe is open.
+//! What people have approved and released while the pipe is open.
 
 use bytes::Bytes;
 
@@ -6,9 +6,15 @@ use super::{Pipe, lined};
 use crate::record::Event;
 
 impl Pipe {
-    /// Reads the lock file again if it has changed: gives what the agent is to be told then. To be called now and then; may
-    /// wait for the disk.
-    pub fn look_at_pins(&self) -> Vec<Bytes> {
+    /// Looks at what people have done with pins and in quarantine: gives what the agent is to be told then. To be called now
+    /// and then; may wait for the disk.
+    pub fn look(&self) -> Vec<Bytes> {
+        self.releases.look(&self.recorder);
+        self.look_at_pins()
+    }
+
+    /// Reads the lock file again if it has changed.
+    fn look_at_pins(&self) -> Vec<Bytes> {
         let visible = match self.pins.look() {
             Ok(visible) => visible.unwrap_or_default(),
             Err(faults) => {

@@ -4,26 +4,63 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{OPEN, Open, Pipe, era};
+use super::{OPEN, Pipe, era};
 use crate::message::{Message, same_id};
-use crate::protocol::{Asked, Context, Era, headers};
-use crate::proxy::approve::Matter;
+use crate::protocol::{Asked, Context, Era, Trace, headers};
+use crate::proxy::approve::{CallDigest, Matter};
 use crate::proxy::budgets::Held;
+
+/// A request that waits for its answer.
+pub(super) struct Open {
+    pub(super) asked: Asked,
+    pub(super) era: Era,
+    since: Instant,
+    /// What a person was asked about it, if it was.
+    approved: Option<Box<Matter>>,
+    /// The trace that it is a part of: its span ends with the answer.
+    pub(super) trace: Option<Arc<Trace>>,
+    /// What it asks for, where that is needed later.
+    call: Option<CallDigest>,
+    /// Its places among the calls of its tool.
+    _held: Held,
+}
+
+/// How a request waited for its answer.
+pub(super) struct Waited {
+    /// For how long.
+    pub(super) time: Duration,
+    /// What it asked for, where that is needed.
+    pub(super) call: Option<CallDigest>,
+}
 
 impl Pipe {
     /// Notes the requests of a message as open.
-    pub(super) fn ask(&self, message: &Message, era: Era, mut approved: Option<Box<Matter>>, mut held: Held) {
+    pub(super) fn ask(&self, message: &Message, context: &Context, mut approved: Option<Box<Matter>>, mut held: Held) {
+        let only = message.single().filter(|envelope| envelope.is_request() && self.recorder.quarantine().is_some());
+        let call = only.map(|envelope| CallDigest::of(context, message, envelope));
         let mut open = self.open();
         // A person is asked about one request at a time: the first is the only one.
-        let made =
-            |asked| Open { asked, era, since: Instant::now(), approved: approved.take(), _held: std::mem::take(&mut held) };
+        let made = |asked| Open {
+            asked,
+            era: context.era,
+            since: Instant::now(),
+            approved: approved.take(),
+            call,
+            trace: context.trace.clone(),
+            _held: std::mem::take(&mut held),
+        };
         open.extend(headers::asked(message).into_iter().map(made));
         let extra = open.len().saturating_sub(OPEN);
         open.drain(..extra);
     }
 
-    /// The requests that a message from the server answers, which are open no more, and how long the first one was.
-    pub(super) fn answers(&self, message: &Message) -> (Context, Option<Duration>) {
+    /// Forgets the requests that are open, since nobody will answer them any more.
+    pub fn close(&self) {
+        self.open().clear();
+    }
+
+    /// The requests that a message from the server answers, which are open no more, and how it was with the first one.
+    pub(super) fn answers(&self, message: &Message) -> (Context, Option<Waited>) {
         let mut open = self.open();
         let ids = message.envelopes().iter().filter(|envelope| envelope.is_answer()).filter_map(|envelope| message.id(envelope));
         let mut closed = ids.filter_map(|id| {
@@ -34,9 +71,10 @@ impl Pipe {
         if let Some(approved) = &first.approved {
             self.approvals.goes_on(approved, message);
         }
-        let (era, waited) = (first.era, first.since.elapsed());
+        let (era, trace) = (first.era, first.trace.clone());
+        let waited = Waited { time: first.since.elapsed(), call: first.call };
         let asked: Vec<Asked> = std::iter::once(first).chain(closed).map(|open| open.asked).collect();
-        (self.context(era, asked.into()), Some(waited))
+        (Context { trace, ..self.context(era, asked.into()) }, Some(waited))
     }
 
     /// Notes what the two sides have agreed on, if a message says so.

@@ -135,6 +135,7 @@ async fn a_call_through_the_gate_is_judged_so_too_however_long_it_is() {
         session: None,
         asked: [].into(),
         caller: Caller::default(),
+        trace: None,
     };
     for (url, passes) in [("https://inside.example/", false), ("https://public.example/", true), ("https://slow.example/", false)]
     {

@@ -15,7 +15,18 @@ impl Judge {
     pub fn new() -> Self {
         let policy = Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        Self { policy, context: Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default() } }
+        Self {
+            policy,
+            context: Context {
+                agent,
+                upstream,
+                era: Era::Modern,
+                session: None,
+                asked: [].into(),
+                caller: Caller::default(),
+                trace: None,
+            },
+        }
     }
 
     /// A call that gives `command` to a shell.

@@ -51,6 +51,7 @@ fn refuses(script: &str) -> bool {
         session: None,
         asked: [].into(),
         caller: Caller::default(),
+        trace: None,
     };
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{}}}}}}}"#,

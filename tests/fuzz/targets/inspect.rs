@@ -31,6 +31,7 @@ fuzz_target!(|input: &str| {
         session: None,
         asked: [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()), continues: false }].into(),
         caller: Caller::default(),
+        trace: None,
     };
     let began = Instant::now();
     let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);

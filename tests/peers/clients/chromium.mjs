@@ -1,49 +1,11 @@
 // A person at Chromium: opens a link, fills in what the pages ask for, and presses their first button, until a page
 // asks nothing more.   node chromium.mjs PROGRAM PROFILE URL < {"name": "…", "password": "…"}
 // Prints the titles of the pages, a JSON list. Driven over the DevTools protocol, without a library.
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { attach, start } from './devtools.mjs';
 
 const [program, profile, url] = process.argv.slice(2);
 const PAGES = 8;
 const WAIT_MS = 20_000;
-
-/** Starts the browser; where it listens. */
-function start() {
-  const browser = spawn(program, [
-    '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--remote-debugging-port=0',
-    '--disable-background-networking', `--user-data-dir=${profile}`, 'about:blank',
-  ], { stdio: ['ignore', 'ignore', 'pipe'] });
-  const listens = new Promise((resolve, reject) => {
-    createInterface({ input: browser.stderr }).on('line', line => {
-      const port = line.match(/DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)/)?.[1];
-      if (port) resolve(port);
-    });
-    browser.on('exit', code => reject(new Error(`${program} ended with ${code}`)));
-  });
-  return { browser, listens };
-}
-
-/** A page, with commands of the protocol as calls. */
-async function attach(port) {
-  const targets = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
-  const socket = new WebSocket(targets.find(target => target.type === 'page').webSocketDebuggerUrl);
-  await new Promise((resolve, reject) => Object.assign(socket, { onopen: resolve, onerror: reject }));
-  const waiting = new Map();
-  let last = 0;
-  socket.onmessage = ({ data }) => {
-    const { id, result, error } = JSON.parse(data);
-    waiting.get(id)?.(error ? { error } : result);
-    waiting.delete(id);
-  };
-  const send = (method, params = {}) =>
-    new Promise(resolve => {
-      waiting.set(++last, resolve);
-      socket.send(JSON.stringify({ id: last, method, params }));
-    });
-  const read = async expression => (await send('Runtime.evaluate', { expression, returnByValue: true })).result?.value;
-  return { send, read };
-}
 
 /** Waits until a page has loaded that is not the one before. */
 async function loaded({ read }, before) {
@@ -79,7 +41,7 @@ async function goOn({ send, read }, words) {
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const words = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-const { browser, listens } = start();
+const { browser, listens } = start(program, profile);
 try {
   const page = await attach(await listens);
   await page.send('Page.navigate', { url });

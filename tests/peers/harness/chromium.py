@@ -22,13 +22,18 @@ def demo(only):
     name = "browser: the demo's login, renewal and further scope in Chromium"
     if only not in name:
         return
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
+    if chrome := program():
+        yield name, shown(chrome)
+
+
+def program():
+    """The browser's; None where there is none, and tests of it are skipped."""
+    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if found is None:
         if os.environ.get("CI") == "true":
             sys.exit("peers: CI has no Chromium, and nothing is skipped there")
         print("peers: skipped, for want of Chromium")
-        return
-    yield name, shown(program)
+    return found
 
 
 def shown(program):

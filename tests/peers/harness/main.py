@@ -9,6 +9,7 @@ import chromium
 import client_mode
 import compare
 import conformance
+import console
 import independent
 from places import SCRATCH, gate
 
@@ -18,6 +19,7 @@ PARTS = {
     "client": client_mode.through,
     "independent": independent.independent,
     "browser": chromium.demo,
+    "console": console.console,
 }
 # Run only where they are named.
 MORE = {"client-straight": client_mode.straight}

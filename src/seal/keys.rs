@@ -1,4 +1,4 @@
-//! Where the keys of the vault come from: the user's own file, a named file, the environment, the keyring of the system.
+//! Where keys come from: the user's own file, a named file, the environment, the keyring of the system.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,26 +10,29 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use zeroize::Zeroizing;
 
-use super::error::VaultError;
 use super::keyring::Keyring;
-use super::seal::{KEY_BYTES, Key};
+use super::{KEY_BYTES, Key, SealError, Use};
 use crate::config::VaultKey;
 
 /// Longest key file that is read, in bytes.
 const FILE_BYTES: u64 = 1024;
 
 /// The keys that the config names: the first seals, all open.
-pub(super) struct Sources {
+#[derive(Debug)]
+pub struct Sources {
+    what: Use,
     first: Source,
     earlier: Vec<Source>,
 }
 
 impl Sources {
+    /// For what is kept in `folder`.
+    ///
     /// # Errors
     /// A key given as a value is none, or one is kept in the folder that it seals.
-    pub(super) fn new(first: &VaultKey, earlier: &[VaultKey], folder: &Path) -> Result<Self, VaultError> {
-        let source = |key| Source::new(key, folder);
-        Ok(Self { first: source(first)?, earlier: earlier.iter().map(source).collect::<Result<_, _>>()? })
+    pub fn new(what: Use, first: &VaultKey, earlier: &[VaultKey], folder: &Path) -> Result<Self, SealError> {
+        let source = |key| Source::new(key, what, folder);
+        Ok(Self { what, first: source(first)?, earlier: earlier.iter().map(source).collect::<Result<_, _>>()? })
     }
 
     /// The keys that there are.
@@ -37,13 +40,13 @@ impl Sources {
     /// # Errors
     /// The first one is there and cannot be had. An earlier one that cannot be had is missed by what it sealed, and by
     /// nothing else.
-    pub(super) fn load(&self) -> Result<Keys, VaultError> {
+    pub fn load(&self) -> Result<Keys, SealError> {
         let first = self.first.load()?;
         let has_first = first.is_some();
         let earlier = self.earlier.iter().filter_map(|source| match source.load() {
             Ok(key) => key,
             Err(error) => {
-                tracing::warn!("an earlier key of the vault cannot be used: {error}");
+                tracing::warn!("an earlier key of {} cannot be used: {error}", self.what.of);
                 None
             }
         });
@@ -51,17 +54,20 @@ impl Sources {
     }
 
     /// Makes the first key, unless another process is faster.
-    pub(super) fn make(&self) -> Result<(), VaultError> {
-        let key = Key::drawn().map_err(|error| VaultError::Key(error.to_string()))?;
+    ///
+    /// # Errors
+    /// It cannot be kept where it should be.
+    pub fn make(&self) -> Result<(), SealError> {
+        let key = Key::drawn().map_err(|error| SealError::Key(error.to_string()))?;
         match &self.first {
             Source::Value(_) => Ok(()),
             Source::File(path) => make_file(path, &key),
-            Source::Keyring(keyring) => keyring.store(&hex(key.bytes())),
+            Source::Keyring(keyring) => keyring.store(self.what.of, &hex(key.bytes())),
         }
     }
 
     /// Where the first key would be, in words.
-    pub(super) fn first_named(&self) -> String {
+    pub fn first_named(&self) -> String {
         match &self.first {
             Source::Value(_) => "the environment".to_owned(),
             Source::File(path) => format!("`{}`", path.display()),
@@ -71,93 +77,95 @@ impl Sources {
 }
 
 /// Keys at hand.
-pub(super) struct Keys {
+#[derive(Debug)]
+pub struct Keys {
     all: Vec<Key>,
     has_first: bool,
 }
 
 impl Keys {
     /// All that open.
-    pub(super) fn all(&self) -> &[Key] {
+    pub fn all(&self) -> &[Key] {
         &self.all
     }
 
     /// The one that seals; `None` where it is not there yet.
-    pub(super) fn first(&self) -> Option<&Key> {
+    pub fn first(&self) -> Option<&Key> {
         self.all.first().filter(|_| self.has_first)
     }
 
     /// Whether one of them sealed it.
-    pub(super) fn fit(&self, file: &[u8]) -> bool {
+    pub fn fit(&self, file: &[u8]) -> bool {
         self.all.iter().any(|key| key.sealed(file))
     }
 }
 
+#[derive(Debug)]
 enum Source {
-    Value(Zeroizing<[u8; KEY_BYTES]>),
+    Value(Box<Key>),
     File(PathBuf),
     Keyring(Keyring),
 }
 
 impl Source {
-    fn new(key: &VaultKey, folder: &Path) -> Result<Self, VaultError> {
+    fn new(key: &VaultKey, what: Use, folder: &Path) -> Result<Self, SealError> {
         let path = match key {
             VaultKey::Value(secret) => {
                 let hint = "make one with `openssl rand -hex 32`";
                 let none =
-                    || VaultError::Key(format!("what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"));
-                return decode(secret.0.trim()).map(Self::Value).ok_or_else(none);
+                    || SealError::Key(format!("what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"));
+                return decode(secret.0.trim()).map(|bytes| Self::Value(Box::new(Key::new(bytes)))).ok_or_else(none);
             }
             VaultKey::Keyring(name) => return Keyring::of_system(name).map(Self::Keyring),
             VaultKey::File(path) => path.clone(),
             VaultKey::OfUser => {
-                let hint = "name one: `vault_key` under `[oauth]`";
-                let none = || VaultError::Key(format!("neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: {hint}"));
-                super::state_folder().ok_or_else(none)?.join("vault.key")
+                let hint = format!("name one: {}", what.option);
+                let none = || SealError::Key(format!("neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: {hint}"));
+                super::state_folder().ok_or_else(none)?.join(what.file)
             }
         };
         if path.starts_with(folder) {
             let hint = "keep it elsewhere, or whoever gets the folder gets what it seals";
-            return Err(VaultError::Key(format!("`{}` lies in the vault itself\n  hint: {hint}", path.display())));
+            return Err(SealError::Key(format!("`{}` lies in {} itself\n  hint: {hint}", path.display(), what.of)));
         }
         Ok(Self::File(path))
     }
 
-    fn load(&self) -> Result<Option<Key>, VaultError> {
+    fn load(&self) -> Result<Option<Key>, SealError> {
         match self {
-            Self::Value(bytes) => Ok(Some(Key::new(bytes.clone()))),
+            Self::Value(key) => Ok(Some(Key::clone(key))),
             Self::File(path) => read_file(path),
             Self::Keyring(keyring) => {
                 let Some(text) = keyring.look_up()? else { return Ok(None) };
-                let none = || VaultError::Key(format!("`{}` of the keyring is not 32 bytes in hex or base64", keyring.name()));
+                let none = || SealError::Key(format!("`{}` of the keyring is not 32 bytes in hex or base64", keyring.name()));
                 decode(text.trim()).map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
             }
         }
     }
 }
 
-fn read_file(path: &Path) -> Result<Option<Key>, VaultError> {
+fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
     let file = match OpenOptions::new().read(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(VaultError::of(path)(error)),
+        Err(error) => return Err(SealError::of(path)(error)),
     };
-    let meta = file.metadata().map_err(VaultError::of(path))?;
+    let meta = file.metadata().map_err(SealError::of(path))?;
     // Orchestrators hand out secrets as files of root's that the group may read: nobody but root can have put us there.
     let handed_out = meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
     if meta.mode() & 0o077 != 0 && !handed_out {
-        return Err(VaultError::Open { path: path.to_owned(), mode: "600" });
+        return Err(SealError::Open { path: path.to_owned(), mode: "600" });
     }
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES as usize));
-    file.take(FILE_BYTES).read_to_end(&mut bytes).map_err(VaultError::of(path))?;
+    file.take(FILE_BYTES).read_to_end(&mut bytes).map_err(SealError::of(path))?;
     let raw: Option<[u8; KEY_BYTES]> = bytes.as_slice().try_into().ok();
     let key = raw.map(Zeroizing::new).or_else(|| decode(str::from_utf8(&bytes).ok()?.trim()));
-    let none = || VaultError::Key(format!("`{}` holds no key: 32 bytes, as they are or in hex or base64", path.display()));
+    let none = || SealError::Key(format!("`{}` holds no key: 32 bytes, as they are or in hex or base64", path.display()));
     key.map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
 }
 
 /// Written beside and linked to its name, which succeeds for one only, and never shows half a key.
-fn make_file(path: &Path, key: &Key) -> Result<(), VaultError> {
+fn make_file(path: &Path, key: &Key) -> Result<(), SealError> {
     let make = || {
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(above)?;
@@ -178,7 +186,7 @@ fn make_file(path: &Path, key: &Key) -> Result<(), VaultError> {
     make().map_err(|error: io::Error| {
         let shown = path.display();
         let hint = format!("make it by hand: `umask 077; openssl rand -hex 32 > {shown}`");
-        VaultError::Key(format!("`{shown}` cannot be made: {error}\n  hint: {hint}"))
+        SealError::Key(format!("`{shown}` cannot be made: {error}\n  hint: {hint}"))
     })
 }
 

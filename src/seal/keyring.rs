@@ -1,5 +1,5 @@
 //! The keyring of the system, by the program that comes with it: a desktop's own protocol would bring along more code than
-//! the rest of the vault, for one string.
+//! all the rest here, for one string.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::error::VaultError;
+use super::SealError;
 
 /// How long the program may take: it may ask a person to unlock the keyring.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,6 +17,7 @@ const BYTES: u64 = 4096;
 const SERVICE: &str = "lychgate";
 
 /// One entry of the keyring.
+#[derive(Debug)]
 pub(super) struct Keyring {
     name: String,
     program: String,
@@ -44,7 +45,7 @@ impl Keyring {
     ///
     /// # Errors
     /// The name has other characters than letters, digits, `-`, `_` and `.`.
-    pub(super) fn of_system(name: &str) -> Result<Self, VaultError> {
+    pub(super) fn of_system(name: &str) -> Result<Self, SealError> {
         if cfg!(target_os = "macos") {
             Self::new(name, "security", Style::Security)
         } else {
@@ -52,11 +53,11 @@ impl Keyring {
         }
     }
 
-    fn new(name: &str, program: &str, style: Style) -> Result<Self, VaultError> {
+    fn new(name: &str, program: &str, style: Style) -> Result<Self, SealError> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if name.is_empty() || name.len() > 64 || name.starts_with('-') || !name.bytes().all(plain) {
             let hint = "at most 64 letters, digits, `_`, `.` and, but for the first, `-`";
-            return Err(VaultError::Key(format!("`{name}` cannot be the name of an entry of the keyring\n  hint: {hint}")));
+            return Err(SealError::Key(format!("`{name}` cannot be the name of an entry of the keyring\n  hint: {hint}")));
         }
         Ok(Self { name: name.to_owned(), program: program.to_owned(), style })
     }
@@ -66,7 +67,7 @@ impl Keyring {
     }
 
     /// What the entry holds; `None` where there is none.
-    pub(super) fn look_up(&self) -> Result<Option<Zeroizing<String>>, VaultError> {
+    pub(super) fn look_up(&self) -> Result<Option<Zeroizing<String>>, SealError> {
         let name = self.name.as_str();
         let said = match self.style {
             Style::SecretTool => self.run(&["lookup", "service", SERVICE, "key", name], "")?,
@@ -82,11 +83,11 @@ impl Keyring {
     }
 
     /// Makes the entry. The secret goes through standard input: arguments are seen by everybody.
-    pub(super) fn store(&self, secret: &Zeroizing<String>) -> Result<(), VaultError> {
+    pub(super) fn store(&self, of: &str, secret: &Zeroizing<String>) -> Result<(), SealError> {
         let (name, secret) = (self.name.as_str(), secret.as_str());
         let said = match self.style {
             Style::SecretTool => {
-                let label = format!("lychgate: key of the vault ({name})");
+                let label = format!("lychgate: key of {of} ({name})");
                 self.run(&["store", "--label", &label, "service", SERVICE, "key", name], secret)?
             }
             Style::Security => {
@@ -97,9 +98,9 @@ impl Keyring {
         if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
     }
 
-    fn run(&self, args: &[&str], input: &str) -> Result<Said, VaultError> {
+    fn run(&self, args: &[&str], input: &str) -> Result<Said, SealError> {
         let program = &self.program;
-        let trouble = |what: &str| VaultError::Key(format!("`{program}` {what}"));
+        let trouble = |what: &str| SealError::Key(format!("`{program}` {what}"));
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())
@@ -111,8 +112,8 @@ impl Keyring {
                     Style::SecretTool => "install it (Debian, Ubuntu: `libsecret-tools`; Fedora: `libsecret`)",
                     Style::Security => "it comes with macOS, in `/usr/bin`",
                 };
-                let other = "or keep the key elsewhere: `vault_key = { file = … }` or `{ env = … }`";
-                VaultError::Key(format!("the keyring needs `{program}`: {error}\n  hint: {hint}, {other}"))
+                let other = "or keep the key elsewhere: `{ file = … }` or `{ env = … }`";
+                SealError::Key(format!("the keyring needs `{program}`: {error}\n  hint: {hint}, {other}"))
             })?;
         if let Some(mut stdin) = child.stdin.take() {
             // A program that does not read says below what is wrong with it.
@@ -137,12 +138,12 @@ impl Keyring {
         Ok(Said { code: status.code(), out, err })
     }
 
-    fn failed(&self, said: &Said) -> VaultError {
+    fn failed(&self, said: &Said) -> SealError {
         let line: String =
             said.err.lines().next().unwrap_or("it says nothing").chars().filter(|c| !c.is_control()).take(200).collect();
         let hint = "the keyring must run and be unlocked for the user who runs the gate; on a server, keep the key in a file \
                     or in the environment";
-        VaultError::Key(format!("`{}` failed: {line}\n  hint: {hint}", self.program))
+        SealError::Key(format!("`{}` failed: {line}\n  hint: {hint}", self.program))
     }
 }
 
@@ -178,7 +179,7 @@ esac
         let keyring = Keyring::new("gate", &program(&folder, SECRET_TOOL), Style::SecretTool).unwrap();
         assert!(keyring.look_up().unwrap().is_none());
         let secret = Zeroizing::new("5ec2e7".repeat(10));
-        keyring.store(&secret).unwrap();
+        keyring.store("the vault", &secret).unwrap();
         assert_eq!(keyring.look_up().unwrap().as_ref(), Some(&secret));
         let args = fs::read_to_string(folder.path().join("args")).unwrap();
         assert!(args.contains("key gate") && !args.contains(secret.as_str()), "{args}");
@@ -199,7 +200,7 @@ esac
         let script = "#!/bin/sh\n[ \"$1\" = -i ] && { cat > \"$(dirname \"$0\")/typed\"; exit 0; }\nexit 44\n";
         let keyring = Keyring::new("gate", &program(&folder, script), Style::Security).unwrap();
         assert!(keyring.look_up().unwrap().is_none());
-        keyring.store(&Zeroizing::new("abc".into())).unwrap();
+        keyring.store("the vault", &Zeroizing::new("abc".into())).unwrap();
         let typed = fs::read_to_string(folder.path().join("typed")).unwrap();
         assert_eq!(typed, "add-generic-password -s lychgate -a gate -w abc\n");
     }

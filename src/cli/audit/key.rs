@@ -1,0 +1,51 @@
+//! `lychgate audit key`: the public key, for safe keeping elsewhere.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use super::fault;
+use crate::config::AuditConfig;
+use crate::document::Fault;
+use crate::record::PublicKey;
+
+/// Arguments of `lychgate audit key`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Keep what this prints on another machine, and give it to `lychgate audit verify --key`: a key that is read from beside the log
+is worth as much as the log, since who can write the one can write the other.")]
+pub(super) struct Args {
+    /// The key file, if not as in the config
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// As one JSON document, with the short name that checkpoints call it by
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, all: &super::Args, out: &mut dyn Write) -> Result<io::Result<u8>, Vec<Fault>> {
+    let file = match &args.file {
+        Some(file) => file.clone(),
+        None => all
+            .audit()?
+            .key()
+            .ok_or_else(|| fault("there is no key", "name its file with `--file FILE`, or a config with `--config FILE`"))?,
+    };
+    let hint = "the gate makes it when it first opens its log; this may need the gate's user";
+    let key = PublicKey::of_file(&file).map_err(|error| fault(&error.to_string(), hint))?;
+    Ok(show(&key, args.json, out))
+}
+
+fn show(key: &PublicKey, json: bool, out: &mut dyn Write) -> io::Result<u8> {
+    if json {
+        writeln!(out, "{}", serde_json::json!({ "public_key": key.to_string(), "id": key.id() }))?;
+    } else {
+        writeln!(out, "{key}")?;
+    }
+    Ok(0)
+}
+
+/// The key that a log's checkpoints are signed with, as far as it can be found out here.
+pub(super) fn of_log(log: &std::path::Path, config: &AuditConfig) -> Option<(PathBuf, PublicKey)> {
+    let file = config.key_file.clone().unwrap_or_else(|| AuditConfig::key_beside(log));
+    PublicKey::of_file(&file).ok().map(|key| (file, key))
+}

@@ -1,0 +1,82 @@
+//! `lychgate audit`: what the audit log says, and whether it says what was written.
+
+mod brief;
+mod key;
+mod show;
+mod stats;
+mod tail;
+mod verify;
+mod wanted;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::config::{self, AuditConfig, AuditTo};
+use crate::document::Fault;
+
+/// Arguments of `lychgate audit`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// The config file of the gate: where its log and its key are
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
+    config: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Show the last lines and what is added, readable
+    Tail(tail::Args),
+    /// Show all lines of one id, and both halves of its call
+    Show(show::Args),
+    /// Count rules, tools, upstreams, agents and verdicts over a time
+    Stats(stats::Args),
+    /// Check that the log is as it was written: nothing changed, missing, cut off or replaced
+    Verify(verify::Args),
+    /// Show the public key that checkpoints are signed with, to be kept elsewhere
+    Key(key::Args),
+}
+
+/// Carries it out; 0 if nothing is wrong, 1 if something is, 2 if it cannot be told.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let done = match &args.verb {
+        Verb::Tail(tail) => tail::run(tail, args, out, err),
+        Verb::Show(show) => show::run(show, args, out),
+        Verb::Stats(stats) => stats::run(stats, args, out, err),
+        Verb::Verify(verify) => verify::run(verify, args, out, err),
+        Verb::Key(key) => key::run(key, args, out),
+    };
+    match done {
+        Ok(code) => code,
+        Err(faults) => {
+            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            Ok(2)
+        }
+    }
+}
+
+impl Args {
+    /// What the config says of the log; nothing, where there is no config file.
+    fn audit(&self) -> Result<AuditConfig, Vec<Fault>> {
+        if self.config.exists() { config::load_audit(&self.config) } else { Ok(AuditConfig::default()) }
+    }
+
+    /// The log that is named, or that of the config.
+    fn log(&self, named: Option<&PathBuf>) -> Result<PathBuf, Vec<Fault>> {
+        if let Some(file) = named {
+            return Ok(file.clone());
+        }
+        match self.audit()?.to {
+            Some(AuditTo::File(file)) => Ok(file),
+            Some(AuditTo::Stdout) => Err(fault("the log goes to standard output", "name the file in which you keep it")),
+            None => Err(fault("there is no audit log", "name its file, or the gate's config with `--config FILE`")),
+        }
+    }
+}
+
+fn fault(what: &str, hint: &str) -> Vec<Fault> {
+    vec![Fault::of_file("audit", what.to_owned(), Some(hint))]
+}

@@ -1,0 +1,112 @@
+//! `lychgate audit show`: all that the log says of one judgement, and of the call it belongs to.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::brief::{brief, plain};
+use crate::document::Fault;
+use crate::record::{harmless, names};
+use crate::review::{Entry, Log};
+
+/// Most lines that are shown of one id.
+const LINES: usize = 1000;
+/// An answer later than this after its request is not looked for.
+const CALL: Duration = Duration::from_secs(3600);
+
+/// Arguments of `lychgate audit show`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Shows every line of the id, and the other half of its call: the request of an answer, the answer of a request. With \
+    `--json` the lines come as they were written, one object a line.\n\nExit codes: 0 found, 2 not found."
+)]
+pub(super) struct Args {
+    /// The id, as refusals, notices and lines tell it (`audit`)
+    #[arg(value_name = "ID")]
+    id: uuid::Uuid,
+    /// The log; left out, that of the config
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// As they were written
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, all: &super::Args, out: &mut dyn Write) -> Result<io::Result<u8>, Vec<Fault>> {
+    let path = all.log(args.file.as_ref())?;
+    let log =
+        Log::open(&path).map_err(|error| super::fault(&error.to_string(), "name its file, or start the gate that writes it"))?;
+    let entries = call(&log, args.id);
+    if !entries.iter().any(|entry| is(entry, args.id)) {
+        let hint = "it may have been rotated away and deleted, or stand in another gate's log";
+        return Err(super::fault(&format!("no line of `{}` has the id {}", path.display(), args.id), hint));
+    }
+    Ok(entries
+        .iter()
+        .try_for_each(|entry| if args.json { writeln!(out, "{}", entry.raw()) } else { whole(entry, out) })
+        .map(|()| 0))
+}
+
+fn is(entry: &Entry, id: uuid::Uuid) -> bool {
+    entry.audit().is_some_and(|audit| *audit == *id.to_string())
+}
+
+/// The lines of an id and of the call that it belongs to, in their order.
+fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
+    // The id tells when it was made (UUID, version 7): older files need not be read.
+    let made = id.get_timestamp().map(|stamp| stamp.to_unix());
+    let made = made.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
+    let log = made.and_then(|made| made.checked_sub(CALL)).map_or_else(|| log.clone(), |since| log.clone().since(since));
+    let mut found: Vec<Entry> = log.entries().flatten().filter(|entry| is(entry, id)).take(LINES).collect();
+    let Some(half) = found.iter().find(|entry| entry.event() == "judged" && entry.text(names::REQUEST).is_some()).cloned() else {
+        return found;
+    };
+    let wants = if half.direction().as_deref() == Some("outbound") { "inbound" } else { "outbound" };
+    let same = |entry: &Entry| {
+        entry.event() == "judged"
+            && entry.direction().as_deref() == Some(wants)
+            && [names::REQUEST, names::AGENT, names::UPSTREAM, names::SESSION, names::USER, names::METHOD]
+                .iter()
+                .all(|name| entry.text(name) == half.text(name))
+    };
+    let mut before = true;
+    let mut other: Option<Entry> = None;
+    for entry in log.entries().flatten() {
+        before &= !is(&entry, id);
+        // Of a request the first answer after it, of an answer the last request before it.
+        if same(&entry) && before == (wants == "outbound") {
+            other = Some(entry);
+            if !before {
+                break;
+            }
+        }
+        if !before && wants == "outbound" {
+            break;
+        }
+    }
+    match other {
+        Some(other) if wants == "outbound" => found.insert(0, other),
+        Some(other) if found.iter().all(|entry| entry.raw() != other.raw()) => found.push(other),
+        _ => {}
+    }
+    found
+}
+
+/// A line with all that is in it.
+fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", brief(entry, false))?;
+    for (name, value) in entry.root().members() {
+        match &*name {
+            names::FINDINGS | names::UNINSPECTED => {
+                for one in value.elements() {
+                    let parts: Vec<String> =
+                        one.members().map(|(name, value)| format!("{} {}", harmless(&name), plain(value))).collect();
+                    let what = if name == names::FINDINGS { "found" } else { "not looked at" };
+                    writeln!(out, "    {what}: {}", parts.join(", "))?;
+                }
+            }
+            _ => writeln!(out, "    {}: {}", harmless(&name), plain(value))?,
+        }
+    }
+    writeln!(out)
+}

@@ -1,0 +1,158 @@
+//! `lychgate audit verify`: is the log as it was written?
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use super::{fault, key};
+use crate::document::Fault;
+use crate::record::PublicKey;
+use crate::record::verify::{Against, Report, verify};
+
+/// Arguments of `lychgate audit verify`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Every line carries the digest of the one before. A file beside the log holds checkpoints: signed notes of how far it was.
+Files that were put aside, packed or not, by the gate or by logrotate, are read along.
+
+What somebody can do unnoticed who can write to these files
+  without the key: change or cut what comes after the last checkpoint; cut the log and its checkpoints back to one point
+  with the key, or against the key beside the log: write all of it anew
+and with `--anchors` and `--key` from another machine: nothing, up to the last anchor. So have checkpoints sent elsewhere
+(`anchor_command`, `anchor_url` under `[audit]`), and keep what `lychgate audit key` prints elsewhere too.
+
+A last line that breaks off (the machine failed, the gate was killed) is told and is no tampering.
+
+Exit codes: 0 the log is sound, 1 it is not, 2 it cannot be told.")]
+pub(super) struct Args {
+    /// The log; left out, that of the config
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// A public key that signatures must be of, as `lychgate audit key` prints it; may be given more than once
+    #[arg(long, value_name = "PUBLIC")]
+    key: Vec<String>,
+    /// A file of checkpoints that were kept elsewhere, one on each line; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    anchors: Vec<PathBuf>,
+    /// As one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(
+    args: &Args,
+    all: &super::Args,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<io::Result<u8>, Vec<Fault>> {
+    let log = all.log(args.file.as_ref())?;
+    let mut keys = Vec::new();
+    for text in &args.key {
+        let hint = "a key is written as `lychgate audit key` prints it: `ed25519:` and 44 signs";
+        keys.push(PublicKey::parse(text).ok_or_else(|| fault("`--key` is no public key", hint))?);
+    }
+    // A log that is named needs no config: one that cannot be read only keeps its key from being found.
+    let config = if args.file.is_some() { all.audit().unwrap_or_default() } else { all.audit()? };
+    let found = if keys.is_empty() { key::of_log(&log, &config) } else { None };
+    keys.extend(found.as_ref().map(|(_, key)| *key));
+    let trusted = match (&found, args.key.is_empty()) {
+        (_, false) => Trust::Given,
+        (Some(_), true) => Trust::Beside,
+        (None, true) => Trust::None,
+    };
+    let against = Against { keys, anchors: args.anchors.clone() };
+    let report = patiently(&log, || verify(&log, &against))
+        .map_err(|error| fault(&error.to_string(), "name the log, as in `lychgate audit verify audit.jsonl`"))?;
+    let code = u8::from(!report.is_sound());
+    Ok(if args.json { json(&report, trusted, out) } else { text(&report, trusted, out, err) }.map(|()| code))
+}
+
+/// Says what is done if it takes more than a second and somebody looks.
+#[allow(clippy::print_stderr)]
+fn patiently<T>(log: &Path, act: impl FnOnce() -> T) -> T {
+    let (done, wait) = sync_channel::<()>(0);
+    std::thread::scope(|scope| {
+        if io::stderr().is_terminal() {
+            scope.spawn(move || {
+                if wait.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                    eprintln!("reading `{}` and what was put aside of it …", log.display());
+                }
+            });
+        }
+        let acted = act();
+        drop(done);
+        acted
+    })
+}
+
+/// Where the key came from.
+#[derive(Clone, Copy)]
+enum Trust {
+    Given,
+    Beside,
+    None,
+}
+
+impl Trust {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Beside => "found",
+            Self::None => "none",
+        }
+    }
+}
+
+fn json(report: &Report, trusted: Trust, out: &mut dyn Write) -> io::Result<()> {
+    let mut document = serde_json::to_value(report)?;
+    if let Some(members) = document.as_object_mut() {
+        members.insert("sound".to_owned(), report.is_sound().into());
+        members.insert("key".to_owned(), trusted.name().into());
+    }
+    writeln!(out, "{document}")
+}
+
+fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    for flaw in &report.flaws {
+        let line = flaw.line.map(|line| format!(":{line}")).unwrap_or_default();
+        writeln!(out, "{}{line}: {}", flaw.file.escape_debug(), flaw.what)?;
+    }
+    if report.more_flaws > 0 {
+        writeln!(out, "and {} more", report.more_flaws)?;
+    }
+    for torn in &report.torn {
+        let then = if torn.closed { "the gate went on after it, and the log says so" } else { "the log ends there" };
+        let (file, line, bytes) = (torn.file.escape_debug(), torn.line, torn.bytes);
+        writeln!(out, "{file}:{line}: {bytes} bytes of a line that was not written to its end: {then}. This is no tampering.")?;
+    }
+    if let Some(through) = report.removed_through {
+        writeln!(out, "lines 1 to {through} were removed as the config says, and it is noted")?;
+    }
+    let files = report.files.len();
+    let (files, lines) = (number(files as u64, "file"), number(report.lines, "line"));
+    match (report.first_seq, report.last_seq) {
+        (Some(first), Some(last)) => writeln!(out, "{lines} in {files}: {first} to {last}")?,
+        _ => writeln!(out, "no line in {files}")?,
+    }
+    let anchors = if report.anchors > 0 { format!(", {}", number(report.anchors, "anchor")) } else { String::new() };
+    let checked = match trusted {
+        Trust::Given | Trust::Beside => format!("{} with the right signature", report.signed),
+        Trust::None => "no signature checked".to_owned(),
+    };
+    write!(out, "{}{anchors}, {checked}", number(report.checkpoints, "checkpoint"))?;
+    match report.vouched_through {
+        Some(through) => writeln!(out, "; they vouch for what is there up to line {through}")?,
+        None => writeln!(out)?,
+    }
+    writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is NOT sound" })?;
+    match trusted {
+        Trust::Beside => writeln!(err, "hint: the key was found beside the log; one kept elsewhere says more: `--key`"),
+        Trust::None => writeln!(err, "hint: without a key, checkpoints are taken as they are: give it with `--key`"),
+        Trust::Given => Ok(()),
+    }
+}
+
+fn number(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,106 @@
+//! A gate that runs, asked through its admin port with the token that it has written down.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config;
+use crate::message::{Json, ReadLimits};
+
+/// How long the gate may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest answer of the gate that is read, in bytes.
+const ANSWER_BYTES: u64 = 64 << 20;
+
+/// Which gate to ask, and the token to show.
+#[derive(clap::Args)]
+pub(super) struct Desk {
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
+    config: PathBuf,
+    /// Address of the admin port, if not as in the config
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<SocketAddr>,
+    /// File with the token, if not as in the config
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+/// What went wrong.
+pub(super) enum Trouble {
+    /// Nothing can be written here.
+    Write(io::Error),
+    /// The exit code, and why.
+    Told(u8, String),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl Desk {
+    /// Where to ask, and the token to show.
+    pub(super) fn place(&self) -> Result<(SocketAddr, String), Trouble> {
+        let told = |text: String| Trouble::Told(2, text);
+        let (address, approval) = match (self.admin, &self.token_file) {
+            (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
+            (admin, _) => {
+                let read = config::load_admin(&self.config);
+                let (there, approval) =
+                    read.map_err(|faults| told(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+                (admin.or(there.address), approval)
+            }
+        };
+        let hint = "give the gate one: `[admin]` with `address = \"127.0.0.1:8801\"`";
+        let mut address = address.ok_or_else(|| told(format!("the config names no admin port\n  hint: {hint}")))?;
+        let file = self.token_file.clone().or_else(|| approval.token_file(address.port()));
+        let file = file.ok_or_else(|| told("there is no token file\n  hint: name it with `--token-file FILE`".into()))?;
+        let token = std::fs::read_to_string(&file).map_err(|error| {
+            let hint = "run this as the user who runs the gate, while it runs";
+            told(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
+        })?;
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        Ok((address, token.trim().to_owned()))
+    }
+}
+
+/// Asks the gate; gives what it says if it is content.
+pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Trouble> {
+    let unreachable = |error: io::Error| {
+        let hint = "is the gate running, with the admin port that the config names?";
+        Trouble::Told(2, format!("the gate at {address} cannot be asked: {error}\n  hint: {hint}"))
+    };
+    let said = exchange(address, token, method, path, body).map_err(unreachable)?;
+    let unreadable = || Trouble::Told(2, format!("what answers at {address} is not a gate"));
+    let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
+    let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(unreadable)?;
+    let limits = ReadLimits { message_bytes: body.len(), ..ReadLimits::default() };
+    let json = Json::parse(body.to_owned().into(), &limits).map_err(|_| unreadable())?;
+    if status == 200 {
+        return Ok(json);
+    }
+    let why = json.root().get("error").and_then(|error| error.str()).unwrap_or_default().into_owned();
+    Err(Trouble::Told(if matches!(status, 403 | 404 | 409) { 1 } else { 2 }, why))
+}
+
+fn exchange(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )?;
+    let mut said = String::new();
+    stream.take(ANSWER_BYTES).read_to_string(&mut said)?;
+    Ok(said)
+}

@@ -1,0 +1,174 @@
+//! Files and folders of a gate: who can read them, and whether there is room.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::{Checked, Level};
+use crate::config::{AuditTo, Config, Transport, VaultKey};
+use crate::record::verify::{Against, verify};
+use crate::seal::state_folder;
+
+/// Less free space than this stops a gate before long; less than that is little.
+const NONE_LEFT: u64 = 64 << 20;
+const LITTLE_LEFT: u64 = 1 << 30;
+
+/// A log up to this length is read, in bytes; files that were put aside come on top.
+const QUICKLY_READ: u64 = 64 << 20;
+
+/// What one file is, and whether others may read it.
+struct File {
+    what: String,
+    path: PathBuf,
+    secret: bool,
+}
+
+/// Modes and owners of what holds secrets, and of what decides.
+pub(super) fn modes(config: &Config, path: &Path) -> Checked {
+    let mut told = Checked::default();
+    let mut files = vec![File { what: "the config".to_owned(), path: path.to_owned(), secret: false }];
+    let mut add = |what: &str, path: &Path, secret| files.push(File { what: what.to_owned(), path: path.to_owned(), secret });
+    config.files.iter().for_each(|file| add("a file that secrets are read from", file, !is_listed(config, file)));
+    if let Some(tls) = &config.listen.tls {
+        add("the listener's key", &tls.key, true);
+    }
+    for upstream in config.upstreams.values() {
+        if let Transport::Http(http) | Transport::Sse(http) = &upstream.transport
+            && let Some((_, key)) = &http.client_cert
+        {
+            add("a client's key", key, true);
+        }
+    }
+    if let VaultKey::File(file) = &config.oauth.vault_key {
+        add("the key of the vault", file, true);
+    }
+    let of_user = state_folder();
+    if let (VaultKey::OfUser, Some(folder)) = (&config.oauth.vault_key, &of_user) {
+        add("the key of the vault", &folder.join("vault.key"), true);
+    }
+    if let Some(folder) = config.oauth.vault.clone().or_else(|| of_user.as_ref().map(|folder| folder.join("vault"))) {
+        add("the vault", &folder, true);
+    }
+    if let Some(AuditTo::File(file)) = &config.audit.to {
+        add("the audit log", file, true);
+    }
+    if let Some(file) = config.admin.address.and_then(|admin| config.approval.token_file(admin.port())) {
+        add("the token of the admin port", &file, true);
+    }
+    if let Some(file) = &config.pins.file {
+        add("the lock file", file, false);
+    }
+    if let Some(file) = &config.agents_file.file {
+        add("the file of agents", file, false);
+    }
+    let mut well = 0;
+    for file in &files {
+        let Ok(meta) = std::fs::metadata(&file.path) else { continue };
+        let (mode, shown) = (meta.permissions().mode() & 0o777, file.path.display());
+        let fit = if meta.is_dir() { "700" } else { "600" };
+        if file.secret && mode & 0o077 != 0 {
+            let what = format!("{} `{shown}` has mode {mode:o}: others can get at it", file.what);
+            told.find(Level::Error, what, format!("chmod {fit} '{shown}'"));
+        } else if mode & 0o022 != 0 {
+            let what = format!("{} `{shown}` has mode {mode:o}: others can change it", file.what);
+            told.find(Level::Error, what, format!("chmod go-w '{shown}'"));
+        } else {
+            well += 1;
+        }
+        let own = rustix::process::geteuid().as_raw();
+        if meta.uid() != own && meta.uid() != 0 && own != 0 {
+            let what = format!("{} `{shown}` belongs to another user (id {})", file.what, meta.uid());
+            told.find(Level::Warning, what, format!("chown \"$(id -u)\" '{shown}'"));
+        }
+    }
+    told.well(format!("{well} files and folders that the gate keeps or reads have fitting modes"));
+    told
+}
+
+/// Whether a file is named for something else than a secret: it was read with the config all the same.
+fn is_listed(config: &Config, file: &Path) -> bool {
+    config.agents_file.file.as_deref() == Some(file)
+}
+
+/// Whether the audit log hangs together, where that is quickly seen.
+pub(super) fn audit(config: &Config) -> Checked {
+    let mut told = Checked::default();
+    let Some(AuditTo::File(file)) = &config.audit.to else { return told };
+    let Ok(meta) = std::fs::metadata(file) else {
+        told.well("the audit log is not begun yet");
+        return told;
+    };
+    if meta.len() > QUICKLY_READ {
+        told.well("the audit log is too long for a quick look: `lychgate audit verify` takes the time");
+        return told;
+    }
+    match verify(file, &Against::default()) {
+        Err(error) => {
+            let mend = format!("chmod u+r '{}', or run this as the gate's user", file.display());
+            told.find(Level::Error, format!("the audit log cannot be read: {error}"), mend);
+        }
+        Ok(report) if report.is_sound() => told.well(format!("the audit log hangs together: {} lines", report.lines)),
+        Ok(report) => {
+            let first = report.flaws.first().map(|flaw| flaw.what.clone()).unwrap_or_default();
+            let more = report.flaws.len().saturating_sub(1);
+            let what = format!("the audit log does not hang together: {first} (and {more} more)");
+            told.find(Level::Error, what, "lychgate audit verify");
+        }
+    }
+    told
+}
+
+/// Whether there is room where the gate writes, and whether it may.
+pub(super) fn disks(config: &Config) -> Checked {
+    let mut told = Checked::default();
+    let mut places: Vec<(&str, PathBuf)> = Vec::new();
+    if let Some(AuditTo::File(file)) = &config.audit.to {
+        places.push(("the audit log", file.clone()));
+    }
+    let of_user = state_folder();
+    places.extend(config.oauth.vault.clone().or(of_user).map(|folder| ("the vault", folder)));
+    places
+        .extend(config.quarantine.folder.clone().filter(|_| config.quarantine.enabled).map(|folder| ("the quarantine", folder)));
+    places.extend(config.evidence.folder.clone().map(|folder| ("the evidence", folder)));
+    places.extend(config.pins.file.clone().map(|file| ("the lock file", file)));
+    for (what, path) in places {
+        let Some(there) = path.ancestors().find(|path| path.exists()) else { continue };
+        let shown = there.display();
+        let Ok(disk) = rustix::fs::statvfs(there) else { continue };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let room = if free >= 1 << 30 { format!("{} GB", free >> 30) } else { format!("{} MB", free >> 20) };
+        let before = told.found.len();
+        if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+            told.find(
+                Level::Error,
+                format!("`{shown}` is read-only: {what} cannot be written"),
+                format!("mount -o remount,rw '{shown}', or name another place in the config"),
+            );
+        } else if rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err() {
+            told.find(
+                Level::Error,
+                format!("`{shown}` cannot be written to by this user: {what} stands there"),
+                format!("chown \"$(id -u)\" '{shown}', or run this as the gate's user"),
+            );
+        } else if free < NONE_LEFT {
+            told.find(
+                Level::Error,
+                format!("{room} left at `{shown}`, where {what} stands"),
+                format!("free some: du -xh '{shown}' | sort -h | tail"),
+            );
+        } else if free < LITTLE_LEFT {
+            told.find(
+                Level::Warning,
+                format!("{room} left at `{shown}`, where {what} stands"),
+                format!("free some: du -xh '{shown}' | sort -h | tail"),
+            );
+        }
+        if told.found.len() == before {
+            told.well(format!("{room} left for {what}, which can be written"));
+        }
+    }
+    if config.audit.to.is_none() {
+        let mend = "[audit] with `file = \"/var/log/lychgate/audit.jsonl\"`";
+        told.find(Level::Warning, "there is no audit log: nothing can be shown or explained afterwards", mend);
+    }
+    told
+}

@@ -1,0 +1,182 @@
+//! The listener and the admin port: who holds them, who can reach them, and with which certificates.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::dates::valid_until;
+use super::{Checked, Level};
+use crate::config::{Config, Transport};
+use crate::{listen, trust};
+
+/// Time for a gate that runs to say so.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Processes and open files that are looked at to find out who holds a port.
+const LOOKED_AT: usize = 20_000;
+/// A certificate that ends within so many days should be renewed.
+const SOON: u64 = 14;
+
+/// Whether the ports are free or the gate's own, and who can reach them.
+pub(super) fn ports(config: &Config) -> Checked {
+    let mut told = Checked::default();
+    let runs = config.admin.address.is_some_and(alive);
+    port(config.listen.address, "[listen]", runs, &mut told);
+    match config.admin.address {
+        Some(admin) => port(admin, "[admin]", runs, &mut told),
+        None => told.find(
+            Level::Note,
+            "there is no admin port: no metrics, no `lychgate approve`, no `lychgate prove` of a gate that runs",
+            "[admin] with `address = \"127.0.0.1:8801\"`",
+        ),
+    }
+    let listen = config.listen.address;
+    if !listen.ip().to_canonical().is_loopback() {
+        if config.listen.tls.is_none() {
+            let what =
+                format!("{listen} is reachable from other machines without TLS: tokens of agents cross the network in clear");
+            told.find(Level::Warning, what, "`tls = { cert = …, key = … }` under `[listen]`, or a proxy in front that has it");
+        }
+        if config.is_open() {
+            let what = format!("{listen} is reachable from other machines, and nobody has to say who it is");
+            told.find(Level::Error, what, "lychgate agent add NAME, with `[agents]` in the config");
+        }
+    } else if config.is_open() {
+        let what = "every program on this machine may call: no agent has to say who it is";
+        told.find(Level::Note, what, "lychgate agent add NAME, with `[agents]` in the config");
+    }
+    if let Some(admin) = config.admin.address.filter(|admin| !admin.ip().to_canonical().is_loopback()) {
+        let what = format!("the admin port {admin} is reachable from other machines, and its metrics have no login");
+        told.find(Level::Warning, what, "`address = \"127.0.0.1:8801\"` under `[admin]`, or a network of its own");
+    }
+    told
+}
+
+fn port(address: SocketAddr, section: &str, runs: bool, told: &mut Checked) {
+    match TcpListener::bind(address) {
+        Ok(_) => told.well(format!("{address} ({section}) is free: no gate runs there")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs => {
+            told.well(format!("{address} ({section}): a gate runs there"));
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            let holder = holder(address.port());
+            let who =
+                holder.as_ref().map_or_else(|| "another program".to_owned(), |(pid, name)| format!("`{name}` (process {pid})"));
+            let stop = holder
+                .map_or_else(|| format!("ss -ltnp 'sport = :{}' tells who", address.port()), |(pid, _)| format!("kill {pid}"));
+            told.find(
+                Level::Error,
+                format!("{address} ({section}) is held by {who}"),
+                format!("{stop}; or set another `address` under `{section}`"),
+            );
+        }
+        Err(error) => {
+            told.find(
+                Level::Error,
+                format!("{address} ({section}) cannot be listened on: {error}"),
+                format!("set another `address` under `{section}`"),
+            );
+        }
+    }
+}
+
+/// Whether a gate answers at an admin port.
+fn alive(mut address: SocketAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_write_timeout(Some(ANSWER))?;
+        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+        let mut said = String::new();
+        stream.take(4096).read_to_string(&mut said)?;
+        Ok(said)
+    };
+    ask().is_ok_and(|said| said.starts_with("HTTP/1.1 200") && said.ends_with("alive\n"))
+}
+
+/// The process that listens on a port, and its name, as far as this user may see it (Linux).
+fn holder(port: u16) -> Option<(u32, String)> {
+    let mut inodes: HashSet<String> = HashSet::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let text = fs::read_to_string(table).unwrap_or_default();
+        for line in text.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (Some(local), Some(&"0A"), Some(inode)) = (words.get(1), words.get(3), words.get(9)) else { continue };
+            if local.rsplit(':').next().and_then(|hex| u16::from_str_radix(hex, 16).ok()) == Some(port) {
+                inodes.insert(format!("socket:[{inode}]"));
+            }
+        }
+    }
+    let processes = fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path())));
+    let mut left = LOOKED_AT;
+    for (pid, folder) in processes {
+        for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
+            left = left.checked_sub(1)?;
+            if fs::read_link(file.path()).is_ok_and(|target| target.to_str().is_some_and(|target| inodes.contains(target))) {
+                let name = fs::read_to_string(folder.join("comm")).unwrap_or_default().trim().to_owned();
+                return Some((pid, name));
+            }
+        }
+    }
+    None
+}
+
+/// Whether the certificates of the config can be used, and for how long.
+pub(super) fn certificates(config: &Config) -> Checked {
+    let mut told = Checked::default();
+    if let Some(tls) = &config.listen.tls {
+        if let Err(error) = listen::tls::acceptor(tls) {
+            told.find(Level::Error, format!("the listener's certificate cannot be used: {error}"), "see `tls` under `[listen]`");
+        }
+        lasts("the listener's certificate", &tls.cert, &mut told);
+        if let Some(ca) = &tls.client_ca {
+            lasts("the authority of agents' certificates", ca, &mut told);
+        }
+    }
+    for (name, upstream) in &config.upstreams {
+        let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else { continue };
+        if let Some(ca) = &http.ca {
+            lasts(&format!("the authority for `{name}`"), ca, &mut told);
+        }
+        if let Some((cert, _)) = &http.client_cert {
+            lasts(&format!("the client's certificate for `{name}`"), cert, &mut told);
+        }
+    }
+    if told.found.is_empty() && told.well.is_empty() {
+        told.well("the config names no certificates");
+    }
+    told
+}
+
+fn lasts(what: &str, file: &Path, told: &mut Checked) {
+    match trust::certificates(file) {
+        Err(error) => told.find(Level::Error, format!("{what}: {error}"), format!("put a PEM file at '{}'", file.display())),
+        Ok(all) => {
+            let ends = all.iter().filter_map(|certificate| valid_until(certificate)).min();
+            let mend =
+                format!("renew it, and put it at '{}': openssl x509 -noout -enddate -in '{}'", file.display(), file.display());
+            ends_at(what, ends, &mend, told);
+        }
+    }
+}
+
+/// Tells for how long a certificate is valid.
+pub(super) fn ends_at(what: &str, ends: Option<SystemTime>, mend: &str, told: &mut Checked) {
+    let Some(ends) = ends else { return };
+    let days = |span: Duration| span.as_secs() / 86_400;
+    match ends.duration_since(SystemTime::now()) {
+        Err(past) => told.find(Level::Error, format!("{what} ended {} days ago", days(past.duration())), mend),
+        Ok(left) if days(left) < SOON => told.find(Level::Warning, format!("{what} ends in {} days", days(left)), mend),
+        Ok(left) => told.well(format!("{what} is valid for {} more days", days(left))),
+    }
+}

@@ -1,0 +1,289 @@
+//! `lychgate doctor`: what is wrong with a gate and with what is around it, and the command that mends it.
+
+#![allow(clippy::disallowed_types, reason = "the report is JSON")]
+
+mod around;
+mod dates;
+mod files;
+mod listener;
+mod upstreams;
+
+use std::future::Future;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::scan::plain;
+use crate::app;
+use crate::config::{self, Config};
+use crate::document::Fault;
+use crate::inspect::Mode;
+use crate::message::Direction;
+
+/// Time for one check; they run side by side.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// The same for the rules, which wait for nothing and try all of their cases.
+const RULES_PATIENCE: Duration = Duration::from_secs(120);
+
+/// A check under way.
+type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, Checked)>>>;
+/// Longest sentence that is shown, in characters: parts of it may be a server's.
+const SENTENCE: usize = 600;
+
+/// Arguments of `lychgate doctor`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Checks the config, its rules, ports, certificates, file modes, disks, logins, clocks and servers, side by side and within
+10 seconds, and names for each finding the command that mends it. Servers are asked who they are and nothing else; programs of
+`stdio` upstreams are looked for and not started. No secret is shown.
+
+Exit codes: 0 nothing wrong (notes aside), 1 something found, 2 the config cannot be read.")]
+pub(super) struct Args {
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
+    config: PathBuf,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    /// Worth knowing.
+    Note,
+    /// It works, and should be otherwise.
+    Warning,
+    /// It does not work, or protects nothing.
+    Error,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Something that was found.
+#[derive(Debug)]
+struct Finding {
+    level: Level,
+    what: String,
+    /// The command or the line of the config that mends it.
+    mend: String,
+}
+
+/// What one check came to.
+#[derive(Debug, Default)]
+struct Checked {
+    found: Vec<Finding>,
+    well: Vec<String>,
+}
+
+impl Checked {
+    fn find(&mut self, level: Level, what: impl Into<String>, mend: impl Into<String>) {
+        self.found.push(Finding { level, what: what.into(), mend: mend.into() });
+    }
+
+    fn well(&mut self, what: impl Into<String>) {
+        self.well.push(what.into());
+    }
+
+    fn add(&mut self, more: Self) {
+        self.found.extend(more.found);
+        self.well.extend(more.well);
+    }
+
+    fn faults(&mut self, faults: &[Fault]) {
+        for fault in faults {
+            let place = if fault.line > 0 {
+                format!("{}:{}:{}: ", fault.file, fault.line, fault.column)
+            } else {
+                format!("{}: ", fault.file)
+            };
+            let mend = fault.hint.clone().unwrap_or_else(|| "`lychgate check` tells all faults".to_owned());
+            self.find(Level::Error, format!("{place}{}", fault.message), mend);
+        }
+    }
+}
+
+/// What was found, by what was checked.
+type Report = Vec<(&'static str, Checked)>;
+
+/// Checks; 0 if nothing is wrong, 1 if something is, 2 if the config cannot be read.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    if let Err(error) = std::fs::File::open(&args.config) {
+        writeln!(err, "{}: cannot be read: {error}\n  hint: name another with `--config FILE`", args.config.display())?;
+        return Ok(2);
+    }
+    let progress = io::stderr().is_terminal();
+    if progress {
+        write!(err, "checking …")?;
+        err.flush()?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let report = runtime.block_on(check(args));
+    // What hangs is not waited for.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    if progress {
+        write!(err, "\r\x1b[K")?;
+    }
+    out.write_all(if args.json { in_json(&report) } else { in_words(&report) }.as_bytes())?;
+    out.flush()?;
+    Ok(u8::from(worst(&report) > Some(Level::Note)))
+}
+
+fn worst(report: &Report) -> Option<Level> {
+    report.iter().flat_map(|(_, checked)| &checked.found).map(|finding| finding.level).max()
+}
+
+async fn check(args: &Args) -> Report {
+    let (path, mut told) = (args.config.clone(), Checked::default());
+    let loaded = tokio::task::spawn_blocking(move || config::load(&path)).await;
+    let config = match loaded {
+        Ok(Ok(config)) => Arc::new(config),
+        Ok(Err(faults)) => {
+            told.faults(&faults);
+            let surroundings = bounded("surroundings", blocking(around::surroundings)).await;
+            return vec![("config", told), surroundings];
+        }
+        Err(_) => {
+            told.find(Level::Error, "reading the config failed", "`lychgate check` tells why");
+            return vec![("config", told)];
+        }
+    };
+    told.well(format!(
+        "{} reads: {} upstreams, {} policies",
+        args.config.display(),
+        config.upstreams.len(),
+        config.policies.len()
+    ));
+    let path = args.config.clone();
+    let with = |check: fn(&Config) -> Checked| {
+        let config = config.clone();
+        blocking(move || check(&config))
+    };
+    let modes = {
+        let config = config.clone();
+        blocking(move || files::modes(&config, &path))
+    };
+    let checks: Vec<Check> = vec![
+        Box::pin(within(RULES_PATIENCE, "rules", with(rules))),
+        Box::pin(bounded("ports", with(listener::ports))),
+        Box::pin(bounded("certificates", with(listener::certificates))),
+        Box::pin(bounded("files", modes)),
+        Box::pin(bounded("disk", with(files::disks))),
+        Box::pin(bounded("audit", with(files::audit))),
+        Box::pin(bounded("logins", upstreams::logins(config.clone()))),
+        Box::pin(bounded("upstreams", upstreams::reach(config.clone()))),
+        Box::pin(bounded("limits", with(around::limits))),
+        Box::pin(bounded("surroundings", blocking(around::surroundings))),
+    ];
+    let mut report = vec![("config", told)];
+    report.extend(join_all(checks).await);
+    report
+}
+
+/// A check that may wait for a disk.
+async fn blocking(check: impl FnOnce() -> Checked + Send + 'static) -> Checked {
+    tokio::task::spawn_blocking(check).await.unwrap_or_else(|_| {
+        let mut told = Checked::default();
+        told.find(Level::Error, "the check itself failed", "please report it");
+        told
+    })
+}
+
+async fn bounded(name: &'static str, check: impl Future<Output = Checked>) -> (&'static str, Checked) {
+    within(PATIENCE, name, check).await
+}
+
+async fn within(patience: Duration, name: &'static str, check: impl Future<Output = Checked>) -> (&'static str, Checked) {
+    let checked = tokio::time::timeout(patience, check).await.unwrap_or_else(|_| {
+        let mut told = Checked::default();
+        told.find(
+            Level::Warning,
+            format!("not checked: it took longer than {} s", patience.as_secs()),
+            "look at the disk and the network",
+        );
+        told
+    });
+    (name, checked)
+}
+
+/// Whether the rules load and keep their own cases, and whether they are enforced.
+fn rules(config: &Config) -> Checked {
+    let mut told = Checked::default();
+    let policies = match app::policies(config) {
+        Ok(policies) => policies,
+        Err(faults) => {
+            told.faults(&faults);
+            return told;
+        }
+    };
+    let count = |direction| policies.values().map(|policy| policy.rules(direction).rules().len()).max().unwrap_or(0);
+    told.well(format!(
+        "{} outbound and {} inbound rules load and keep their own cases",
+        count(Direction::Outbound),
+        count(Direction::Inbound)
+    ));
+    let mut observed: Vec<&str> =
+        policies.iter().filter(|(_, policy)| policy.mode == Mode::Observe).map(|(name, _)| &*name.0).collect();
+    observed.sort_unstable();
+    for name in observed {
+        let policy = config.upstreams.get(name).map_or("default", |upstream| upstream.policy.as_str());
+        told.find(
+            Level::Warning,
+            format!("`{name}` is only observed: attacks are recorded, and pass"),
+            format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false alarm"),
+        );
+    }
+    for (name, policy) in config.policies.iter().filter(|(_, policy)| !policy.builtin) {
+        let what = format!("policy `{name}` leaves out the built-in rules ({} folders of its own)", policy.rules.len());
+        told.find(Level::Warning, what, format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"));
+    }
+    told
+}
+
+fn in_words(report: &Report) -> String {
+    let mut out = String::new();
+    let mut all: Vec<(&str, &Finding)> =
+        report.iter().flat_map(|(area, checked)| checked.found.iter().map(|finding| (*area, finding))).collect();
+    all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.level));
+    for (area, Finding { level, what, mend }) in &all {
+        let (level, what, mend) = (level.name(), plain(what, SENTENCE), plain(mend, SENTENCE));
+        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       mend: {mend}\n"));
+    }
+    if !all.is_empty() {
+        out.push('\n');
+    }
+    out.push_str("checked and well\n");
+    for (area, what) in report.iter().flat_map(|(area, checked)| checked.well.iter().map(move |what| (area, what))) {
+        out.push_str(&format!("  {area:<13} {}\n", plain(what, SENTENCE)));
+    }
+    let count = |level| all.iter().filter(|(_, finding)| finding.level == level).count();
+    let (errors, warnings, notes) = (count(Level::Error), count(Level::Warning), count(Level::Note));
+    let many = |count: usize, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
+    out.push_str(&format!("\n{}, {}, {}\n", many(errors, "error"), many(warnings, "warning"), many(notes, "note")));
+    out
+}
+
+fn in_json(report: &Report) -> String {
+    let found = report.iter().flat_map(|(area, checked)| {
+        checked
+            .found
+            .iter()
+            .map(move |Finding { level, what, mend }| json!({ "area": area, "level": level.name(), "what": what, "mend": mend }))
+    });
+    let well =
+        report.iter().flat_map(|(area, checked)| checked.well.iter().map(move |what| json!({ "area": area, "what": what })));
+    let (found, well): (Vec<Value>, Vec<Value>) = (found.collect(), well.collect());
+    format!("{:#}\n", json!({ "ok": worst(report) <= Some(Level::Note), "found": found, "well": well }))
+}

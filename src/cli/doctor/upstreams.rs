@@ -1,0 +1,277 @@
+//! Servers: whether they are there, whether the gate is logged in, how long their certificates last, and what their clocks say.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use futures_util::{StreamExt, stream};
+use http::Uri;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring;
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::listener::ends_at;
+use super::{Checked, Level, dates};
+use crate::cli::auth::lasts;
+use crate::cli::scan::{Client, Failed, login_free};
+use crate::config::{Config, HttpTransport, Transport, UpstreamConfig};
+use crate::oauth::unix_now;
+use crate::oauth::vault::Vault;
+use crate::protocol::{CallError, UpstreamName};
+use crate::trust;
+use crate::upstream::{Health, Upstream};
+
+/// Servers that are asked at the same time, and time for each step of asking one.
+const AT_ONCE: usize = 8;
+const STEP: Duration = Duration::from_secs(2);
+/// Clocks may differ by so much before tokens and certificates suffer.
+const SKEW: Duration = Duration::from_secs(30);
+/// Longest head of an answer that is read, in bytes.
+const HEAD_BYTES: u64 = 16 << 10;
+
+/// The logins that are kept.
+pub(super) async fn logins(config: Arc<Config>) -> Checked {
+    let mut told = Checked::default();
+    let by_http = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
+    if !config.upstreams.values().any(by_http) {
+        told.well("no upstream needs a login of the gate");
+        return told;
+    }
+    let kept = match Vault::open(&config.oauth) {
+        Ok(vault) => vault.list().await,
+        Err(error) => Err(error),
+    };
+    match kept {
+        Err(error) => told.find(Level::Error, format!("the vault of logins cannot be used: {error}"), "lychgate auth status"),
+        Ok(kept) => {
+            for fault in &kept.faults {
+                told.find(Level::Error, fault.to_string(), "lychgate auth status");
+            }
+            for account in &kept.accounts {
+                let (upstream, whose) = (&account.upstream, account.party.principal.to_string());
+                let mend = format!("lychgate login {upstream}");
+                match &account.granted {
+                    None => told.find(Level::Warning, format!("a login at `{upstream}` is owed ({whose})"), mend),
+                    Some(granted) => {
+                        let over = granted.expires_unix.is_some_and(|end| end <= unix_now()) && granted.refresh.is_none();
+                        let what = format!("the token for `{upstream}` ({whose}) {}", lasts(granted));
+                        if over { told.find(Level::Warning, what, mend) } else { told.well(what) }
+                    }
+                }
+                if let Some(error) = &account.last_error {
+                    told.find(
+                        Level::Warning,
+                        format!("the last renewal for `{upstream}` failed: {error}"),
+                        format!("lychgate login {upstream}"),
+                    );
+                }
+            }
+            if kept.accounts.is_empty() && kept.faults.is_empty() {
+                told.well("no login is kept");
+            }
+        }
+    }
+    told
+}
+
+/// Asks every server, several at a time.
+pub(super) async fn reach(config: Arc<Config>) -> Checked {
+    let mut told = Checked::default();
+    let logins = match login_free(&config) {
+        Ok(logins) => logins,
+        Err(faults) => {
+            told.faults(&faults);
+            return told;
+        }
+    };
+    let (config, logins) = (&config, &logins);
+    let asked = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
+        let mut told = Checked::default();
+        match Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, Some(logins)) {
+            Err(fault) => told.faults(&[fault]),
+            Ok(built) => match &upstream.transport {
+                Transport::Stdio(_) => child(name, &built, &mut told).await,
+                Transport::Http(http) | Transport::Sse(http) => {
+                    let (said, shown) = tokio::join!(answers(name, &built, config), connects(name, http));
+                    told.add(said);
+                    told.add(shown);
+                }
+            },
+        }
+        told
+    });
+    let all: Vec<Checked> = asked.buffered(AT_ONCE).collect().await;
+    for more in all {
+        told.add(more);
+    }
+    told
+}
+
+/// A program is looked for, and not started.
+async fn child(name: &str, upstream: &Upstream, told: &mut Checked) {
+    match upstream.health().await {
+        Health::Down(why) => {
+            let mend = format!("install it, or name it by its full path in `[upstream.{name}]`");
+            told.find(Level::Error, format!("`{name}`: {why}"), mend);
+        }
+        _ => told.well(format!("`{name}`: its program is there")),
+    }
+}
+
+/// Whether it answers as an MCP server, with the gate's own credentials.
+async fn answers(name: &str, upstream: &Upstream, config: &Config) -> Checked {
+    let mut told = Checked::default();
+    let mut client = Client::new(upstream, name, None, &config.limits.read);
+    let said = tokio::time::timeout(STEP * 2, client.greet(false)).await;
+    // What is left of a session ends with it at the server.
+    let _left = tokio::time::timeout(STEP, client.close()).await;
+    match said {
+        Ok(Ok(_)) => told.well(format!("`{name}` answers")),
+        Ok(Err(Failed::Call(CallError::LoginOwed { .. }))) => {
+            told.find(Level::Warning, format!("`{name}` wants a login, and there is none"), format!("lychgate login {name}"));
+        }
+        Ok(Err(Failed::Call(CallError::AuthRequired))) => {
+            let mend = format!("`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}");
+            told.find(Level::Error, format!("`{name}` answers with 401: it wants a token, or another one"), mend);
+        }
+        Ok(Err(Failed::Call(CallError::NoToken(why)))) => {
+            told.find(Level::Error, format!("`{name}`: there is no token for it: {why}"), format!("lychgate login {name}"));
+        }
+        Ok(Err(Failed::Call(CallError::Connect(error)))) => {
+            told.find(
+                Level::Error,
+                format!("`{name}` cannot be reached: {error}"),
+                format!("is `url` in `[upstream.{name}.http]` right, and the server up?"),
+            );
+        }
+        Ok(Err(failed)) => told.find(Level::Error, format!("`{name}`: {failed}"), format!("lychgate scan {name}")),
+        Err(_) => told.find(
+            Level::Error,
+            format!("`{name}` did not answer within {} s", (STEP * 2).as_secs()),
+            format!("lychgate scan {name} --timeout-seconds 60"),
+        ),
+    }
+    told
+}
+
+/// What a bare connection shows: the certificate, and the clock. What cannot be reached is told elsewhere.
+async fn connects(name: &str, http: &HttpTransport) -> Checked {
+    let mut told = Checked::default();
+    let Ok(url) = http.url.parse::<Uri>() else { return told };
+    let Some(host) = url.host().map(|host| host.trim_matches(['[', ']']).to_owned()) else { return told };
+    let secure = url.scheme_str() == Some("https");
+    let port = url.port_u16().unwrap_or(if secure { 443 } else { 80 });
+    let Ok(Ok(stream)) = tokio::time::timeout(STEP, TcpStream::connect((host.as_str(), port))).await else { return told };
+    let head = if secure {
+        let Ok((connector, shown)) = connector(http.ca.as_deref()) else { return told };
+        let Ok(server) = ServerName::try_from(host.clone()) else { return told };
+        let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
+        let ends = shown.lock().unwrap_or_else(PoisonError::into_inner).as_deref().and_then(dates::valid_until);
+        ends_at(&format!("the certificate of `{name}`"), ends, "its operator has to renew it", &mut told);
+        match stream {
+            Ok(Ok(stream)) => head(stream, &url, &host).await,
+            _ => None,
+        }
+    } else {
+        head(stream, &url, &host).await
+    };
+    let date = head.as_deref().and_then(|head| {
+        let named = |line: &&str| line.split_once(':').is_some_and(|(name, _)| name.eq_ignore_ascii_case("date"));
+        dates::of_header(head.lines().find(named)?.split_once(':')?.1.trim())
+    });
+    if let Some(theirs) = date {
+        let now = SystemTime::now();
+        let apart = now.duration_since(theirs).or_else(|_| theirs.duration_since(now)).unwrap_or_default();
+        if apart > SKEW {
+            let what = format!(
+                "this clock and that of `{name}` are {} s apart: tokens and certificates may seem over, or not begun",
+                apart.as_secs()
+            );
+            told.find(Level::Warning, what, "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`");
+        } else {
+            told.well(format!("the clock of `{name}` agrees with this one"));
+        }
+    }
+    told
+}
+
+async fn head<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, url: &Uri, host: &str) -> Option<String> {
+    // Nothing of the query: some servers take a key there, and what is asked for here needs none.
+    let request =
+        format!("HEAD {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: lychgate-doctor\r\nconnection: close\r\n\r\n", url.path());
+    let asked = async {
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut head = Vec::new();
+        // Some close without saying so, once all is said.
+        let _broken = stream.take(HEAD_BYTES).read_to_end(&mut head).await;
+        Some(String::from_utf8_lossy(&head).into_owned())
+    };
+    tokio::time::timeout(STEP, asked).await.ok().flatten()
+}
+
+type Shown = Arc<Mutex<Option<Vec<u8>>>>;
+
+/// A connector that notes the certificate that it is shown, whether or not it is to be trusted.
+fn connector(ca: Option<&Path>) -> Result<(TlsConnector, Shown), String> {
+    let provider = Arc::new(ring::default_provider());
+    let roots = match ca {
+        Some(file) => Arc::new(trust::own_roots(file)?),
+        None => trust::system_roots()?,
+    };
+    let inner =
+        WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build().map_err(|error| error.to_string())?;
+    let shown = Shown::default();
+    let verifier = Arc::new(Noting { inner, shown: shown.clone() });
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
+    let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    Ok((TlsConnector::from(Arc::new(config)), shown))
+}
+
+/// Verifies as ever, and notes what is shown.
+#[derive(Debug)]
+struct Noting {
+    inner: Arc<WebPkiServerVerifier>,
+    shown: Shown,
+}
+
+impl ServerCertVerifier for Noting {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(end_entity.to_vec());
+        self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}

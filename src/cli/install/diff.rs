@@ -1,0 +1,62 @@
+//! What would change, as people read it: without the secrets that clients' files are full of.
+
+use std::ops::Range;
+use std::path::Path;
+
+use similar::TextDiff;
+
+use super::client::Format;
+use super::edit::{Edit, apply};
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "…";
+
+/// A unified diff of a file with the values of variables, headers and secrets left out.
+pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String {
+    let (old, new) = (shown(format, old), shown(format, new));
+    let name = path.display().to_string();
+    TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(&name, &name).to_string()
+}
+
+/// Whether a word on a command line holds a secret: `--token=…`, `KEY=…`, a URL with a password, a long mixed word.
+pub(super) fn tells(word: &str) -> bool {
+    let named = word.split_once('=').is_some_and(|(name, value)| !value.is_empty() && crate::config::names_a_secret(name));
+    let has_password = word.split_once("://").is_some_and(|(_, rest)| {
+        let authority = rest.split('/').next().unwrap_or_default();
+        authority.contains('@')
+    });
+    let kinds: [fn(&char) -> bool; 3] = [char::is_ascii_lowercase, char::is_ascii_uppercase, char::is_ascii_digit];
+    let drawn = word.len() >= 24
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '='))
+        && kinds.iter().filter(|kind| word.chars().any(|c| kind(&c))).count() >= 2
+        && word.chars().any(|c| c.is_ascii_digit());
+    named || has_password || drawn
+}
+
+fn shown(format: Format, text: &str) -> String {
+    let private: Vec<Range<usize>> = match format {
+        Format::Json { .. } => super::jsonc::private(text),
+        Format::Toml { .. } => super::toml::private(text),
+    };
+    let quote = if matches!(format, Format::Toml { .. }) { "\"" } else { "" };
+    let edits = private.into_iter().map(|span| Edit::new(span, format!("{quote}{HIDDEN}{quote}"))).collect();
+    apply(text, edits).unwrap_or_else(|| HIDDEN.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_secret_is_in_a_diff() {
+        let json = r#"{"mcpServers":{"a":{"command":"npx",
+"args":["x","--api-key","hunter2","--token=hunter3","postgres://u:hunter4@h/db"],
+"env":{"A":"hunter5"},"headers":{"X":"hunter6"},"apiKey":"hunter7"}}}"#;
+        let toml = "[mcp_servers.a]\nurl = \"u\"\nhttp_headers = { X = \"hunter1\" }\nbearer_token = \"hunter2\"\nargs = [\"--token\", \"hunter3\"]\n[mcp_servers.a.env]\nB = \"hunter4\"\n";
+        for (format, text) in [(Format::Json { servers: "mcpServers" }, json), (Format::Toml { servers: "mcp_servers" }, toml)] {
+            let told = diff(Path::new("f"), format, text, &text.replace("npx", "lychgate").replace("\"u\"", "\"v\""));
+            assert!(!told.contains("hunter"), "{told}");
+            assert!(told.contains("lychgate") || told.contains("+url = \"v\""), "{told}");
+        }
+    }
+}

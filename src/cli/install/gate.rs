@@ -1,0 +1,179 @@
+//! The gate's own config, to which servers over HTTP are added.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, Item};
+
+use super::server::{Header, Url};
+use super::toml::quoted;
+use crate::config::{is_name, names_a_secret};
+
+/// The address of a gate whose config says nothing of it.
+const ADDRESS: &str = "127.0.0.1:8800";
+
+/// The gate's config, as it is and as it will be.
+pub(super) struct GateConfig {
+    pub(super) path: PathBuf,
+    /// Nothing where there is no file.
+    pub(super) old: Option<String>,
+    pub(super) new: String,
+    /// Files of secrets to be written beside it.
+    pub(super) secrets: Vec<(PathBuf, String)>,
+}
+
+impl GateConfig {
+    /// Reads the file, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no TOML.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        let path = std::path::absolute(path)?;
+        let old = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(io::Error::new(error.kind(), format!("`{}`: {error}", path.display())));
+            }
+        };
+        let new = old.clone().unwrap_or_default();
+        Document::parse(new.as_str()).map_err(|error| {
+            io::Error::other(format!(
+                "`{}` is no TOML: {}\n  hint: `lychgate check` tells where",
+                path.display(),
+                error.message()
+            ))
+        })?;
+        Ok(Self { path, old, new, secrets: vec![] })
+    }
+
+    /// How the URLs of the gate begin.
+    pub(super) fn base(&self) -> String {
+        let root = Document::parse(self.new.as_str()).ok();
+        let listen = |key: &str| root.as_ref().and_then(|root| Some(root.get("listen")?.get(key)?.as_str()?.to_owned()));
+        let address = listen("address").unwrap_or_else(|| ADDRESS.to_owned());
+        let url = listen("public_url").unwrap_or_else(|| format!("http://{address}"));
+        format!("{}/mcp/", url.trim_end_matches('/'))
+    }
+
+    /// Adds a server, unless it is there under some name, and gives the name it has and the text that was added.
+    pub(super) fn add(&mut self, wanted: &str, url: &Url) -> (String, String) {
+        let kind = if url.sse { "sse" } else { "http" };
+        if let Some(known) = self.known(kind, url) {
+            return (known, String::new());
+        }
+        let name = self.free(wanted);
+        let mut members = vec![format!("url = {}", quoted(&url.url))];
+        let mut headers = vec![];
+        for (header, value) in &url.headers {
+            match value {
+                Header::BearerVariable(variable) => members.push(format!("bearer = {{ env = {} }}", quoted(variable))),
+                Header::Variable(variable) => headers.push(format!("{} = {{ env = {} }}", quoted(header), quoted(variable))),
+                Header::Text(text) if names_a_secret(header) => {
+                    let file = self.secret(&name, header, text);
+                    headers.push(format!("{} = {{ file = {} }}", quoted(header), quoted(&file)));
+                }
+                Header::Text(text) => headers.push(format!("{} = {}", quoted(header), quoted(text))),
+            }
+        }
+        if !headers.is_empty() {
+            members.push(format!("headers = {{ {} }}", headers.join(", ")));
+        }
+        let gap = if self.new.is_empty() {
+            ""
+        } else if self.new.ends_with('\n') {
+            "\n"
+        } else {
+            "\n\n"
+        };
+        let block = format!("{gap}[upstream.{name}]\n{kind} = {{ {} }}\n", members.join(", "));
+        self.new.push_str(&block);
+        (name, block)
+    }
+
+    /// Takes back what was added; false where it is not there as it was.
+    pub(super) fn remove(&mut self, block: &str) -> bool {
+        // A gap before it may have gone, if it stands first now.
+        let found =
+            [block, block.trim_start()].into_iter().find(|block| !block.is_empty() && self.new.matches(block).count() == 1);
+        if let Some(block) = found {
+            self.new = self.new.replacen(block, "", 1);
+        }
+        found.is_some()
+    }
+
+    /// An upstream with this very URL and nothing else to tell them apart.
+    fn known(&self, kind: &str, url: &Url) -> Option<String> {
+        let root = Document::parse(self.new.as_str()).ok()?;
+        let upstreams = root.get("upstream")?.as_table_like()?;
+        let fits = |item: &Item| item.get(kind).and_then(|http| http.get("url")?.as_str()) == Some(&url.url);
+        let found = upstreams.iter().find(|(_, item)| fits(item)).map(|(name, _)| name.to_owned());
+        found.filter(|_| url.headers.is_empty())
+    }
+
+    fn free(&self, wanted: &str) -> String {
+        let plain: String = wanted
+            .to_ascii_lowercase()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '-' })
+            .take(48)
+            .collect();
+        let plain = if is_name(&plain) { plain } else { "server".to_owned() };
+        let root = Document::parse(self.new.as_str()).ok();
+        let taken = |name: &str| root.as_ref().is_some_and(|root| root.get("upstream").and_then(|all| all.get(name)).is_some());
+        let numbered = (2..=9999).map(|number| format!("{plain}-{number}"));
+        std::iter::once(plain.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(plain)
+    }
+
+    fn secret(&mut self, name: &str, header: &str, text: &str) -> String {
+        let header: String = header.to_ascii_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+        let file = self.path.parent().unwrap_or(Path::new(".")).join("secrets").join(format!("{name}-{header}"));
+        let told = file.display().to_string();
+        self.secrets.push((file, format!("{text}\n")));
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(url: &str, headers: Vec<(String, Header)>) -> Url {
+        Url { url: url.to_owned(), url_span: 0..0, sse: false, headers, headers_spans: vec![] }
+    }
+
+    #[test]
+    fn servers_are_added_once_and_taken_back_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lychgate.toml");
+        for old in
+            ["", "# mine\n[listen]\naddress = \"127.0.0.1:9000\"", "[upstream.docs]\nhttp = { url = \"https://other/mcp\" }\n"]
+        {
+            fs::write(&path, old).unwrap();
+            let mut gate = GateConfig::read(&path).unwrap();
+            let secret = vec![("Authorization".to_owned(), Header::Text("Bearer s3cr3t".into()))];
+            let (first, one) = gate.add("docs", &url("https://a/mcp", vec![]));
+            let (again, nothing) = gate.add("Docs", &url("https://a/mcp", vec![]));
+            let (second, two) = gate.add("My Server!", &url("https://b/mcp", secret));
+            assert_eq!(first, if old.contains("docs") { "docs-2" } else { "docs" });
+            assert_eq!((again, nothing.as_str()), (first, ""));
+            assert_eq!(second, "my-server-");
+            assert!(!gate.new.contains("s3cr3t") && gate.secrets[0].1.contains("s3cr3t"), "{}", gate.new);
+            assert!(Document::parse(gate.new.as_str()).is_ok(), "{}", gate.new);
+            assert!(gate.remove(&two) && gate.remove(&one) && !gate.remove(&one));
+            assert_eq!(gate.new, old);
+        }
+    }
+
+    #[test]
+    fn the_address_is_the_configs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lychgate.toml");
+        assert_eq!(GateConfig::read(&path).unwrap().base(), "http://127.0.0.1:8800/mcp/");
+        fs::write(&path, "[listen]\naddress = \"127.0.0.1:9000\"\n").unwrap();
+        assert_eq!(GateConfig::read(&path).unwrap().base(), "http://127.0.0.1:9000/mcp/");
+        fs::write(&path, "[listen]\npublic_url = \"https://gate.example/\"\n").unwrap();
+        assert_eq!(GateConfig::read(&path).unwrap().base(), "https://gate.example/mcp/");
+    }
+}

@@ -1,0 +1,186 @@
+//! Clients' files in JSON, comments and trailing commas included.
+
+#![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::server::{Arguments, Child, Reached, Server, Url};
+
+/// The servers of a file, in its order. `gate` is how the URLs of the gate begin.
+///
+/// # Errors
+/// The text is no JSON, in a sentence.
+pub(super) fn servers(text: &str, key: &str, gate: &str) -> Result<Vec<Server>, String> {
+    let Some(Value::Object(root)) = parse(text)? else {
+        return Ok(vec![]);
+    };
+    let mut out = vec![];
+    collect(text, &root, &[key], gate, &mut out);
+    // Claude Code has further servers for each folder.
+    if let Some(projects) = root.get_object("projects") {
+        for project in &projects.properties {
+            if let Value::Object(object) = &project.value {
+                collect(text, object, &["projects", project.name.as_str(), key], gate, &mut out);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Where the value that these keys lead to stands.
+pub(super) fn find(text: &str, path: &[String]) -> Option<std::ops::Range<usize>> {
+    let mut value = parse(text).ok()??;
+    for key in path {
+        let Value::Object(mut object) = value else {
+            return None;
+        };
+        let at = object.properties.iter().position(|prop| prop.name.as_str() == key)?;
+        value = object.properties.swap_remove(at).value;
+    }
+    Some(value.start()..value.end())
+}
+
+/// Whether two texts say the same, however they are set.
+pub(super) fn same(a: &str, b: &str) -> bool {
+    let plain = |text: &str| parse(text).ok().flatten().map(|value| canonical(&value));
+    plain(a).is_some_and(|a| plain(b) == Some(a))
+}
+
+/// A value without what does not count: space, comments, the order of members.
+fn canonical(value: &Value<'_>) -> serde_json::Value {
+    match value {
+        Value::StringLit(lit) => lit.value.as_ref().into(),
+        Value::NumberLit(lit) => lit.value.into(),
+        Value::BooleanLit(lit) => lit.value.into(),
+        Value::NullKeyword(_) => serde_json::Value::Null,
+        Value::Array(array) => array.elements.iter().map(canonical).collect(),
+        Value::Object(object) => {
+            object.properties.iter().map(|prop| (prop.name.as_str().to_owned(), canonical(&prop.value))).collect()
+        }
+    }
+}
+
+/// The strings of a file that are nobody's business: values of variables and headers, and of what is named like a secret.
+pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut out = vec![];
+    let mut open: Vec<(Value<'_>, bool)> = parse(text).ok().flatten().map(|value| (value, false)).into_iter().collect();
+    while let Some((value, hidden)) = open.pop() {
+        match value {
+            Value::StringLit(lit) if hidden => out.push(lit.start() + 1..lit.end().saturating_sub(1)),
+            Value::Array(array) => {
+                let mut after_flag = false;
+                for element in array.elements {
+                    let word = element.as_string_lit().map(|lit| lit.value.clone().into_owned()).unwrap_or_default();
+                    let hide = hidden || after_flag || super::diff::tells(&word);
+                    after_flag = word.starts_with('-') && !word.contains('=') && crate::config::names_a_secret(&word);
+                    open.push((element, hide));
+                }
+            }
+            Value::Object(object) => open.extend(object.properties.into_iter().map(|prop| {
+                let name = prop.name.as_str();
+                let hide = hidden || matches!(name, "env" | "headers" | "http_headers") || crate::config::names_a_secret(name);
+                (prop.value, hide)
+            })),
+            _ => {}
+        }
+    }
+    out
+}
+
+fn parse(text: &str) -> Result<Option<Value<'_>>, String> {
+    let text_without_mark = text.strip_prefix('\u{feff}');
+    if text_without_mark.is_some() {
+        return Err("it begins with a byte order mark: save it without one".to_owned());
+    }
+    let options = ParseOptions {
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_loose_object_property_names: false,
+        ..ParseOptions::default()
+    };
+    parse_to_ast(text, &CollectOptions::default(), &options).map(|parsed| parsed.value).map_err(|error| error.to_string())
+}
+
+fn collect(text: &str, object: &Object<'_>, path: &[&str], gate: &str, out: &mut Vec<Server>) {
+    let Some(servers) = path.last().and_then(|key| object.get_object(key)) else {
+        return;
+    };
+    for prop in &servers.properties {
+        let name = prop.name.as_str().to_owned();
+        let path = path.iter().map(|key| (*key).to_owned()).chain([name.clone()]).collect();
+        let reached = match &prop.value {
+            Value::Object(entry) => reached(text, entry, gate),
+            _ => Reached::Otherwise("it is no object".to_owned()),
+        };
+        out.push(Server { name, path, span: prop.value.start()..prop.value.end(), reached });
+    }
+}
+
+fn reached(text: &str, entry: &Object<'_>, gate: &str) -> Reached {
+    // Zed once wrote the command as an object of its own.
+    if let Some(nested) = entry.get_object("command") {
+        return child(nested, "path");
+    }
+    if entry.get("command").is_some() {
+        return child(entry, "command");
+    }
+    for key in ["url", "httpUrl", "serverUrl"] {
+        let Some(url) = entry.get_string(key) else {
+            continue;
+        };
+        let kind = entry.get_string("type").map(|kind| kind.value.to_ascii_lowercase());
+        let sse = match kind.as_deref() {
+            Some(kind) => kind == "sse",
+            None => url.value.trim_end_matches('/').ends_with("/sse"),
+        };
+        let (mut headers, mut spans) = (vec![], vec![]);
+        if let Some(prop) = entry.get("headers") {
+            let Value::Object(all) = &prop.value else {
+                return Reached::Otherwise("its `headers` are no object".to_owned());
+            };
+            for header in &all.properties {
+                let Some(value) = header.value.as_string_lit() else {
+                    return Reached::Otherwise(format!("the header `{}` is no string", header.name.as_str()));
+                };
+                headers.push((header.name.as_str().to_owned(), value.value.clone().into_owned()));
+            }
+            spans.push(removal(text, entry, prop));
+        }
+        let url_span = url.start()..url.end();
+        let url = Url { url: url.value.clone().into_owned(), url_span, sse, headers: vec![], headers_spans: spans };
+        return Reached::url(url, headers, gate);
+    }
+    Reached::Otherwise("it has neither a command nor a URL; an extension of the client brings it, perhaps".to_owned())
+}
+
+fn child(entry: &Object<'_>, key: &str) -> Reached {
+    let Some(command) = entry.get_string(key) else {
+        return Reached::Otherwise(format!("its `{key}` is no string"));
+    };
+    let arguments = match entry.get("args").map(|prop| &prop.value) {
+        None => Arguments::Missing { at: command.end() },
+        Some(Value::Array(array)) => Arguments::At { behind_bracket: array.start() + 1, empty: array.elements.is_empty() },
+        Some(_) => return Reached::Otherwise("its `args` are no list".to_owned()),
+    };
+    let first = entry.get_array("args").and_then(|array| array.elements.first()).and_then(Value::as_string_lit);
+    if Reached::is_gate(&command.value, first.map(|first| &*first.value)) {
+        return Reached::Gate;
+    }
+    Reached::Child(Child { command: command.value.clone().into_owned(), command_span: command.start()..command.end(), arguments })
+}
+
+/// What to take away so that a member is gone, and a comma with it.
+fn removal(text: &str, entry: &Object<'_>, prop: &ObjectProp<'_>) -> std::ops::Range<usize> {
+    let at = entry.properties.iter().position(|other| other.start() == prop.start()).unwrap_or(0);
+    let before = at.checked_sub(1).and_then(|at| entry.properties.get(at));
+    match (before, entry.properties.get(at + 1)) {
+        (Some(before), _) => before.end()..prop.end(),
+        (None, Some(after)) => prop.start()..after.start(),
+        (None, None) => {
+            let rest = text.get(prop.end()..entry.end()).unwrap_or_default();
+            prop.start()..prop.end() + rest.find(',').map_or(0, |comma| comma + 1)
+        }
+    }
+}

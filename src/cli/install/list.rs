@@ -1,0 +1,64 @@
+//! Which clients are here, and which of their servers are behind the gate.
+
+use std::io;
+
+use serde_json::json;
+
+use super::client::Client;
+use super::gate::GateConfig;
+use super::{Desk, plan, read};
+
+impl Desk<'_> {
+    /// The list, for people or as JSON.
+    pub(super) fn list(&mut self, gate: &GateConfig, as_json: bool) -> io::Result<u8> {
+        let mut found = vec![];
+        for client in <Client as clap::ValueEnum>::value_variants() {
+            for file in client.files(&self.places) {
+                if let Some(text) = read(&file)? {
+                    let servers = plan::servers(&file, &text, &gate.base());
+                    found.push((file, servers));
+                }
+            }
+        }
+        if as_json {
+            let all: Vec<_> = found
+                .iter()
+                .map(|(file, servers)| {
+                    let told = servers.as_ref().map_or_else(
+                        |why| json!({ "fault": why }),
+                        |servers| {
+                            servers
+                                .iter()
+                                .map(|server| json!({ "name": server.name, "reached": server.reached.word() }))
+                                .collect()
+                        },
+                    );
+                    json!({ "client": file.client.name(), "file": file.path, "servers": told })
+                })
+                .collect();
+            writeln!(self.out, "{}", json!(all))?;
+            return Ok(0);
+        }
+        for (file, servers) in &found {
+            writeln!(self.out, "{:<15} {}", file.client.name(), file.path.display())?;
+            match servers {
+                Ok(servers) if servers.is_empty() => writeln!(self.out, "                no servers")?,
+                Ok(servers) => {
+                    for server in servers {
+                        writeln!(
+                            self.out,
+                            "                {:<24} {}",
+                            server.name.escape_debug().to_string(),
+                            server.reached.word()
+                        )?;
+                    }
+                }
+                Err(why) => writeln!(self.out, "                cannot be read: {why}")?,
+            }
+        }
+        if found.is_empty() {
+            writeln!(self.err, "no config of a client that is known here")?;
+        }
+        Ok(0)
+    }
+}

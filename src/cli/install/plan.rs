@@ -1,0 +1,130 @@
+//! What moving the servers of one file would make of it.
+
+#![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
+
+use serde_json::Value;
+
+use super::client::{ConfigFile, Format};
+use super::edit::{Edit, apply};
+use super::gate::GateConfig;
+use super::moved::MovedServer;
+use super::server::{Arguments, Child, Reached, Server, Url};
+use super::{jsonc, toml};
+
+/// How `wrap` is to be called.
+pub(super) struct Wrap {
+    /// This program.
+    pub(super) program: String,
+    /// What stands between `wrap` and `--`.
+    pub(super) options: Vec<String>,
+}
+
+/// A file with its servers moved.
+pub(super) struct Plan {
+    pub(super) text: String,
+    pub(super) moved: Vec<MovedServer>,
+    /// Servers that stay as they are, and why.
+    pub(super) left: Vec<(String, String)>,
+}
+
+/// The servers of a file.
+///
+/// # Errors
+/// The file cannot be understood, in a sentence.
+pub(super) fn servers(file: &ConfigFile, text: &str, gate: &str) -> Result<Vec<Server>, String> {
+    match file.format {
+        Format::Json { servers } => jsonc::servers(text, servers, gate),
+        Format::Toml { servers } => toml::servers(text, servers, gate),
+    }
+}
+
+/// Moves all servers of a file that are `wanted` behind the gate.
+///
+/// # Errors
+/// As [`servers`].
+pub(super) fn plan(
+    file: &ConfigFile,
+    text: &str,
+    wrap: &Wrap,
+    gate: &mut GateConfig,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Plan, String> {
+    let base = gate.base();
+    let mut plan = Plan { text: String::new(), moved: vec![], left: vec![] };
+    let mut all = vec![];
+    for server in servers(file, text, &base)?.into_iter().filter(|server| wanted(&server.name)) {
+        let mut moved = MovedServer { path: server.path.clone(), ..MovedServer::default() };
+        let (edits, written) = match &server.reached {
+            Reached::Child(child) => (wrapped(file.format, text, child, wrap), wrap.program.clone()),
+            Reached::Url(url) => {
+                let secrets = gate.secrets.len();
+                let (name, block) = gate.add(&server.name, url);
+                let new = format!("{base}{name}");
+                moved.secrets = gate.secrets.iter().skip(secrets).map(|(path, _)| path.clone()).collect();
+                (moved.upstream, moved.block) = (Some(name), block);
+                (led(file.format, url, &new), new)
+            }
+            Reached::Gate => {
+                plan.left.push((server.name, "is behind the gate already".to_owned()));
+                continue;
+            }
+            Reached::Otherwise(why) => {
+                plan.left.push((server.name, why.clone()));
+                continue;
+            }
+        };
+        moved.old = text.get(server.span.clone()).unwrap_or_default().to_owned();
+        moved.new = match file.format {
+            Format::Json { .. } => entry(&moved.old, server.span.start, &edits),
+            Format::Toml { .. } => written,
+        };
+        all.extend(edits);
+        plan.moved.push(moved);
+    }
+    plan.text = apply(text, all).ok_or("its entries lie within each other")?;
+    Ok(plan)
+}
+
+/// The command becomes `lychgate wrap`, and what it was its first arguments: everything else of the entry stays.
+fn wrapped(format: Format, text: &str, child: &Child, wrap: &Wrap) -> Vec<Edit> {
+    let words = ["wrap"].into_iter().chain(wrap.options.iter().map(String::as_str)).chain(["--", &*child.command]);
+    let words = words.map(|word| quoted(format, word)).collect::<Vec<_>>().join(", ");
+    let arguments = match (&child.arguments, format) {
+        (Arguments::At { behind_bracket, empty }, _) => {
+            let spaced = text.get(*behind_bracket..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+            let gap = if *empty {
+                ""
+            } else if spaced {
+                ","
+            } else {
+                ", "
+            };
+            Edit::insert(*behind_bracket, words + gap)
+        }
+        (Arguments::Missing { at }, Format::Json { .. }) => Edit::insert(*at, format!(", \"args\": [{words}]")),
+        (Arguments::Missing { at }, Format::Toml { .. }) => Edit::insert(*at, format!("\nargs = [{words}]")),
+    };
+    vec![Edit::new(child.command_span.clone(), quoted(format, &wrap.program)), arguments]
+}
+
+/// The URL becomes the gate's, and the server's headers go with the server.
+fn led(format: Format, url: &Url, new: &str) -> Vec<Edit> {
+    let gone = url.headers_spans.iter().map(|span| Edit::new(span.clone(), ""));
+    [Edit::new(url.url_span.clone(), quoted(format, new))].into_iter().chain(gone).collect()
+}
+
+fn quoted(format: Format, text: &str) -> String {
+    match format {
+        Format::Json { .. } => Value::from(text).to_string(),
+        Format::Toml { .. } => toml::quoted(text),
+    }
+}
+
+/// An entry with its own edits made; `start` is where it stands in the text that they are for.
+fn entry(old: &str, start: usize, edits: &[Edit]) -> String {
+    let own = |edit: &Edit| {
+        let span = edit.span.start.checked_sub(start)?..edit.span.end.checked_sub(start)?;
+        Some(Edit::new(span, &*edit.text))
+    };
+    edits.iter().map(own).collect::<Option<_>>().and_then(|own| apply(old, own)).unwrap_or_default()
+}

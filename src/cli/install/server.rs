@@ -1,0 +1,159 @@
+//! A server as a client's file has it, and how it is moved behind the gate.
+
+use std::ops::Range;
+
+/// An entry of a client's file.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    /// Its name there.
+    pub(super) name: String,
+    /// The keys that lead to it.
+    pub(super) path: Vec<String>,
+    /// Where its value stands in the text.
+    pub(super) span: Range<usize>,
+    /// How the client reaches it.
+    pub(super) reached: Reached,
+}
+
+/// How a client reaches a server.
+#[derive(Clone, Debug)]
+pub(super) enum Reached {
+    /// As a child process.
+    Child(Child),
+    /// Over HTTP.
+    Url(Url),
+    /// Through lychgate already.
+    Gate,
+    /// In a way that cannot be moved: why, and what would do instead.
+    Otherwise(String),
+}
+
+/// A command in a client's file.
+#[derive(Clone, Debug)]
+pub(super) struct Child {
+    pub(super) command: String,
+    /// Where the command stands.
+    pub(super) command_span: Range<usize>,
+    /// Just behind the bracket that opens the arguments, and whether there are any; or where a list of them can be added.
+    pub(super) arguments: Arguments,
+}
+
+/// Where arguments stand, or would.
+#[derive(Clone, Debug)]
+pub(super) enum Arguments {
+    At { behind_bracket: usize, empty: bool },
+    Missing { at: usize },
+}
+
+/// A URL in a client's file.
+#[derive(Clone, Debug)]
+pub(super) struct Url {
+    pub(super) url: String,
+    pub(super) url_span: Range<usize>,
+    /// Whether it is a server of the older kind, HTTP+SSE.
+    pub(super) sse: bool,
+    /// What the client sends along, which the gate will do instead.
+    pub(super) headers: Vec<(String, Header)>,
+    /// Where they stand, with what separates them from the rest.
+    pub(super) headers_spans: Vec<Range<usize>>,
+}
+
+/// What a header holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Header {
+    /// This.
+    Text(String),
+    /// What a variable holds.
+    Variable(String),
+    /// `Bearer` and what a variable holds.
+    BearerVariable(String),
+}
+
+impl Header {
+    /// What clients write in a header, with one variable at the most: `${NAME}` or `${env:NAME}`, alone or after `Bearer`.
+    /// `None` for what the gate cannot say (`${input:NAME}`, several of them).
+    pub(super) fn read(name: &str, written: &str) -> Option<Self> {
+        let variable = |text: &str| {
+            let inner = text.strip_prefix("${")?.strip_suffix('}')?;
+            let name = inner.strip_prefix("env:").unwrap_or(inner);
+            let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            fits.then(|| name.to_owned())
+        };
+        let is_authorization = name.eq_ignore_ascii_case("authorization");
+        if let Some(name) = variable(written) {
+            return Some(Self::Variable(name));
+        }
+        if let (true, Some(name)) = (is_authorization, written.strip_prefix("Bearer ").and_then(variable)) {
+            return Some(Self::BearerVariable(name));
+        }
+        (!written.contains("${")).then(|| Self::Text(written.to_owned()))
+    }
+}
+
+impl Reached {
+    /// Whether a command is this program already.
+    pub(super) fn is_gate(command: &str, first_argument: Option<&str>) -> bool {
+        let program = std::path::Path::new(command).file_name().and_then(|name| name.to_str());
+        program == Some("lychgate") && first_argument == Some("wrap")
+    }
+
+    /// A URL and what goes with it, if the gate can say the same.
+    pub(super) fn url(url: Url, headers: Vec<(String, String)>, gate: &str) -> Self {
+        if url.url.starts_with(gate) {
+            return Self::Gate;
+        }
+        if url.url.contains("${") {
+            return Self::Otherwise("its URL holds a variable: write it out, or add it to the gate's config by hand".to_owned());
+        }
+        if !(url.url.starts_with("http://") || url.url.starts_with("https://")) {
+            return Self::Otherwise("its URL is neither http nor https".to_owned());
+        }
+        let mut read = vec![];
+        for (name, written) in headers {
+            let Some(header) = Header::read(&name, &written) else {
+                let why = format!(
+                    "the header `{name}` is made of what only the client knows: add the server to the gate's config by hand"
+                );
+                return Self::Otherwise(why);
+            };
+            read.push((name, header));
+        }
+        Self::Url(Url { headers: read, ..url })
+    }
+
+    /// One word of it for a table.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Child(_) => "stdio",
+            Self::Url(url) if url.sse => "sse",
+            Self::Url(_) => "http",
+            Self::Gate => "behind the gate",
+            Self::Otherwise(_) => "cannot be moved",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_with_one_variable_can_be_said_by_the_gate() {
+        let read = |written| Header::read("Authorization", written);
+        assert_eq!(read("Bearer abc"), Some(Header::Text("Bearer abc".into())));
+        assert_eq!(read("${TOKEN}"), Some(Header::Variable("TOKEN".into())));
+        assert_eq!(read("${env:TOKEN}"), Some(Header::Variable("TOKEN".into())));
+        assert_eq!(read("Bearer ${env:TOKEN}"), Some(Header::BearerVariable("TOKEN".into())));
+        assert_eq!(read("Bearer ${input:token}"), None);
+        assert_eq!(read("Basic ${TOKEN}"), None);
+        assert_eq!(Header::read("X-Other", "Bearer ${TOKEN}"), None);
+        assert_eq!(read("Bearer ${A}${B}"), None);
+    }
+
+    #[test]
+    fn the_gate_knows_itself() {
+        assert!(Reached::is_gate("/usr/bin/lychgate", Some("wrap")));
+        assert!(!Reached::is_gate("/usr/bin/lychgate", Some("demo")));
+        assert!(!Reached::is_gate("npx", Some("wrap")));
+    }
+}

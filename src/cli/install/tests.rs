@@ -1,0 +1,294 @@
+//! Every client's file there and back.
+
+#![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
+
+use serde_json::json;
+
+use super::*;
+
+/// A machine with nothing on it, and a person who answers.
+struct Machine(tempfile::TempDir);
+
+struct Told {
+    code: u8,
+    out: String,
+    err: String,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn home(&self) -> PathBuf {
+        self.0.path().join("home")
+    }
+
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn with(&self, answer: bool, work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>) -> Told {
+        let (mut out, mut err) = (vec![], vec![]);
+        let home = self.home();
+        let places = Places { config: home.join(".config"), project: self.0.path().join("project"), is_mac: false, home };
+        let mut yes = move |_: &mut dyn Write| Ok(answer);
+        let state = self.0.path().join("state");
+        let mut desk = Desk { places, state, program: "/opt/lychgate".to_owned(), out: &mut out, err: &mut err, yes: &mut yes };
+        let code = work(&mut desk);
+        let err = String::from_utf8(err).unwrap();
+        let code = code.unwrap_or_else(|error| panic!("{error}\n{err}"));
+        Told { code, out: String::from_utf8(out).unwrap(), err }
+    }
+
+    fn install(&self, client: Client) -> Told {
+        self.with(true, |desk| desk.install(&install_args(Some(client))))
+    }
+
+    fn uninstall(&self, client: Option<Client>) -> Told {
+        self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, dry_run: false, yes: true }))
+    }
+
+    fn gate(&self) -> PathBuf {
+        self.home().join(".config/lychgate/lychgate.toml")
+    }
+}
+
+fn install_args(client: Option<Client>) -> InstallArgs {
+    InstallArgs {
+        client,
+        servers: vec![],
+        file: None,
+        config: None,
+        policy: None,
+        audit: None,
+        dry_run: false,
+        yes: true,
+        json: false,
+    }
+}
+
+/// For each client a file as people have them: its place, its text, and what has to be in it once its servers are moved.
+const FILES: [(Client, &str, &str, &[&str]); 9] = [
+    (
+        Client::ClaudeCode,
+        ".claude.json",
+        r#"{"numStartups":3,"mcpServers":{"files":{"type":"stdio","command":"npx","args":["-y","server-filesystem","/tmp"],"env":{"KEY":"hunter2"}},
+ "docs":{"type":"http","url":"https://docs.example/mcp","headers":{"Authorization":"Bearer hunter2"}}},
+ "projects":{"/home/me/p":{"history":[],"mcpServers":{"db":{"command":"uvx","args":[]}}}}}"#,
+        &[
+            r#""command":"/opt/lychgate","args":["wrap", "--", "npx", "-y","server-filesystem","/tmp"],"env":{"KEY":"hunter2"}"#,
+            r#"{"type":"http","url":"http://127.0.0.1:8800/mcp/docs"}"#,
+            r#"{"command":"/opt/lychgate","args":["wrap", "--", "uvx"]}"#,
+        ],
+    ),
+    (
+        Client::ClaudeDesktop,
+        ".config/Claude/claude_desktop_config.json",
+        "{\n  \"mcpServers\": {\n    \"files\": {\n      \"command\": \"npx\",\n      \"args\": [\n        \"-y\",\n        \"server\"\n      ]\n    }\n  }\n}\n",
+        &["\"args\": [\"wrap\", \"--\", \"npx\",\n        \"-y\","],
+    ),
+    (
+        Client::Cursor,
+        ".cursor/mcp.json",
+        "{ \"mcpServers\": { \"a\": { \"url\": \"https://a.example/sse\" }, \"b\": { \"command\": \"b\" } } }",
+        &[r#""url": "http://127.0.0.1:8800/mcp/a""#, r#"{ "command": "/opt/lychgate", "args": ["wrap", "--", "b"] }"#],
+    ),
+    (
+        Client::VsCode,
+        ".config/Code/User/mcp.json",
+        "{\n\t// my servers\n\t\"servers\": {\n\t\t\"gh\": { \"type\": \"http\", \"url\": \"https://gh.example/mcp/\", /* mine */ },\n\t\t\"x\": { \"type\": \"stdio\", \"command\": \"x\", \"args\": [\"${workspaceFolder}\",], },\n\t},\n\t\"inputs\": [],\n}\n",
+        &["// my servers", "/* mine */", r#""args": ["wrap", "--", "x", "${workspaceFolder}",]"#],
+    ),
+    (
+        Client::Windsurf,
+        ".codeium/windsurf/mcp_config.json",
+        r#"{"mcpServers":{"w":{"serverUrl":"https://w.example/mcp","headers":{"X-Region":"eu"},"disabled":true}}}"#,
+        &[r#"{"serverUrl":"http://127.0.0.1:8800/mcp/w","disabled":true}"#],
+    ),
+    (
+        Client::GeminiCli,
+        ".gemini/settings.json",
+        r#"{"theme":"x","mcpServers":{"g":{"httpUrl":"https://g.example/mcp","timeout":5}}}"#,
+        &[r#"{"httpUrl":"http://127.0.0.1:8800/mcp/g","timeout":5}"#],
+    ),
+    (
+        Client::Codex,
+        ".codex/config.toml",
+        "model = \"o\" # mine\n\n[mcp_servers.files]\ncommand = \"npx\" # node\nargs = [\"-y\", \"server\"]\n\n[mcp_servers.files.env]\nKEY = \"hunter2\"\n\n[mcp_servers.docs]\nurl = \"https://docs.example/mcp\"\nbearer_token_env_var = \"DOCS\"\ntool_timeout_sec = 9\n[mcp_servers.bare]\ncommand = 'c'\n",
+        &[
+            "command = \"/opt/lychgate\" # node\nargs = [\"wrap\", \"--\", \"npx\", \"-y\", \"server\"]",
+            "url = \"http://127.0.0.1:8800/mcp/docs\"\ntool_timeout_sec = 9\n",
+            "command = \"/opt/lychgate\"\nargs = [\"wrap\", \"--\", \"c\"]\n",
+        ],
+    ),
+    (
+        Client::Zed,
+        ".config/zed/settings.json",
+        "// Zed\n{\n  \"theme\": \"One\",\n  \"context_servers\": {\n    \"old\": { \"command\": { \"path\": \"o\", \"args\": [\"1\"], \"env\": null } },\n    \"new\": { \"source\": \"custom\", \"command\": \"n\", \"args\": [] },\n  },\n}\n",
+        &[r#"{ "path": "/opt/lychgate", "args": ["wrap", "--", "o", "1"], "env": null }"#, r#""args": ["wrap", "--", "n"]"#],
+    ),
+    (
+        Client::Cline,
+        ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        r#"{"mcpServers":{"c":{"type":"sse","url":"https://c.example/events","autoApprove":["x"]}}}"#,
+        &[r#"{"type":"sse","url":"http://127.0.0.1:8800/mcp/c","autoApprove":["x"]}"#],
+    ),
+];
+
+#[test]
+fn every_client_goes_there_and_back_byte_for_byte() {
+    for (client, path, text, wanted) in FILES {
+        let machine = Machine::new();
+        let file = machine.write(path, text);
+        let told = machine.install(client);
+        let now = fs::read_to_string(&file).unwrap();
+        assert_eq!(told.code, 0, "{client:?}: {}", told.err);
+        for wanted in wanted {
+            assert!(now.contains(wanted), "{client:?}: {wanted}\n{now}");
+        }
+        assert!(!told.out.contains("hunter2") && !told.err.contains("hunter2"), "{}", told.out);
+        assert!(told.out.contains("+") && told.out.contains(&*file.to_string_lossy()), "{}", told.out);
+        // What is there already is not moved twice.
+        assert_eq!(machine.install(client).err.trim(), format!("nothing to move for {}", client.name()));
+        assert_eq!(fs::read_to_string(&file).unwrap(), now);
+        assert_eq!(machine.uninstall(Some(client)).code, 0);
+        assert_eq!(fs::read_to_string(&file).unwrap(), text, "{client:?}");
+        assert!(!machine.gate().exists(), "{client:?}");
+        assert_eq!(fs::read_dir(machine.0.path().join("state")).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn servers_over_http_go_to_the_gates_config_with_their_headers() {
+    let machine = Machine::new();
+    let (client, path, text, _) = FILES[0];
+    machine.write(path, text);
+    machine.write(".config/lychgate/lychgate.toml", "# mine\n");
+    let told = machine.install(client);
+    let gate = fs::read_to_string(machine.gate()).unwrap();
+    assert!(gate.starts_with("# mine\n\n[upstream.docs]\nhttp = { url = \"https://docs.example/mcp\""), "{gate}");
+    assert!(!gate.contains("hunter2") && !told.out.contains("hunter2"), "{gate}");
+    let secret = machine.home().join(".config/lychgate/secrets/docs-authorization");
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "Bearer hunter2\n");
+    assert!(gate.contains(&*secret.to_string_lossy()));
+    assert!(told.err.contains("lychgate run --config"), "{}", told.err);
+    machine.uninstall(None);
+    assert_eq!(fs::read_to_string(machine.gate()).unwrap(), "# mine\n");
+    assert!(!secret.exists());
+}
+
+#[test]
+fn two_clients_of_one_server_share_it_until_both_are_gone() {
+    let machine = Machine::new();
+    let text = r#"{"mcpServers":{"w":{"url":"https://w.example/mcp"}}}"#;
+    let [cursor, gemini] = [".cursor/mcp.json", ".gemini/settings.json"].map(|path| machine.write(path, text));
+    machine.install(Client::Cursor);
+    machine.install(Client::GeminiCli);
+    let gate = fs::read_to_string(machine.gate()).unwrap();
+    assert_eq!(gate.matches("[upstream.").count(), 1);
+    machine.uninstall(Some(Client::Cursor));
+    assert_eq!(fs::read_to_string(machine.gate()).unwrap(), gate);
+    assert!(fs::read_to_string(&gemini).unwrap().contains("8800/mcp/w"));
+    machine.uninstall(Some(Client::GeminiCli));
+    assert_eq!(fs::read_to_string(&cursor).unwrap(), text);
+    assert_eq!(fs::read_to_string(&gemini).unwrap(), text);
+}
+
+#[test]
+fn what_the_client_changed_since_stays_changed() {
+    let machine = Machine::new();
+    let (_, path, text, _) = FILES[0];
+    let file = machine.write(path, text);
+    machine.install(Client::ClaudeCode);
+    // The client counts its starts, sets the file anew and has got another server; one of ours was edited by hand.
+    let mut now: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    now["numStartups"] = 4.into();
+    now["mcpServers"]["new"] = json!({ "command": "n" });
+    now["projects"]["/home/me/p"]["mcpServers"]["db"]["args"] = json!(["mine"]);
+    fs::write(&file, serde_json::to_string_pretty(&now).unwrap()).unwrap();
+    // Moving again takes the new one along, and keeps what was.
+    let told = machine.install(Client::ClaudeCode);
+    assert!(fs::read_to_string(&file).unwrap().contains("\"--\", \"n\"]"), "{}", told.out);
+    let told = machine.uninstall(None);
+    let back: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let was: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(back["numStartups"], 4);
+    assert_eq!(back["mcpServers"]["files"], was["mcpServers"]["files"]);
+    assert_eq!(back["mcpServers"]["docs"], was["mcpServers"]["docs"]);
+    assert_eq!(back["mcpServers"]["new"], json!({ "command": "n" }));
+    assert_eq!(back["projects"]["/home/me/p"]["mcpServers"]["db"]["args"], json!(["mine"]), "{}", told.err);
+}
+
+#[test]
+fn a_changed_file_of_codex_gets_its_servers_back() {
+    let machine = Machine::new();
+    let (client, path, text, _) = FILES[6];
+    let file = machine.write(path, text);
+    machine.install(client);
+    let now = fs::read_to_string(&file).unwrap().replace("model = \"o\"", "model = \"p\"");
+    fs::write(&file, now).unwrap();
+    let told = machine.uninstall(Some(client));
+    assert_eq!(told.code, 0, "{}", told.err);
+    let root: toml_edit::DocumentMut = fs::read_to_string(&file).unwrap().parse().unwrap();
+    let was: toml_edit::DocumentMut = text.replace("model = \"o\"", "model = \"p\"").parse().unwrap();
+    assert_eq!(root.to_string(), was.to_string());
+}
+
+#[test]
+fn nothing_is_written_without_a_yes_and_what_cannot_be_moved_is_told() {
+    let machine = Machine::new();
+    let text = r#"{"servers":{"a":{"url":"https://a/mcp","headers":{"X":"${input:t}"}},"b":{"command":"b"},"c":7,"d":{"url":"ws://d"}}}"#;
+    let file = machine.write(".config/Code/User/mcp.json", text);
+    let told = machine.with(false, |desk| desk.install(&install_args(Some(Client::VsCode))));
+    assert_eq!((told.code, fs::read_to_string(&file).unwrap().as_str()), (1, text));
+    assert!(told.out.contains("+"), "{}", told.out);
+    for left in ["`a`", "`c`", "`d`"] {
+        assert!(told.err.contains(left), "{}", told.err);
+    }
+    let dry = InstallArgs { dry_run: true, ..install_args(Some(Client::VsCode)) };
+    assert_eq!(machine.with(true, |desk| desk.install(&dry)).code, 1);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(machine.uninstall(None).code, 1);
+}
+
+#[test]
+fn a_link_stays_a_link_and_a_mode_a_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    let real = machine.write("dotfiles/mcp.json", r#"{"mcpServers":{"b":{"command":"b"}}}"#);
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = machine.home().join(".cursor/mcp.json");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert_eq!(machine.install(Client::Cursor).code, 0);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("wrap"));
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn the_list_shows_who_is_behind_the_gate() {
+    let machine = Machine::new();
+    machine.write(".cursor/mcp.json", r#"{"mcpServers":{"b":{"command":"b"}}}"#);
+    machine.write(".gemini/settings.json", "{ not json");
+    let list = |json| machine.with(true, |desk| desk.install(&InstallArgs { json, ..install_args(None) })).out;
+    assert!(list(false).contains("b                        stdio") && list(false).contains("cannot be read"), "{}", list(false));
+    machine.install(Client::Cursor);
+    let all: serde_json::Value = serde_json::from_str(&list(true)).unwrap();
+    assert_eq!(all[0]["servers"][0]["reached"], "behind the gate");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_left_alone() {
+    let machine = Machine::new();
+    for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}"] {
+        let file = machine.write(".cursor/mcp.json", text);
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| machine.install(Client::Cursor))).is_err();
+        assert!(failed, "{text}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
+}

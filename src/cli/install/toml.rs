@@ -1,0 +1,114 @@
+//! Clients' files in TOML.
+
+use std::ops::Range;
+
+use toml_edit::{Document, Item, TableLike};
+
+use super::server::{Arguments, Child, Reached, Server, Url};
+
+/// The servers of a file, in its order. `gate` is how the URLs of the gate begin.
+///
+/// # Errors
+/// The text is no TOML, in a sentence.
+pub(super) fn servers(text: &str, key: &str, gate: &str) -> Result<Vec<Server>, String> {
+    let root = Document::parse(text).map_err(|error| error.message().to_owned())?;
+    let Some(all) = root.get(key).and_then(Item::as_table_like) else {
+        return Ok(vec![]);
+    };
+    let server = |(name, item): (&str, &Item)| Server {
+        name: name.to_owned(),
+        path: vec![key.to_owned(), name.to_owned()],
+        span: item.span().unwrap_or_default(),
+        reached: match item.as_table_like() {
+            Some(entry) => reached(text, entry, item.is_table(), gate),
+            None => Reached::Otherwise("it is no table".to_owned()),
+        },
+    };
+    Ok(all.iter().map(server).collect())
+}
+
+/// A string as TOML has it.
+pub(super) fn quoted(text: &str) -> String {
+    toml_edit::Value::from(text).to_string().trim().to_owned()
+}
+
+/// The strings of a file that are nobody's business, as in JSON.
+pub(super) fn private(text: &str) -> Vec<Range<usize>> {
+    let Ok(root) = Document::parse(text) else {
+        return vec![];
+    };
+    let mut out = vec![];
+    let mut open: Vec<(&Item, bool)> = vec![(root.as_item(), false)];
+    while let Some((item, hidden)) = open.pop() {
+        if let Some(table) = item.as_table_like() {
+            open.extend(table.iter().map(|(name, item)| {
+                let telling = matches!(name, "env" | "headers" | "http_headers") || crate::config::names_a_secret(name);
+                (item, hidden || (telling && !name.ends_with("_env_var")))
+            }));
+        } else if let Some(array) = item.as_array() {
+            let mut after_flag = false;
+            for value in array.iter() {
+                let word = value.as_str().unwrap_or_default();
+                if hidden || after_flag || super::diff::tells(word) {
+                    out.extend(value.span());
+                }
+                after_flag = word.starts_with('-') && !word.contains('=') && crate::config::names_a_secret(word);
+            }
+        } else if hidden {
+            out.extend(item.span());
+        }
+    }
+    out
+}
+
+fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, gate: &str) -> Reached {
+    let string = |key: &str| entry.get(key).and_then(|item| Some((item.as_str()?.to_owned(), item.span()?)));
+    if let Some((command, command_span)) = string("command") {
+        let arguments = match entry.get("args") {
+            None => Arguments::Missing { at: command_span.end },
+            Some(item) => match (item.as_array(), item.span()) {
+                (Some(array), Some(span)) => Arguments::At { behind_bracket: span.start + 1, empty: array.is_empty() },
+                _ => return Reached::Otherwise("its `args` are no list".to_owned()),
+            },
+        };
+        let first = entry.get("args").and_then(Item::as_array).and_then(|array| array.get(0)?.as_str());
+        if Reached::is_gate(&command, first) {
+            return Reached::Gate;
+        }
+        return Reached::Child(Child { command, command_span, arguments });
+    }
+    let Some((url, url_span)) = string("url") else {
+        return Reached::Otherwise("it has neither a `command` nor a `url`".to_owned());
+    };
+    let (mut headers, mut spans) = (vec![], vec![]);
+    for key in ["http_headers", "env_http_headers", "bearer_token_env_var"] {
+        let Some((name, item)) = entry.get_key_value(key) else {
+            continue;
+        };
+        let (Some(from), Some(span), true) = (name.span(), item.span(), has_lines && !item.is_table()) else {
+            return Reached::Otherwise(format!("its `{key}` is a table by itself: add the server to the gate's config by hand"));
+        };
+        let env = |name: &str| format!("${{{name}}}");
+        if let Some(variable) = item.as_str() {
+            headers.push(("Authorization".to_owned(), format!("Bearer {}", env(variable))));
+        }
+        for (header, value) in item.as_table_like().iter().flat_map(|table| table.iter()) {
+            let Some(value) = value.as_str() else {
+                return Reached::Otherwise(format!("the header `{header}` is no string"));
+            };
+            headers.push((header.to_owned(), if key == "env_http_headers" { env(value) } else { value.to_owned() }));
+        }
+        spans.push(from.start..line_end(text, span.end));
+    }
+    Reached::url(Url { url, url_span, sse: false, headers: vec![], headers_spans: spans }, headers, gate)
+}
+
+/// Where the line ends in which something ends, its line feed included.
+fn line_end(text: &str, at: usize) -> usize {
+    text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |feed| at + feed + 1)
+}
+
+/// Whether an entry is as it was written: the command or the URL that leads to the gate.
+pub(super) fn is_gate(entry: &Item, written: &str) -> bool {
+    ["command", "url"].iter().any(|key| entry.get(key).and_then(Item::as_str) == Some(written))
+}

@@ -1,0 +1,31 @@
+//! The listener's own checks, tried on an upstream's real path: none of these requests may get as far as the upstream.
+
+use super::Untried;
+use super::trial::{Became, Trial};
+use super::wire::{Shows, Wire};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// What becomes of requests that the listener must turn away.
+pub(super) async fn trials(wire: &Wire, upstream: &str, open: bool, except: &[String]) -> Result<Vec<Trial>, Untried> {
+    let path = format!("/mcp/{upstream}");
+    let mut checks = vec![
+        ("foreign-host", "a name that was made to lead here", Shows::Host("attacker.example"), 403),
+        ("foreign-page", "a page of another site", Shows::Origin("https://attacker.example"), 403),
+    ];
+    if !open {
+        checks.push(("no-token", "somebody without a token", Shows::Nothing, 401));
+    }
+    let mut trials = Vec::new();
+    for (id, title, shows, expected) in checks {
+        let status = wire.post(&path, &[], shows, PING.to_owned()).await?.status.as_u16();
+        let (became, why) = match status {
+            status if status == expected => (Became::Caught, String::new()),
+            503 => (Became::Untried, "the gate is full".to_owned()),
+            status => (Became::Missed, format!("the listener answered with {status}, where it should with {expected}")),
+        };
+        let excepted = except.iter().any(|named| named == id);
+        trials.push(Trial { id, title, attack: true, became, rules: Vec::new(), why, excepted });
+    }
+    Ok(trials)
+}

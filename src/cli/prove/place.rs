@@ -1,0 +1,48 @@
+//! Where the gate that runs is, and what to show there.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use super::wire::Wire;
+use super::{Args, Untried};
+use crate::config::{self, Config};
+
+/// The way to the gate that the arguments mean, and its config where that can be read.
+pub(super) fn running(args: &Args) -> Result<(Wire, Option<Config>), Untried> {
+    let client = args.client_cert.as_deref().zip(args.client_key.as_deref());
+    if let (Some(url), Some(file)) = (&args.url, &args.token_file) {
+        return Ok((Wire::to_url(url, args.ca.as_deref(), client, token(file)?)?, None));
+    }
+    let (listen, admin, approval) = config::load_listen(&args.config)?;
+    let hint = "give the gate an admin port (`[admin]` with `address = \"127.0.0.1:8801\"`), or start it here with `--offline`";
+    let file = match (&args.token_file, admin.address) {
+        (Some(file), _) => file.clone(),
+        (None, Some(admin)) => approval
+            .token_file(admin.port())
+            .ok_or_else(|| Untried("there is no token file\n  hint: name it with `--token-file FILE`".to_owned()))?,
+        (None, None) => {
+            return Err(Untried(format!("the config names no admin port, so that there is no token\n  hint: {hint}")));
+        }
+    };
+    let wire = Wire::to_own(reached(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
+    // Only to say more of what was missed: whoever asks may not have what the gate has.
+    Ok((wire, config::load(&args.config).ok()))
+}
+
+fn token(file: &Path) -> Result<String, Untried> {
+    let read = std::fs::read_to_string(file).map_err(|error| {
+        let hint = "run this as the user who runs the gate, while it runs; or start it here with `--offline`";
+        Untried(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
+    })?;
+    Ok(read.trim().to_owned())
+}
+
+/// Where somebody on this machine reaches a listener.
+fn reached(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}

@@ -1,0 +1,217 @@
+//! Canaries, one after the other, and what became of each.
+
+use serde_json::Value;
+
+use super::why::Why;
+use super::wire::{Answer, Shows, Wire};
+use super::{Args, Untried, door};
+use crate::config::Config;
+use crate::protocol::{MODERN, header};
+use crate::upstream::canary::{CANARIES, CANARY, Canary, RECEIVED, digest};
+
+/// What trying a gate came to.
+pub(super) struct Proof {
+    /// The gate's URL.
+    pub(super) gate: String,
+    pub(super) version: String,
+    pub(super) offline: bool,
+    pub(super) upstreams: Vec<OfUpstream>,
+    /// The listener's own checks.
+    pub(super) door: Vec<Trial>,
+}
+
+/// What became of the canaries at one upstream.
+pub(super) struct OfUpstream {
+    pub(super) name: String,
+    pub(super) policy: String,
+    pub(super) mode: String,
+    pub(super) trials: Vec<Trial>,
+}
+
+/// What became of one canary.
+pub(super) struct Trial {
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    pub(super) attack: bool,
+    pub(super) became: Became,
+    /// Rules that acted, or would have.
+    pub(super) rules: Vec<String>,
+    /// Why it is not as expected, where it is not.
+    pub(super) why: String,
+    /// Whether the arguments say that it need not be.
+    pub(super) excepted: bool,
+}
+
+/// What became of a canary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Became {
+    /// An attack did not arrive.
+    Caught,
+    /// An attack arrived.
+    Missed,
+    /// What is harmless arrived byte for byte.
+    Passed,
+    /// What is harmless did not arrive, or not as it was.
+    Disturbed,
+    /// It cannot be said.
+    Untried,
+}
+
+impl Became {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Caught => "caught",
+            Self::Missed => "missed",
+            Self::Passed => "passed",
+            Self::Disturbed => "disturbed",
+            Self::Untried => "untried",
+        }
+    }
+
+    pub(super) fn well(self) -> bool {
+        matches!(self, Self::Caught | Self::Passed)
+    }
+}
+
+impl Proof {
+    pub(super) fn trials(&self) -> impl Iterator<Item = &Trial> {
+        self.upstreams.iter().flat_map(|upstream| &upstream.trials).chain(&self.door)
+    }
+
+    /// The exit code.
+    pub(super) fn code(&self) -> u8 {
+        let any = |what: fn(Became) -> bool| self.trials().any(|trial| !trial.excepted && what(trial.became));
+        match (any(|became| matches!(became, Became::Missed | Became::Disturbed)), any(|became| became == Became::Untried)) {
+            (true, _) => 1,
+            (false, true) => 2,
+            (false, false) => 0,
+        }
+    }
+}
+
+/// Tries the gate.
+pub(super) async fn prove(args: &Args, wire: &Wire, config: Option<&Config>, offline: bool) -> Result<Proof, Untried> {
+    let begun = told(wire.get("/prove").await?, wire)?;
+    let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let listed: Vec<Value> = begun.get("upstreams").and_then(Value::as_array).cloned().unwrap_or_default();
+    let names: Vec<String> = listed.iter().map(|upstream| text(upstream, "name")).collect();
+    if let Some(unknown) = args.upstream.iter().find(|name| !names.contains(name)) {
+        return Err(Untried(format!("the gate has no upstream `{unknown}`\n  hint: it has {}", names.join(", "))));
+    }
+    let mut upstreams = Vec::new();
+    let mut why = Why::new(config);
+    for name in names.iter().filter(|name| args.upstream.is_empty() || args.upstream.contains(name)) {
+        let judged = told(wire.get(&format!("/prove/{name}")).await?, wire)?;
+        let (policy, mode) = (text(&judged, "policy"), text(&judged, "mode"));
+        let mut trials = Vec::new();
+        for canary in CANARIES.iter().filter(|canary| canary.quick || !args.quick) {
+            let answer = send(wire, name, canary).await?;
+            let (mut became, said) = outcome(canary, &answer);
+            let rules = rules(&judged, canary, became);
+            let mut because = String::new();
+            if !became.well() {
+                because = if became == Became::Untried { said } else { why.of(canary, became, (name, &judged), &said) };
+                if became == Became::Missed && args.allow_observe && mode == "observe" && !rules.is_empty() {
+                    (became, because) = (Became::Caught, String::new());
+                }
+            }
+            let excepted = args.except.iter().any(|id| id == canary.id);
+            let Canary { id, title, attack, .. } = *canary;
+            trials.push(Trial { id, title, attack, became, rules, why: because, excepted });
+        }
+        upstreams.push(OfUpstream { name: name.clone(), policy, mode, trials });
+    }
+    let open = begun.get("open").and_then(Value::as_bool).unwrap_or_default();
+    let door = match (names.first(), args.quick) {
+        (Some(upstream), false) => door::trials(wire, upstream, open, &args.except).await?,
+        _ => Vec::new(),
+    };
+    Ok(Proof { gate: wire.base().to_owned(), version: text(&begun, "version"), offline, upstreams, door })
+}
+
+/// What the gate told of itself.
+fn told(answer: Answer, wire: &Wire) -> Result<Value, Untried> {
+    if answer.status.is_success()
+        && let Ok(value) = serde_json::from_slice(&answer.body)
+    {
+        return Ok(value);
+    }
+    let base = wire.base();
+    Err(Untried(match answer.status.as_u16() {
+        401 => format!(
+            "{base} does not know the token\n  hint: it is written anew at each start of the gate: is the file this gate's?"
+        ),
+        404 => format!("{base} cannot be tried\n  hint: it needs an admin port (`[admin]`), and to be of this version"),
+        status => format!("what answers at {base} is not a gate that can be tried: status {status}"),
+    }))
+}
+
+async fn send(wire: &Wire, upstream: &str, canary: &Canary) -> Result<Answer, Untried> {
+    let (body, method, tool) = canary.request();
+    let mut headers = vec![(header::VERSION, MODERN), (header::METHOD, method), (CANARY, canary.id)];
+    headers.extend(tool.map(|tool| (header::NAME, tool)));
+    wire.post(&format!("/prove/{upstream}"), &headers, Shows::Token, body).await
+}
+
+/// What became of a canary, and what the gate said of it.
+fn outcome(canary: &Canary, answer: &Answer) -> (Became, String) {
+    let said = said(&answer.body);
+    let received = answer.headers.get(RECEIVED).and_then(|value| value.to_str().ok());
+    let whole = answer.body == canary.answer().as_bytes();
+    if !canary.attack {
+        let same = whole && received == Some(&digest(canary.request().0.as_bytes()));
+        let became = match (same, refused(&said) || received.is_some()) {
+            (true, _) => Became::Passed,
+            (false, true) => Became::Disturbed,
+            (false, false) => Became::Untried,
+        };
+        return (became, said);
+    }
+    let arrived = match canary.goes_out() {
+        true => received.is_some(),
+        false => whole || said.contains(&canary.payload()),
+    };
+    let became = match (arrived, refused(&said) || !canary.goes_out() && received.is_some()) {
+        (true, _) => Became::Missed,
+        (false, true) => Became::Caught,
+        (false, false) => Became::Untried,
+    };
+    let said = if became == Became::Untried && said.is_empty() { format!("status {}", answer.status) } else { said };
+    (became, said)
+}
+
+/// Whether a rule refused it: limits and failures are no catch.
+fn refused(said: &str) -> bool {
+    said.contains("lychgate") && said.contains("rule `")
+}
+
+/// All strings of an answer.
+fn said(body: &[u8]) -> String {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return String::from_utf8_lossy(body).into_owned() };
+    let (mut open, mut texts) = (vec![&value], Vec::new());
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => texts.push(text.as_str()),
+            Value::Array(all) => open.extend(all),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    texts.reverse();
+    texts.join("\n")
+}
+
+/// The rules of the policy in force that do something about a canary. What is harmless and passed has none.
+fn rules(judged: &Value, canary: &Canary, became: Became) -> Vec<String> {
+    let mut rules: Vec<String> = Vec::new();
+    if became == Became::Passed {
+        return rules;
+    }
+    for finding in super::why::findings(judged, canary) {
+        let word = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
+        if word("action") != "log" && !rules.iter().any(|rule| rule == word("rule")) {
+            rules.push(word("rule").to_owned());
+        }
+    }
+    rules
+}

@@ -1,0 +1,317 @@
+//! `lychgate quarantine`: what was taken out of messages, and what a person does with it.
+
+#![allow(clippy::disallowed_types, reason = "the list can be JSON")]
+#![allow(clippy::indexing_slicing, reason = "by a key of an object that is made here, which cannot fail")]
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::config::{self, QuarantineConfig};
+use crate::message::{Message, ReadLimits};
+use crate::protocol::AuditId;
+use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
+use crate::seal::state_folder;
+
+use super::pins::shown as visible;
+
+/// Longest reason, in bytes.
+const REASON_BYTES: usize = 500;
+
+/// Arguments of `lychgate quarantine`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+It reads the folder that `[quarantine]` of the config names, with its key; without a config, the folder of whoever runs it.
+What `show`, `release` and `delete` do is told in the audit log by a gate that uses the folder, within two seconds, or when
+one is started.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+    /// The config file of the gate
+    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
+    config: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List what is kept, newest first: whose, from where, why, and what has become of it. No payload is shown
+    List {
+        /// Only of this upstream
+        #[arg(long, value_name = "NAME")]
+        upstream: Option<String>,
+        /// Only of so long ago at the most: `90s`, `15m`, `2h`, `7d`
+        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+        since: Option<Duration>,
+        /// As one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a message whole, made harmless for a terminal. That it was read is told in the audit log
+    Show {
+        /// Its audit id, as notices and the audit log name it
+        id: String,
+        /// Only its bytes, as they came: to a file or a pipe
+        #[arg(long, conflicts_with = "json")]
+        raw: bool,
+        /// As one JSON document, the message as a string
+        #[arg(long)]
+        json: bool,
+    },
+    /// Hand a message to its agent, once: as the answer to its next identical call, or as `lychgate://quarantine/ID`
+    Release {
+        /// Its audit id
+        id: String,
+        /// Why, for the audit log
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Delete a message, also one that cannot be opened
+    Delete {
+        /// Its audit id
+        id: String,
+        /// Why, for the audit log
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+}
+
+/// Carries it out; 0 if that went well, 1 if there is no such message or one cannot be opened, 2 if the quarantine cannot be
+/// used.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    match args.carry_out(out, err) {
+        Ok(code) => Ok(code),
+        Err(Trouble::Write(error)) => Err(error),
+        Err(Trouble::Told(code, text)) => {
+            writeln!(err, "{text}")?;
+            Ok(code)
+        }
+    }
+}
+
+/// What went wrong.
+enum Trouble {
+    /// Nothing can be written here.
+    Write(io::Error),
+    /// The exit code, and why.
+    Told(u8, String),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<KeptError> for Trouble {
+    fn from(error: KeptError) -> Self {
+        let of_one = matches!(error, KeptError::Sealed { .. });
+        Self::Told(if of_one { 1 } else { 2 }, error.to_string())
+    }
+}
+
+impl Args {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+        let quarantine = self.quarantine()?;
+        match &self.verb {
+            Verb::List { upstream, since, json } => {
+                let listing = quarantine.list()?;
+                let young = |item: &&Item| since.is_none_or(|since| item.about.at.elapsed().unwrap_or_default() <= since);
+                let here = |item: &&Item| upstream.as_ref().is_none_or(|upstream| item.about.upstream == *upstream);
+                let items: Vec<&Item> = listing.items.iter().filter(young).filter(here).collect();
+                if *json {
+                    list_json(&items, out)?
+                } else {
+                    list(&items, out)?
+                }
+                listing.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+                Ok(u8::from(!listing.faults.is_empty()))
+            }
+            Verb::Show { id, raw, json } => {
+                let kept = quarantine.get(parsed(id)?)?.ok_or_else(|| none(id))?;
+                if *raw && io::stdout().is_terminal() {
+                    let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
+                    return Err(Trouble::Told(2, format!("the bytes as they came are not for a terminal\n  hint: {hint}")));
+                }
+                // On the record before it is seen.
+                quarantine.shown(&kept, by(None))?;
+                match (raw, json) {
+                    (true, _) => out.write_all(&kept.message)?,
+                    (_, true) => show_json(&kept, out)?,
+                    _ => show(&kept, out)?,
+                }
+                Ok(0)
+            }
+            Verb::Release { id, reason } => {
+                let release = quarantine.release(parsed(id)?, by(checked(reason)?))?.ok_or_else(|| none(id))?;
+                let (agent, until) = (visible(&release.about.agent), time(release.until));
+                writeln!(out, "{}: released to `{agent}` until {until}", release.audit)?;
+                let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
+                writeln!(out, "It is given once, when the agent {again}reads `lychgate://quarantine/{}`.", release.audit)?;
+                Ok(0)
+            }
+            Verb::Delete { id, reason } => {
+                if !quarantine.delete(parsed(id)?, by(checked(reason)?))? {
+                    return Err(none(id));
+                }
+                writeln!(out, "{id}: deleted")?;
+                Ok(0)
+            }
+        }
+    }
+
+    fn quarantine(&self) -> Result<Quarantine, Trouble> {
+        let told = |faults: Vec<crate::document::Fault>| {
+            Trouble::Told(2, faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        };
+        let config = match self.config.exists() || self.config.as_os_str() != "lychgate.toml" {
+            true => config::load_kept(&self.config).map_err(told)?.0,
+            false => QuarantineConfig::default(),
+        };
+        let hint = "name a folder: `folder` under `[quarantine]`";
+        let nowhere = || Trouble::Told(2, format!("there is no quarantine: it is off, or has no folder\n  hint: {hint}"));
+        Quarantine::open(&config.of_user(state_folder()))?.ok_or_else(nowhere)
+    }
+}
+
+fn parsed(id: &str) -> Result<AuditId, Trouble> {
+    let hint = "notices, the audit log and `lychgate quarantine list` name it";
+    let wrong = |_| Trouble::Told(2, format!("`{}` is no audit id\n  hint: {hint}", visible(id)));
+    uuid::Uuid::try_parse(id).map(AuditId).map_err(wrong)
+}
+
+fn none(id: &str) -> Trouble {
+    let hint = "`lychgate quarantine list` tells what there is; what is too old or too much goes";
+    Trouble::Told(1, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
+}
+
+fn checked(reason: &Option<String>) -> Result<Option<String>, Trouble> {
+    match reason {
+        Some(text) if text.len() > REASON_BYTES => {
+            Err(Trouble::Told(2, format!("the reason is longer than {REASON_BYTES} bytes")))
+        }
+        reason => Ok(reason.clone()),
+    }
+}
+
+/// Whoever runs this, as far as the system knows: the name is what the environment says, the number what is so.
+fn by(reason: Option<String>) -> By {
+    let set = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty() && name.len() < 100);
+    let name = set("SUDO_USER").or_else(|| set("USER")).map(|name| format!("{name} ")).unwrap_or_default();
+    By { who: format!("{name}(uid {})", rustix::process::getuid().as_raw()), reason }
+}
+
+fn time(at: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(at).to_string()
+}
+
+fn state(state: &State) -> String {
+    match state {
+        State::Kept => "kept".to_owned(),
+        State::Released { until } => format!("released until {}", time(*until)),
+        State::Delivered => "delivered".to_owned(),
+    }
+}
+
+fn list(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
+    for Item { about, state: became } in items {
+        writeln!(out, "{}  {}  {}", about.audit, time(about.at), state(became))?;
+        writeln!(out, "    {}", whose(about))?;
+        writeln!(out, "    {} bytes, {}", about.bytes, why(about))?;
+    }
+    if items.is_empty() {
+        writeln!(out, "nothing is kept in quarantine")?;
+    }
+    Ok(())
+}
+
+fn whose(about: &About) -> String {
+    let user = about.user.as_ref().map(|user| format!(" for {}", visible(user))).unwrap_or_default();
+    let of = match (&about.method, &about.tool) {
+        (Some(method), Some(tool)) => format!(", {} {}", visible(method), visible(tool)),
+        (Some(method), None) => format!(", {}", visible(method)),
+        _ => String::new(),
+    };
+    format!("from {} to {}{user}{of}", visible(&about.upstream), visible(&about.agent))
+}
+
+fn why(about: &About) -> String {
+    let at: Vec<String> = about.withheld.iter().map(|at| visible(if at.is_empty() { "the whole" } else { at })).collect();
+    format!("{} at {}", about.why.join(", "), at.join(", "))
+}
+
+fn as_json(about: &About) -> serde_json::Value {
+    json!({
+        "audit": about.audit.to_string(),
+        "at": time(about.at),
+        "agent": about.agent,
+        "user": about.user,
+        "upstream": about.upstream,
+        "method": about.method,
+        "tool": about.tool,
+        "policy": about.policy,
+        "withheld": about.withheld,
+        "rules": about.why,
+        "bytes": about.bytes,
+    })
+}
+
+fn list_json(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
+    let each = |item: &&Item| {
+        let (mut one, until) =
+            (as_json(&item.about), if let State::Released { until } = &item.state { Some(time(*until)) } else { None });
+        one["state"] = match item.state {
+            State::Kept => "kept",
+            State::Released { .. } => "released",
+            State::Delivered => "delivered",
+        }
+        .into();
+        one["released_until"] = until.into();
+        one
+    };
+    let all: Vec<_> = items.iter().map(each).collect();
+    writeln!(out, "{}", json!({ "items": all }))
+}
+
+fn show_json(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
+    let mut one = as_json(&kept.about);
+    one["message"] = String::from_utf8_lossy(&kept.message).into();
+    writeln!(out, "{one}")
+}
+
+fn show(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}  {}", kept.audit, time(kept.at))?;
+    writeln!(out, "{}", whose(kept))?;
+    writeln!(out, "withheld: {}", why(kept))?;
+    writeln!(out)?;
+    writeln!(out, "UNTRUSTED from here on, {} bytes: it may try to make you or a model do something.", kept.message.len())?;
+    for line in laid_out(kept).lines() {
+        writeln!(out, "| {}", visible(line))?;
+    }
+    writeln!(out, "UNTRUSTED until here.")
+}
+
+/// JSON as people read it, line feeds in texts as such; anything else as it is.
+fn laid_out(kept: &Kept) -> String {
+    let limits = ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() };
+    let is_message = Message::parse(kept.message.clone(), &limits).is_ok();
+    let value = serde_json::from_slice::<serde_json::Value>(&kept.message).ok().filter(|_| is_message);
+    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
+    pretty.map_or_else(|| String::from_utf8_lossy(&kept.message).into_owned(), |text| with_lines(&text))
+}
+
+/// JSON with the line feeds of its texts as such.
+fn with_lines(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut chars = json.chars();
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n')) => out.push_str("\n      "),
+            ('\\', Some(escaped)) => out.extend(['\\', escaped]),
+            (c, _) => out.push(c),
+        }
+    }
+    out
+}

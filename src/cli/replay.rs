@@ -1,0 +1,182 @@
+//! `lychgate replay --rules CANDIDATE [AUDIT…]`
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::judges::{self, InOrder};
+use crate::config::{self, Config};
+use crate::review::replay::{Class, Replay, Report};
+use crate::review::{Judges, Log};
+
+/// Time between two signs of life.
+const TELL: Duration = Duration::from_secs(1);
+
+/// What to judge, and by which rules.
+#[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("candidate").required(true))]
+pub(super) struct Args {
+    /// Candidate rules: a folder in the place of each policy's own folders, or a file to lay over them
+    #[arg(long, value_name = "PATH", group = "candidate")]
+    rules: Option<PathBuf>,
+    /// A whole candidate config
+    #[arg(long, value_name = "FILE", group = "candidate")]
+    policy_config: Option<PathBuf>,
+    /// Only the messages of these ids; without any, all of the log
+    audit: Vec<String>,
+    /// Config file with the policies in force; `lychgate.toml` if it is there
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The audit log, in place of that of the config
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Policy for upstreams that the config does not name (`lychgate wrap`)
+    #[arg(long, default_value = "default", value_name = "NAME")]
+    policy: String,
+    /// Only what was judged since: a time (`2026-11-22T06:00:00Z`) or so long ago (`36h`)
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// What makes the exit code 1
+    #[arg(long, value_enum, default_value = "any")]
+    fail_on: FailOn,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    NewlyBlocked,
+    NewlyPassed,
+    Any,
+}
+
+/// Replays; 0 if nothing comes out otherwise, 1 if something does as `--fail-on` says, 2 if something cannot be read.
+///
+/// # Errors
+/// What cannot be written.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let (report, took) = match replayed(args, err) {
+        Ok(report) => report,
+        Err(message) => {
+            writeln!(err, "error: {message}")?;
+            return Ok(2);
+        }
+    };
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &report).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(printed(&report).as_bytes())?;
+    }
+    let a_second = report.replayed as f64 / took.as_secs_f64().max(1e-9);
+    writeln!(err, "{} messages judged twice in {:.1} s ({a_second:.0} a second)", report.replayed, took.as_secs_f64())?;
+    let failed = match args.fail_on {
+        FailOn::NewlyBlocked => report.count(Class::NewlyBlocked) > 0,
+        FailOn::NewlyPassed => report.count(Class::NewlyPassed) > 0,
+        FailOn::Any => !report.is_unchanged(),
+    };
+    Ok(u8::from(failed))
+}
+
+fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
+    let faults = |faults: Vec<crate::document::Fault>| judges::told(&faults);
+    let config = judges::config(args.config.as_deref()).map_err(faults)?;
+    let current = judges::judges(&config, &args.policy).map_err(faults)?;
+    let candidate = candidate(args, &config)?;
+    let since = args.since.as_deref().map(time).transpose()?;
+    let mut log = Log::open(&judges::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
+    if let Some(since) = since {
+        log = log.since(since);
+    }
+    let (start, mut told, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
+    let stores = judges::stores(&config)?;
+    let mut evidence = InOrder::of(&stores)?;
+    let mut replay = Replay::new(&current, &candidate);
+    for (n, entry) in log.entries().enumerate() {
+        let Ok(entry) = entry else {
+            replay.bad();
+            continue;
+        };
+        let is_old = since.is_some_and(|since| entry.time().is_some_and(|time| time < since));
+        let is_other = !args.audit.is_empty() && !args.audit.iter().any(|id| entry.audit().as_deref() == Some(id));
+        if is_old || is_other {
+            continue;
+        }
+        let whole = judges::id(&entry).and_then(|id| evidence.get(id));
+        replay.add(&entry, whole.as_ref());
+        if shows && told.elapsed() > TELL {
+            told = Instant::now();
+            write!(err, "\r{n} lines").and_then(|()| err.flush()).map_err(|error| error.to_string())?;
+        }
+    }
+    if shows && start.elapsed() > TELL {
+        write!(err, "\r").map_err(|error| error.to_string())?;
+    }
+    Ok((replay.report(), start.elapsed()))
+}
+
+fn candidate(args: &Args, config: &Config) -> Result<Judges, String> {
+    let faults = |faults: Vec<crate::document::Fault>| judges::told(&faults);
+    let mut changed = match &args.policy_config {
+        Some(file) => config::load_policies(file).map_err(faults)?,
+        None => config.clone(),
+    };
+    if let Some(path) = &args.rules {
+        if !path.exists() {
+            return Err(format!("there is no `{}`", path.display()));
+        }
+        for policy in changed.policies.values_mut() {
+            if path.is_dir() {
+                policy.rules.clear();
+            }
+            policy.rules.push(path.clone());
+        }
+    }
+    judges::judges(&changed, &args.policy).map_err(faults)
+}
+
+/// A time, or how long ago it was.
+fn time(text: &str) -> Result<SystemTime, String> {
+    let ago = || humantime::parse_duration(text).ok().and_then(|ago| SystemTime::now().checked_sub(ago));
+    humantime::parse_rfc3339_weak(text).ok().or_else(ago).ok_or_else(|| {
+        format!("`{}` is no time\n  hint: write `2026-11-22T06:00:00Z`, or `36h` for so long ago", text.escape_debug())
+    })
+}
+
+fn printed(report: &Report) -> String {
+    let mut out = format!("{} recorded messages, {} judged again\n\n", report.messages, report.replayed);
+    for class in Class::ALL {
+        out += &format!("{:>9}  {}\n", report.count(class), class.words());
+    }
+    for (missing, count) in &report.not_replayed {
+        out += &format!("{count:>9}  not judged again: {}\n", missing.words());
+    }
+    if report.bad_lines > 0 {
+        out += &format!("{:>9}  lines that cannot be read\n", report.bad_lines);
+    }
+    if report.rules.values().any(|hits| hits.before != hits.after) {
+        out += "\nMessages that a rule hits, before and after:\n";
+    }
+    for (rule, hits) in report.rules.iter().filter(|(_, hits)| hits.before != hits.after) {
+        out += &format!("{:>9} {:>9}  {rule}\n", hits.before, hits.after);
+    }
+    for class in Class::ALL {
+        let of_class: Vec<_> = report.examples.iter().filter(|example| example.class == class).collect();
+        if of_class.is_empty() {
+            continue;
+        }
+        out += &format!("\nFor example, {}:\n", class.words());
+        for example in of_class {
+            let tool = example.tool.as_deref().map(|tool| format!(" `{tool}`")).unwrap_or_default();
+            let then = &example.recorded;
+            let rules = if example.rules.is_empty() { String::new() } else { format!("  ({})", example.rules.join(", ")) };
+            out += &format!("  {}  {} `{}` `{}`{tool}\n", example.audit, example.time, example.agent, example.upstream);
+            out += &format!("    was `{then}`, now `{}`, would be `{}`{rules}\n", example.before, example.after);
+            if !example.shown.is_empty() {
+                out += &format!("    {}\n", example.shown);
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,275 @@
+//! As little of a client as it takes to have a server say what it is and what it has. It calls no tool, gets no prompt and
+//! reads no resource.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, StatusCode};
+
+use crate::inspect::definitions::Kind;
+use crate::message::{Message, MessageKind, ReadLimits, quote};
+use crate::protocol::{
+    AgentName, Ask, Call, CallError, Caller, Context, Era, MODERN, Payload, UpstreamName, answer, header, headers,
+};
+use crate::upstream::Upstream;
+
+/// In whose name servers are asked, where the arguments name no agent.
+pub(super) const AGENT: &str = "lychgate-scan";
+/// The revision that is asked for where a server is opened by `initialize`.
+const LEGACY: &str = "2025-11-25";
+/// Pages of one list, and entries of all lists of a server, at the most.
+const PAGES: usize = 100;
+const ITEMS: usize = 10_000;
+/// How long a server may take to say that it does not know `server/discover`.
+const DISCOVER: Duration = Duration::from_secs(5);
+
+/// The lists of a server: what they are of, the method, the member of the result, the member that names each, and the
+/// capability that goes with it.
+pub(super) const LISTS: [(Kind, &str, &str, &str, &str); 4] = [
+    (Kind::Tool, "tools/list", "tools", "name", "tools"),
+    (Kind::Prompt, "prompts/list", "prompts", "name", "prompts"),
+    (Kind::Resource, "resources/list", "resources", "uri", "resources"),
+    (Kind::Template, "resources/templates/list", "resourceTemplates", "uriTemplate", "resources"),
+];
+
+/// An answer of the server, and what it answers.
+pub(in crate::cli) struct Page {
+    pub(super) method: &'static str,
+    pub(super) message: Message,
+    pub(super) context: Context,
+}
+
+/// Everything that a server said.
+pub(super) struct Said {
+    /// The revision that was spoken.
+    pub(super) version: String,
+    pub(super) pages: Vec<Page>,
+    /// What it offers, by name.
+    pub(super) capabilities: Vec<String>,
+    /// What could not be listed, or not to its end, and why.
+    pub(super) notes: Vec<String>,
+}
+
+/// Why a server did not answer a request.
+pub(in crate::cli) enum Failed {
+    /// It could not be asked, or gave no answer.
+    Call(CallError),
+    /// It answered with an error.
+    Error { code: String, text: String },
+    /// It answered with this status and nothing that can be read.
+    Status(StatusCode),
+}
+
+impl Failed {
+    /// Whether it may be of the other era, or not offer what was asked.
+    fn is_no(&self) -> bool {
+        match self {
+            Self::Error { .. } => true,
+            Self::Status(status) => status.is_client_error() && *status != StatusCode::UNAUTHORIZED,
+            Self::Call(error) => {
+                matches!(error, CallError::NotOffered | CallError::BadReply(_) | CallError::NotMcp(_) | CallError::Silent(_))
+            }
+        }
+    }
+}
+
+/// A server, while it is asked.
+pub(in crate::cli) struct Client<'u> {
+    upstream: &'u Upstream,
+    context: Context,
+    version: String,
+    limits: &'u ReadLimits,
+    last_id: u64,
+}
+
+impl<'u> Client<'u> {
+    pub(in crate::cli) fn new(upstream: &'u Upstream, name: &str, agent: Option<&str>, limits: &'u ReadLimits) -> Self {
+        let context = Context {
+            agent: AgentName(agent.unwrap_or(AGENT).into()),
+            upstream: UpstreamName(name.into()),
+            era: Era::Modern,
+            session: None,
+            asked: [].into(),
+            caller: Caller::default(),
+            trace: None,
+        };
+        Self { upstream, context, version: MODERN.to_owned(), limits, last_id: 0 }
+    }
+
+    /// Has the server say everything, whichever era it is of.
+    pub(super) async fn look(&mut self, child: bool) -> Result<Said, Failed> {
+        let first = self.greet(child).await?;
+        let capabilities = capabilities(&first.message);
+        let mut said = Said { version: self.version.clone(), pages: vec![first], capabilities, notes: Vec::new() };
+        let mut items = 0;
+        for (_, method, member, _, capability) in LISTS {
+            let declared = said.capabilities.iter().any(|known| known == capability);
+            // Servers that say nothing of tools may have some all the same; clients ask.
+            if declared || capability == "tools" {
+                self.list(method, member, declared, &mut items, &mut said).await;
+            }
+        }
+        Ok(said)
+    }
+
+    /// Has the server say what it is. A child process is opened by `initialize` first, which most know, and any other server
+    /// asked to discover itself, which costs no session.
+    pub(in crate::cli) async fn greet(&mut self, child: bool) -> Result<Page, Failed> {
+        match child {
+            true => match self.initialize().await {
+                Err(failed) if failed.is_no() => self.discover().await.map_err(|_| failed),
+                said => said,
+            },
+            false => match self.discover().await {
+                Err(failed) if failed.is_no() => self.initialize().await,
+                said => said,
+            },
+        }
+    }
+
+    /// Ends a session, if there is one.
+    pub(in crate::cli) async fn close(&mut self) {
+        if self.context.session.is_some() {
+            let call = Call { ask: Ask::Close, headers: self.headers(None), context: self.context.clone() };
+            // What a server says to that is nothing that could be put right here.
+            drop(self.upstream.call(call).await);
+        }
+    }
+
+    async fn discover(&mut self) -> Result<Page, Failed> {
+        (self.context.era, self.version) = (Era::Modern, MODERN.to_owned());
+        let asked = tokio::time::timeout(DISCOVER, self.ask("server/discover", "")).await;
+        asked.unwrap_or(Err(Failed::Call(CallError::Silent(DISCOVER))))
+    }
+
+    async fn initialize(&mut self) -> Result<Page, Failed> {
+        (self.context.era, self.version) = (Era::Legacy, LEGACY.to_owned());
+        let params = format!(
+            r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"lychgate-scan","version":"{}"}}"#,
+            env!("CARGO_PKG_VERSION")
+        );
+        let page = self.ask("initialize", &params).await?;
+        let result = page.message.single().and_then(|envelope| page.message.body(envelope));
+        let version = result.and_then(|result| result.get("protocolVersion")?.str());
+        // It goes into a header: revisions are dates.
+        if let Some(version) = version.filter(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'-')) {
+            self.version = version.into_owned();
+        }
+        self.tell_ready().await;
+        Ok(page)
+    }
+
+    async fn tell_ready(&self) {
+        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let Ok(message) = Message::parse(ready.into(), self.limits) else { return };
+        let call = Call { ask: Ask::Send(message), headers: self.headers(None), context: self.context.clone() };
+        if let Ok(mut reply) = self.upstream.call(call).await {
+            while let Some(Ok(_)) = reply.frames.next().await {}
+        }
+    }
+
+    async fn list(&mut self, method: &'static str, member: &str, declared: bool, items: &mut usize, said: &mut Said) {
+        let mut cursor = String::new();
+        for _ in 0..PAGES {
+            let page = match self.ask(method, &cursor).await {
+                Ok(page) => page,
+                Err(failed) if declared || !failed.is_no() => return said.notes.push(format!("`{method}`: {failed}")),
+                Err(_) => return,
+            };
+            let result = page.message.single().and_then(|envelope| page.message.body(envelope));
+            *items += result.and_then(|result| result.get(member)).map_or(0, |list| list.elements().count());
+            let next =
+                result.and_then(|result| result.get("nextCursor")?.str()).map(|next| format!(r#""cursor":{}"#, quote(&next)));
+            said.pages.push(page);
+            match next {
+                None => return,
+                Some(next) if next == cursor => return said.notes.push(format!("`{method}`: its pages lead back to themselves")),
+                Some(_) if *items > ITEMS => {
+                    return said.notes.push(format!("`{method}`: more than {ITEMS} entries; the rest was not looked at"));
+                }
+                Some(next) => cursor = next,
+            }
+        }
+        said.notes.push(format!("`{method}`: more than {PAGES} pages; the rest was not looked at"));
+    }
+
+    /// Asks one thing, with these members among its parameters.
+    async fn ask(&mut self, method: &'static str, members: &str) -> Result<Page, Failed> {
+        self.last_id += 1;
+        let (id, comma) = (self.last_id, if members.is_empty() { "" } else { "," });
+        let meta = match self.context.era {
+            Era::Modern => format!(
+                r#"{comma}"_meta":{{"{}":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"lychgate-scan","version":"{}"}}}}"#,
+                headers::META_VERSION,
+                env!("CARGO_PKG_VERSION")
+            ),
+            Era::Legacy => String::new(),
+        };
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}{meta}}}}}"#);
+        let request = Message::parse(body.into(), self.limits).map_err(|error| Failed::Call(CallError::BadMessage(error)))?;
+        let context = Context { asked: headers::asked(&request).into(), ..self.context.clone() };
+        let call = Call { ask: Ask::Send(request), headers: self.headers(Some(method)), context: context.clone() };
+        let mut reply = self.upstream.call(call).await.map_err(Failed::Call)?;
+        if method == "initialize" {
+            self.context.session = answer::session(&reply);
+        }
+        let own = id.to_string();
+        while let Some(frame) = reply.frames.next().await {
+            let Payload::Message(message) = frame.map_err(Failed::Call)?.payload else { continue };
+            let Some(envelope) = message.single() else { continue };
+            let same = message.id(envelope).is_some_and(|id| id == own);
+            match envelope.kind {
+                MessageKind::Result if same => return Ok(Page { method, message, context }),
+                // An error may come without the id of what it answers.
+                MessageKind::Error => {
+                    let error = message.body(envelope);
+                    let code = error.and_then(|error| error.get("code")).map_or("", |code| code.raw()).to_owned();
+                    let text = error.and_then(|error| error.get("message")?.str()).unwrap_or_default().into_owned();
+                    return Err(Failed::Error { code, text });
+                }
+                _ => {}
+            }
+        }
+        Err(Failed::Status(reply.status))
+    }
+
+    fn headers(&self, method: Option<&'static str>) -> HeaderMap {
+        let mut all = HeaderMap::new();
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        all.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let mut add = |name, value: &str| {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                all.insert(HeaderName::from_static(name), value);
+            }
+        };
+        if method != Some("initialize") {
+            add(header::VERSION, &self.version);
+        }
+        if let (Era::Modern, Some(method)) = (self.context.era, method) {
+            add(header::METHOD, method);
+        }
+        if let Some(session) = &self.context.session {
+            add(header::SESSION, session.expose());
+        }
+        all
+    }
+}
+
+/// What a server says that it offers.
+fn capabilities(message: &Message) -> Vec<String> {
+    let result = message.single().and_then(|envelope| message.body(envelope));
+    let capabilities = result.and_then(|result| result.get("capabilities"));
+    capabilities.into_iter().flat_map(|all| all.members()).map(|(name, _)| name.into_owned()).take(50).collect()
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Call(CallError::Connect(error)) => write!(f, "it cannot be reached: {error}"),
+            Self::Call(error) => error.fmt(f),
+            Self::Error { code, text } => write!(f, "it answers with error {code}: {}", super::show::plain(text, 200)),
+            Self::Status(status) => write!(f, "it answers with status {status}, and not with MCP"),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the gate would make of what a server says: the same judge, the same pins.
+
+use std::collections::BTreeMap;
+
+use super::ask::{LISTS, Page};
+use crate::config::{ChangeAction, ChangeClass, Limits};
+use crate::detect::shadow::Names;
+use crate::inspect::definitions::{CHANGED, Kind, Pins};
+use crate::inspect::{Finding, Known, Policy};
+use crate::message::{Direction, Value};
+use crate::protocol::AuditId;
+use crate::rules::Severity;
+
+/// Something that a server has.
+pub(super) struct Item {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    /// What was found in it, the gravest first.
+    pub(super) found: Vec<Found>,
+}
+
+/// Something that was found.
+pub(super) struct Found {
+    pub(super) rule: String,
+    pub(super) title: String,
+    pub(super) why: String,
+    pub(super) severity: Severity,
+    /// What the gate would do: an action of a rule, or what the policy does about a change.
+    pub(super) verdict: &'static str,
+    /// Whether that is more than to note it.
+    pub(super) acts: bool,
+    /// The place within the item, as a JSON pointer.
+    pub(super) place: String,
+    /// By which reading it was found.
+    pub(super) reading: String,
+    /// Where to read on.
+    pub(super) references: Vec<String>,
+}
+
+/// The names of a server's tools, for the judge of another one's.
+pub(super) fn tools(pages: &[Page]) -> Vec<String> {
+    let lists = pages.iter().filter(|page| page.method == "tools/list");
+    lists.flat_map(|page| entries(page).into_iter().map(|(_, name, _)| name)).collect()
+}
+
+/// What the judge of lists finds in all that a server said.
+pub(super) fn judge(policy: &Policy, pages: &[Page], pins: &Pins, names: (&Names, &str), limits: &Limits) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut at: BTreeMap<(Kind, String), usize> = BTreeMap::new();
+    for page in pages {
+        let known = Known { pins: Some(pins), names: Some(names), ..Known::default() };
+        let inspection = policy.inspect(Direction::Inbound, &page.message, &page.context, AuditId::make(), &known);
+        let entries = entries(page);
+        let mut here: Vec<usize> = Vec::new();
+        for (kind, name, _) in &entries {
+            let next = items.len();
+            let index = *at.entry((*kind, name.clone())).or_insert(next);
+            if index == next {
+                items.push(Item { kind: *kind, name: name.clone(), found: Vec::new() });
+            }
+            here.push(index);
+        }
+        for finding in &inspection.findings {
+            let (entry, place) = entries
+                .iter()
+                .position(|(_, _, prefix)| {
+                    finding.at.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                })
+                .map_or((None, finding.at.as_str()), |entry| {
+                    (Some(entry), finding.at.get(entries.get(entry).map_or(0, |e| e.2.len())..).unwrap_or_default())
+                });
+            // What stands beside the list is the server's own.
+            let index = entry.and_then(|entry| here.get(entry)).copied().unwrap_or(0);
+            if let Some(item) = items.get_mut(index) {
+                item.found.push(found(policy, finding, place));
+            }
+        }
+        changes(policy, page, pins, limits, &mut items, &at);
+    }
+    for item in &mut items {
+        item.found.sort_by_key(|found| std::cmp::Reverse((found.acts, found.severity)));
+        let mut seen = std::collections::HashSet::new();
+        item.found.retain(|found| seen.insert((found.rule.clone(), found.place.clone())));
+    }
+    items
+}
+
+/// What a page is about: each entry with its name and its place, or the server itself.
+fn entries(page: &Page) -> Vec<(Kind, String, String)> {
+    let result = page.message.single().and_then(|envelope| page.message.body(envelope));
+    let Some((kind, _, member, name, _)) = LISTS.iter().find(|list| list.1 == page.method) else {
+        return vec![(Kind::Server, page.method.to_owned(), "/result".to_owned())];
+    };
+    let list = result.and_then(|result| result.get(member));
+    let named = |entry: Value<'_>| entry.get(name).and_then(|name| name.str()).unwrap_or_default().into_owned();
+    let each = list.into_iter().flat_map(|list| list.elements()).enumerate();
+    each.map(|(index, entry)| (*kind, named(entry), format!("/result/{member}/{index}"))).collect()
+}
+
+fn found(policy: &Policy, finding: &Finding, place: &str) -> Found {
+    let rule = policy.rules(Direction::Inbound).rules().iter().find(|rule| rule.id == finding.rule);
+    Found {
+        rule: finding.rule.to_string(),
+        title: finding.title.clone(),
+        why: rule.map(|rule| rule.why.clone()).unwrap_or_default(),
+        severity: finding.severity,
+        verdict: finding.action.name(),
+        acts: finding.action > crate::rules::Action::Log,
+        place: if place.is_empty() { "/".to_owned() } else { place.to_owned() },
+        reading: finding.reading.to_owned(),
+        references: rule.map(|rule| rule.references.clone()).unwrap_or_default(),
+    }
+}
+
+/// How definitions differ from those that are pinned.
+fn changes(policy: &Policy, page: &Page, pins: &Pins, limits: &Limits, items: &mut [Item], at: &BTreeMap<(Kind, String), usize>) {
+    let listed = policy.listed(&page.message, &page.context, pins, limits);
+    for seen in listed.seen.iter().filter(|seen| !seen.classes.is_empty()) {
+        let item = at.get(&(seen.key.kind, seen.key.name.to_string())).and_then(|index| items.get_mut(*index));
+        let Some(item) = item else { continue };
+        let class = seen.classes.iter().copied().max().unwrap_or(ChangeClass::Other);
+        let words: Vec<&str> = seen.classes.iter().map(|class| class.name()).collect();
+        let new = seen.classes == [ChangeClass::New];
+        let title = if new { "It was not there when the list was pinned" } else { "It is not what it was when it was pinned" };
+        item.found.push(Found {
+            rule: CHANGED.to_owned(),
+            title: format!("{title}: {}", words.join(", ")),
+            why: "See `lychgate pins diff`; `lychgate pins approve` takes the new one.".to_owned(),
+            severity: severity(class),
+            verdict: seen.action.name(),
+            acts: seen.action > ChangeAction::Pass,
+            place: "/".to_owned(),
+            reading: class.name().to_owned(),
+            references: Vec::new(),
+        });
+    }
+}
+
+fn severity(class: ChangeClass) -> Severity {
+    match class {
+        ChangeClass::Gone | ChangeClass::Cosmetic => Severity::Low,
+        ChangeClass::WiderInput | ChangeClass::New | ChangeClass::Other => Severity::Medium,
+        ChangeClass::CapabilityGrown | ChangeClass::NewImperativeText | ChangeClass::NewSecretLikeParameter => Severity::High,
+    }
+}

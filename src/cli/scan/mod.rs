@@ -1,0 +1,230 @@
+//! `lychgate scan`: one look at what servers say of themselves and of what they have, by the rules that judge it in the gate.
+
+#![allow(clippy::disallowed_types, reason = "reports are JSON")]
+
+mod ask;
+mod judge;
+mod sarif;
+mod show;
+mod target;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+
+use crate::config::Limits;
+use crate::detect::shadow::Names;
+use crate::inspect::definitions::Kind;
+use crate::proxy::pins::Lock;
+
+use ask::Said;
+use judge::Item;
+use target::Target;
+
+pub(super) use ask::{Client, Failed};
+pub(super) use show::plain;
+pub(super) use target::login_free;
+
+/// Servers that are asked at the same time.
+const AT_ONCE: usize = 4;
+
+/// Arguments of `lychgate scan`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Looks at tools, prompts, resources, templates, instructions and names, with the rules that judge them in the gate, and at how
+they differ from what is pinned. With several servers of one config, each is also held against the others' tools (shadowing).
+No tool is called, no prompt got and no resource read. Logins are those of the gate: `lychgate login UPSTREAM` makes one.
+
+  lychgate scan                                   every upstream of lychgate.toml
+  lychgate scan github                            one of them
+  lychgate scan https://mcp.example.org/mcp       a server that no config names
+  lychgate scan -- npx -y @scope/server --flag    a program, started for the look
+
+Exit codes: 0 nothing found, 1 something found that the gate would act on, 2 a server could not be looked at.")]
+pub(super) struct Args {
+    /// An upstream of the config, or a URL; every upstream of the config if left out
+    #[arg(conflicts_with = "command")]
+    target: Option<String>,
+    /// A server's program and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// The config file; for a URL or a program only read if it is named
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Policy of the config that judges a URL or a program
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    policy: String,
+    /// The URL is that of an HTTP+SSE stream; without it, that is tried where streamable HTTP is refused
+    #[arg(long)]
+    sse: bool,
+    /// File with a bearer token for the URL
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Use this agent's login, where each agent has its own (`token_of = "agent"`)
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Time for each server
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout_seconds: u64,
+    /// List also what nothing was found in
+    #[arg(long)]
+    all: bool,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+    /// Write a SARIF 2.1.0 file as well, for code scanning
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+}
+
+/// What a look at servers came to.
+struct Report {
+    servers: Vec<Server>,
+}
+
+/// One server.
+struct Server {
+    name: String,
+    /// How it is reached, in words without secrets.
+    reached: String,
+    policy: String,
+    observed: bool,
+    /// Where it stands in a file, with the line from 1.
+    stands: Option<(PathBuf, usize)>,
+    looked: Result<Looked, String>,
+}
+
+/// What was seen of it.
+struct Looked {
+    version: String,
+    capabilities: Vec<String>,
+    items: Vec<Item>,
+    notes: Vec<String>,
+}
+
+impl Looked {
+    fn count(&self, kind: Kind) -> usize {
+        self.items.iter().filter(|item| item.kind == kind).count()
+    }
+}
+
+impl Report {
+    fn code(&self) -> u8 {
+        let looked = || self.servers.iter().filter_map(|server| server.looked.as_ref().ok());
+        let found = looked().flat_map(|looked| &looked.items).flat_map(|item| &item.found).any(|found| found.acts);
+        let missing = self.servers.iter().any(|server| server.looked.is_err());
+        match (found, missing) {
+            (true, _) => 1,
+            (false, true) => 2,
+            (false, false) => 0,
+        }
+    }
+}
+
+/// Looks; 0 if nothing was found, 1 if something was, 2 if a server could not be looked at.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let report = runtime.block_on(async { args.look(err).await });
+    // A child that does not end is not waited for.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    let report = match report {
+        Ok(report) => report,
+        Err(why) => {
+            writeln!(err, "nothing could be looked at: {why}")?;
+            return Ok(2);
+        }
+    };
+    let text = if args.json { show::json(&report) } else { show::text(&report, args.all) };
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    if let Some(file) = &args.sarif {
+        let written = std::fs::write(file, sarif::document(&report));
+        if let Err(error) = written {
+            writeln!(err, "`{}` cannot be written: {error}", file.display())?;
+            return Ok(2);
+        }
+    }
+    Ok(report.code())
+}
+
+impl Args {
+    async fn look(&self, err: &mut dyn Write) -> Result<Report, String> {
+        let (targets, limits, lock) = target::targets(self)?;
+        let progress = io::stderr().is_terminal();
+        let time = Duration::from_secs(self.timeout_seconds);
+        let (targets_left, limits_of) = (targets.len(), &limits);
+        let asked = stream::iter(&targets).map(|target| async move { (target, self.ask(target, limits_of, time).await) });
+        let mut asked = asked.buffered(AT_ONCE);
+        let mut all: Vec<(&Target, Result<Said, String>)> = Vec::new();
+        while let Some((target, said)) = asked.next().await {
+            all.push((target, said));
+            if progress && targets_left > 1 {
+                // A terminal that cannot be written to shows nothing.
+                let _shown = write!(err, "\r\x1b[K{} of {targets_left} servers …", all.len()).and_then(|()| err.flush());
+            }
+        }
+        drop(asked);
+        if progress && targets_left > 1 {
+            let _shown = write!(err, "\r\x1b[K").and_then(|()| err.flush());
+        }
+        let names = names(&all, &lock);
+        let servers = all.into_iter().map(|(target, said)| {
+            let looked = said.map(|said| {
+                let pins = lock.of(&target.pinned_as);
+                let items = judge::judge(&target.policy, &said.pages, &pins, (&names, &target.name), &limits);
+                Looked { version: said.version, capabilities: said.capabilities, items, notes: said.notes }
+            });
+            Server {
+                name: target.name.clone(),
+                reached: target.reached(),
+                policy: target.policy.name.to_string(),
+                observed: target.policy.mode == crate::inspect::Mode::Observe,
+                stands: target.stands.clone(),
+                looked,
+            }
+        });
+        Ok(Report { servers: servers.collect() })
+    }
+
+    /// Has one server say everything, in time.
+    async fn ask(&self, target: &Target, limits: &Limits, time: Duration) -> Result<Said, String> {
+        let mut why = String::new();
+        for upstream in target.ways() {
+            let mut client = Client::new(upstream, &target.name, self.agent.as_deref(), &limits.read);
+            let looked = tokio::time::timeout(time, client.look(target.is_child())).await;
+            // A server that does not end its session in time is left behind.
+            let _left = tokio::time::timeout(Duration::from_secs(2), client.close()).await;
+            let ended = tokio::time::timeout(Duration::from_secs(4), upstream.shutdown()).await;
+            if ended.is_err() {
+                tracing::debug!("a child did not end in time");
+            }
+            match looked {
+                Ok(Ok(said)) => return Ok(said),
+                Ok(Err(failed)) if why.is_empty() => why = target.explain(&failed),
+                Ok(Err(_)) => {}
+                Err(_) => {
+                    return Err(format!(
+                        "it did not answer within {} s\n  hint: `--timeout-seconds` gives it longer",
+                        time.as_secs()
+                    ));
+                }
+            }
+        }
+        Err(why)
+    }
+}
+
+/// The tools of all servers that were looked at, and of those that are pinned.
+fn names(all: &[(&Target, Result<Said, String>)], lock: &Lock) -> Names {
+    let mut names = Names::default();
+    for (target, said) in all {
+        let tools = said.as_ref().map(|said| judge::tools(&said.pages)).unwrap_or_default();
+        tools.iter().for_each(|tool| names.add(&target.name, tool));
+    }
+    for (server, pins) in lock.iter().filter(|(server, _)| !all.iter().any(|(target, _)| target.pinned_as == *server)) {
+        pins.iter().filter(|(key, _)| key.kind == Kind::Tool).for_each(|(key, _)| names.add(server, &key.name));
+    }
+    names
+}

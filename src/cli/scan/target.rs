@@ -1,0 +1,200 @@
+//! Which servers are looked at, how they are reached, and by which policy they are judged.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::Args;
+use super::ask::Failed;
+use crate::app;
+use crate::config::{
+    self, AuditConfig, Config, HttpTransport, Limits, OAuthConfig, PinsConfig, PolicyConfig, StdioTransport, Transport,
+    UpstreamConfig,
+};
+use crate::document::{Fault, suggest};
+use crate::inspect::Policy;
+use crate::oauth::Shared;
+use crate::protocol::{CallError, UpstreamName};
+use crate::proxy::pins::{Lock, LockFile};
+use crate::record::Recorder;
+use crate::rules::Library;
+use crate::upstream::Upstream;
+
+/// A server to look at.
+pub(super) struct Target {
+    pub(super) name: String,
+    /// The name by which it is pinned.
+    pub(super) pinned_as: String,
+    pub(super) policy: Arc<Policy>,
+    pub(super) stands: Option<(PathBuf, usize)>,
+    config: UpstreamConfig,
+    /// The transports to try, one after the other.
+    upstreams: Vec<Upstream>,
+    /// Whether a config names it, so that the gate's logins are for it.
+    has_login: bool,
+}
+
+type Targets = (Vec<Target>, Limits, Lock);
+
+/// The servers that the arguments mean, with the limits and pins that they are held to.
+pub(super) fn targets(args: &Args) -> Result<Targets, String> {
+    let told = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let is_url = args.target.as_ref().is_some_and(|target| target.contains("://"));
+    if is_url || !args.command.is_empty() {
+        return alone(args).map_err(told);
+    }
+    of_config(args).map_err(told)
+}
+
+/// The upstreams of a config.
+fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
+    let path = args.config.clone().unwrap_or_else(|| PathBuf::from("lychgate.toml"));
+    let mut config = config::load(&path)?;
+    if let Some(name) = &args.target {
+        let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
+        if !known.contains(&name.as_str()) {
+            let hint = format!("{}; a URL has `://` in it", suggest(name, &known));
+            return Err(vec![Fault::of_file(path.display().to_string(), format!("there is no upstream `{name}`"), Some(&hint))]);
+        }
+        config.upstreams.retain(|known, _| known == name);
+    }
+    let policies = app::policies(&config)?;
+    let logins = login_free(&config)?;
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut targets = Vec::new();
+    for (name, upstream) in &config.upstreams {
+        let named = UpstreamName(name.as_str().into());
+        let Some(policy) = policies.get(&named).cloned() else { continue };
+        let upstreams = vec![Upstream::new(named, upstream, &config.limits, Some(&logins)).map_err(|fault| vec![fault])?];
+        let stands = Some((path.clone(), line_of(&text, name)));
+        let (name, pinned_as) = (name.clone(), name.clone());
+        targets.push(Target { name, pinned_as, policy, stands, config: upstream.clone(), upstreams, has_login: true });
+    }
+    let lock = lock(config.pins.file.as_deref())?;
+    Ok((targets, config.limits, lock))
+}
+
+/// A server that no config names.
+fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
+    let fault = |what: &str, why: String, hint: Option<&str>| vec![Fault::of_file(what, why, hint)];
+    let config = args.config.as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
+    let default = PolicyConfig::default();
+    let known: Vec<&str> = config.policies.keys().map(String::as_str).collect();
+    let policy = match config.policies.get(&args.policy) {
+        Some(policy) => policy,
+        None if args.policy == "default" => &default,
+        None => {
+            return Err(fault("--policy", format!("there is no policy `{}`", args.policy), Some(&suggest(&args.policy, &known))));
+        }
+    };
+    let library = Library::load(policy.builtin, &policy.rules)?;
+    let policy = Arc::new(Policy::new(&args.policy, policy, &library)?);
+    let (name, pinned_as, transports) = match &args.target {
+        Some(url) => {
+            let token = args.token_file.as_ref().map(std::fs::read_to_string).transpose();
+            let token = token.map_err(|error| fault("--token-file", error.to_string(), None))?;
+            let http = HttpTransport {
+                login: None,
+                bearer: token.map(|token| token.trim().to_owned()),
+                ..HttpTransport::new(url.clone())
+            };
+            let host = url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
+            let host =
+                host.ok_or_else(|| fault("URL", "it names no host".to_owned(), Some("as in `https://mcp.example.org/mcp`")))?;
+            let both =
+                if args.sse { vec![Transport::Sse(http)] } else { vec![Transport::Http(http.clone()), Transport::Sse(http)] };
+            (host.clone(), host, both)
+        }
+        None => {
+            let env: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+            let stdio = StdioTransport { command: args.command.clone(), env, set_env: Vec::new(), directory: None };
+            (program(&args.command), wrapped_as(&args.command), vec![Transport::Stdio(stdio)])
+        }
+    };
+    let mut upstreams = Vec::new();
+    for transport in &transports {
+        let config = UpstreamConfig::new(transport.clone());
+        let built = Upstream::new(UpstreamName(name.as_str().into()), &config, &Limits::default(), None);
+        upstreams.push(built.map_err(|fault| vec![fault])?);
+    }
+    let file = config.pins.file.clone().or_else(PinsConfig::of_user);
+    let lock = lock(file.as_deref().filter(|file| file.exists()))?;
+    let first = transports.into_iter().next().map(UpstreamConfig::new);
+    let config_of = first.ok_or_else(|| fault("COMMAND", "there is none".to_owned(), None))?;
+    let target = Target { name, pinned_as, policy, stands: None, config: config_of, upstreams, has_login: false };
+    Ok((vec![target], config.limits, lock))
+}
+
+/// The gate's logins, for use only: nobody is sent to a page, and nothing is told anywhere.
+pub(in crate::cli) fn login_free(config: &Config) -> Result<Arc<Shared>, Vec<Fault>> {
+    let oauth = OAuthConfig { open_browser: false, login_wait: std::time::Duration::ZERO, ..config.oauth.clone() };
+    let fault = |error: std::io::Error| vec![Fault::of_file("oauth", error.to_string(), None)];
+    let recorder = Arc::new(Recorder::new(&AuditConfig::default()).map_err(fault)?);
+    Shared::new(&oauth, recorder).map(Arc::new).map_err(|error| vec![Fault::of_file("oauth", error.to_string(), None)])
+}
+
+fn lock(file: Option<&Path>) -> Result<Lock, Vec<Fault>> {
+    let mut lock = file.map(|file| LockFile::new(file).read()).transpose()?.unwrap_or_default();
+    // What is pinned was listed to its end.
+    let names: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
+    names.iter().for_each(|name| lock.of_mut(name).complete_all());
+    Ok(lock)
+}
+
+/// The line on which a config tells of an upstream, from 1.
+fn line_of(text: &str, name: &str) -> usize {
+    let tables = [format!("[upstream.{name}]"), format!("[upstream.{name}."), format!("[upstream.\"{name}\"")];
+    let found = text.lines().position(|line| tables.iter().any(|table| line.trim_start().starts_with(table.as_str())));
+    found.map_or(1, |index| index + 1)
+}
+
+fn program(command: &[String]) -> String {
+    let program = command.first().and_then(|program| Path::new(program).file_name());
+    program.map_or_else(|| "server".to_owned(), |program| program.to_string_lossy().into_owned())
+}
+
+/// The name by which `lychgate wrap` pins a server.
+fn wrapped_as(command: &[String]) -> String {
+    let mut hash = Sha256::new();
+    for word in command {
+        hash.update(word.as_bytes());
+        hash.update([0]);
+    }
+    let digest: String = hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{digest}", program(command))
+}
+
+impl Target {
+    pub(super) fn ways(&self) -> &[Upstream] {
+        &self.upstreams
+    }
+
+    pub(super) fn is_child(&self) -> bool {
+        matches!(self.config.transport, Transport::Stdio(_))
+    }
+
+    /// How it is reached, without what may be a secret: a query, arguments.
+    pub(super) fn reached(&self) -> String {
+        match &self.config.transport {
+            Transport::Http(http) | Transport::Sse(http) => http.url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+            Transport::Stdio(stdio) => format!("`{}`", stdio.command.first().cloned().unwrap_or_default()),
+        }
+    }
+
+    /// Why it could not be looked at, and what to do.
+    pub(super) fn explain(&self, failed: &Failed) -> String {
+        let hint = match failed {
+            Failed::Call(CallError::LoginOwed { .. } | CallError::AuthRequired | CallError::NoToken(_)) if self.has_login => {
+                format!("log in with `lychgate login {}`", self.name)
+            }
+            Failed::Call(CallError::LoginOwed { .. } | CallError::AuthRequired) => {
+                "name a token with `--token-file FILE`, or make it an upstream of a config and log in there".to_owned()
+            }
+            Failed::Call(CallError::Connect(_)) if self.is_child() => "start the program by hand: what does it say?".to_owned(),
+            Failed::Call(CallError::Connect(_)) => "is the address right, and the server up?".to_owned(),
+            _ => return failed.to_string(),
+        };
+        format!("{failed}\n  hint: {hint}")
+    }
+}

@@ -1,0 +1,172 @@
+//! `[audit]`
+
+use std::time::Duration;
+
+use http::Uri;
+
+use crate::config::{AuditConfig, AuditTo};
+use crate::document::Table;
+
+use super::classifier::leaves_in_the_clear;
+use super::values::Reader;
+
+/// Keys that mean something for a file only.
+const OF_FILES: [&str; 12] = [
+    "key_file",
+    "checkpoint_lines",
+    "checkpoint_seconds",
+    "anchor_command",
+    "anchor_url",
+    "anchor_seconds",
+    "rotate_bytes",
+    "rotate_hours",
+    "compress",
+    "keep_files",
+    "keep_days",
+    "keep_bytes",
+];
+
+/// Reads `[audit]`, if there.
+pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
+    let Some(table) = root.table("audit") else { return AuditConfig::default() };
+    let mut made = AuditConfig::default();
+    let file = reader.any_path(&table, "file");
+    let stdout = table.boolean("stdout").unwrap_or(false);
+    made.required = table.boolean("required").unwrap_or(false);
+    made.key_file = reader.any_path(&table, "key_file");
+    made.checkpoint_lines = table.integer("checkpoint_lines", 1..=1_000_000).unwrap_or(made.checkpoint_lines);
+    let seconds = table.integer("checkpoint_seconds", 1..=86_400).map(Duration::from_secs);
+    made.checkpoint_time = seconds.unwrap_or(made.checkpoint_time);
+    made.anchor.command = command(&table, reader);
+    made.anchor.url = url(&table);
+    made.anchor.timeout = table.integer("anchor_seconds", 1..=300).map_or(made.anchor.timeout, Duration::from_secs);
+    let rotation = &mut made.rotation;
+    rotation.bytes = bytes_or_none(&table, "rotate_bytes").unwrap_or(rotation.bytes);
+    rotation.age = table.integer("rotate_hours", 0..=8784).map_or(rotation.age, |hours| Duration::from_secs(hours * 3600));
+    rotation.compress = table.boolean("compress").unwrap_or(rotation.compress);
+    rotation.keep_files = table.integer("keep_files", 1..=100_000);
+    rotation.keep_age = table.integer("keep_days", 1..=36_600).map(|days| Duration::from_secs(days * 86_400));
+    rotation.keep_bytes = table.integer("keep_bytes", 1 << 16..=1 << 50);
+    if stdout {
+        for key in OF_FILES.iter().filter(|key| table.has(key)) {
+            let hint = "leave it out, or write `file = \"PATH\"` in the place of `stdout`";
+            table.fault_of(key, format!("`{key}` has no effect on standard output"), Some(hint));
+        }
+    }
+    table.finish();
+    if file.is_some() == stdout {
+        table.fault(
+            "the audit log goes to a `file` or to `stdout`, one of the two",
+            Some("write `file = \"PATH\"` or `stdout = true`"),
+        );
+    }
+    made.to = file.map(AuditTo::File).or(stdout.then_some(AuditTo::Stdout));
+    made
+}
+
+/// A size of files: none that would be put aside with nearly every line.
+fn bytes_or_none(table: &Table<'_>, key: &str) -> Option<u64> {
+    let bytes = table.integer(key, 0..=1 << 40)?;
+    if (1..1 << 16).contains(&bytes) {
+        let hint = "65536 is the least, and 0 is no bound";
+        table.fault_of(key, format!("`{key}` is smaller than what a few lines take"), Some(hint));
+    }
+    Some(bytes)
+}
+
+fn command(table: &Table<'_>, reader: &Reader<'_>) -> Vec<String> {
+    let mut words: Vec<String> = table.strings("anchor_command").into_iter().map(|word| word.value).collect();
+    match words.first_mut() {
+        Some(program) if program.is_empty() => {
+            table.fault_of(
+                "anchor_command",
+                "`anchor_command` names no program",
+                Some("as in `[\"/usr/local/bin/keep\", \"--here\"]`"),
+            );
+        }
+        // A bare name is looked for where the system looks for programs.
+        Some(program) if program.contains('/') => *program = reader.path(program).to_string_lossy().into_owned(),
+        _ => {}
+    }
+    words
+}
+
+fn url(table: &Table<'_>) -> Option<String> {
+    let url = table.string("anchor_url")?;
+    let parsed = url.value.parse::<Uri>().ok();
+    let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
+    let scheme = parsed.as_ref().and_then(Uri::scheme_str);
+    if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains(['#', '@']) {
+        let hint = "a URL is `https://`, a host and a path, without name and password";
+        table.fault_at(&url.place, "`anchor_url` is no URL that can be called", Some(hint));
+    } else if leaves_in_the_clear(&url.value) {
+        let hint = "who can change it on its way can hide what it shows: write `https://`, or keep to this machine";
+        table.fault_at(&url.place, "`anchor_url` would be reached without encryption", Some(hint));
+    }
+    Some(url.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document;
+
+    fn read(text: &str) -> Result<AuditConfig, String> {
+        struct Nothing;
+        impl super::super::Surroundings for Nothing {
+            fn variable(&self, _: &str) -> Option<String> {
+                None
+            }
+            fn read(&self, _: &std::path::Path, _: u64) -> std::io::Result<String> {
+                Err(std::io::ErrorKind::NotFound.into())
+            }
+            fn run(&self, _: &[String], _: Duration) -> std::io::Result<String> {
+                Err(std::io::ErrorKind::NotFound.into())
+            }
+            fn is_file(&self, _: &std::path::Path) -> bool {
+                false
+            }
+            fn is_folder(&self, _: &std::path::Path) -> bool {
+                false
+            }
+        }
+        let path = std::path::Path::new("/etc/gate/gate.toml");
+        let read = document::read("gate.toml", text, |root| Some(audit(root, &Reader::new(path, &Nothing))));
+        read.map_err(|faults| faults.iter().map(|fault| format!("{fault}\n")).collect())
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let config = read(
+            "[audit]\nfile = \"a.jsonl\"\nrequired = true\nkey_file = \"k\"\ncheckpoint_lines = 5\ncheckpoint_seconds = 6\n\
+             anchor_command = [\"bin/keep\", \"-x\"]\nanchor_url = \"https://keep.example/here\"\nanchor_seconds = 7\n\
+             rotate_bytes = 65536\nrotate_hours = 24\ncompress = false\nkeep_files = 8\nkeep_days = 9\nkeep_bytes = 100000\n",
+        )
+        .unwrap();
+        assert_eq!(config.key().unwrap(), std::path::Path::new("/etc/gate/k"));
+        assert_eq!((config.checkpoint_lines, config.checkpoint_time.as_secs()), (5, 6));
+        assert_eq!(config.anchor.command, ["/etc/gate/bin/keep", "-x"]);
+        assert_eq!((config.anchor.url.as_deref(), config.anchor.timeout.as_secs()), (Some("https://keep.example/here"), 7));
+        let rotation = config.rotation;
+        assert_eq!((rotation.bytes, rotation.age.as_secs(), rotation.compress), (65_536, 86_400, false));
+        assert_eq!((rotation.keep_files, rotation.keep_bytes), (Some(8), Some(100_000)));
+        assert_eq!(rotation.keep_age.map(|age| age.as_secs()), Some(9 * 86_400));
+        let plain = read("[audit]\nfile = \"a.jsonl\"\n").unwrap();
+        assert_eq!(plain.key().unwrap(), std::path::Path::new("/etc/gate/a.jsonl.key"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        for (text, told) in [
+            ("stdout = true\nkeep_days = 3", "`keep_days` has no effect on standard output"),
+            ("file = \"a\"\nrotate_bytes = 100", "smaller than what a few lines take"),
+            ("file = \"a\"\nanchor_url = \"http://keep.example/\"", "without encryption"),
+            ("file = \"a\"\nanchor_url = \"keep.example\"", "no URL that can be called"),
+            ("file = \"a\"\nanchor_command = [\"\"]", "names no program"),
+            ("file = \"a\"\ncheckpoint_seconds = 0", "`checkpoint_seconds` must lie between"),
+        ] {
+            let faults = read(&format!("[audit]\n{text}\n")).unwrap_err();
+            assert!(faults.contains(told), "{text}: {faults}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Reads `[[policy.NAME.suppress]]`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::config::{PolicyConfig, Suppression};
+use crate::document::{Fault, Located, Table, suggest};
+
+use super::upstream::UpstreamRead;
+
+/// How far ahead one may reach: whoever still wants it then looks at it again.
+const MOST_DAYS: u64 = 366;
+/// Most of one policy.
+const MOST: usize = 1000;
+/// Longest name, place or reason, in bytes.
+const TEXT_BYTES: usize = 1024;
+
+const REASON: &str = "say who decided it and why, for whoever reads the audit log: `reason = \"…\"`";
+const UNTIL: &str = "say on which day it is looked at again, a year ahead at most: `until = 2027-01-31`";
+const RULE: &str = "name the rule by its id, as the audit line does: `rule = \"…\"`";
+const SHA256: &str = "32 digits of hex, as `evidence` in the audit line has them; `lychgate explain` writes it out";
+const AT: &str = "a JSON pointer such as `/result/content/*/text`, where `*` is any one step";
+
+/// Reads what a policy suppresses.
+pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
+    let tables = policy.tables("suppress");
+    if tables.len() > MOST {
+        policy.fault_of("suppress", format!("more than {MOST} suppressions"), Some("change the rule, or switch it off"));
+    }
+    tables.iter().filter_map(suppression).map(Arc::new).collect()
+}
+
+fn suppression(table: &Table<'_>) -> Option<Suppression> {
+    let rule = table.required("rule", RULE);
+    let name = |key: &str| named(table, key);
+    let (upstream, tool, argument) = (name("upstream"), name("tool"), name("argument"));
+    let checked = |key: &str, hint: &str, fits: fn(&str) -> bool| {
+        let name = name(key)?;
+        if !fits(&name.value) {
+            table.fault_at(&name.place, format!("`{key}` is `{}`", name.value.escape_debug()), Some(hint));
+        }
+        Some(name)
+    };
+    let at = checked("at", AT, |at| at.starts_with('/'));
+    let sha256 = checked("sha256", SHA256, |hex| {
+        hex.len() == 32 && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    });
+    if let (Some(_), Some(at)) = (&argument, &at) {
+        table.fault_at(&at.place, "`argument` and `at` both say where", Some("leave one of them out"));
+    }
+    if !table.has("reason") {
+        table.missing("reason", REASON);
+    }
+    let reason = named(table, "reason");
+    if !table.has("until") {
+        table.missing("until", UNTIL);
+    }
+    let until = table.day("until");
+    if let Some(until) = &until
+        && until.value.ends > SystemTime::now() + Duration::from_secs((MOST_DAYS + 1) * 86_400)
+    {
+        table.fault_at(&until.place, format!("`until` is more than {MOST_DAYS} days ahead"), Some(UNTIL));
+    }
+    table.finish();
+    let value = |name: Option<Located<String>>| name.map(|name| name.value.into_boxed_str());
+    let place = table.place();
+    Some(Suppression {
+        rule: rule?.value.into(),
+        upstream: value(upstream),
+        tool: value(tool),
+        argument: value(argument),
+        at: value(at),
+        sha256: value(sha256),
+        reason: reason?.value.into(),
+        until: until?.value,
+        place: (place.file.as_ref().into(), place.line, place.column),
+    })
+}
+
+fn named(table: &Table<'_>, key: &str) -> Option<Located<String>> {
+    let name = table.string(key)?;
+    if name.value.trim().is_empty() || name.value.len() > TEXT_BYTES {
+        let hint = if key == "reason" { REASON } else { "leave it out, or write a name" };
+        let message = if name.value.len() > TEXT_BYTES { "is too long" } else { "is empty" };
+        table.fault_at(&name.place, format!("`{key}` {message}"), Some(hint));
+    }
+    Some(name)
+}
+
+/// One for an upstream that the policy does not judge would never count.
+pub(super) fn check(root: &Table<'_>, policies: &BTreeMap<String, PolicyConfig>, upstreams: &[(Located<String>, UpstreamRead)]) {
+    let known: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
+    for (name, policy) in policies {
+        for one in &policy.suppress {
+            let Some(upstream) = one.upstream.as_deref() else { continue };
+            let (message, hint) = match upstreams.iter().find(|(name, _)| name.value == upstream) {
+                None => (format!("there is no `[upstream.{upstream}]`"), suggest(upstream, &known)),
+                Some((_, read)) if read.config.policy == *name => continue,
+                Some((_, read)) => {
+                    let judged = &read.config.policy;
+                    let message = format!("`{upstream}` is judged by `policy.{judged}`, not by `policy.{name}`");
+                    (message, format!("write it under `[[policy.{judged}.suppress]]`"))
+                }
+            };
+            let (file, line, column) = one.place.clone();
+            root.add(Fault { file: file.into(), line, column, message, hint: Some(hint) });
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Days, written as TOML's local dates or as strings.
+
+use std::time::{Duration, SystemTime};
+
+use toml::de::DeValue;
+
+use super::{Located, Table};
+
+/// A day of the calendar, in UTC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Day {
+    /// As `YYYY-MM-DD`.
+    pub written: Box<str>,
+    /// When the next one begins.
+    pub ends: SystemTime,
+}
+
+impl Day {
+    /// Reads `YYYY-MM-DD`; `None` if there is no such day.
+    pub fn read(written: &str) -> Option<Self> {
+        let begins = humantime::parse_rfc3339(&format!("{written}T00:00:00Z")).ok()?;
+        let ends = begins + Duration::from_secs(86_400);
+        // What is read and written back differs where the month has no such day.
+        let same = written.len() == 10 && humantime::format_rfc3339_seconds(begins).to_string().starts_with(written);
+        same.then(|| Self { written: written.into(), ends })
+    }
+
+    /// The day that so many days from `now` is.
+    pub fn after(now: SystemTime, days: u64) -> Option<Self> {
+        let then = now.checked_add(Duration::from_secs(days.checked_mul(86_400)?))?;
+        Self::read(humantime::format_rfc3339_seconds(then).to_string().get(..10)?)
+    }
+}
+
+impl Table<'_> {
+    /// A day, if there.
+    pub fn day(&self, key: &str) -> Option<Located<Day>> {
+        let value = self.take(key)?;
+        let written = match value.get_ref() {
+            DeValue::Datetime(date) => date.to_string(),
+            DeValue::String(text) => text.to_string(),
+            _ => {
+                self.wrong(value, key, "a day");
+                return None;
+            }
+        };
+        let place = self.source.place(value.span().start);
+        let Some(day) = Day::read(&written) else {
+            let message = format!("`{key}` is `{}`, which is no day", written.escape_debug());
+            self.fault_at(&place, message, Some("write it as in `2027-01-31`"));
+            return None;
+        };
+        Some(Located { value: day, place })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_one_of_the_calendar() {
+        let day = Day::read("2028-02-29").unwrap();
+        assert_eq!(humantime::format_rfc3339_seconds(day.ends).to_string(), "2028-03-01T00:00:00Z");
+        for none in ["2027-02-29", "2027-13-01", "2027-1-1", "2027-01-01T00:00:00Z", "", "tomorrow"] {
+            assert_eq!(Day::read(none), None, "{none}");
+        }
+        assert_eq!(Day::after(day.ends, 30).unwrap().written.as_ref(), "2028-03-31");
+    }
+}

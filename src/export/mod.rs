@@ -1,0 +1,125 @@
+//! Sends audit lines, spans and metrics to a collector, by OTLP over HTTP with protobuf (OpenTelemetry protocol 1.x,
+//! OTLP/HTTP). All of it happens on a thread of its own: what finds its queue full is dropped and counted, and no call waits.
+
+mod logs;
+mod metrics;
+mod post;
+mod queue;
+mod resource;
+mod send;
+mod spans;
+
+use std::future::Future;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+
+use crate::config::OtlpConfig;
+use crate::protocol::trace::{Span, Spans};
+use crate::record::{Lines, Outlets, Recorder};
+
+use post::Post;
+use queue::Queue;
+use resource::Origin;
+use send::Sender;
+
+/// Time for what waits to be sent when the gate ends.
+const CLOSE: Duration = Duration::from_secs(5);
+
+/// Sends what is told until it is closed.
+pub struct Exporter {
+    stop: watch::Sender<bool>,
+    ended: Mutex<Receiver<()>>,
+}
+
+/// Audit lines on their way out.
+struct LinesOut(Arc<Queue<Box<str>>>);
+
+impl Lines for LinesOut {
+    fn line(&self, line: &str) {
+        self.0.push(line.into(), line.len());
+    }
+}
+
+/// Spans on their way out.
+struct SpansOut(Arc<Queue<Span>>);
+
+impl Spans for SpansOut {
+    fn ended(&self, span: Span) {
+        let bytes = spans::bytes(&span);
+        self.0.push(span, bytes);
+    }
+}
+
+impl Exporter {
+    /// Begins to send what `recorder` is told. Nothing is connected before there is something to send.
+    ///
+    /// # Errors
+    /// What cannot be used of the config, in words for its user.
+    pub fn start(config: &OtlpConfig, recorder: &Arc<Recorder>) -> Result<Self, String> {
+        let post = Arc::new(Post::new(config)?);
+        let (stop, stopped) = watch::channel(false);
+        let origin = Arc::new(Origin::new(config));
+        let sender = |signal: &'static str| Sender::new(signal, post.clone(), recorder.exported(signal), stopped.clone());
+        let lines = config.logs.then(|| Arc::new(Queue::new(config, recorder.exported("logs").dropped)));
+        let spans = config.traces.then(|| Arc::new(Queue::new(config, recorder.exported("traces").dropped)));
+        let (interval, logs, traces) = (config.interval, sender("logs"), sender("traces"));
+        let gathered = config.metrics.then(|| (sender("metrics"), config.metrics_interval, config.batch_records));
+        let (weak, began, same) = (Arc::downgrade(recorder), SystemTime::now(), origin.clone());
+        let (of_lines, of_spans) = (lines.clone(), spans.clone());
+        let mut closing = stopped;
+        let work = async move {
+            let send_lines = when(of_lines, |queue| logs.all(queue, interval, |lines| logs::request(&lines, &origin)));
+            let send_spans = when(of_spans, |queue| traces.all(queue, interval, |batch| spans::request(batch, &origin)));
+            let send_metrics = when(gathered, |(sender, every, points)| {
+                let requests = move || {
+                    let families = weak.upgrade().map(|recorder| recorder.gather()).unwrap_or_default();
+                    metrics::requests(&families, &same, began, points)
+                };
+                sender.regularly(every, requests)
+            });
+            let all = async { tokio::join!(send_lines, send_spans, send_metrics) };
+            let over = async {
+                // An exporter that is dropped ends too.
+                drop(closing.wait_for(|stop| *stop).await);
+                tokio::time::sleep(CLOSE).await;
+            };
+            tokio::select! {
+                _ = all => {}
+                () = over => tracing::warn!("not everything could be sent to the collector within {} s", CLOSE.as_secs()),
+            }
+        };
+        let (end, ended) = sync_channel(1);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("no thread can be made for it: {error}"))?;
+        let thread = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
+            runtime.block_on(work);
+            // Whoever closes may have stopped waiting.
+            let _gone = end.try_send(());
+        });
+        thread.map_err(|error| format!("no thread can be made for it: {error}"))?;
+        recorder.tell_also(Outlets {
+            lines: lines.map(|queue| Arc::new(LinesOut(queue)) as Arc<dyn Lines>),
+            spans: spans.map(|queue| Arc::new(SpansOut(queue)) as Arc<dyn Spans>),
+            ratio: config.sample_ratio,
+        });
+        Ok(Self { stop, ended: Mutex::new(ended) })
+    }
+
+    /// Sends what waits, for at most 5 s. What is told from then on goes nowhere. Holds up the thread.
+    pub fn close(&self) {
+        self.stop.send_replace(true);
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(CLOSE + Duration::from_secs(1)).is_err() {
+            tracing::debug!("the exporter had ended already");
+        }
+    }
+}
+
+async fn when<T, F: Future<Output = ()>>(what: Option<T>, work: impl FnOnce(T) -> F) {
+    if let Some(what) = what {
+        work(what).await;
+    }
+}

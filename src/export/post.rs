@@ -1,0 +1,230 @@
+//! The way to the collector: one POST for each request, bounded in time and in the length of the answer.
+
+use std::error::Error;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceResponse;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message as _;
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::config::OtlpConfig;
+use crate::trust;
+
+/// Longest answer. A collector says how many records it does not want, and why.
+const ANSWER_BYTES: usize = 64 << 10;
+/// Longest head of an answer.
+const HEAD_BYTES: usize = 32 << 10;
+/// How long a connection is kept that nobody uses.
+const KEPT: Duration = Duration::from_secs(30);
+
+/// The collector.
+pub(super) struct Post {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// What stands before `/v1/…`.
+    base: String,
+    headers: HeaderMap,
+    timeout: Duration,
+}
+
+/// What the collector has taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Records that it does not want all the same.
+    pub(super) rejected: u64,
+}
+
+/// Why it has not taken a request. Says nothing of headers, nor of its answer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotTaken {
+    /// It does not want it.
+    #[error("it answers with status {0}")]
+    Refused(StatusCode),
+    /// It cannot take it now.
+    #[error("it answers with status {status}")]
+    Later {
+        /// How it says so.
+        status: StatusCode,
+        /// How long it wants to be left alone.
+        after: Option<Duration>,
+    },
+    /// It says that it has taken it, in an answer that is none.
+    #[error("its answer is not one of OTLP")]
+    Unreadable,
+    /// It did not answer in time.
+    #[error("it does not answer within {} ms", .0.as_millis())]
+    Late(Duration),
+    /// There is no connection, or it broke off.
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+}
+
+impl Post {
+    /// # Errors
+    /// What is wrong with the config, in words for its user.
+    pub(super) fn new(config: &OtlpConfig) -> Result<Self, String> {
+        let base = config.endpoint.trim_end_matches('/').to_owned();
+        format!("{base}/v1/logs").parse::<Uri>().map_err(|error| format!("`endpoint` is no URL that can be called: {error}"))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &config.headers {
+            let name = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is no header name"))?;
+            let mut value =
+                HeaderValue::try_from(value).map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/x-protobuf"));
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))));
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(config.timeout));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls(config)?)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEPT)
+            .pool_max_idle_per_host(4)
+            .http1_max_buf_size(HEAD_BYTES)
+            .http2_max_header_list_size(HEAD_BYTES as u32)
+            .build(connector);
+        Ok(Self { client, base, headers, timeout: config.timeout })
+    }
+
+    /// Sends one request. Redirects are refusals.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub(super) async fn post(&self, signal: &str, body: Bytes) -> Result<Taken, NotTaken> {
+        let exchange = tokio::time::timeout(self.timeout, self.exchange(signal, body)).await;
+        exchange.unwrap_or(Err(NotTaken::Late(self.timeout)))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "what `Limited` holds is bounded")]
+    async fn exchange(&self, signal: &str, body: Bytes) -> Result<Taken, NotTaken> {
+        let unreachable = |error: &dyn Error| NotTaken::Unreachable(chain(error));
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = format!("{}/v1/{signal}", self.base).parse().map_err(|error| unreachable(&error))?;
+        request.headers_mut().clone_from(&self.headers);
+        let response = self.client.request(request).await.map_err(|error| unreachable(&error))?;
+        let status = response.status();
+        if matches!(status.as_u16(), 429 | 502 | 503 | 504) {
+            return Err(NotTaken::Later { status, after: after(response.headers()) });
+        }
+        if status != StatusCode::OK {
+            return Err(NotTaken::Refused(status));
+        }
+        let answer = Limited::new(response.into_body(), ANSWER_BYTES).collect().await.map_err(|_| NotTaken::Unreadable)?;
+        rejected(signal, answer.to_bytes()).map(|rejected| Taken { rejected }).ok_or(NotTaken::Unreadable)
+    }
+}
+
+/// How many records an answer does not want; `None` if it cannot be read.
+fn rejected(signal: &str, answer: Bytes) -> Option<u64> {
+    let rejected = match signal {
+        "logs" => ExportLogsServiceResponse::decode(answer).ok()?.partial_success.map(|partial| partial.rejected_log_records),
+        "traces" => ExportTraceServiceResponse::decode(answer).ok()?.partial_success.map(|partial| partial.rejected_spans),
+        _ => ExportMetricsServiceResponse::decode(answer).ok()?.partial_success.map(|partial| partial.rejected_data_points),
+    };
+    Some(rejected.unwrap_or_default().try_into().unwrap_or_default())
+}
+
+/// How long a collector wants to be left alone (RFC 9110, section 10.2.3).
+fn after(headers: &HeaderMap) -> Option<Duration> {
+    let told = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = told.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate(told)?;
+    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// A date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn httpdate(text: &str) -> Option<SystemTime> {
+    let mut words = text.split_once(", ")?.1.split(' ');
+    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()
+}
+
+fn tls(config: &OtlpConfig) -> Result<ClientConfig, String> {
+    let roots = match &config.ca {
+        Some(file) => trust::own_roots(file)?.into(),
+        None if config.endpoint.to_ascii_lowercase().starts_with("https:") => trust::system_roots()?,
+        None => RootCertStore::empty().into(),
+    };
+    let builder = ClientConfig::builder_with_provider(ring::default_provider().into()).with_safe_default_protocol_versions();
+    Ok(builder.map_err(|error| format!("TLS cannot be set up: {error}"))?.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// An error with its causes.
+fn chain(error: &dyn Error) -> String {
+    let mut told = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause.filter(|_| told.len() < 512) {
+        told = format!("{told}: {error}");
+        cause = error.source();
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_to_wait_is_read_in_both_ways() {
+        let told = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RETRY_AFTER, value.parse().unwrap());
+            after(&headers)
+        };
+        assert_eq!(told("7"), Some(Duration::from_secs(7)));
+        assert_eq!(told("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        let soon = told("Fri, 01 Jan 2100 00:00:00 GMT").unwrap();
+        assert!(soon > Duration::from_secs(86_400 * 365), "{soon:?}");
+        for bad in ["", "-1", "soon", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 99 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(told(bad), None, "{bad}");
+        }
+        assert_eq!(after(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn an_answer_that_is_none_is_not_taken_for_one() {
+        assert_eq!(rejected("logs", Bytes::new()), Some(0));
+        for signal in ["logs", "traces", "metrics"] {
+            assert_eq!(rejected(signal, Bytes::from_static(b"<html>hello</html>")), None, "{signal}");
+        }
+        let partial = ExportLogsServiceResponse {
+            partial_success: Some(opentelemetry_proto::tonic::collector::logs::v1::ExportLogsPartialSuccess {
+                rejected_log_records: 3,
+                error_message: "too old".to_owned(),
+            }),
+        };
+        assert_eq!(rejected("logs", partial.encode_to_vec().into()), Some(3));
+    }
+
+    #[test]
+    fn headers_are_sensitive_and_nothing_shows_them() {
+        let mut config = OtlpConfig::new("http://127.0.0.1:4318/".to_owned());
+        config.headers = vec![("x-api-key".to_owned(), "s3cr3t-v4lu3".to_owned())];
+        let post = Post::new(&config).unwrap();
+        assert_eq!(post.base, "http://127.0.0.1:4318");
+        assert!(!format!("{:?} {config:?}", post.headers).contains("s3cr3t"));
+    }
+}

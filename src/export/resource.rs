@@ -1,0 +1,53 @@
+//! Who sends: the resource and the scope of every request.
+
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+
+use crate::config::OtlpConfig;
+
+/// What is the same for every request.
+pub(super) struct Origin {
+    /// The process.
+    pub(super) resource: Resource,
+    /// The program.
+    pub(super) scope: InstrumentationScope,
+}
+
+impl Origin {
+    /// Of this process: what the config says before what is known (OpenTelemetry, semantic conventions, Service).
+    pub(super) fn new(config: &OtlpConfig) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        let instance = uuid::Uuid::new_v4().to_string();
+        let own = [("service.name", "lychgate"), ("service.version", version), ("service.instance.id", &instance)];
+        let own = own.into_iter().filter(|(name, _)| !config.resource.contains_key(*name));
+        let told = config.resource.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Self {
+            resource: Resource {
+                attributes: own.chain(told).map(|(name, value)| text(name, value)).collect(),
+                ..Resource::default()
+            },
+            scope: InstrumentationScope {
+                name: "lychgate".to_owned(),
+                version: version.to_owned(),
+                ..InstrumentationScope::default()
+            },
+        }
+    }
+}
+
+/// An attribute that says a text.
+pub(super) fn text(name: &str, value: &str) -> KeyValue {
+    attribute(name, Value::StringValue(value.to_owned()))
+}
+
+/// An attribute.
+pub(super) fn attribute(name: &str, value: Value) -> KeyValue {
+    KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+}
+
+/// A time as OTLP has it: nanoseconds since 1970.
+pub(super) fn nanos(time: std::time::SystemTime) -> u64 {
+    let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

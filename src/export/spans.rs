@@ -1,0 +1,90 @@
+//! Spans, as OTLP has them.
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::trace::v1::span::{Event, Link, SpanKind as Kind};
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span as Sent, Status};
+use prost::Message as _;
+
+use super::resource::{Origin, attribute, nanos, text};
+use super::send::Request;
+use crate::protocol::trace::{Attribute, Note, Parent, Span, SpanKind, Value};
+
+/// The flags of W3C: recorded.
+const SAMPLED: u32 = 1;
+/// It is known whether the parent is in another process, and it is (OTLP, `SpanFlags`).
+const KNOWN: u32 = 0x100;
+const REMOTE: u32 = 0x200;
+
+/// About how long a span is when it is written.
+pub(super) fn bytes(span: &Span) -> usize {
+    let of = |attributes: &[Attribute]| -> usize {
+        attributes.iter().map(|(name, value)| name.len() + 16 + if let Value::Text(text) = value { text.len() } else { 8 }).sum()
+    };
+    let state = span.state.as_ref().map_or(0, |state| state.len());
+    160 + span.name.len() + state + of(&span.tells) + span.notes.iter().map(|note| 48 + of(&note.tells)).sum::<usize>()
+}
+
+/// One request with these spans.
+pub(super) fn request(spans: Vec<Span>, origin: &Origin) -> Request {
+    let records = spans.len() as u64;
+    let scope_spans = vec![ScopeSpans {
+        scope: Some(origin.scope.clone()),
+        spans: spans.into_iter().map(sent).collect(),
+        ..ScopeSpans::default()
+    }];
+    let resource_spans = vec![ResourceSpans { resource: Some(origin.resource.clone()), scope_spans, ..ResourceSpans::default() }];
+    Request { body: ExportTraceServiceRequest { resource_spans }.encode_to_vec().into(), records }
+}
+
+fn sent(span: Span) -> Sent {
+    let remote = span.parent.is_some() && span.kind == SpanKind::Server;
+    let error = span.error.as_ref().map(|error| text("error.type", error));
+    Sent {
+        trace_id: span.trace.0.to_vec(),
+        span_id: span.id.0.to_vec(),
+        parent_span_id: span.parent.map(|parent| parent.0.to_vec()).unwrap_or_default(),
+        trace_state: span.state.map(String::from).unwrap_or_default(),
+        flags: SAMPLED | KNOWN | if remote { REMOTE } else { 0 },
+        name: span.name.into(),
+        kind: match span.kind {
+            SpanKind::Server => Kind::Server,
+            SpanKind::Client => Kind::Client,
+            SpanKind::Internal => Kind::Internal,
+        } as i32,
+        start_time_unix_nano: nanos(span.begun),
+        end_time_unix_nano: nanos(span.ended),
+        attributes: attributes(span.tells).chain(error).collect(),
+        events: span.notes.into_iter().map(event).collect(),
+        links: span.links.into_iter().map(link).collect(),
+        status: span.error.map(|_| Status { code: StatusCode::Error as i32, message: String::new() }),
+        ..Sent::default()
+    }
+}
+
+fn event(note: Note) -> Event {
+    Event {
+        time_unix_nano: nanos(note.at),
+        name: note.name.to_owned(),
+        attributes: attributes(note.tells).collect(),
+        dropped_attributes_count: 0,
+    }
+}
+
+fn link(parent: Parent) -> Link {
+    Link {
+        trace_id: parent.trace.0.to_vec(),
+        span_id: parent.span.0.to_vec(),
+        trace_state: parent.state.map(String::from).unwrap_or_default(),
+        flags: KNOWN | REMOTE | u32::from(parent.sampled),
+        ..Link::default()
+    }
+}
+
+fn attributes(told: Vec<Attribute>) -> impl Iterator<Item = KeyValue> {
+    told.into_iter().map(|(name, value)| match value {
+        Value::Text(value) => text(name, &value),
+        Value::Number(number) => attribute(name, any_value::Value::IntValue(number)),
+    })
+}

@@ -1,0 +1,192 @@
+//! Which findings have no consequence, because somebody has said so for a time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::config::Suppression;
+use crate::detect::{Place, work};
+use crate::document::Fault;
+use crate::protocol::AuditId;
+use crate::rules::{Action, Find, Library, Rule, RuleId};
+
+use super::{Evidence, Policy};
+
+/// What to do about an id that no rule has.
+const OWN: &str = "`lychgate rules list` names the rules; what the gate refuses by itself is changed where its config says so";
+
+/// What a finding would have had done, had nobody suppressed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suppressed {
+    /// By what.
+    pub by: Arc<Suppression>,
+    /// The action that it would have called for.
+    pub action: Action,
+}
+
+/// The suppressions of a policy.
+#[derive(Clone, Debug, Default)]
+pub struct Suppressions {
+    /// As the config has them, with the rules by the ids they have now.
+    all: Arc<[(RuleId, Arc<Suppression>)]>,
+    /// Those that count for the upstream at hand.
+    here: HashMap<RuleId, Vec<Arc<Suppression>>>,
+}
+
+impl Suppressions {
+    /// Finds the rules.
+    ///
+    /// # Errors
+    /// Every one that could never count.
+    pub(super) fn new(written: &[Arc<Suppression>], library: &Library) -> Result<Self, Vec<Fault>> {
+        let (mut all, mut faults) = (Vec::new(), Vec::new());
+        for one in written {
+            match resolve(one, library) {
+                Ok(rule) => all.push((rule, one.clone())),
+                Err((message, hint)) => {
+                    let (file, line, column) = one.place.clone();
+                    faults.push(Fault { file: file.into(), line, column, message, hint: Some(hint) });
+                }
+            }
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Self { all: all.into(), here: HashMap::new() }.at(None))
+    }
+
+    /// The same for messages to and from one upstream; `None` for an upstream that has no name.
+    pub(super) fn at(&self, upstream: Option<&str>) -> Self {
+        let mut here: HashMap<RuleId, Vec<Arc<Suppression>>> = HashMap::new();
+        for (rule, one) in self.all.iter().filter(|(_, one)| one.upstream.is_none() || one.upstream.as_deref() == upstream) {
+            here.entry(rule.clone()).or_default().push(one.clone());
+        }
+        Self { all: self.all.clone(), here }
+    }
+
+    /// The same with one more.
+    pub(super) fn with(&self, one: Suppression) -> Self {
+        let mut more = self.clone();
+        more.here.entry(RuleId::new(&one.rule)).or_default().push(Arc::new(one));
+        more
+    }
+
+    /// Those that count for the upstream at hand, whether or not their time is over.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Suppression>> {
+        self.here.values().flatten()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.here.is_empty()
+    }
+
+    /// What suppresses a match of `rule` at `place`, if anything does. What was too much to look at is never suppressed: what
+    /// it is nobody knows. `audit` tells when it is.
+    pub(super) fn of(
+        &self,
+        rule: &Rule,
+        place: &Place<'_>,
+        reading: &str,
+        audit: AuditId,
+        (at, evidence): (&dyn Fn() -> String, &dyn Fn() -> Evidence),
+    ) -> Option<&Arc<Suppression>> {
+        let these = self.here.get(&rule.id)?;
+        if work::ALL.contains(&reading) || tells_limits(rule) {
+            return None;
+        }
+        let now = moment(audit)?;
+        let is = |wanted: &Option<Box<str>>, name: Option<&str>| wanted.is_none() || wanted.as_deref() == name;
+        these.iter().find(|one| {
+            now < one.until.ends
+                && is(&one.tool, place.tool)
+                && is(&one.argument, place.argument)
+                && one.at.as_ref().is_none_or(|wanted| leads_to(wanted, &at()))
+                && one.sha256.as_ref().is_none_or(|wanted| **wanted == *evidence().sha256)
+        })
+    }
+}
+
+impl Policy {
+    /// The same rules for what goes to and comes from this upstream.
+    pub fn at(&self, upstream: &str) -> Self {
+        let mut same = self.clone();
+        same.suppressions = self.suppressions.at(Some(upstream));
+        same
+    }
+
+    /// The same rules with one more suppression.
+    pub fn suppressing(&self, one: Suppression) -> Self {
+        let mut same = self.clone();
+        same.suppressions = self.suppressions.with(one);
+        same
+    }
+
+    /// What of findings is to have no consequence.
+    pub fn suppressions(&self) -> &Suppressions {
+        &self.suppressions
+    }
+}
+
+/// When an audit line was made: its id begins with the time (UUID version 7, RFC 9562).
+fn moment(audit: AuditId) -> Option<SystemTime> {
+    let (seconds, nanos) = audit.0.get_timestamp()?.to_unix();
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
+}
+
+/// Whether a pointer fits one with stars. The number of a message in its batch does not count.
+fn leads_to(wanted: &str, at: &str) -> bool {
+    let fits = |at: &str| {
+        let (mut wanted, mut at) = (wanted.split('/'), at.split('/'));
+        loop {
+            match (wanted.next(), at.next()) {
+                (None, None) => return true,
+                (Some(wanted), Some(at)) if wanted == "*" || wanted == at => {}
+                _ => return false,
+            }
+        }
+    };
+    let in_batch = at.strip_prefix('/').and_then(|rest| rest.find('/').map(|end| rest.split_at(end)));
+    fits(at) || in_batch.is_some_and(|(first, rest)| first.bytes().all(|b| b.is_ascii_digit()) && fits(rest))
+}
+
+/// Whether a rule only ever says that something could not be judged.
+fn tells_limits(rule: &Rule) -> bool {
+    match rule.find.as_ref() {
+        Find::Secret(spec) => spec.unread,
+        Find::Command(spec) => spec.is_unreadable(),
+        _ => false,
+    }
+}
+
+fn resolve(one: &Suppression, library: &Library) -> Result<RuleId, (String, String)> {
+    let Some(rule) = library.find(&one.rule) else {
+        let hint = library.nearest(&one.rule);
+        let hint = if hint.starts_with("did you mean") { hint } else { OWN.to_owned() };
+        return Err((format!("there is no rule `{}` to suppress", one.rule), hint));
+    };
+    if tells_limits(rule) {
+        let message = format!("`{}` cannot be suppressed: it tells of what could not be judged", rule.id);
+        return Err((message, "what cannot be judged is not passed on: send less of it at once".to_owned()));
+    }
+    if one.sha256.is_some() && matches!(*rule.find, Find::Secret(_) | Find::Personal(_) | Find::Flow(_)) {
+        let message = format!("what `{}` finds has no digest that lasts", rule.id);
+        return Err((message, "leave `sha256` out, and name `tool` and `argument` (or `at`)".to_owned()));
+    }
+    Ok(rule.id.clone())
+}
+
+/// What a change of suppressions no longer protects from, in sentences: new ones, wider ones, later ends.
+pub fn more_suppressed(old: &Suppressions, new: &Suppressions, now: SystemTime) -> Vec<String> {
+    let mut told: Vec<String> = new
+        .iter()
+        .filter(|one| now < one.until.ends)
+        .filter(|one| old.iter().all(|before| !before.is_for_the_same(one) || before.until.ends < one.until.ends))
+        .map(|one| format!("suppressed until {}: {}", one.until.written, one.named()))
+        .collect();
+    told.sort();
+    told
+}
+
+#[cfg(test)]
+mod tests;

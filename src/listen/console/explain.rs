@@ -1,0 +1,45 @@
+//! Why a message was judged as it was: what `lychgate explain` tells, of a line that the page has shown.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+
+use super::page::{json, refuse};
+use crate::listen::Body;
+use crate::protocol::AuditId;
+use crate::proxy::Gate;
+use crate::review::explain::explain;
+use crate::review::{Entry, Judges};
+
+/// Explains the judgement with this id, if its line is among the last ones. Judging it again may take a while, and reading
+/// what is kept of it may wait for the disk.
+pub(super) async fn told(gate: &Arc<Gate>, id: &str) -> Response<Body> {
+    let Some(audit) = id.parse().ok().map(AuditId) else { return gone() };
+    let gate = gate.clone();
+    let explained = tokio::task::spawn_blocking(move || {
+        let line = gate.recorder().live().judged(&audit.to_string())?;
+        let file: Arc<Path> = Path::new("the console").into();
+        let entry = Entry::read(Bytes::copy_from_slice(line.as_bytes()), &file, 0).ok()?;
+        let judges = Judges { named: (*gate.policies()).clone(), other: None };
+        Some(explain(&entry, whole(&gate, audit).as_ref(), &judges))
+    });
+    match explained.await {
+        Ok(Some(Ok(explained))) => json(StatusCode::OK, &explained),
+        Ok(Some(Err(missing))) => refuse(StatusCode::NOT_FOUND, missing.words()),
+        Ok(None) => gone(),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the message could not be judged again"),
+    }
+}
+
+/// The message as it was kept, if it was. What cannot be opened is explained by its line, as what was not kept.
+fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
+    let evidence = gate.recorder().evidence().and_then(|evidence| evidence.get(audit).ok().flatten());
+    let kept = evidence.or_else(|| gate.recorder().quarantine().and_then(|quarantine| quarantine.get(audit).ok().flatten()));
+    kept.map(|kept| kept.message)
+}
+
+fn gone() -> Response<Body> {
+    refuse(StatusCode::NOT_FOUND, "that line is not among the last ones: `lychgate explain` finds it in the log")
+}

@@ -1,0 +1,225 @@
+//! `/console` on the admin port: a page on which people see what the gate does, and do what is theirs to do.
+//!
+//! Everything but the page's own files is behind a session, on loopback too: other programs, other users and pages in the
+//! same browser reach that port as well. A session is opened with the token of the gate's token file or with a link that
+//! counts once, and shown by a cookie and by what only the page knows.
+
+mod door;
+mod explain;
+mod page;
+mod quarantine;
+mod rules;
+mod seen;
+mod site;
+mod stream;
+mod trial;
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use http::header::{COOKIE, HeaderValue, ORIGIN, RETRY_AFTER, SET_COOKIE};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use super::approvals::Counter;
+use super::{Body, Front, body};
+use crate::config::Admin;
+use crate::message::{Json, ReadLimits};
+use crate::proxy::Gate;
+use crate::record::Event;
+use door::{Door, Inner, Opened, Shown, Shut};
+use page::{json, refuse, written};
+use site::Site;
+
+/// The browser's part of a session.
+const COOKIE_NAME: &str = "lychgate_console";
+/// The page's part of it.
+const PROOF: &str = "x-lychgate-console";
+/// Says that the page asks by itself, not its user.
+const BY_ITSELF: &str = "x-lychgate-by-itself";
+/// Longest body of a request, in bytes; texts to be tried may be longer.
+const BODY_BYTES: usize = 4096;
+/// Streams to pages at the same time.
+const STREAMS: usize = 16;
+
+/// What the page is served from.
+pub struct Console {
+    counter: Arc<Counter>,
+    door: Door,
+    site: Site,
+    streams: Arc<Semaphore>,
+    started: (SystemTime, Instant),
+}
+
+/// A request as it is routed.
+struct Asked {
+    method: Method,
+    headers: HeaderMap,
+    query: String,
+    body: Incoming,
+}
+
+impl Console {
+    /// A console for whoever has the token of the `counter`. From now on lines are kept and counted for it.
+    pub fn open(gate: &Gate, counter: &Arc<Counter>, config: &Admin) -> Self {
+        gate.recorder().live().keep();
+        gate.recorder().start_pulse();
+        Self {
+            counter: counter.clone(),
+            door: Door::new(counter.token()),
+            site: Site::new(config),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            started: (SystemTime::now(), Instant::now()),
+        }
+    }
+
+    /// Answers a request for `/console` and what is below, by the rest of its path.
+    pub(super) async fn answer(self: &Arc<Self>, front: &Arc<Front>, request: Request<Incoming>, rest: &str) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        // Programs that bear the token are no browser, by whichever name they ask.
+        let is_program = rest == "/api/code" && !parts.headers.contains_key(ORIGIN);
+        if let Err(why) = self.site.fits(&parts.headers, rest.starts_with("/api/"))
+            && !is_program
+        {
+            front.gate.tell(Event::TurnedAway { reason: why.reason });
+            return refuse(StatusCode::FORBIDDEN, why.hint);
+        }
+        let Some(path) = rest.strip_prefix("/api/") else {
+            if parts.method != Method::GET {
+                return refuse(StatusCode::METHOD_NOT_ALLOWED, "the page is read with GET");
+            }
+            let name = rest.strip_prefix('/').unwrap_or(rest);
+            return page::file(name).unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "the page has no such file"));
+        };
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let asked = Asked { method: parts.method, headers: parts.headers, query, body };
+        match (&asked.method, path) {
+            (&Method::POST, "code") => self.code(front, &asked.headers),
+            (&Method::POST, "login") => self.login(front, asked).await,
+            _ => match self.inner(&asked.headers) {
+                Some(inner) => self.inside(front, asked, path, inner).await,
+                None => refuse(StatusCode::UNAUTHORIZED, "log in: the session has ended, or there is none"),
+            },
+        }
+    }
+
+    /// What only a session may ask.
+    async fn inside(self: &Arc<Self>, front: &Arc<Front>, asked: Asked, path: &str, inner: Inner) -> Response<Body> {
+        let steps: Vec<&str> = path.split('/').collect();
+        let gate = &front.gate;
+        match (&asked.method, steps.as_slice()) {
+            (&Method::GET, ["session"]) => json(StatusCode::OK, &self.site.shown()),
+            (&Method::POST, ["logout"]) => self.logout(inner),
+            (&Method::GET, ["stream"]) => stream::open(self, front, &asked.query, inner),
+            (&Method::GET, ["overview"]) => json(StatusCode::OK, &seen::overview(gate, self.started)),
+            (&Method::GET, ["upstreams"]) => json(StatusCode::OK, &seen::upstreams(front).await),
+            (&Method::GET, ["present"]) => json(StatusCode::OK, &gate.present()),
+            (&Method::POST, ["upstreams", name, "login"]) => seen::login(front, name, &asked.query).await,
+            (&Method::GET, ["rules"]) => json(StatusCode::OK, &rules::all(gate)),
+            (&Method::GET, ["rules", id]) => rules::one(gate, id),
+            (&Method::POST, ["try"]) => match self.read(gate, asked.body, trial::BODY_BYTES).await {
+                Ok(read) => trial::judged(gate, &read).await,
+                Err(refused) => refused,
+            },
+            (&Method::GET, ["explain", id]) => explain::told(gate, id).await,
+            (&Method::GET, ["quarantine"]) => quarantine::list(gate).await,
+            (&Method::POST, ["quarantine", id, what]) => match self.read(gate, asked.body, BODY_BYTES).await {
+                Ok(read) => quarantine::act(gate, id, what, &read).await,
+                Err(refused) => refused,
+            },
+            (&Method::GET, ["approvals"]) => written(StatusCode::OK, self.counter.desk().list().into()),
+            (&Method::POST, ["approvals", id]) => match self.read(gate, asked.body, BODY_BYTES).await {
+                Ok(read) => self.counter.decide(id, &read),
+                Err(refused) => refused,
+            },
+            _ => refuse(StatusCode::NOT_FOUND, "the console has nothing there, or not by this method"),
+        }
+    }
+
+    async fn read(&self, gate: &Gate, incoming: Incoming, most: usize) -> Result<Json, Response<Body>> {
+        let refused = |why: &str| refuse(StatusCode::BAD_REQUEST, why);
+        let bytes = body::read_at_most(incoming, gate.limits(), most).await.map_err(|error| refused(&error.to_string()))?;
+        let limits = ReadLimits { message_bytes: most, ..ReadLimits::default() };
+        Json::parse(bytes, &limits).map_err(|_| refused("the body is not JSON"))
+    }
+
+    /// A link's code, for a program that bears the token.
+    fn code(&self, front: &Front, headers: &HeaderMap) -> Response<Body> {
+        #[derive(Serialize)]
+        struct Link<'a> {
+            code: &'a str,
+            seconds: u64,
+            at: Option<&'a str>,
+        }
+        match self.door.code(self.counter.token().is_borne(headers), Instant::now()) {
+            Ok(code) => json(StatusCode::OK, &Link { code: &code, seconds: door::CODE.as_secs(), at: self.site.url() }),
+            Err(shut) => self.shut(front, &shut, "show the token of the token file, as `lychgate console` does"),
+        }
+    }
+
+    async fn login(&self, front: &Front, asked: Asked) -> Response<Body> {
+        let read = match self.read(&front.gate, asked.body, BODY_BYTES).await {
+            Ok(read) => read,
+            Err(refused) => return refused,
+        };
+        let word = |key: &str| read.root().get(key).and_then(|value| value.str());
+        let (token, code) = (word("token"), word("code"));
+        let (shown, hint) = match (&token, &code) {
+            (Some(token), None) => (Shown::Token(token), "that is not the token"),
+            (None, Some(code)) => (Shown::Code(code), "this link has been used, or its time is over"),
+            _ => return refuse(StatusCode::BAD_REQUEST, "send `token` or `code`, one of the two"),
+        };
+        match self.door.open(shown, Instant::now()) {
+            Ok(opened) => self.opened(&opened, &asked.headers),
+            Err(shut) => self.shut(front, &shut, hint),
+        }
+    }
+
+    fn opened(&self, opened: &Opened, headers: &HeaderMap) -> Response<Body> {
+        #[derive(Serialize)]
+        struct Proof<'a> {
+            proof: &'a str,
+        }
+        tracing::info!("somebody logged in to the console");
+        let secure = if self.site.is_secure(headers) { "; Secure" } else { "" };
+        let cookie = format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/console/api{secure}", opened.cookie);
+        with_cookie(json(StatusCode::OK, &Proof { proof: &opened.proof }), &cookie)
+    }
+
+    fn logout(&self, inner: Inner) -> Response<Body> {
+        self.door.close(inner);
+        tracing::info!("somebody logged out of the console");
+        let gone = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/console/api; Max-Age=0");
+        with_cookie(json(StatusCode::OK, &()), &gone)
+    }
+
+    fn shut(&self, front: &Front, shut: &Shut, hint: &str) -> Response<Body> {
+        front.gate.tell(Event::TurnedAway { reason: "token" });
+        match shut {
+            Shut::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
+            Shut::TooMany => {
+                let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, "there were too many wrong ones of late: wait a minute");
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
+                response
+            }
+        }
+    }
+
+    /// The session that a request shows.
+    fn inner(&self, headers: &HeaderMap) -> Option<Inner> {
+        let proof = headers.get(PROOF)?.to_str().ok()?;
+        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let cookies: Vec<&str> = pairs.filter(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value).take(8).collect();
+        self.door.inner(&cookies, proof, headers.contains_key(BY_ITSELF), Instant::now())
+    }
+}
+
+fn with_cookie(mut response: Response<Body>, cookie: &str) -> Response<Body> {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}

@@ -1,0 +1,137 @@
+//! The page itself, as it is built in, and the rules that browsers keep for it.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{HeaderName, Response, StatusCode};
+use serde::Serialize;
+
+use crate::listen::Body;
+
+/// The page runs its own files and nothing else, talks to the gate and nobody else, and makes no markup of text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+/// Answers to the page are data.
+const DATA_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
+
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+macro_rules! files {
+    ($($name:literal $kind:expr;)*) => {
+        const FILES: &[(&str, &str, &str)] = &[$(($name, $kind, include_str!(concat!("page/", $name)))),*];
+    };
+}
+
+files! {
+    "index.html" HTML;
+    "style.css" "text/css; charset=utf-8";
+    "icon.svg" "image/svg+xml";
+    "main.js" SCRIPT;
+    "api.js" SCRIPT;
+    "dom.js" SCRIPT;
+    "chart.js" SCRIPT;
+    "live.js" SCRIPT;
+    "entry.js" SCRIPT;
+    "overview.js" SCRIPT;
+    "upstreams.js" SCRIPT;
+    "rules.js" SCRIPT;
+    "people.js" SCRIPT;
+    "quarantine.js" SCRIPT;
+}
+
+/// A file of the page, by its name; the page itself by none.
+pub(super) fn file(name: &str) -> Option<Response<Body>> {
+    let name = if name.is_empty() { "index.html" } else { name };
+    let (_, kind, text) = FILES.iter().find(|(known, _, _)| *known == name)?;
+    let mut response = guarded(StatusCode::OK, Bytes::from_static(text.as_bytes()), POLICY);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    Some(response)
+}
+
+/// Data for the page.
+pub(super) fn json(status: StatusCode, data: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(data) {
+        Ok(text) => written(status, text.into()),
+        Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+/// Data that is JSON already.
+pub(super) fn written(status: StatusCode, text: Bytes) -> Response<Body> {
+    let mut response = guarded(status, text, DATA_POLICY);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Says why not.
+pub(super) fn refuse(status: StatusCode, why: &str) -> Response<Body> {
+    #[derive(Serialize)]
+    struct Refusal<'a> {
+        error: &'a str,
+    }
+    json(status, &Refusal { error: why })
+}
+
+/// Data that goes on coming.
+pub(super) fn flowing(body: Body) -> Response<Body> {
+    let mut response = guarded(StatusCode::OK, Bytes::new(), DATA_POLICY);
+    *response.body_mut() = body;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    response
+}
+
+fn guarded(status: StatusCode, text: Bytes, policy: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(text));
+    *response.status_mut() = status;
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("content-security-policy"), policy),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+        // Its own requests shall name their origin, which is looked at.
+        (HeaderName::from_static("referrer-policy"), "same-origin"),
+        (HeaderName::from_static("x-content-type-options"), "nosniff"),
+        (HeaderName::from_static("x-frame-options"), "DENY"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::names;
+
+    #[test]
+    fn the_page_is_whole_and_keeps_its_own_rules() {
+        for (name, kind, text) in FILES {
+            assert!(file(name).is_some_and(|file| file.headers()[CONTENT_TYPE] == *kind), "{name}");
+            for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "javascript:"]
+            {
+                assert!(!text.contains(word), "`{word}` in {name}");
+            }
+            // Where they lead to is in the binary.
+            for part in text.split("/console/").skip(1) {
+                let leads: String = part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '.').collect();
+                let known = leads.is_empty() || leads == "api" || FILES.iter().any(|(known, _, _)| *known == leads);
+                assert!(known, "{name} leads to `{leads}`");
+            }
+            let foreign = text.replace("http://www.w3.org/2000/svg", "").replace("`http://${location.hostname}", "");
+            assert!(!foreign.contains("http://") && !foreign.contains("https://"), "{name} names another site");
+        }
+        let (_, _, page) = FILES[0];
+        let handlers =
+            page.split(" on").skip(1).any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_lowercase()).starts_with('='));
+        assert!(!page.contains("<style") && !page.contains("style=") && !handlers, "nothing inline");
+        assert_eq!(page.matches("<script").count(), page.matches("<script type=\"module\" src=").count());
+        // What is read of lines is what they have.
+        let names = FILES.iter().find(|(name, ..)| *name == "entry.js").and_then(|(.., text)| text.split_once("const NAMES = {"));
+        let table = names.and_then(|(_, rest)| rest.split_once("};")).map(|(table, _)| table).unwrap();
+        let read: Vec<&str> = table.split('\'').skip(1).step_by(2).collect();
+        assert!(read.len() > 30 && read.iter().all(|name| names::ALL.contains(name)), "{read:?}");
+        assert!(file("../mod.rs").is_none() && file("none.js").is_none());
+    }
+}

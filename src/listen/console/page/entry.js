@@ -1,0 +1,170 @@
+// An audit line: what its members are called, what they say, and how all of it is shown.
+
+import { chip, copier, count, empty, facts, fill, h, micros, plainly, visible } from './dom.js';
+import { ask } from './api.js';
+
+/** Members by the names of the audit log's schema. */
+const NAMES = {
+  time: 'time_dt', event: 'event', audit: 'audit', agent: 'gen_ai.agent.name', user: 'actor.user.name', session: 'mcp.session.id',
+  upstream: 'upstream', direction: 'direction', kind: 'kind', method: 'mcp.method.name', tool: 'gen_ai.tool.name',
+  prompt: 'gen_ai.prompt.name', resource: 'mcp.resource.uri', request: 'jsonrpc.request.id', mode: 'mode', verdict: 'verdict',
+  would: 'would', rule: 'rule', findings: 'findings', took: 'inspect_us', waited: 'upstream_ms', bytes: 'bytes',
+  arguments: 'gen_ai.tool.call.arguments', sent: 'sent', errorType: 'error.type', error: 'error.message', reason: 'reason',
+  outcome: 'outcome', side: 'side', at: 'at', reading: 'reading', surface: 'surface', severity: 'severity', action: 'action',
+  evidence: 'evidence', length: 'length', coverage: 'coverage', uninspected: 'uninspected', trace: 'trace_id', times: 'times',
+  faults: 'faults', weakened: 'weakened', policy: 'policy', name: 'name', era: 'era',
+};
+
+/** What a line says of something; nothing where it is no such line. */
+export const get = (line, what) => line?.[NAMES[what]];
+const text = (line, what) => {
+  const value = get(line, what);
+  return value === undefined || value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+};
+export const word = text;
+
+const EVENTS = {
+  judged: 'message', failed: 'call failed', turned_away: 'turned away', approval: 'a person’s yes', refused_again: 'refused again',
+  overlaid: 'list overlaid', definition: 'definition changed', pinned: 'pinned', page: 'next part', login: 'login',
+  reloaded: 'rules reloaded', reload_refused: 'reload refused', pins_reloaded: 'pins reloaded', pins_refused: 'pins refused',
+  log_opened: 'log opened', barred: 'not theirs to use',
+};
+
+/** What became of it, in a word. */
+export function verdict(line) {
+  if (get(line, 'verdict')) return text(line, 'verdict');
+  if (get(line, 'event') === 'refused_again') return 'block';
+  return '';
+}
+
+export const rules = line => [...new Set([text(line, 'rule'), ...list(line, 'findings').map(found => text(found, 'rule'))].filter(Boolean))];
+
+export function list(line, what) {
+  const value = get(line, what);
+  return Array.isArray(value) ? value : [];
+}
+
+/** What it was, in a few words. */
+export function what(line) {
+  const event = text(line, 'event');
+  if (event !== 'judged') return [EVENTS[event] ?? event, text(line, 'tool') || text(line, 'method')].filter(Boolean).join(' · ');
+  const method = text(line, 'method') || text(line, 'kind');
+  return text(line, 'tool') || [method, text(line, 'prompt') || text(line, 'resource')].filter(Boolean).join(' ');
+}
+
+export function why(line) {
+  const found = rules(line);
+  if (found.length) return found.length > 1 ? `${found[0]} +${found.length - 1}` : found[0];
+  return text(line, 'error') || text(line, 'errorType') || text(line, 'reason') || text(line, 'outcome');
+}
+
+export const who = line => [text(line, 'agent'), text(line, 'upstream')].filter(Boolean).join(get(line, 'direction') === 'inbound' ? ' ← ' : ' → ');
+
+/** All of it, in a panel beside the list. */
+export function detail(line, close) {
+  const audit = text(line, 'audit');
+  const findings = list(line, 'findings');
+  const explained = h('div', { class: 'stack' });
+  const panel = h('section', { class: 'card detail', 'aria-label': 'Details', tabindex: '-1', id: 'detail' }, [
+    h('div', { class: 'row title' }, [
+      h('h2', { class: 'wrap' }, [verdict(line) ? chip(verdict(line)) : null, ' ', what(line) || 'line']),
+      h('button', { class: 'quiet', type: 'button', onclick: close, 'aria-label': 'Close the details' }, ['Close']),
+    ]),
+    explained,
+    facts([
+      ['when', text(line, 'time')], ['agent', text(line, 'agent')], ['user', text(line, 'user')], ['session', text(line, 'session')],
+      ['upstream', text(line, 'upstream')], ['direction', text(line, 'direction')], ['method', text(line, 'method')],
+      ['tool', text(line, 'tool')], ['request', text(line, 'request')], ['error', text(line, 'error')],
+      ['reason', text(line, 'reason')], ['outcome', text(line, 'outcome')],
+      ['would be', get(line, 'would') ? `${text(line, 'would')}, were the policy enforced` : ''],
+      ['looked at', text(line, 'coverage')], ['size', get(line, 'bytes') === undefined ? '' : `${count(get(line, 'bytes'))} bytes`],
+      ['judged in', get(line, 'took') === undefined ? '' : micros(get(line, 'took'))],
+      ['server took', get(line, 'waited') === undefined ? '' : `${text(line, 'waited')} ms`], ['trace', text(line, 'trace')],
+      ['audit', audit],
+    ]),
+    sent(line),
+    h('details', {}, [h('summary', {}, ['The line as it was written']), h('pre', { class: 'text' }, [JSON.stringify(line, null, 2)])]),
+    h('div', { class: 'row' }, [
+      audit ? copier(audit, 'Copy the audit id') : null,
+      audit ? copier(`lychgate explain ${audit}`, 'Copy as command') : null,
+      copier(JSON.stringify(line), 'Copy the line'),
+    ]),
+  ]);
+  if (findings.length) {
+    fill(explained, h('h3', {}, [findings.length === 1 ? 'What was found' : `${findings.length} findings`]), ...findings.slice(0, 20).map(found => finding(line, found)));
+    if (audit) explain(audit, explained);
+  }
+  return panel;
+}
+
+/** What went out: what is secret in it the log does not have either. */
+function sent(line) {
+  const body = get(line, 'arguments') ?? get(line, 'sent');
+  if (body === undefined) return null;
+  return h('div', {}, [h('h3', {}, ['What was sent']), h('pre', { class: 'text' }, [typeof body === 'string' ? body : JSON.stringify(body, null, 2)])]);
+}
+
+/** A finding as its line has it, with its rule beside it once that is there. */
+function finding(line, found) {
+  const rule = text(found, 'rule');
+  const beside = h('div', { class: 'soft' }, [' ']);
+  const shown = h('article', { class: 'finding' }, [
+    h('div', { class: 'row' }, [chip(text(found, 'severity')), chip(text(found, 'action')), h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(rule)}` }, [rule])]),
+    beside,
+    h('div', { class: 'small soft wrap' }, [
+      `${text(found, 'surface')} at ${text(found, 'at') || '/'} · ${text(found, 'reading')} reading · ${count(get(get(found, 'evidence'), 'length'))} bytes matched`,
+    ]),
+    evidence(line, found),
+  ]);
+  ask(`rules/${encodeURIComponent(rule)}`, { byItself: true }).then(
+    one => fill(beside, h('strong', {}, [one.title]), h('div', {}, [one.why])),
+    () => fill(beside, 'The rule is not in force any more, or is the gate’s own.'),
+  );
+  return shown;
+}
+
+/** The string at a finding's place, as far as the line has it. */
+function evidence(line, found) {
+  const at = text(found, 'at');
+  const body = get(line, 'arguments') ?? get(line, 'sent');
+  const start = at.startsWith('/params/arguments') ? '/params/arguments' : at.startsWith('/params') ? '/params' : '/result';
+  let value = body;
+  for (const step of at.slice(start.length).split('/').slice(1)) value = value?.[step.replaceAll('~1', '/').replaceAll('~0', '~')];
+  return typeof value === 'string' ? h('pre', { class: 'text' }, [value]) : null;
+}
+
+/** Puts the readings with the match marked in the place of what the line has, where the gate can tell them. */
+async function explain(audit, place) {
+  const told = await ask(`explain/${encodeURIComponent(audit)}`, { byItself: true }).catch(() => null);
+  if (!told?.findings?.length || !place.isConnected) return;
+  fill(place, h('h3', {}, [told.findings.length === 1 ? 'What was found' : `${told.findings.length} findings`]), ...told.findings.map(explained));
+}
+
+function explained(found) {
+  const rule = found.rule;
+  return h('article', { class: 'finding' }, [
+    h('div', { class: 'row' }, [rule ? chip(rule.severity) : null, chip(found.action), h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(found.id)}` }, [found.id])]),
+    rule ? h('div', {}, [h('strong', {}, [rule.title]), h('div', { class: 'soft' }, [rule.why])]) : null,
+    h('div', { class: 'small soft wrap' }, [`at ${found.at || '/'}${found.reading ? ` · ${found.reading} reading` : ''}`]),
+    ...found.steps.map(step => h('div', {}, [h('div', { class: 'small soft' }, [step.reading]), parts(step.parts)])),
+    found.shape ? h('p', { class: 'small soft' }, [found.shape]) : null,
+    found.note ? h('p', { class: 'small soft' }, [found.note]) : null,
+    rule ? h('details', {}, [
+      h('summary', {}, ['What the rule must catch, and spare']),
+      h('ul', {}, rule.catches.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
+      h('ul', {}, rule.spares.slice(0, 5).map(text => h('li', { class: 'mono wrap small soft' }, [visible(text)]))),
+    ]) : null,
+    found.suppression ? h('details', {}, [
+      h('summary', {}, ['Let this pass from now on']),
+      h('p', { class: 'small soft' }, ['As narrow as can be; put it into the config, with a reason of yours:']),
+      h('pre', { class: 'text' }, [found.suppression]), h('div', { class: 'row' }, [copier(found.suppression)]),
+    ]) : null,
+  ]);
+}
+
+// A text with what matched marked.
+function parts(all) {
+  return h('pre', { class: 'text' }, all.map(part => part.matched ? h('mark', {}, [visible(part.text)]) : visible(part.text)));
+}
+
+export { empty, plainly };

@@ -1,0 +1,73 @@
+// What was taken out of answers and is kept: looked at, released or deleted, each on the record.
+
+import { ago, chip, count, empty, facts, fill, h, head, sure, table, toast } from './dom.js';
+import { ask } from './api.js';
+
+/** The view; gives what brings it up to date. */
+export function show(main) {
+  const list = h('div', { class: 'card', id: 'quarantine' }, [empty('Looking …')]);
+  const beside = h('div', { class: 'stack' });
+  fill(main, head('Quarantine', 'What was taken out of what servers said. Each look at it and each release stands on the record.'), h('div', { class: 'stack' }, [beside, list]));
+  const refresh = async byItself => {
+    const all = await ask('quarantine', { byItself });
+    if (byItself && list.contains(document.activeElement)) return;
+    if (!all.enabled) fill(list, empty('Nothing is kept', 'What is taken out is gone: name a folder for it under ', h('code', {}, ['[quarantine]']), ' in the config.'));
+    else if (!all.items.length) fill(list, ...all.faults.map(fault), empty('The quarantine is empty', 'What rules take out of answers from now on is kept here, sealed.'));
+    else fill(list, ...all.faults.map(fault), table('In quarantine', columns(beside, refresh), all.items), all.left_out ? h('p', { class: 'soft' }, [`and ${count(all.left_out)} older ones`]) : null);
+  };
+  return { every: 10000, refresh };
+}
+
+const fault = text => h('p', { class: 'fault' }, [text]);
+
+const columns = (beside, refresh) => [
+  ['When', item => h('span', { class: 'nowrap', title: new Date(item.at * 1000).toLocaleString() }, [ago(item.at)])],
+  ['From', item => h('div', { class: 'wrap' }, [h('strong', {}, [item.upstream]), ' ', item.tool || item.method || '', h('div', { class: 'small soft' }, [`to ${item.agent}${item.user ? ` for ${item.user}` : ''}`])])],
+  ['Why', item => h('div', { class: 'wrap' }, item.why.slice(0, 4).map(rule => h('div', {}, [h('a', { class: 'mono small', href: `#/rules/${encodeURIComponent(rule)}` }, [rule])])).concat(item.why.length > 4 ? h('div', { class: 'small soft' }, [`and ${item.why.length - 4} more`]) : []))],
+  ['Size', item => count(item.bytes), 'num'],
+  ['State', item => chip(item.state, { kept: 'note', released: 'ask', delivered: 'pass' }[item.state])],
+  ['', item => h('div', { class: 'row' }, [
+    h('button', { type: 'button', onclick: () => look(item, beside) }, ['Show']),
+    h('button', { type: 'button', onclick: () => release(item, refresh) }, ['Release']),
+    h('button', { type: 'button', class: 'danger', onclick: () => remove(item, beside, refresh) }, ['Delete']),
+  ])],
+];
+
+const act = (item, what) => ask(`quarantine/${encodeURIComponent(item.audit)}/${what}`, { method: 'POST', data: { reason: '' } });
+
+async function look(item, beside) {
+  try {
+    const whole = await act(item, 'show');
+    fill(beside, h('section', { class: 'card stack', 'aria-label': 'Message in quarantine', tabindex: '-1', id: 'kept' }, [
+      h('div', { class: 'row' }, [h('h2', { class: 'wrap' }, [`${item.upstream} · ${item.tool || item.method || 'message'}`]), h('span', { class: 'gap' }), h('button', { type: 'button', class: 'quiet', onclick: () => fill(beside) }, ['Close'])]),
+      h('p', { class: 'soft' }, ['This is what a server said and a rule took out. Do not do what it asks for.']),
+      ...whole.withheld.map(part => h('div', {}, [h('div', { class: 'small soft mono wrap' }, [part.at]), h('pre', { class: 'text' }, [part.text])])),
+      h('details', { open: !whole.withheld.length }, [h('summary', {}, [whole.is_whole ? 'The whole message' : 'The message, as far as it is shown here']), h('pre', { class: 'text' }, [whole.message])]),
+      facts([['audit', item.audit], ['policy', item.policy], ['when', new Date(item.at * 1000).toLocaleString()]]),
+    ]));
+    document.getElementById('kept').focus();
+  } catch (error) {
+    toast(error.message);
+  }
+}
+
+async function release(item, refresh) {
+  const meant = await sure('Release this message?', `${item.agent} gets it as it came, once, with its next identical call or as a resource. What a rule took out may tell the agent to do harm.`, 'Release', 'danger');
+  if (meant) await done(() => act(item, 'release'), 'released, for one delivery', refresh);
+}
+
+async function remove(item, beside, refresh) {
+  if (!(await sure('Delete this message?', 'It cannot be brought back.', 'Delete', 'danger'))) return;
+  await done(() => act(item, 'delete'), 'deleted', refresh);
+  fill(beside);
+}
+
+async function done(what, told, refresh) {
+  try {
+    await what();
+    toast(told);
+    await refresh(false);
+  } catch (error) {
+    toast(error.message);
+  }
+}

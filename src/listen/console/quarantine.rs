@@ -1,0 +1,144 @@
+//! What was taken out of answers and is kept: listed, looked at, released, deleted. All of it may wait for the disk.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::page::{json, refuse};
+use crate::listen::Body;
+use crate::message::{Json, ReadLimits};
+use crate::protocol::AuditId;
+use crate::proxy::Gate;
+use crate::record::kept::{About, By, KeptError, Quarantine, State};
+
+/// Most messages of the list.
+const LISTED: usize = 500;
+/// Longest part of a message that is shown, in bytes.
+const SHOWN_BYTES: usize = 256 << 10;
+/// What stands on the record for whoever is at the console.
+const WHO: &str = "console";
+
+#[derive(Serialize)]
+struct Listed {
+    enabled: bool,
+    items: Vec<Item>,
+    left_out: usize,
+    faults: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    audit: String,
+    at: u64,
+    direction: &'static str,
+    agent: String,
+    user: Option<String>,
+    upstream: String,
+    method: Option<String>,
+    tool: Option<String>,
+    policy: String,
+    withheld: Vec<String>,
+    why: Vec<String>,
+    bytes: u64,
+    state: &'static str,
+    until: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Whole {
+    item: Item,
+    /// The strings that were taken out, if they can be found where they stood.
+    withheld: Vec<Withheld>,
+    message: String,
+    is_whole: bool,
+}
+
+#[derive(Serialize)]
+struct Withheld {
+    at: String,
+    text: String,
+}
+
+/// Everything that is there, the newest first.
+pub(super) async fn list(gate: &Gate) -> Response<Body> {
+    let Some(quarantine) = gate.recorder().quarantine().cloned() else {
+        let listed = Listed { enabled: false, items: Vec::new(), left_out: 0, faults: Vec::new() };
+        return json(StatusCode::OK, &listed);
+    };
+    aside(move || {
+        let listing = quarantine.list()?;
+        let left_out = listing.items.len().saturating_sub(LISTED);
+        let items = listing.items.iter().take(LISTED).map(|item| told(&item.about, &item.state)).collect();
+        let faults = listing.faults.iter().map(ToString::to_string).collect();
+        Ok(json(StatusCode::OK, &Listed { enabled: true, items, left_out, faults }))
+    })
+    .await
+}
+
+/// Does something with one message: `show`, `release` or `delete`.
+pub(super) async fn act(gate: &Gate, id: &str, what: &str, asked: &Json) -> Response<Body> {
+    let (Some(quarantine), Some(audit)) = (gate.recorder().quarantine().cloned(), id.parse().ok().map(AuditId)) else {
+        return gone();
+    };
+    let reason = asked.root().get("reason").and_then(|reason| reason.str());
+    let by = By { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
+    let what = what.to_owned();
+    aside(move || match &*what {
+        "show" => show(&quarantine, audit, by),
+        "release" => Ok(match quarantine.release(audit, by)? {
+            Some(release) => json(StatusCode::OK, &told(&release.about, &State::Released { until: release.until })),
+            None => gone(),
+        }),
+        "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { gone() }),
+        _ => Ok(refuse(StatusCode::NOT_FOUND, "a message is shown, released or deleted")),
+    })
+    .await
+}
+
+fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: By) -> Result<Response<Body>, KeptError> {
+    let Some(kept) = quarantine.get(audit)? else { return Ok(gone()) };
+    quarantine.shown(&kept.about, by)?;
+    let text = String::from_utf8_lossy(&kept.message).into_owned();
+    let limits = ReadLimits { message_bytes: kept.message.len(), ..ReadLimits::default() };
+    let read = Json::parse(kept.message.clone(), &limits).ok();
+    let string = |at: &String| {
+        let mut value = read.as_ref()?.root();
+        for step in at.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            value = value.get(&step).or_else(|| value.elements().nth(step.parse().ok()?))?;
+        }
+        let text = value.str().map_or_else(|| value.raw().to_owned(), |text| text.into_owned());
+        Some(Withheld { at: at.clone(), text: crate::text::cut(&text, SHOWN_BYTES).to_owned() })
+    };
+    let withheld = kept.withheld.iter().take(LISTED).filter_map(string).collect();
+    let message = crate::text::cut(&text, SHOWN_BYTES).to_owned();
+    let is_whole = message.len() == text.len();
+    Ok(json(StatusCode::OK, &Whole { item: told(&kept.about, &State::Kept), withheld, message, is_whole }))
+}
+
+fn told(about: &About, state: &State) -> Item {
+    let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+    let (state, until) = match state {
+        State::Kept => ("kept", None),
+        State::Released { until } => ("released", Some(unix(*until))),
+        State::Delivered => ("delivered", None),
+    };
+    let About { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, .. } = about.clone();
+    let (audit, at, direction) = (audit.to_string(), unix(at), direction.name());
+    Item { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, state, until }
+}
+
+fn gone() -> Response<Body> {
+    refuse(StatusCode::NOT_FOUND, "no such message is in quarantine, or it is there no more")
+}
+
+/// Where it may wait for the disk.
+async fn aside(act: impl FnOnce() -> Result<Response<Body>, KeptError> + Send + 'static) -> Response<Body> {
+    match tokio::task::spawn_blocking(act).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the quarantine could not be asked"),
+    }
+}

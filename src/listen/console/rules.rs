@@ -1,0 +1,117 @@
+//! The rules in force, with how often they have matched.
+
+use std::collections::BTreeMap;
+
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::page::{json, refuse};
+use crate::listen::Body;
+use crate::message::Direction;
+use crate::proxy::Gate;
+use crate::record::Hits;
+use crate::rules::{Case, Rule};
+
+/// A rule in the list. Policies may do different things about what it finds.
+#[derive(Serialize)]
+pub(super) struct Listed {
+    id: String,
+    title: String,
+    direction: &'static str,
+    severity: &'static str,
+    /// What is done about what it finds, by policy.
+    actions: BTreeMap<String, &'static str>,
+    pack: Option<String>,
+    #[serde(flatten)]
+    hits: Hits,
+}
+
+/// All there is to know of a rule.
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    listed: Listed,
+    why: String,
+    file: String,
+    line: usize,
+    builtin: bool,
+    packs: Vec<String>,
+    catches: Vec<CaseShown>,
+    spares: Vec<CaseShown>,
+    references: Vec<String>,
+    was: Vec<String>,
+    /// The rule's own table as its file has it, where the file is part of the binary.
+    source: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct CaseShown {
+    text: String,
+    line: usize,
+}
+
+/// Every rule in force anywhere, by direction and name.
+pub(super) fn all(gate: &Gate) -> Vec<Listed> {
+    let hits = gate.recorder().hits();
+    in_force(gate).into_values().map(|(rule, actions)| listed(&rule, actions, &hits)).collect()
+}
+
+/// One of them.
+pub(super) fn one(gate: &Gate, id: &str) -> Response<Body> {
+    let Some((rule, actions)) = in_force(gate).into_iter().find(|((_, name), _)| name == id).map(|(_, found)| found) else {
+        return refuse(StatusCode::NOT_FOUND, "no such rule is in force");
+    };
+    let cases = |cases: &[Case]| cases.iter().map(|case| CaseShown { text: case.text.clone(), line: case.line }).collect();
+    let whole = Whole {
+        listed: listed(&rule, actions, &gate.recorder().hits()),
+        why: rule.why.clone(),
+        file: rule.file.to_string(),
+        line: rule.line,
+        builtin: rule.builtin,
+        packs: rule.packs.clone(),
+        catches: cases(&rule.catches),
+        spares: cases(&rule.spares),
+        references: rule.references.clone(),
+        was: rule.was.iter().map(ToString::to_string).collect(),
+        source: source(&rule),
+    };
+    json(StatusCode::OK, &whole)
+}
+
+type InForce = BTreeMap<(&'static str, String), (std::sync::Arc<Rule>, BTreeMap<String, &'static str>)>;
+
+fn in_force(gate: &Gate) -> InForce {
+    let mut found = InForce::new();
+    for policy in gate.policies().values() {
+        for direction in [Direction::Outbound, Direction::Inbound] {
+            for rule in policy.rules(direction).rules() {
+                let key = (direction.name(), rule.id.to_string());
+                let (_, actions) = found.entry(key).or_insert_with(|| (rule.clone(), BTreeMap::new()));
+                actions.insert(policy.name.to_string(), rule.action.name());
+            }
+        }
+    }
+    found
+}
+
+fn listed(rule: &Rule, actions: BTreeMap<String, &'static str>, hits: &BTreeMap<Box<str>, Hits>) -> Listed {
+    Listed {
+        id: rule.id.to_string(),
+        title: rule.title.clone(),
+        direction: rule.direction.name(),
+        severity: rule.severity.name(),
+        actions,
+        pack: rule.packs.last().cloned(),
+        hits: hits.get(rule.id.as_str()).copied().unwrap_or_default(),
+    }
+}
+
+/// The part of a built-in file that is the rule's.
+fn source(rule: &Rule) -> Option<&'static str> {
+    let (_, text) = crate::rules::BUILTIN_FILES.iter().find(|(name, _)| rule.builtin && rule.file.ends_with(name))?;
+    let start: usize = text.split_inclusive('\n').take(rule.line.checked_sub(1)?).map(str::len).sum();
+    let from = text.get(start..)?;
+    // Its own first line may be the heading.
+    let end = from.get(1..)?.find("\n[[rule]]").map_or(from.len(), |end| end + 2);
+    from.get(..end).map(str::trim_end)
+}

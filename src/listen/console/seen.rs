@@ -1,0 +1,201 @@
+//! What the page shows of the gate itself: how it does, and the servers behind it.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use futures_util::future::join_all;
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::page::{json, refuse};
+use crate::listen::{Body, Front};
+use crate::message::Direction;
+use crate::oauth::vault::Account;
+use crate::oauth::{LoginError, Principal};
+use crate::protocol::UpstreamName;
+use crate::proxy::Gate;
+use crate::record::{BUCKET_SECONDS, Moment, Reload, Served};
+use crate::upstream::{Health, Upstream};
+
+/// Most rules in the list of those that match most.
+const TOP_RULES: usize = 10;
+
+/// How the gate does.
+#[derive(Serialize)]
+pub(super) struct Overview {
+    version: &'static str,
+    started: u64,
+    uptime_seconds: u64,
+    now: u64,
+    bucket_seconds: u64,
+    hour: Vec<Moment>,
+    policies: Vec<PolicyInForce>,
+    reload: Option<Reload>,
+    top_rules: Vec<TopRule>,
+    connected: usize,
+}
+
+/// The policy of an upstream.
+#[derive(Serialize)]
+struct PolicyInForce {
+    upstream: String,
+    policy: String,
+    mode: &'static str,
+    outbound_rules: usize,
+    inbound_rules: usize,
+    outbound_digest: String,
+    inbound_digest: String,
+}
+
+#[derive(Serialize)]
+struct TopRule {
+    rule: Box<str>,
+    count: u64,
+    last: u64,
+}
+
+/// What is known at this moment.
+pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> Overview {
+    let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+    let mut policies: Vec<PolicyInForce> = gate
+        .policies()
+        .iter()
+        .map(|(upstream, policy)| PolicyInForce {
+            upstream: upstream.to_string(),
+            policy: policy.name.to_string(),
+            mode: policy.mode.name(),
+            outbound_rules: policy.rules(Direction::Outbound).rules().len(),
+            inbound_rules: policy.rules(Direction::Inbound).rules().len(),
+            outbound_digest: policy.rules_digest(Direction::Outbound).to_owned(),
+            inbound_digest: policy.rules_digest(Direction::Inbound).to_owned(),
+        })
+        .collect();
+    policies.sort_by(|a, b| a.upstream.cmp(&b.upstream));
+    let hits = gate.recorder().hits();
+    let mut top_rules: Vec<TopRule> =
+        hits.into_iter().map(|(rule, hits)| TopRule { rule, count: hits.count, last: hits.last }).collect();
+    top_rules.sort_by_key(|top| std::cmp::Reverse(top.count));
+    top_rules.truncate(TOP_RULES);
+    Overview {
+        version: env!("CARGO_PKG_VERSION"),
+        started: unix(started),
+        uptime_seconds: since.elapsed().as_secs(),
+        now: unix(SystemTime::now()),
+        bucket_seconds: BUCKET_SECONDS,
+        hour: gate.recorder().hour(),
+        policies,
+        reload: gate.recorder().last_reload(),
+        top_rules,
+        connected: gate.present().len(),
+    }
+}
+
+/// A server behind the gate.
+#[derive(Serialize)]
+pub(super) struct Seen {
+    name: String,
+    state: &'static str,
+    why: Option<String>,
+    policy: Option<String>,
+    mode: Option<&'static str>,
+    #[serde(flatten)]
+    served: Served,
+    login: Option<LoginSeen>,
+}
+
+/// The gate's logins at a server.
+#[derive(Serialize)]
+struct LoginSeen {
+    /// `gate`, `agent` or `user`: each has its own.
+    token_of: &'static str,
+    /// How many are owed.
+    owed: usize,
+    kept: Vec<LoginKept>,
+    /// Why those that are kept cannot be shown.
+    fault: Option<String>,
+}
+
+#[derive(Serialize)]
+struct LoginKept {
+    principal: String,
+    issuer: String,
+    logged_in: bool,
+    scopes: Option<String>,
+    expires: Option<u64>,
+    renews: bool,
+    error: Option<String>,
+}
+
+/// All servers, by name.
+pub(super) async fn upstreams(front: &Front) -> Vec<Seen> {
+    let any_logins = front.gate.upstreams().any(|(_, upstream)| upstream.authorizer().is_some());
+    let (accounts, fault) = match front.logins.accounts().await {
+        _ if !any_logins => (Vec::new(), None),
+        Ok(accounts) => (accounts, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let seen = front.gate.upstreams().map(|(name, upstream)| one(front, name, upstream, &accounts, fault.as_deref()));
+    let mut seen = join_all(seen).await;
+    seen.sort_by(|a, b| a.name.cmp(&b.name));
+    seen
+}
+
+async fn one(front: &Front, name: &UpstreamName, upstream: &Upstream, accounts: &[Account], fault: Option<&str>) -> Seen {
+    let (health, policies) = (upstream.health().await, front.gate.policies());
+    let policy = policies.get(name);
+    let login = upstream.authorizer().map(|authorizer| LoginSeen {
+        token_of: authorizer.token_of(),
+        owed: front.logins.logins.count(&name.0),
+        kept: accounts.iter().filter(|account| account.upstream == *name.0).map(kept).collect(),
+        fault: fault.map(ToOwned::to_owned),
+    });
+    Seen {
+        name: name.to_string(),
+        state: health.name(),
+        why: if let Health::Down(why) = health { Some(why) } else { None },
+        policy: policy.map(|policy| policy.name.to_string()),
+        mode: policy.map(|policy| policy.mode.name()),
+        served: front.gate.recorder().served(name),
+        login,
+    }
+}
+
+fn kept(account: &Account) -> LoginKept {
+    let granted = account.granted.as_ref();
+    LoginKept {
+        principal: account.party.principal.to_string(),
+        issuer: account.party.issuer.clone(),
+        logged_in: granted.is_some(),
+        scopes: granted.and_then(|granted| granted.scopes.parameter()),
+        expires: granted.and_then(|granted| granted.expires_unix),
+        renews: granted.is_some_and(|granted| granted.refresh.is_some()),
+        error: account.last_error.clone(),
+    }
+}
+
+/// A link to a login at a server: for the gate, or for whom `query` names.
+pub(super) async fn login(front: &Arc<Front>, name: &str, query: &str) -> Response<Body> {
+    #[derive(Serialize)]
+    struct Link {
+        link: String,
+    }
+    let found = front.gate.upstreams().find(|(known, _)| *known.0 == *name);
+    let Some(authorizer) = found.and_then(|(_, upstream)| upstream.authorizer()) else {
+        return refuse(StatusCode::NOT_FOUND, "the gate logs in at no such server");
+    };
+    let word = |key: &str| {
+        let found = form_urlencoded::parse(query.as_bytes()).find(|(name, value)| name == key && !value.is_empty());
+        found.map(|(_, value)| value.into_owned())
+    };
+    let who = match (authorizer.token_of(), word("agent"), word("user")) {
+        ("gate", ..) => Principal::Gate,
+        ("agent", Some(agent), _) => Principal::Agent(agent),
+        ("user", _, Some(user)) => Principal::User(user),
+        (whose, ..) => return refuse(StatusCode::BAD_REQUEST, &format!("say which {whose} it is for")),
+    };
+    match authorizer.link(&who).await {
+        Ok(link) => json(StatusCode::OK, &Link { link }),
+        Err(error @ LoginError::Unreachable(_)) => refuse(StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+    }
+}

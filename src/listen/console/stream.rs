@@ -1,0 +1,92 @@
+//! Audit lines as they are told, for as long as the page listens and its session lasts.
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{Response, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Console;
+use super::door::Inner;
+use super::page::{flowing, refuse};
+use crate::listen::{Body, Front};
+use crate::record::{Batch, Watch};
+
+/// Lines that come within this time go out together.
+const GATHER: Duration = Duration::from_millis(100);
+/// Where there are no lines for so long, the page hears that the stream is there; sessions are looked at as often.
+const BEAT: Duration = Duration::from_secs(5);
+/// Most lines from before that a page gets.
+const BACK: usize = 1000;
+
+/// An open stream.
+struct Open {
+    console: Arc<Console>,
+    front: Arc<Front>,
+    inner: Inner,
+    watch: Watch,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Opens a stream, from as many lines back as `query` says.
+pub(super) fn open(console: &Arc<Console>, front: &Arc<Front>, query: &str, inner: Inner) -> Response<Body> {
+    let Ok(place) = console.streams.clone().try_acquire_owned() else {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many pages watch at the same time: close some");
+    };
+    let back = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "back");
+    let back = back.and_then(|(_, back)| back.parse().ok()).unwrap_or(0).min(BACK);
+    let watch = front.gate.recorder().live().watch(back);
+    let open = Open { console: console.clone(), front: front.clone(), inner, watch, _place: place };
+    // So that the page knows at once that it listens.
+    let hello = stream::iter([Ok(Bytes::from_static(b"{\"beat\":true}\n"))]);
+    flowing(Body::Stream(hello.chain(stream::unfold(open, next)).boxed()))
+}
+
+async fn next(mut open: Open) -> Option<(io::Result<Bytes>, Open)> {
+    let batch = match open.watch.now() {
+        Some(batch) => batch,
+        None => match tokio::time::timeout(BEAT, open.watch.next()).await {
+            Ok(batch) => batch?,
+            Err(_) => Batch { missed: 0, first: 0, lines: Vec::new() },
+        },
+    };
+    if open.front.draining() || !open.console.door.lasts(open.inner, Instant::now()) {
+        return None;
+    }
+    let text = written(&batch);
+    if !batch.lines.is_empty() {
+        tokio::time::sleep(GATHER).await;
+    }
+    Some((Ok(text.into()), open))
+}
+
+fn written(batch: &Batch) -> String {
+    let mut text = String::new();
+    // Writing to a `String` cannot fail.
+    let _infallible = match (batch.missed, batch.lines.len()) {
+        (0, 0) => writeln!(text, "{{\"beat\":true}}"),
+        (0, _) => Ok(()),
+        (missed, _) => writeln!(text, "{{\"missed\":{missed}}}"),
+    };
+    for (number, line) in (batch.first..).zip(&batch.lines) {
+        let _infallible = writeln!(text, "{{\"n\":{number},\"line\":{line}}}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_goes_out_with_its_number() {
+        let batch = |missed, lines: &[&str]| Batch { missed, first: 7, lines: lines.iter().map(|line| (*line).into()).collect() };
+        assert_eq!(written(&batch(0, &[])), "{\"beat\":true}\n");
+        let told = "{\"missed\":2}\n{\"n\":7,\"line\":{\"a\":1}}\n{\"n\":8,\"line\":{}}\n";
+        assert_eq!(written(&batch(2, &["{\"a\":1}", "{}"])), told);
+    }
+}

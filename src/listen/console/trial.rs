@@ -1,0 +1,136 @@
+//! A text tried against the rules in force: judged as it would be in a message, told to nobody and kept nowhere.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::page::{json, refuse};
+use crate::inspect::{Finding, Inspection, Known, Policy, Verdict};
+use crate::listen::Body;
+use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
+use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era};
+use crate::proxy::Gate;
+
+/// Longest body of a request, in bytes: JSON makes a text longer.
+pub(super) const BODY_BYTES: usize = 512 << 10;
+/// Longest text that is tried, in bytes.
+const TEXT_BYTES: usize = 64 << 10;
+
+#[derive(Serialize)]
+struct Told {
+    verdict: &'static str,
+    mode: &'static str,
+    policy: String,
+    micros: f64,
+    findings: Vec<Found>,
+    /// What the receiver would get, if it is not what was tried.
+    becomes: Option<String>,
+    refusal: Option<String>,
+    strings: usize,
+    uninspected: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    rule: String,
+    title: String,
+    severity: &'static str,
+    action: &'static str,
+    surface: &'static str,
+    at: String,
+    reading: &'static str,
+    length: usize,
+}
+
+/// Judges what a request holds: `text`, and where it stands.
+pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
+    let word = |key: &str| asked.root().get(key).and_then(|value| value.str()).unwrap_or_default().into_owned();
+    let text = word("text");
+    if text.len() > TEXT_BYTES {
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "a text of at most 64 KiB can be tried");
+    }
+    let Some(upstream) = gate.upstream_named(&word("upstream")) else {
+        return refuse(StatusCode::BAD_REQUEST, "there is no such upstream");
+    };
+    let Some(policy) = gate.policies().get(&upstream).cloned() else {
+        return refuse(StatusCode::BAD_REQUEST, "no policy is in force there");
+    };
+    let (tool, argument) = (quote(&word("tool")), quote(&word("argument")));
+    let quoted = quote(&text);
+    let (direction, method, message) = match word("place").as_str() {
+        "argument" => {
+            let params = format!(r#"{{"name":{tool},"arguments":{{{argument}:{quoted}}}}}"#);
+            let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+            (Direction::Outbound, "tools/call", call)
+        }
+        "result" => {
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{quoted}}}]}}}}"#);
+            (Direction::Inbound, "tools/call", answer)
+        }
+        "description" => {
+            let tools = format!(r#"[{{"name":{tool},"description":{quoted},"inputSchema":{{"type":"object"}}}}]"#);
+            (Direction::Inbound, "tools/list", format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":{tools}}}}}"#))
+        }
+        _ => return refuse(StatusCode::BAD_REQUEST, "`place` is `argument`, `result` or `description`"),
+    };
+    let asked = Asked { id: "1".into(), method: method.into(), tool: Some(word("tool").into()), continues: false };
+    let (agent, caller) = (AgentName("console".into()), Caller::default());
+    let context = Context { agent, upstream, era: Era::Modern, session: None, asked: [asked].into(), caller, trace: None };
+    let limits = ReadLimits { message_bytes: message.len(), ..ReadLimits::default() };
+    let message = match Message::parse(message.into(), &limits) {
+        Ok(message) => message,
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("it would not pass as a message: {error}")),
+    };
+    let judging = tokio::task::spawn_blocking(move || judge(&policy, direction, &message, &context));
+    match judging.await {
+        Ok(told) => json(StatusCode::OK, &told),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "judging it failed"),
+    }
+}
+
+fn judge(policy: &Arc<Policy>, direction: Direction, message: &Message, context: &Context) -> Told {
+    let began = Instant::now();
+    let inspection = policy.inspect(direction, message, context, AuditId::make(), &Known::default());
+    let micros = (began.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
+    Told {
+        verdict: inspection.verdict.name(),
+        mode: policy.mode.name(),
+        policy: policy.name.to_string(),
+        micros,
+        findings: inspection.findings.iter().map(found).collect(),
+        becomes: becomes(message, &inspection),
+        refusal: match &inspection.verdict {
+            Verdict::Block(refusals) => refusals.first().map(|refusal| format!("{}. {}", refusal.title, refusal.why)),
+            Verdict::Ask(questions) => questions.first().map(|question| format!("{}. {}", question.title, question.why)),
+            Verdict::Pass | Verdict::Rewrite(_) => None,
+        },
+        strings: inspection.coverage.strings,
+        uninspected: inspection.coverage.uninspected.iter().map(|part| part.reason.name().to_owned()).collect(),
+    }
+}
+
+fn found(finding: &Finding) -> Found {
+    Found {
+        rule: finding.rule.to_string(),
+        title: finding.title.clone(),
+        severity: finding.severity.name(),
+        action: finding.action.name(),
+        surface: finding.surface.name(),
+        at: finding.at.clone(),
+        reading: finding.reading,
+        length: finding.evidence.length,
+    }
+}
+
+/// The text in the place of the one that was tried.
+fn becomes(message: &Message, inspection: &Inspection) -> Option<String> {
+    let Verdict::Rewrite(edits) = &inspection.verdict else { return None };
+    let edited = splice(message.bytes(), edits.clone())?;
+    let limits = ReadLimits { message_bytes: edited.len(), ..ReadLimits::default() };
+    let json = Json::parse(edited, &limits).ok()?;
+    let result = json.root().get("result")?;
+    let text = |list: &str, key: &str| result.get(list)?.elements().next()?.get(key)?.str().map(|text| text.into_owned());
+    text("content", "text").or_else(|| text("tools", "description")).or_else(|| Some(result.raw().to_owned()))
+}

@@ -1,0 +1,162 @@
+//! `/prove` on the listener: canaries, sent by whoever holds the gate's own token, through everything that a call goes
+//! through, to a built-in server in an upstream's place.
+//!
+//! GET `/prove` begins a run and names the upstreams; GET `/prove/NAME` tells what the policy in force there makes of each
+//! canary; POST `/prove/NAME` is an MCP endpoint. No upstream is reached this way, whatever is sent.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::admit::{TurnedAway, one, turned};
+use super::entry::Entry;
+use super::{Body, Front, http as endpoints};
+use crate::config::Config;
+use crate::inspect::{Known, Policy};
+use crate::message::{Direction, Message, ReadLimits, quote};
+use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, headers};
+use crate::proxy::Gate;
+use crate::record::Recorder;
+use crate::upstream::Upstream;
+use crate::upstream::canary::{AGENT, CANARIES, CANARY, Canary};
+
+/// What follows `/prove`, if the path is there.
+pub(super) fn path(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("/prove")?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+/// Lets the holder of a token try the gate.
+pub(super) struct Prover {
+    token_sha256: [u8; 32],
+    recorder: Arc<Recorder>,
+    /// The gate of the run at hand: what one run leaves behind (refusals again and again, budgets) is none of the next.
+    run: ArcSwapOption<Front>,
+}
+
+impl Prover {
+    pub(super) fn new(token_sha256: [u8; 32], recorder: Arc<Recorder>) -> Self {
+        Self { token_sha256, recorder, run: ArcSwapOption::empty() }
+    }
+
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// 401 without the token, 404 for an upstream that there is not.
+    pub(super) async fn answer(
+        &self,
+        front: &Front,
+        request: Request<Incoming>,
+        name: &str,
+    ) -> Result<Response<Body>, TurnedAway> {
+        if !self.knows(request.headers()) {
+            let hint = "show the token of the gate's token file, as `lychgate prove` does";
+            return Err(turned(StatusCode::UNAUTHORIZED, "token", hint));
+        }
+        if name.is_empty() {
+            let run =
+                self.begin(front).ok_or(turned(StatusCode::SERVICE_UNAVAILABLE, "prove", "the gate cannot be tried now"))?;
+            return Ok(json(listed(front, &run)));
+        }
+        let unknown = || turned(StatusCode::NOT_FOUND, "path", "there is no such upstream; `/prove` names them");
+        let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
+        let run = self.run.load_full().ok_or_else(unknown)?;
+        // Judged by what is in force now, not by what was when the run began.
+        run.gate.replace((*front.gate.policies()).clone());
+        if request.method() == Method::GET {
+            let policy = run.gate.policies().get(&upstream).cloned().ok_or_else(unknown)?;
+            return Ok(json(judged(&policy, &upstream)));
+        }
+        let canary = one(request.headers(), &HeaderName::from_static(CANARY)).ok().flatten().and_then(Canary::named);
+        Ok(endpoints::endpoint(&run, request, Entry::prover(canary), upstream).await)
+    }
+
+    fn begin(&self, front: &Front) -> Option<Arc<Front>> {
+        // Nothing on disk, no questions to people, no logins: what a canary leaves behind ends with its run.
+        let config = Config { listen: front.listen.clone(), limits: front.gate.limits().clone(), ..Config::default() };
+        let upstreams = front.gate.upstreams().map(|(name, _)| (name.clone(), Upstream::built_in(&config.limits))).collect();
+        let gate = Gate::new(upstreams, (*front.gate.policies()).clone(), self.recorder.clone(), &config);
+        let told =
+            |faults: Vec<crate::document::Fault>| tracing::error!(first = ?faults.first().map(ToString::to_string), "no proof");
+        let gate = gate.map_err(told).ok()?;
+        let made = Front::new(Arc::new(gate), &config, front.bound, front.logins.clone(), front.draining.clone());
+        let run = made.map(Arc::new).map_err(|fault| told(vec![fault])).ok()?;
+        self.run.store(Some(run.clone()));
+        Some(run)
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let shown = one(headers, &AUTHORIZATION).ok().flatten().and_then(|value| value.strip_prefix("Bearer "));
+        let shown: Option<[u8; 32]> = shown.map(|token| Sha256::digest(token.trim().as_bytes()).into());
+        shown.is_some_and(|shown| shown.ct_eq(&self.token_sha256).into())
+    }
+}
+
+/// The upstreams of a run, in order.
+fn listed(front: &Front, run: &Front) -> String {
+    let policies = run.gate.policies();
+    let mut upstreams: Vec<String> = policies
+        .iter()
+        .map(|(name, policy)| {
+            let (name, of, mode) = (quote(&name.0), quote(&policy.name), policy.mode.name());
+            format!(r#"{{"name":{name},"policy":{of},"mode":"{mode}"}}"#)
+        })
+        .collect();
+    upstreams.sort();
+    let (version, open) = (env!("CARGO_PKG_VERSION"), front.entry.load().is_open());
+    format!(r#"{{"version":"{version}","open":{open},"upstreams":[{}]}}"#, upstreams.join(","))
+}
+
+/// What a policy makes of each canary, and which rules are in force in it, as JSON.
+pub fn judged(policy: &Policy, upstream: &UpstreamName) -> String {
+    let of: Vec<String> = CANARIES.iter().filter_map(|canary| judge(policy, upstream, canary)).collect();
+    let rules = |direction| {
+        let each = policy.rules(direction).rules().iter();
+        let all: Vec<String> = each.map(|rule| format!(r#"{}:"{}""#, quote(rule.id.as_str()), rule.action.name())).collect();
+        all.join(",")
+    };
+    format!(
+        r#"{{"policy":{},"mode":"{}","canaries":[{}],"outbound":{{{}}},"inbound":{{{}}}}}"#,
+        quote(&policy.name),
+        policy.mode.name(),
+        of.join(","),
+        rules(Direction::Outbound),
+        rules(Direction::Inbound)
+    )
+}
+
+fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<String> {
+    let limits = ReadLimits::default();
+    let request = Message::parse(canary.request().0.into(), &limits).ok()?;
+    let context = Context {
+        agent: AgentName(AGENT.into()),
+        upstream: upstream.clone(),
+        era: Era::Modern,
+        session: None,
+        asked: headers::asked(&request).into(),
+        caller: Caller::default(),
+        trace: None,
+    };
+    let (direction, message) = match canary.goes_out() {
+        true => (Direction::Outbound, request),
+        false => (Direction::Inbound, Message::parse(canary.answer().into(), &limits).ok()?),
+    };
+    let inspection = policy.inspect(direction, &message, &context, AuditId::make(), &Known::default());
+    let findings: Vec<String> = inspection
+        .findings
+        .iter()
+        .map(|finding| format!(r#"{{"rule":{},"action":"{}"}}"#, quote(finding.rule.as_str()), finding.action.name()))
+        .collect();
+    Some(format!(r#"{{"id":"{}","verdict":"{}","findings":[{}]}}"#, canary.id, inspection.verdict.name(), findings.join(",")))
+}
+
+fn json(text: String) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(text.into()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,192 @@
+//! Traces: which one a call belongs to, and the spans that tell of it where somebody records them.
+
+mod parent;
+mod span;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+pub use parent::{Parent, Told};
+pub use span::{Attribute, Note, Span, SpanKind, Spans, Value};
+
+/// Names a trace (W3C Trace Context, 3.2.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TraceId(pub [u8; 16]);
+
+/// Names a span in a trace (W3C Trace Context, 3.2.2.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpanId(pub [u8; 8]);
+
+impl TraceId {
+    /// A new one.
+    pub fn make() -> Self {
+        Self(*uuid::Uuid::new_v4().as_bytes())
+    }
+}
+
+impl SpanId {
+    /// A new one. Never zero: the version of the UUID is part of it.
+    pub fn make() -> Self {
+        let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
+        Self(low.to_be_bytes())
+    }
+
+    /// The id of the `n`th span under this one.
+    fn under(self, n: u64) -> Self {
+        // An odd factor keeps apart what is counted from what another process makes.
+        Self((u64::from_be_bytes(self.0).wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1).to_be_bytes())
+    }
+}
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for SpanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A call as a part of a trace. Its span, if one is recorded, ends when the last that belongs to the call lets go of this.
+#[derive(Clone)]
+pub struct Trace {
+    /// The trace.
+    pub id: TraceId,
+    /// The gate's own span of the call where one is recorded, else the one that caused the call.
+    pub span: SpanId,
+    recorded: Weak<Recorded>,
+    _open: Option<Arc<Recorded>>,
+}
+
+/// What is recorded of a call.
+struct Recorded {
+    to: Arc<dyn Spans>,
+    span: Mutex<Option<Span>>,
+    /// What went wrong with it first.
+    error: OnceLock<Box<str>>,
+    children: AtomicU64,
+}
+
+impl Trace {
+    /// A call of which nothing is recorded, caused by `parent`.
+    pub fn passing(parent: &Parent) -> Self {
+        Self { id: parent.trace, span: parent.span, recorded: Weak::new(), _open: None }
+    }
+
+    /// A call whose `span` has begun. It goes `to` there at its end.
+    pub fn begun(span: Span, to: Arc<dyn Spans>) -> Self {
+        let (id, of) = (span.trace, span.id);
+        let (span, error, children) = (Mutex::new(Some(span)), OnceLock::new(), AtomicU64::new(0));
+        let open = Arc::new(Recorded { to, span, error, children });
+        Self { id, span: of, recorded: Arc::downgrade(&open), _open: Some(open) }
+    }
+
+    /// The same for what outlives the call: its span does not wait for that.
+    pub fn outlived(&self) -> Self {
+        Self { _open: None, ..self.clone() }
+    }
+
+    /// Whether a span is recorded, and still open.
+    pub fn is_recorded(&self) -> bool {
+        self.recorded.strong_count() > 0
+    }
+
+    /// Adds to what the call's span tells.
+    pub fn tells(&self, attributes: impl IntoIterator<Item = Attribute>) {
+        if let Some(recorded) = self.recorded.upgrade()
+            && let Some(span) = recorded.span.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+        {
+            span.add(attributes);
+        }
+    }
+
+    /// Notes what went wrong, in a word; what went wrong first counts.
+    pub fn fails(&self, error: &str) {
+        if let Some(recorded) = self.recorded.upgrade() {
+            recorded.error.get_or_init(|| error.into());
+        }
+    }
+
+    /// Tells of a part of the call that began `ago` and took so long.
+    pub fn part(&self, kind: SpanKind, name: &str, ago: Duration, took: Duration, tells: Vec<Attribute>, notes: Vec<Note>) {
+        let Some(recorded) = self.recorded.upgrade() else { return };
+        let now = SystemTime::now();
+        let begun = now.checked_sub(ago).unwrap_or(now);
+        let mut part = Span::begin(self.id, self.span.under(recorded.children.fetch_add(1, Ordering::Relaxed) + 1), kind, name);
+        part.parent = Some(self.span);
+        part.begun = begun;
+        part.ended = begun.checked_add(took).unwrap_or(now).min(now);
+        part.add(tells);
+        part.notes = notes;
+        recorded.to.ended(part);
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        if let Some(mut span) = self.span.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            span.ended = SystemTime::now().max(span.begun);
+            span.error = self.error.take();
+            self.to.ended(span);
+        }
+    }
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trace({}-{})", self.id, self.span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<Span>>);
+
+    impl Spans for Kept {
+        fn ended(&self, span: Span) {
+            self.0.lock().unwrap().push(span);
+        }
+    }
+
+    #[test]
+    fn a_span_ends_with_the_last_that_holds_it() {
+        let kept = Arc::new(Kept::default());
+        let trace = Trace::begun(Span::begin(TraceId::make(), SpanId::make(), SpanKind::Server, "tools/call"), kept.clone());
+        let (id, span) = (trace.id, trace.span);
+        let trace = Arc::new(trace);
+        let (other, outlived) = (trace.clone(), trace.outlived());
+        trace.part(SpanKind::Internal, "judge", Duration::from_millis(9), Duration::from_millis(4), vec![], vec![]);
+        trace.part(SpanKind::Client, "call", Duration::ZERO, Duration::ZERO, vec![], vec![]);
+        trace.fails("first");
+        trace.fails("second");
+        drop(trace);
+        assert_eq!(kept.0.lock().unwrap().len(), 2);
+        outlived.tells([("late", "but in time".into())]);
+        drop(other);
+        assert!(!outlived.is_recorded());
+        outlived.fails("too late");
+        let spans = kept.0.lock().unwrap();
+        let [first, second, root] = spans.as_slice() else { panic!("{spans:?}") };
+        assert!(spans.iter().all(|span| span.trace == id && span.ended >= span.begun));
+        assert_eq!((root.id, root.parent, root.error.as_deref()), (span, None, Some("first")));
+        assert_eq!((first.parent, second.parent), (Some(span), Some(span)));
+        assert!(first.id != second.id && first.id != span && second.id != span);
+        assert_eq!(first.ended.duration_since(first.begun).unwrap(), Duration::from_millis(4));
+    }
+
+    #[test]
+    fn ids_are_written_as_w3c_has_them() {
+        assert_eq!(TraceId([0xab; 16]).to_string(), "ab".repeat(16));
+        assert_eq!(SpanId([1, 0, 0, 0, 0, 0, 0, 0x0f]).to_string(), "010000000000000f");
+        assert_ne!(TraceId::make(), TraceId::make());
+        assert_ne!(SpanId::make().0, [0; 8]);
+    }
+}

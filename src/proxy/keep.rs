@@ -1,0 +1,152 @@
+//! What is kept of a judged message: whole as evidence, where the policy says so, and in quarantine where something was
+//! taken out of it.
+
+use std::time::SystemTime;
+
+use super::Gate;
+use super::approve::CallDigest;
+use super::judge::Case;
+use crate::config::Keeps;
+use crate::inspect::{Finding, Inspection, Mode, Policy, Verdict};
+use crate::message::{Direction, Edit, Message};
+use crate::protocol::{AuditId, Context, headers};
+use crate::record::Recorder;
+use crate::record::kept::{About, Kept};
+use crate::rules::Action;
+use crate::text::cut;
+
+/// Most places and rules that are named, and longest pointer, in bytes.
+const NAMED: usize = 64;
+const POINTER_BYTES: usize = 512;
+
+impl Case<'_> {
+    /// The message, if something of it is to be taken out on its way to the agent: it is kept in quarantine. `call` is the
+    /// call that it answers.
+    pub(super) fn taken_out(
+        &self,
+        inspection: &Inspection,
+        audit: AuditId,
+        call: impl FnOnce() -> Option<CallDigest>,
+    ) -> Option<Kept> {
+        let takes = matches!(inspection.verdict, Verdict::Rewrite(_) | Verdict::Block(_))
+            && inspection.findings.iter().any(|finding| finding.action >= Action::Quarantine);
+        let inbound = self.direction == Direction::Inbound && self.policy.mode == Mode::Enforce;
+        (takes && inbound).then(|| self.kept(inspection, audit, call()))
+    }
+
+    /// Offers the message to the evidence store, where the policy wants that.
+    pub(super) fn offer(&self, recorder: &Recorder, inspection: &Inspection, audit: AuditId) {
+        if self.policy.evidence == Keeps::Sealed
+            && let Some(evidence) = recorder.evidence()
+        {
+            evidence.offer(self.kept(inspection, audit, None));
+        }
+    }
+
+    fn kept(&self, inspection: &Inspection, audit: AuditId, call: Option<CallDigest>) -> Kept {
+        let Self { direction, message, context, .. } = *self;
+        let (method, tool) = about_what(message, context);
+        let taken = inspection.findings.iter().filter(|finding| finding.action >= Action::Quarantine);
+        let about = About {
+            method,
+            tool,
+            call: call.map(|call| call.hex()),
+            bytes: message.bytes().len() as u64,
+            ..about(self.policy, direction, context, audit, taken)
+        };
+        Kept { about, message: message.bytes().clone() }
+    }
+}
+
+impl Gate {
+    /// Keeps what was taken out, if anything was; whether it is kept now.
+    pub(super) async fn quarantines(&self, kept: Option<Kept>) -> bool {
+        let Some(kept) = kept.filter(|_| self.recorder.quarantine().is_some()) else { return false };
+        let recorder = self.recorder.clone();
+        tokio::task::spawn_blocking(move || recorder.quarantines(&kept)).await.unwrap_or(false)
+    }
+
+    /// A text that is no message, if something of it is taken out.
+    pub(super) async fn quarantines_text(
+        &self,
+        text: &str,
+        policy: &Policy,
+        context: &Context,
+        audit: AuditId,
+        findings: &[Finding],
+    ) -> bool {
+        let taken = || findings.iter().filter(|finding| finding.action >= Action::Quarantine);
+        let takes = policy.mode == Mode::Enforce && taken().next().is_some() && self.recorder.quarantine().is_some();
+        let kept = takes.then(|| {
+            let about = About { bytes: text.len() as u64, ..about(policy, Direction::Inbound, context, audit, taken()) };
+            Kept { about, message: text.to_owned().into() }
+        });
+        self.quarantines(kept).await
+    }
+}
+
+/// What is known of any message.
+fn about<'f>(
+    policy: &Policy,
+    direction: Direction,
+    context: &Context,
+    audit: AuditId,
+    taken: impl Iterator<Item = &'f Finding>,
+) -> About {
+    let taken: Vec<&Finding> = taken.take(NAMED).collect();
+    let mut why: Vec<String> = taken.iter().map(|finding| finding.rule.to_string()).collect();
+    why.sort();
+    why.dedup();
+    let mut withheld: Vec<String> = taken.iter().map(|finding| cut(&finding.at, POINTER_BYTES).to_owned()).collect();
+    withheld.sort();
+    withheld.dedup();
+    About {
+        audit,
+        at: SystemTime::now(),
+        direction,
+        agent: context.agent.to_string(),
+        user: context.caller.user.as_deref().map(str::to_owned),
+        upstream: context.upstream.to_string(),
+        method: None,
+        tool: None,
+        policy: policy.name.to_string(),
+        era: context.era.name().to_owned(),
+        call: None,
+        withheld,
+        why,
+        bytes: 0,
+    }
+}
+
+/// The method and the tool of a single message; of an answer, those of its request.
+fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<String>) {
+    let Some(envelope) = message.single() else { return (None, None) };
+    let owned = |text: &str| cut(text, POINTER_BYTES).to_owned();
+    if !envelope.is_answer() {
+        return (envelope.method().map(owned), headers::named(message, envelope).map(|named| owned(&named)));
+    }
+    let asked = message.id(envelope).and_then(|id| context.asked(id));
+    (asked.map(|asked| owned(&asked.method)), asked.and_then(|asked| asked.tool.as_deref()).map(owned))
+}
+
+/// How a person looks at what is kept.
+pub(super) fn look(audit: AuditId) -> String {
+    format!("a person can look at it with `lychgate quarantine show {audit}`")
+}
+
+/// Says in the first notice of what was taken out that it is kept, and how a person looks at it. Not in
+/// `structuredContent`, which has to fit its schema.
+pub(super) fn say_so(edits: &mut [Edit], message: &Message, audit: AuditId) {
+    let notice = format!("quarantine {audit}]");
+    let structured = message.envelopes().iter().filter_map(|envelope| message.body(envelope)?.get("structuredContent"));
+    let structured: Vec<_> = structured.map(|value| value.span()).collect();
+    let free = |edit: &&mut Edit| edit.with.contains(&notice) && !structured.iter().any(|span| span.contains(&edit.span.start));
+    if let Some(edit) = edits.iter_mut().find(free) {
+        edit.with = said(&edit.with, audit);
+    }
+}
+
+/// A text whose first notice says so.
+pub(super) fn said(text: &str, audit: AuditId) -> String {
+    text.replacen(&format!("quarantine {audit}]"), &format!("quarantine {audit}: {}]", look(audit)), 1)
+}

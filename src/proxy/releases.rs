@@ -1,0 +1,197 @@
+//! What a person has released from quarantine: given to its agent once, as the answer to the same call or as a resource.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::StatusCode;
+
+use super::Gate;
+use super::approve::CallDigest;
+use super::pages::{asked, unknown};
+use crate::message::{Edit, Message, ReadLimits, quote, splice};
+use crate::protocol::{CallError, Context, Era, Reply, answer};
+use crate::record::kept::{KeptError, Quarantine, Release};
+use crate::record::{Event, Quarantined, Recorder};
+
+/// What stands before the id of what was released, in its address.
+const AT: &str = "lychgate://quarantine/";
+
+/// The releases that wait for their agents, as they were last seen on the disk.
+#[derive(Default)]
+pub(super) struct Releases(Mutex<Vec<Arc<Release>>>);
+
+/// How what was released is asked for.
+#[derive(Clone)]
+pub(super) enum Wanted {
+    /// By the same call.
+    Call(Arc<Release>),
+    /// As a resource; `None` where nothing is released under this address, or not to this agent.
+    Resource(Option<Arc<Release>>),
+}
+
+impl Releases {
+    /// Looks at the disk: what was released is known from then on, and what people did is told. May wait for the disk.
+    pub(super) fn look(&self, recorder: &Recorder) {
+        let Some(quarantine) = recorder.quarantine() else { return };
+        if let Err(error) = self.try_look(quarantine, recorder) {
+            tracing::warn!(%error, "the quarantine cannot be looked at");
+        }
+    }
+
+    fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), KeptError> {
+        let (over, open): (Vec<_>, Vec<_>) = quarantine.releases()?.into_iter().partition(Release::is_over);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = open.into_iter().map(Arc::new).collect();
+        for note in quarantine.notes()? {
+            let (agent, upstream) = (note.agent.as_deref(), note.upstream.as_deref());
+            let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
+            let told = Quarantined { audit: note.audit, outcome: note.act.name(), agent, upstream, by, reason, way: None };
+            // Told before it is forgotten: rather twice than never.
+            match recorder.tell(Event::Quarantined(&told)) {
+                Ok(()) => quarantine.told(&note)?,
+                Err(error) => tracing::error!(%error, "the audit log cannot be written"),
+            }
+        }
+        for release in over {
+            if quarantine.expire(&release)?
+                && let Err(error) = recorder.tell(Event::Quarantined(&of(&release, "expired", None)))
+            {
+                tracing::error!(%error, "the audit log cannot be written");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a message asks for something that was released. Costs nothing while nothing is.
+    pub(super) fn of_call(&self, message: &Message, context: &Context) -> Option<Wanted> {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.is_empty() {
+            return None;
+        }
+        let envelope = message.single().filter(|envelope| envelope.is_request())?;
+        let call = CallDigest::of(context, message, envelope).hex();
+        let same = |release: &&Arc<Release>| {
+            release.about.call.as_deref() == Some(&*call) && release.about.era == context.era.name() && !release.is_over()
+        };
+        waiting.iter().find(same).cloned().map(Wanted::Call)
+    }
+
+    /// Whether a message reads a resource of the quarantine.
+    pub(super) fn of_resource(&self, message: &Message, context: &Context) -> Option<Wanted> {
+        let (_, uri) = asked(message)?;
+        let id = uri.strip_prefix(AT)?;
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = |release: &&Arc<Release>| release.audit.to_string() == id && is_of(release, context) && !release.is_over();
+        Some(Wanted::Resource(waiting.iter().find(here).cloned()))
+    }
+
+    /// The answer with what was released, if it still waits: of several who ask, one gets it. What goes out is on the record
+    /// first. May wait for the disk.
+    ///
+    /// # Errors
+    /// It cannot be told of, and must be.
+    pub(super) fn give(
+        &self,
+        wanted: &Wanted,
+        message: &Message,
+        context: &Context,
+        recorder: &Recorder,
+    ) -> Result<Option<Vec<u8>>, CallError> {
+        let (release, way) = match wanted {
+            Wanted::Call(release) => (Some(release), "call"),
+            Wanted::Resource(release) => (release.as_ref(), "resource"),
+        };
+        let answer = release.and_then(|release| self.take(release, wanted, message, context, recorder));
+        let (Some(answer), Some(release)) = (answer, release) else {
+            return Ok(match wanted {
+                // The server answers it.
+                Wanted::Call(_) => None,
+                Wanted::Resource(_) => gone(message, context),
+            });
+        };
+        recorder.tell(Event::Quarantined(&of(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
+        Ok(Some(answer))
+    }
+
+    fn take(
+        &self,
+        release: &Release,
+        wanted: &Wanted,
+        message: &Message,
+        context: &Context,
+        recorder: &Recorder,
+    ) -> Option<Vec<u8>> {
+        let taken = recorder.quarantine()?.take(release);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|waiting| waiting.id != release.id);
+        let kept = taken.map_err(|error| tracing::error!(%error, "what was released cannot be given")).ok().flatten()?;
+        let id = message.id(message.single()?)?;
+        match wanted {
+            Wanted::Call(_) => with_id(kept.message, id),
+            Wanted::Resource(_) => Some(as_resource(&kept.message, id, &format!("{AT}{}", release.audit), context.era)),
+        }
+    }
+}
+
+impl Gate {
+    /// The answer to a request for a resource of the gate's own, if it is one.
+    ///
+    /// # Errors
+    /// It cannot be told of, and must be.
+    pub(super) async fn served(&self, message: &Message, context: &Context) -> Result<Option<Reply>, CallError> {
+        if let Some(reply) = self.released(self.releases.of_resource(message, context), message, context).await? {
+            return Ok(Some(reply));
+        }
+        let page = self.memories.pages.answer(message, context, &self.recorder)?;
+        Ok(page.map(|page| answer::body(StatusCode::OK, page)))
+    }
+
+    /// The reply with what was released, if that is what is asked for.
+    ///
+    /// # Errors
+    /// It cannot be told of, and must be.
+    pub(super) async fn released(
+        &self,
+        wanted: Option<Wanted>,
+        message: &Message,
+        context: &Context,
+    ) -> Result<Option<Reply>, CallError> {
+        let Some(wanted) = wanted else { return Ok(None) };
+        let (releases, recorder) = (self.releases.clone(), self.recorder.clone());
+        let (message, context) = (message.clone(), context.clone());
+        let given = tokio::task::spawn_blocking(move || releases.give(&wanted, &message, &context, &recorder)).await;
+        let given = given.map_err(|_| CallError::BadReply("giving what was released failed"))??;
+        Ok(given.map(|bytes| answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())))
+    }
+}
+
+fn is_of(release: &Release, context: &Context) -> bool {
+    let about = &release.about;
+    about.agent == *context.agent.0
+        && about.user.as_deref() == context.caller.user.as_deref()
+        && about.upstream == *context.upstream.0
+}
+
+fn of<'r>(release: &'r Release, outcome: &'static str, way: Option<&'static str>) -> Quarantined<'r> {
+    let (agent, upstream) = (Some(release.about.agent.as_str()), Some(release.about.upstream.as_str()));
+    let (by, reason) = (Some(release.by.who.as_str()), release.by.reason.as_deref());
+    Quarantined { audit: release.audit, outcome, agent, upstream, by, reason, way }
+}
+
+/// The message as it came, with another id.
+fn with_id(message: bytes::Bytes, id: &str) -> Option<Vec<u8>> {
+    let most = ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() };
+    let message = Message::parse(message, &most).ok()?;
+    let span = message.value(message.single()?).get("id")?.span();
+    splice(message.bytes(), vec![Edit::json(span, id.to_owned())]).map(|bytes| bytes.to_vec())
+}
+
+fn as_resource(message: &[u8], id: &str, uri: &str, era: Era) -> Vec<u8> {
+    let modern = if era == Era::Modern { r#""resultType":"complete","ttlMs":0,"cacheScope":"private","# } else { "" };
+    let (uri, text) = (quote(uri), quote(&String::from_utf8_lossy(message)));
+    let contents = format!(r#"[{{"uri":{uri},"mimeType":"application/json","text":{text}}}]"#);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":{contents}}}}}"#).into_bytes()
+}
+
+fn gone(message: &Message, context: &Context) -> Option<Vec<u8>> {
+    let id = message.id(message.single()?)?;
+    let text = "Nothing is released to you under this address: it has to be released by a person, and is given once.";
+    Some(unknown(id, context.era, text).into_bytes())
+}

@@ -1,0 +1,175 @@
+//! Who is connected: which agents use which upstreams, in which sessions, since when and how much.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::Gate;
+use crate::protocol::{Ask, Call, Context, Holder, SessionId, UpstreamName};
+
+/// Most entries; the one that was used longest ago makes room.
+const ENTRIES: usize = 2048;
+
+/// Who uses what.
+#[derive(Default)]
+pub(super) struct Roster(Mutex<HashMap<Key, Entry>>);
+
+type Key = (Holder, UpstreamName, Option<SessionId>);
+
+struct Entry {
+    era: &'static str,
+    since: SystemTime,
+    last: SystemTime,
+    calls: u64,
+    open: Arc<AtomicUsize>,
+    streams: Arc<AtomicUsize>,
+}
+
+/// A call that is carried, or a stream that is open, for as long as this is kept.
+pub(super) struct Here(Arc<AtomicUsize>);
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One who is connected, to one upstream, in one session if it has any.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Present {
+    /// The agent's name.
+    pub agent: String,
+    /// Its user, where its credential names one.
+    pub user: Option<String>,
+    /// The upstream's name.
+    pub upstream: String,
+    /// The session, as logs name it.
+    pub session: Option<String>,
+    /// How it speaks MCP.
+    pub era: &'static str,
+    /// When it was first heard of, in seconds since 1970.
+    pub since: u64,
+    /// When last.
+    pub last: u64,
+    /// Messages that it has sent.
+    pub calls: u64,
+    /// How many of these are being carried now.
+    pub open: usize,
+    /// Streams on which it listens.
+    pub streams: usize,
+}
+
+impl Roster {
+    fn entries(&self) -> MutexGuard<'_, HashMap<Key, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a call.
+    pub(super) fn enter(&self, call: &Call) -> Here {
+        let (context, now) = (&call.context, SystemTime::now());
+        let key = (context.holder(), context.upstream.clone(), context.session.clone());
+        let mut entries = self.entries();
+        if entries.len() >= ENTRIES && !entries.contains_key(&key) {
+            let oldest = entries.iter().min_by_key(|(_, entry)| entry.last).map(|(key, _)| key.clone());
+            oldest.map(|key| entries.remove(&key));
+        }
+        let era = context.era.name();
+        let new = || Entry { era, since: now, last: now, calls: 0, open: Arc::default(), streams: Arc::default() };
+        let entry = entries.entry(key).or_insert_with(new);
+        entry.last = now;
+        let listens = match &call.ask {
+            Ask::Listen => true,
+            Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
+            Ask::Close => false,
+        };
+        entry.calls += u64::from(!listens);
+        let counter = if listens { &entry.streams } else { &entry.open };
+        counter.fetch_add(1, Ordering::Relaxed);
+        Here(counter.clone())
+    }
+
+    /// Forgets a session that was closed.
+    pub(super) fn leave(&self, context: &Context) {
+        self.entries().remove(&(context.holder(), context.upstream.clone(), context.session.clone()));
+    }
+
+    fn present(&self, idle: Duration) -> Vec<Present> {
+        let mut entries = self.entries();
+        entries.retain(|_, entry| entry.is_busy() || entry.last.elapsed().is_ok_and(|since| since < idle));
+        let mut present: Vec<Present> = entries.iter().map(|(key, entry)| entry.shown(key)).collect();
+        drop(entries);
+        present.sort_by(|a, b| (&a.agent, &a.upstream, a.since, &a.session).cmp(&(&b.agent, &b.upstream, b.since, &b.session)));
+        present
+    }
+}
+
+impl Entry {
+    fn is_busy(&self) -> bool {
+        self.open.load(Ordering::Relaxed) + self.streams.load(Ordering::Relaxed) > 0
+    }
+
+    fn shown(&self, (holder, upstream, session): &Key) -> Present {
+        let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+        Present {
+            agent: holder.agent.to_string(),
+            user: holder.user.as_ref().map(ToString::to_string),
+            upstream: upstream.to_string(),
+            session: session.as_ref().map(SessionId::digest),
+            era: self.era,
+            since: unix(self.since),
+            last: unix(self.last),
+            calls: self.calls,
+            open: self.open.load(Ordering::Relaxed),
+            streams: self.streams.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Gate {
+    /// Who is connected.
+    pub fn present(&self) -> Vec<Present> {
+        self.sessions.roster.present(self.limits.session_idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{AgentName, Caller, Era};
+
+    fn call(agent: &str, session: Option<&str>, ask: Ask) -> Call {
+        let (agent, upstream, session) = (AgentName(agent.into()), UpstreamName("u".into()), session.and_then(SessionId::new));
+        let context =
+            Context { agent, upstream, era: Era::Legacy, session, asked: [].into(), caller: Caller::default(), trace: None };
+        Call { ask, headers: http::HeaderMap::new(), context }
+    }
+
+    #[test]
+    fn who_calls_and_listens_is_known_for_as_long_as_it_lasts() {
+        let (roster, hour) = (Roster::default(), Duration::from_secs(3600));
+        let listens = roster.enter(&call("a", Some("s"), Ask::Listen));
+        drop(roster.enter(&call("a", Some("s"), Ask::Close)));
+        drop(roster.enter(&call("b", None, Ask::Close)));
+        let present = roster.present(hour);
+        let told: Vec<_> = present.iter().map(|one| (&*one.agent, one.calls, one.open, one.streams)).collect();
+        assert_eq!(told, [("a", 1, 0, 1), ("b", 1, 0, 0)]);
+        assert!(present[0].session.as_ref().is_some_and(|session| session != "s"), "never the id itself");
+        assert_eq!(roster.present(Duration::ZERO).len(), 1, "who listens is there however long it says nothing");
+        drop(listens);
+        assert_eq!(roster.present(hour)[0].streams, 0);
+        roster.leave(&call("a", Some("s"), Ask::Close).context);
+        assert!(roster.present(hour).is_empty());
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        let roster = Roster::default();
+        for number in 0..ENTRIES + 3 {
+            roster.enter(&call(&format!("agent-{number}"), None, Ask::Close));
+        }
+        assert_eq!(roster.present(Duration::from_secs(3600)).len(), ENTRIES);
+    }
+}

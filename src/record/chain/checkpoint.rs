@@ -1,0 +1,199 @@
+//! Signed notes of how far a log was, kept beside it. They hang together as the lines of the log do.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::key::{PublicKey, SigningKey};
+use super::{Head, Sha, hex, sha, unhex};
+
+/// What is signed begins with this, so that a signature for something else never counts here.
+const DOMAIN: &[u8] = b"lychgate audit checkpoint 1\n";
+/// Longest note, in bytes.
+pub(in crate::record) const NOTE_BYTES: usize = 16 << 10;
+/// Stands between what is signed and the signature.
+const SIGNATURE: &str = ",\"signature\":\"";
+
+/// Why a note was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::record) enum Why {
+    /// A log begins: there is no line yet.
+    New,
+    /// A process has opened the log.
+    Opened,
+    /// Enough lines were written.
+    Lines,
+    /// Enough time has passed.
+    Time,
+    /// A file was put aside.
+    Rotated,
+    /// A process ends in good order.
+    End,
+    /// A file was removed because the config does not want it kept any longer: all up to this line is gone.
+    Removed,
+}
+
+/// What a note says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::record) struct Note {
+    /// When, RFC 3339.
+    pub(in crate::record) time: String,
+    /// Why it was written.
+    pub(in crate::record) why: Why,
+    /// Number of the last line.
+    pub(in crate::record) seq: u64,
+    /// Its digest.
+    pub(in crate::record) head: String,
+    /// How long the file was up to and with that line.
+    pub(in crate::record) bytes: u64,
+    /// The file that the line is in.
+    pub(in crate::record) file: String,
+    /// Digest of the note before, with its signature.
+    pub(in crate::record) prev: String,
+    /// Name of the key that it is signed with.
+    pub(in crate::record) key: String,
+}
+
+/// A note as it is read.
+#[derive(Clone, Debug)]
+pub(in crate::record) struct Signed {
+    pub(in crate::record) note: Note,
+    pub(in crate::record) head: Head,
+    pub(in crate::record) prev: Sha,
+    /// Of the whole line.
+    pub(in crate::record) sha: Sha,
+    body: Vec<u8>,
+    signature: String,
+}
+
+impl Signed {
+    /// Reads a note, without its line feed.
+    pub(in crate::record) fn parse(line: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= NOTE_BYTES)?;
+        let (body, signature) = text.rsplit_once(SIGNATURE)?;
+        let signature = signature.strip_suffix("\"}")?.to_owned();
+        let body = format!("{body}}}");
+        let note: Note = serde_json::from_str(&body).ok()?;
+        let (head, prev) = (Head { seq: note.seq, sha: unhex(&note.head)? }, unhex(&note.prev)?);
+        Some(Self { note, head, prev, sha: sha(line), body: body.into_bytes(), signature })
+    }
+
+    /// Whether the key that it names is among these and has signed it; `None` if no such key is among them.
+    pub(in crate::record) fn signed_by(&self, keys: &[PublicKey]) -> Option<bool> {
+        let key = keys.iter().find(|key| key.id() == self.note.key)?;
+        Some(key.signed(&signed_bytes(&self.body), &self.signature))
+    }
+}
+
+/// The file that notes are appended to.
+pub(in crate::record) struct Notes {
+    path: PathBuf,
+    key: SigningKey,
+    key_id: String,
+}
+
+impl Notes {
+    /// The notes beside a log.
+    pub(in crate::record) fn new(log: &Path, key: SigningKey) -> Self {
+        let key_id = key.public().id();
+        Self { path: super::files::checkpoints(log), key, key_id }
+    }
+
+    /// Adds a note and sees to it that it is on the disk; gives its line. Several processes may do so at once.
+    ///
+    /// # Errors
+    /// The file cannot be written. What was written of the note is no note.
+    pub(in crate::record) fn add(&self, why: Why, head: &Head, bytes: u64, file: &Path) -> io::Result<String> {
+        let notes = self.open()?;
+        flock(&notes, FlockOperation::LockExclusive)?;
+        let (last, torn) = tail(&notes)?;
+        let note = Note {
+            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            why,
+            seq: head.seq,
+            head: hex(&head.sha),
+            bytes,
+            file: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            prev: hex(&last.map(|last| last.sha).unwrap_or_default()),
+            key: self.key_id.clone(),
+        };
+        let body = serde_json::to_string(&note).map_err(io::Error::other)?;
+        let signature = self.key.sign(&signed_bytes(body.as_bytes()));
+        let line = format!("{}{SIGNATURE}{signature}\"}}", body.trim_end_matches('}'));
+        let before = if torn { "\n" } else { "" };
+        (&notes).write_all(format!("{before}{line}\n").as_bytes())?;
+        notes.sync_data()?;
+        Ok(line)
+    }
+
+    /// The last note, if there is any.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(in crate::record) fn last(&self) -> io::Result<Option<Signed>> {
+        match File::open(&self.path) {
+            Ok(notes) => Ok(tail(&notes)?.0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.named(error)),
+        }
+    }
+
+    fn open(&self) -> io::Result<File> {
+        let opened = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path);
+        opened.map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("the checkpoints of the audit log, `{}`: {error}", self.path.display()))
+    }
+}
+
+/// The last whole note of a file, and whether something torn comes after it.
+fn tail(notes: &File) -> io::Result<(Option<Signed>, bool)> {
+    let length = notes.metadata()?.len();
+    // What was torn, and the note before it.
+    let from = length.saturating_sub(4 * NOTE_BYTES as u64);
+    let mut end = vec![0; usize::try_from(length - from).unwrap_or_default()];
+    notes.read_exact_at(&mut end, from)?;
+    let torn = end.last().is_some_and(|last| *last != b'\n');
+    // A last note that lacks only its line feed was never told to anybody: it is a note once the feed is there.
+    let last = end.split(|byte| *byte == b'\n').rev().find_map(Signed::parse);
+    Ok((last, torn))
+}
+
+fn signed_bytes(body: &[u8]) -> Vec<u8> {
+    [DOMAIN, body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_signed_and_hang_together_over_torn_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("audit.jsonl");
+        let notes = || Notes::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
+        let head = Head { seq: 7, sha: [3; 32] };
+        assert!(notes().last().unwrap().is_none());
+        let first = notes().add(Why::New, &Head::default(), 0, &log).unwrap();
+        let path = folder.path().join("audit.jsonl.checkpoints");
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"time\":\"2026").unwrap();
+        let second = notes().add(Why::Lines, &head, 99, &log).unwrap();
+        let read = notes().last().unwrap().unwrap();
+        assert_eq!((read.head, read.note.why, read.note.bytes, &*read.note.file), (head, Why::Lines, 99, "audit.jsonl"));
+        assert_eq!(read.prev, sha(first.as_bytes()));
+        let key = notes().key.public();
+        assert_eq!(read.signed_by(&[key]), Some(true));
+        assert_eq!(read.signed_by(&[]), None);
+        let forged = Signed::parse(second.replace("\"bytes\":99", "\"bytes\":98").as_bytes()).unwrap();
+        assert_eq!(forged.signed_by(&[key]), Some(false));
+        assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 3);
+    }
+}

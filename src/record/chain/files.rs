@@ -1,0 +1,206 @@
+//! The files of a log: the one that is written, and those that it was before.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use flate2::read::MultiGzDecoder;
+
+use super::LINE_BYTES;
+
+/// Ends the name of a file that is packed.
+pub(in crate::record) const PACKED: &str = ".gz";
+/// Length of `YYYYMMDDTHHMMSSmmmZ-NNNN`.
+const STAMP_BYTES: usize = 24;
+
+/// The file beside the log that holds its checkpoints.
+pub(in crate::record) fn checkpoints(log: &Path) -> PathBuf {
+    with_suffix(log, ".checkpoints")
+}
+
+/// A path with more at the end of its last name.
+pub(in crate::record) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// The name under which the log is put aside now: it sorts after those before, and is not taken.
+pub(in crate::record) fn aside(log: &Path, now: SystemTime) -> io::Result<PathBuf> {
+    let stamp: String =
+        humantime::format_rfc3339_millis(now).to_string().chars().filter(|c| !matches!(c, '-' | ':' | '.')).collect();
+    let last = rotated(log)?.into_iter().filter_map(|path| own_stamp(log, &path)).max();
+    let (stamp, number) = match last.as_deref().and_then(|last| last.split_once('-')) {
+        // A clock that was set back does not change the order.
+        Some((before, number)) if before >= stamp.as_str() => (before.to_owned(), number.parse::<u32>().unwrap_or(0) + 1),
+        _ => (stamp, 0),
+    };
+    if number > 9999 {
+        return Err(io::Error::other("there are too many files of one millisecond"));
+    }
+    Ok(with_suffix(log, &format!(".{stamp}-{number:04}")))
+}
+
+/// Files that the gate put aside, oldest first; one that is there plain and packed is given plain.
+pub(in crate::record) fn rotated(log: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut all: Vec<(String, PathBuf)> =
+        siblings(log)?.into_iter().filter_map(|path| own_stamp(log, &path).map(|stamp| (stamp, path))).collect();
+    // Of two with one stamp, the plain one has the shorter name and comes first.
+    all.sort();
+    all.dedup_by(|later, earlier| later.0 == earlier.0);
+    Ok(all.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Every file that may be a part of the log, also as other programs put it aside (`audit.jsonl.1`, `audit.jsonl-20261122.gz`).
+pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = log.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let file = entry.file_name();
+        let rest = file.to_str().and_then(|file| file.strip_prefix(&name)).unwrap_or_default();
+        let digits = rest.strip_prefix(['.', '-']).unwrap_or_default();
+        let digits = digits.strip_suffix(PACKED).unwrap_or(digits);
+        let numbered =
+            !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'T' | b'Z' | b'_'));
+        if numbered && digits.starts_with(|c: char| c.is_ascii_digit()) && entry.file_type()?.is_file() {
+            found.push(log.with_file_name(file));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// What stands between the log's name and an eventual `.gz`, if the gate itself gave the name.
+fn own_stamp(log: &Path, path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_prefix(log.file_name()?.to_str()?)?.strip_prefix('.')?;
+    let stamp = name.strip_suffix(PACKED).unwrap_or(name);
+    let fits = stamp.len() == STAMP_BYTES
+        && stamp.bytes().enumerate().all(|(at, byte)| match at {
+            8 => byte == b'T',
+            18 => byte == b'Z',
+            19 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    fits.then(|| stamp.to_owned())
+}
+
+/// When the gate put a file aside, in seconds since 1970; `None` for files that it did not.
+pub(in crate::record) fn put_aside_at(log: &Path, path: &Path) -> Option<SystemTime> {
+    let stamp = own_stamp(log, path)?;
+    let part = |from: usize, to: usize| stamp.get(from..to);
+    let time = format!(
+        "{}-{}-{}T{}:{}:{}.{}Z",
+        part(0, 4)?,
+        part(4, 6)?,
+        part(6, 8)?,
+        part(9, 11)?,
+        part(11, 13)?,
+        part(13, 15)?,
+        part(15, 18)?
+    );
+    humantime::parse_rfc3339(&time).ok()
+}
+
+/// What is read of a file at a time: a line, or what is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::record) enum Piece {
+    /// Whole, without its line feed.
+    Whole(Vec<u8>),
+    /// The rest of the file has no line feed.
+    Torn(Vec<u8>),
+    /// Longer than any line of a log.
+    TooLong(u64),
+}
+
+/// The lines of a file, plain or packed, one at a time.
+pub(in crate::record) struct Lines(Box<dyn BufRead + Send>);
+
+impl Lines {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(in crate::record) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let packed = path.extension().is_some_and(|extension| extension == "gz");
+        Ok(Self(if packed {
+            Box::new(BufReader::new(MultiGzDecoder::new(BufReader::new(file))))
+        } else {
+            Box::new(BufReader::new(file))
+        }))
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// The file cannot be read on.
+    pub(in crate::record) fn next(&mut self) -> io::Result<Option<Piece>> {
+        let mut line = Vec::new();
+        (&mut self.0).take(LINE_BYTES as u64).read_until(b'\n', &mut line)?;
+        Ok(match line.pop() {
+            None => None,
+            Some(b'\n') => Some(Piece::Whole(line)),
+            Some(last) if line.len() + 1 < LINE_BYTES => {
+                line.push(last);
+                Some(Piece::Torn(line))
+            }
+            Some(_) => Some(Piece::TooLong(LINE_BYTES as u64 + self.skip()?)),
+        })
+    }
+
+    /// Passes over the rest of a line; gives its length.
+    fn skip(&mut self) -> io::Result<u64> {
+        let mut passed = 0;
+        loop {
+            let buffer = self.0.fill_buf()?;
+            let (used, ends) = match memchr::memchr(b'\n', buffer) {
+                Some(at) => (at + 1, true),
+                None => (buffer.len(), buffer.is_empty()),
+            };
+            passed += used as u64;
+            self.0.consume(used);
+            if ends {
+                return Ok(passed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn files_put_aside_sort_and_are_told_from_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("audit.jsonl");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_000_000_123);
+        let mut made = Vec::new();
+        for time in [now, now, now - Duration::from_secs(9), now + Duration::from_secs(1)] {
+            let path = aside(&log, time).unwrap();
+            assert!(!path.exists());
+            std::fs::write(&path, "").unwrap();
+            made.push(path);
+        }
+        let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(name(&made[0]), "audit.jsonl.20261118T110640123Z-0000");
+        assert_eq!(name(&made[2]), "audit.jsonl.20261118T110640123Z-0002");
+        assert_eq!(rotated(&log).unwrap(), made);
+        assert_eq!(put_aside_at(&log, &made[0]), Some(now));
+        std::fs::write(with_suffix(&made[1], PACKED), "").unwrap();
+        for other in
+            ["audit.jsonl.1", "audit.jsonl-20261122.gz", "audit.jsonl.checkpoints", "audit.jsonl.key", "audit.jsonlx.1", "b"]
+        {
+            std::fs::write(folder.path().join(other), "").unwrap();
+        }
+        assert_eq!(rotated(&log).unwrap(), made, "the plain one counts while both are there");
+        let all: Vec<String> = siblings(&log).unwrap().iter().map(name).collect();
+        assert!(all.contains(&"audit.jsonl.1".to_owned()) && all.contains(&"audit.jsonl-20261122.gz".to_owned()), "{all:?}");
+        assert_eq!(all.len(), made.len() + 3);
+    }
+}

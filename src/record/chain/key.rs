@@ -1,0 +1,171 @@
+//! The key that checkpoints are signed with: Ed25519 (RFC 8032), in a PKCS#8 file (RFC 5958) in PEM.
+
+use std::fmt;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::SystemRandom;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use zeroize::Zeroizing;
+
+use super::{hex, sha};
+
+/// Longest key file, in bytes.
+const FILE_BYTES: u64 = 4096;
+const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
+const END: &str = "-----END PRIVATE KEY-----";
+/// How a public key is written begins with its algorithm.
+const PREFIX: &str = "ed25519:";
+
+/// A key to sign with.
+pub(in crate::record) struct SigningKey(Ed25519KeyPair);
+
+/// A key to check signatures with; written `ed25519:` and Base64.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicKey([u8; 32]);
+
+impl SigningKey {
+    /// The key of this file, which is made, for its owner's eyes only, if it is not there.
+    ///
+    /// # Errors
+    /// The file can be neither read nor made, or holds no such key.
+    pub(in crate::record) fn open(path: &Path) -> io::Result<Self> {
+        match Self::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make(path).map_err(|error| named(path, &error))?;
+                Self::read(path)
+            }
+            read => read,
+        }
+    }
+
+    /// The key of this file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no such key.
+    pub(in crate::record) fn read(path: &Path) -> io::Result<Self> {
+        let mut text = Zeroizing::new(String::new());
+        let file = File::open(path).map_err(|error| named(path, &error))?;
+        file.take(FILE_BYTES).read_to_string(&mut text).map_err(|error| named(path, &error))?;
+        let key = || -> Option<Ed25519KeyPair> {
+            let body = text.trim().strip_prefix(BEGIN)?.strip_suffix(END)?;
+            let der = Zeroizing::new(STANDARD.decode(body.split_whitespace().collect::<String>()).ok()?);
+            Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).ok()
+        };
+        let hint =
+            "no Ed25519 key in PEM; `openssl genpkey -algorithm ed25519` makes one, and so does the gate where there is none";
+        key().map(Self).ok_or_else(|| named(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
+    }
+
+    /// Signs.
+    pub(in crate::record) fn sign(&self, message: &[u8]) -> String {
+        STANDARD.encode(self.0.sign(message))
+    }
+
+    /// What checks its signatures.
+    pub(in crate::record) fn public(&self) -> PublicKey {
+        PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default())
+    }
+}
+
+impl PublicKey {
+    /// The public half of the key in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no such key.
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        Ok(SigningKey::read(path)?.public())
+    }
+
+    /// Reads it as it is written.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(text.trim().strip_prefix(PREFIX)?).ok()?;
+        Some(Self(bytes.try_into().ok()?))
+    }
+
+    /// A short name for it: the first half of its digest.
+    pub fn id(&self) -> String {
+        hex(sha(&self.0).first_chunk::<16>().unwrap_or(&[0; 16]))
+    }
+
+    /// Whether a signature, in Base64, is of this key and message.
+    pub(in crate::record) fn signed(&self, message: &[u8], signature: &str) -> bool {
+        let key = UnparsedPublicKey::new(&ED25519, self.0);
+        STANDARD.decode(signature).is_ok_and(|signature| key.verify(message, &signature).is_ok())
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}", STANDARD.encode(self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Makes a key file, whole or not at all: of several processes that do so at once, one wins and the others read its key.
+fn make(path: &Path) -> io::Result<()> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| io::Error::other("no random numbers"))?;
+    let body = Zeroizing::new(STANDARD.encode(der.as_ref()));
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));
+    let made = path.with_file_name(name);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
+    let linked = write!(file, "{BEGIN}\n{}\n{END}\n", *body).and_then(|()| file.sync_all()).and_then(|()| {
+        std::fs::hard_link(&made, path)
+            .or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
+    });
+    std::fs::remove_file(&made)?;
+    linked
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("the key of the audit log, `{}`: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_key_is_made_once_for_its_owners_eyes_and_signs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/audit.key");
+        let made: Vec<PublicKey> = std::thread::scope(|scope| {
+            let open = || SigningKey::open(&path).unwrap().public();
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(made.iter().all(|key| *key == made[0]), "all have the same key");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left over");
+        let key = SigningKey::open(&path).unwrap();
+        let signature = key.sign(b"message");
+        assert!(key.public().signed(b"message", &signature) && !key.public().signed(b"massage", &signature));
+        assert_eq!(PublicKey::parse(&key.public().to_string()), Some(key.public()));
+        assert_eq!(PublicKey::of_file(&path).unwrap(), made[0]);
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "secret words").unwrap();
+        let told = SigningKey::open(&path).err().unwrap().to_string();
+        assert!(told.contains("openssl genpkey") && !told.contains("secret words"), "{told}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "secret words");
+        assert!(PublicKey::parse("ed25519:AAAA").is_none() && PublicKey::parse("AAAA").is_none());
+    }
+}

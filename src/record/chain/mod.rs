@@ -1,0 +1,140 @@
+//! Lines that hang together: each carries its number and the digest of the one before.
+
+pub(super) mod checkpoint;
+pub(super) mod files;
+pub(super) mod key;
+pub(super) mod tail;
+
+use sha2::{Digest, Sha256};
+
+use super::names::{PREV, SEQ};
+pub use key::PublicKey;
+
+/// A SHA-256 digest.
+pub(super) type Sha = [u8; 32];
+
+/// Longest line that is read back, in bytes; what the gate writes is far shorter.
+pub(super) const LINE_BYTES: usize = 8 << 20;
+
+/// The end of a chain: the number and the digest of its last line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Number of the last line; zero where there is none.
+    pub(super) seq: u64,
+    /// Digest of its bytes, without the line feed; zeros where there is none.
+    pub(super) sha: Sha,
+}
+
+/// What stands at the end of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    /// The line's number.
+    pub(super) seq: u64,
+    /// Digest of the line before.
+    pub(super) prev: Sha,
+}
+
+impl Head {
+    /// Adds a line, a JSON object without its line feed, to `out`: with number, digest and line feed.
+    pub(super) fn append(&mut self, object: &str, out: &mut Vec<u8>) {
+        let start = out.len();
+        let open = object.strip_suffix('}').unwrap_or(object);
+        let comma = if open.ends_with('{') { "" } else { "," };
+        let seq = self.seq.saturating_add(1);
+        out.extend_from_slice(open.as_bytes());
+        out.extend_from_slice(format!("{comma}\"{SEQ}\":{seq},\"{PREV}\":\"{}\"}}", hex(&self.sha)).as_bytes());
+        *self = Self { seq, sha: sha(out.get(start..).unwrap_or_default()) };
+        out.push(b'\n');
+    }
+
+    /// Whether a line with this link comes right after this end.
+    pub(super) fn leads_to(&self, link: &Link) -> bool {
+        link.prev == self.sha && Some(link.seq) == self.seq.checked_add(1)
+    }
+}
+
+impl Link {
+    /// The link of a line without its line feed; `None` if it carries none.
+    pub(super) fn of(line: &[u8]) -> Option<Self> {
+        let rest = line.strip_suffix(b"\"}")?;
+        let (rest, digest) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
+        let rest = rest.strip_suffix(b",\"prev\":\"")?;
+        let digits = rest.iter().rev().take(21).take_while(|byte| byte.is_ascii_digit()).count();
+        let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(digits)?)?;
+        if !rest.ends_with(b",\"seq\":") && rest != b"{\"seq\":" || digits.starts_with(b"0") {
+            return None;
+        }
+        Some(Self { seq: std::str::from_utf8(digits).ok()?.parse().ok()?, prev: unhex(std::str::from_utf8(digest).ok()?)? })
+    }
+}
+
+/// The digest of some bytes.
+pub(super) fn sha(bytes: &[u8]) -> Sha {
+    Sha256::digest(bytes).into()
+}
+
+/// A digest as it is written.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// A digest from how it is written: 64 digits, in lower case.
+pub(super) fn unhex(text: &str) -> Option<Sha> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let mut sha = Sha::default();
+    if text.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in sha.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = match *pair {
+            [high, low] => digit(high)? << 4 | digit(low)?,
+            _ => return None,
+        };
+    }
+    Some(sha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_carry_number_and_digest_and_are_read_back() {
+        let (mut head, mut out) = (Head::default(), Vec::new());
+        head.append(r#"{"a":1}"#, &mut out);
+        head.append("{}", &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], format!(r#"{{"a":1,"seq":1,"prev":"{}"}}"#, "0".repeat(64)));
+        assert_eq!(lines[1], format!(r#"{{"seq":2,"prev":"{}"}}"#, hex(&sha(lines[0].as_bytes()))));
+        let first = Head { seq: 1, sha: sha(lines[0].as_bytes()) };
+        assert!(first.leads_to(&Link::of(lines[1].as_bytes()).unwrap()));
+        assert!(Head::default().leads_to(&Link::of(lines[0].as_bytes()).unwrap()));
+        assert_eq!(head, Head { seq: 2, sha: sha(lines[1].as_bytes()) });
+    }
+
+    #[test]
+    fn what_is_no_link_is_none() {
+        let digest = "a".repeat(64);
+        let upper = "A".repeat(64);
+        for line in [
+            String::new(),
+            "{}".to_owned(),
+            digest.clone(),
+            format!(r#"{{"a":1,"seq":01,"prev":"{digest}"}}"#),
+            format!(r#"{{"a":1,"seq":,"prev":"{digest}"}}"#),
+            format!(r#"{{"a":1,"seq":99999999999999999999,"prev":"{digest}"}}"#),
+            format!(r#"{{"a":1,"seq":1,"prev":"{upper}"}}"#),
+            format!(r#"{{"a":1,"seq":1,"prev":"{digest}"}} "#),
+            format!(r#"{{"a":1,"seq":1,"prev":"{}"}}"#, digest.get(1..).unwrap()),
+        ] {
+            assert_eq!(Link::of(line.as_bytes()), None, "{line}");
+        }
+    }
+}

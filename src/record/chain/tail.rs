@@ -1,0 +1,142 @@
+//! How a file of the log ends.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::files::{Lines, Piece};
+use super::{Head, LINE_BYTES, Link, sha};
+
+/// First look at the end of a file, in bytes; most ends are found with it.
+const LOOK_BYTES: u64 = 64 << 10;
+
+/// How a file of the log ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::record) struct Tail {
+    /// Its last whole line; `None` if it has none that hangs in a chain.
+    pub(in crate::record) head: Option<Head>,
+    /// Bytes after that line: of lines that were not written to their end.
+    pub(in crate::record) torn: u64,
+    /// The file does not end in a line feed.
+    pub(in crate::record) open: bool,
+}
+
+impl Tail {
+    /// Reads the end of a file of this length.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(in crate::record) fn read(file: &File, length: u64) -> io::Result<Self> {
+        let mut look = LOOK_BYTES;
+        loop {
+            let from = length.saturating_sub(look);
+            let mut bytes = vec![0; usize::try_from(length - from).map_err(io::Error::other)?];
+            file.read_exact_at(&mut bytes, from)?;
+            let tail = Self::of(&bytes, from == 0);
+            if tail.head.is_some() || from == 0 || look > 2 * LINE_BYTES as u64 {
+                return Ok(Self { torn: if tail.head.is_some() { tail.torn } else { length }, ..tail });
+            }
+            look *= 4;
+        }
+    }
+
+    /// How the end of a file ends. `whole` if it is all of the file: otherwise its first line may be cut.
+    fn of(bytes: &[u8], whole: bool) -> Self {
+        let open = bytes.last().is_some_and(|last| *last != b'\n');
+        let mut end = bytes.len();
+        let mut rest = bytes;
+        while let Some(feed) = memchr::memrchr(b'\n', rest) {
+            let before = rest.get(..feed).unwrap_or_default();
+            let start = memchr::memrchr(b'\n', before).map(|at| at + 1);
+            if let (Some(start), Some(line)) = (start.or(whole.then_some(0)), before.get(start.unwrap_or(0)..)) {
+                if let Some(link) = Link::of(line) {
+                    let mut tail =
+                        Self { head: Some(Head { seq: link.seq, sha: sha(line) }), torn: (end - feed - 1) as u64, open };
+                    tail.take_unended(bytes.get(feed + 1..).unwrap_or_default());
+                    return tail;
+                }
+                rest = before.get(..start).unwrap_or_default();
+                end = bytes.len();
+            } else {
+                break;
+            }
+        }
+        let mut tail = Self { head: None, torn: bytes.len() as u64, open };
+        if whole {
+            tail.take_unended(bytes);
+        }
+        tail
+    }
+
+    /// A line that lacks nothing but its line feed is a line.
+    fn take_unended(&mut self, torn: &[u8]) {
+        let link = Link::of(torn).filter(|link| self.head.unwrap_or_default().leads_to(link));
+        if let Some(link) = link.filter(|_| !torn.contains(&b'\n')) {
+            *self = Self { head: Some(Head { seq: link.seq, sha: sha(torn) }), torn: 0, open: true };
+        }
+    }
+}
+
+/// The last line of a file that was put aside, plain or packed; a packed one is read as a whole.
+///
+/// # Errors
+/// The file cannot be read.
+pub(in crate::record) fn last_of(path: &Path) -> io::Result<Option<Head>> {
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        return Ok(Tail::read(&file, length)?.head);
+    }
+    let (mut lines, mut head) = (Lines::open(path)?, None);
+    while let Some(read) = lines.next()? {
+        if let Piece::Whole(line) = read
+            && let Some(link) = Link::of(&line)
+        {
+            head = Some(Head { seq: link.seq, sha: sha(&line) });
+        }
+    }
+    Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn the_last_whole_line_is_found_wherever_a_file_breaks_off() {
+        let (mut head, mut text) = (Head::default(), Vec::new());
+        let mut heads = vec![(0, Head::default())];
+        for line in ["{\"a\":1}", "{}", "{\"b\":\"x\"}"] {
+            head.append(line, &mut text);
+            heads.push((text.len(), head));
+        }
+        for length in 0..=text.len() {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&text[..length]).unwrap();
+            let tail = Tail::read(&file, length as u64).unwrap();
+            let (whole, last) = *heads.iter().rev().find(|(end, _)| *end <= length + 1 && *end != 1).unwrap();
+            let torn = length.saturating_sub(whole) as u64;
+            assert_eq!(tail.head, Some(last).filter(|last| last.seq > 0), "{length}");
+            assert_eq!((tail.torn, tail.open), (torn, length > 0 && text[length - 1] != b'\n'), "{length}");
+        }
+    }
+
+    #[test]
+    fn long_lines_and_several_torn_ones_are_passed_over() {
+        let (mut head, mut text) = (Head::default(), Vec::new());
+        head.append(&format!("{{\"a\":\"{}\"}}", "x".repeat(300_000)), &mut text);
+        let whole = text.len();
+        text.extend_from_slice(b"{\"half\n{\"ha");
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&text).unwrap();
+        let tail = Tail::read(&file, text.len() as u64).unwrap();
+        assert_eq!(tail, Tail { head: Some(head), torn: (text.len() - whole) as u64, open: true });
+        let plain = b"no chain\n".repeat(20_000);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&plain).unwrap();
+        let tail = Tail::read(&file, plain.len() as u64).unwrap();
+        assert_eq!(tail, Tail { head: None, torn: plain.len() as u64, open: false });
+    }
+}

@@ -1,0 +1,102 @@
+//! What becomes of what is kept, and how it is counted.
+
+use std::sync::Arc;
+
+use prometheus::{Error, IntCounter};
+
+use super::kept::{Evidence, EvidenceCounts, Kept, KeptError, Quarantine, Stores};
+use super::label::{Counters, Maker};
+use super::{Recorder, table};
+use crate::protocol::AuditId;
+
+/// Something that became of a message in quarantine.
+#[derive(Clone, Copy, Debug)]
+pub struct Quarantined<'a> {
+    /// Its line in the audit log.
+    pub audit: AuditId,
+    /// One of [`QUARANTINE_OUTCOMES`].
+    pub outcome: &'static str,
+    /// Whose it was to be; not known of one that could not be opened.
+    pub agent: Option<&'a str>,
+    /// Whose it was.
+    pub upstream: Option<&'a str>,
+    /// Who did it, if a person did.
+    pub by: Option<&'a str>,
+    /// Why, in that person's words.
+    pub reason: Option<&'a str>,
+    /// How it was delivered: to the same `call`, or as a `resource`.
+    pub way: Option<&'static str>,
+}
+
+/// What can become of a message in quarantine.
+pub const QUARANTINE_OUTCOMES: [&str; 9] =
+    ["kept", "skipped", "failed", "dropped", "shown", "released", "deleted", "delivered", "expired"];
+
+/// The counters of what is kept.
+pub(super) struct Keeping {
+    items: Counters,
+    records: Counters,
+    forgotten: IntCounter,
+}
+
+impl Keeping {
+    pub(super) fn new(made: &Maker) -> Result<Self, Error> {
+        Ok(Self {
+            items: made.counters(table::QUARANTINE_ITEMS)?,
+            records: made.counters(table::EVIDENCE_RECORDS)?,
+            forgotten: made.counters(table::EVIDENCE_FORGOTTEN)?.with(&[]),
+        })
+    }
+
+    pub(super) fn count(&self, outcome: &str, by: usize) {
+        self.items.with(&[outcome]).inc_by(by as u64);
+    }
+
+    pub(super) fn evidence(&self) -> EvidenceCounts {
+        let count = |outcome| self.records.with(&[outcome]);
+        let forgotten = self.forgotten.clone();
+        EvidenceCounts { kept: count("kept"), dropped: count("dropped"), failed: count("failed"), forgotten }
+    }
+}
+
+impl Recorder {
+    /// With these stores for what is kept of messages.
+    #[must_use]
+    pub fn keeping(self, stores: Stores) -> Self {
+        if let Some(evidence) = &stores.evidence {
+            evidence.count(self.metrics.keeping.evidence());
+        }
+        Self { stores, ..self }
+    }
+
+    /// Where messages are kept that something was taken out of, if they are.
+    pub fn quarantine(&self) -> Option<&Arc<Quarantine>> {
+        self.stores.quarantine.as_ref()
+    }
+
+    /// Where whole messages are kept, if they are.
+    pub fn evidence(&self) -> Option<&Arc<Evidence>> {
+        self.stores.evidence.as_ref()
+    }
+
+    /// Keeps a message in quarantine; whether it is kept now. May wait for the disk.
+    pub fn quarantines(&self, message: &Kept) -> bool {
+        let Some(quarantine) = &self.stores.quarantine else { return false };
+        match quarantine.keep(message) {
+            Ok(dropped) => {
+                self.metrics.keeping.count("kept", 1);
+                self.metrics.keeping.count("dropped", dropped);
+                true
+            }
+            Err(KeptError::TooOften { .. }) => {
+                self.metrics.keeping.count("skipped", 1);
+                false
+            }
+            Err(error) => {
+                self.metrics.keeping.count("failed", 1);
+                tracing::error!(audit = %message.audit, %error, "what was taken out cannot be kept");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be wrong with what is kept, and what to do about it.
+
+use std::path::PathBuf;
+
+use crate::seal::{SealError, Sealed};
+
+/// Why a store cannot be used, or something in it. Never says what is in a file.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    /// Its folder or its key cannot be used.
+    #[error("{of}: {error}")]
+    Place {
+        /// Which store: `the quarantine` or `the evidence store`.
+        of: &'static str,
+        /// What is wrong.
+        error: SealError,
+    },
+    /// Something in it cannot be opened. It is left as it is.
+    #[error("`{}` cannot be opened: {}", file.display(), told(*why))]
+    Sealed {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: Sealed,
+    },
+    /// A segment ends within a record: whoever wrote it ended there. What came before it is whole.
+    #[error("`{}` ends within a record, at byte {offset}: what came before is whole", file.display())]
+    Torn {
+        /// The segment.
+        file: PathBuf,
+        /// Where the record begins.
+        offset: u64,
+    },
+    /// So much of this server's was kept lately that more would drive out what others have there.
+    #[error("more than {limit} messages a minute of one server are not kept")]
+    TooOften {
+        /// The limit.
+        limit: u32,
+    },
+    /// It is longer than all that may be kept.
+    #[error("{bytes} bytes are more than may be kept ({limit})\n  hint: raise `max_bytes` under `[quarantine]`")]
+    TooLong {
+        /// Its length.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// What is wrong with a file, and what to do about it.
+fn told(why: Sealed) -> &'static str {
+    match why {
+        Sealed::OtherKey => "it was sealed with another key\n  hint: bring that key back to where the config names it",
+        Sealed::Damaged => {
+            "it is damaged, was changed, or was moved here from elsewhere\n  hint: bring it back from a backup, or delete it"
+        }
+        Sealed::TooLong => "it is longer than anything that is kept\n  hint: delete it",
+        Sealed::Later => "a later version of lychgate wrote it\n  hint: use that version",
+    }
+}
+
+/// Says which store it is.
+pub(super) fn of(of: &'static str) -> impl Fn(SealError) -> KeptError {
+    move |error| KeptError::Place { of, error }
+}

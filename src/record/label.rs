@@ -1,0 +1,255 @@
+//! Labels of metrics, and the one place that bounds what they may say: a label that follows what agents and servers send
+//! would grow without end, and with it the memory of the gate and of whoever scrapes it.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
+use prometheus::{Counter, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+
+use super::table::{self, Kind, Metric};
+
+/// What a label says in the place of a value that it cannot have.
+pub const OTHER: &str = "other";
+/// Series of one metric that have values of [`Values::Given`]; in further ones these are `other`.
+pub const GIVEN_SERIES: usize = 8192;
+/// Longest value of a label, in bytes.
+const VALUE_BYTES: usize = 200;
+/// Longest name of a tool that MCP allows (2025-11-25, Tool Names).
+const NAME_BYTES: usize = 128;
+
+/// A label of a metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may say.
+    pub values: Values,
+}
+
+/// What a label may say. Anything else counts as [`OTHER`], and in [`table::LABELS_CAPPED`].
+#[derive(Clone, Copy, Debug)]
+pub enum Values {
+    /// These words.
+    Fixed(&'static [&'static str]),
+    /// Names that the operator or this program gives; the text says where.
+    Named(&'static str, usize),
+    /// Names that agents or servers give, so that they are many and anything: only what MCP allows as a name is taken.
+    /// The number is for each upstream, where the metric tells upstreams apart.
+    Given(&'static str, usize),
+}
+
+/// The first halves of pairs: of the words of an enumeration.
+pub(super) const fn words<T: Copy, const N: usize>(pairs: [(&'static str, T); N]) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut at = 0;
+    while at < N {
+        // The index is below the length of both.
+        #[allow(clippy::indexing_slicing)]
+        {
+            words[at] = pairs[at].0;
+        }
+        at += 1;
+    }
+    words
+}
+
+/// Values by the upstream that they are counted for, or by nothing.
+type Scopes = HashMap<Box<str>, HashSet<Box<str>>>;
+
+/// The values of labels that have been seen, for the whole process.
+struct Seen {
+    /// By label, by upstream where it counts.
+    values: RwLock<HashMap<&'static str, Scopes>>,
+    capped: IntCounterVec,
+}
+
+impl Seen {
+    /// Whether a label may say this: what is known, what is new while there is room.
+    fn admits(&self, label: &Label, upstream: &str, value: &str) -> bool {
+        let most = match label.values {
+            Values::Fixed(words) => return words.contains(&value),
+            Values::Named(_, most) if is_clean(value) => most,
+            Values::Given(_, most) if value.is_empty() || is_tool_name(value) => most,
+            Values::Named(..) | Values::Given(..) => return false,
+        };
+        let scope = if matches!(label.values, Values::Given(..)) { upstream } else { "" };
+        if matches!(value, "" | OTHER) {
+            return true;
+        }
+        let seen = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        if seen.get(label.name).and_then(|of| of.get(scope)).is_some_and(|known| known.contains(value)) {
+            return true;
+        }
+        drop(seen);
+        let mut seen = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        let known = seen.entry(label.name).or_default().entry(scope.into()).or_default();
+        known.len() < most && (known.insert(value.into()) || known.contains(value))
+    }
+}
+
+fn is_clean(value: &str) -> bool {
+    value.len() <= VALUE_BYTES && !value.chars().any(char::is_control)
+}
+
+fn is_tool_name(value: &str) -> bool {
+    value.len() <= NAME_BYTES && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'))
+}
+
+/// All series of one metric. Whoever wants one says what its labels are, and gets the one whose labels may be so.
+pub(super) struct Family<S> {
+    metric: Metric,
+    series: S,
+    seen: Arc<Seen>,
+    hasher: RandomState,
+    /// Those with a value of [`Values::Given`], by hash: two that share one make the cap wider by one.
+    given: Mutex<HashSet<u64>>,
+}
+
+/// Counters.
+pub(super) type Counters = Family<IntCounterVec>;
+/// Gauges.
+pub(super) type Gauges = Family<IntGaugeVec>;
+/// Histograms.
+pub(super) type Histograms = Family<HistogramVec>;
+
+impl<B: MetricVecBuilder> Family<MetricVec<B>> {
+    /// The series with these values of its labels, in the order of the table.
+    pub(super) fn with(&self, values: &[&str]) -> B::M {
+        self.series.with_label_values(&self.shown(values))
+    }
+
+    /// Has the series of an upstream begin at zero, for each word of the label after it.
+    pub(super) fn announce(&self, upstream: &str) {
+        if let [_, Label { values: Values::Fixed(words), .. }] = self.metric.labels {
+            words.iter().for_each(|word| drop(self.with(&[upstream, word])));
+        }
+    }
+
+    /// Forgets a series.
+    pub(super) fn forget(&self, values: &[&str]) {
+        // There may have been none.
+        drop(self.series.remove_label_values(&self.shown(values)));
+    }
+
+    fn shown<'v>(&self, values: &[&'v str]) -> Vec<&'v str> {
+        let labels = self.metric.labels;
+        let upstream = labels.iter().position(|label| label.name == "upstream").and_then(|at| values.get(at)).unwrap_or(&"");
+        let mut has_given = false;
+        let mut shown: Vec<&str> = values
+            .iter()
+            .zip(labels)
+            .map(|(value, label)| {
+                if !self.seen.admits(label, upstream, value) {
+                    self.cap(label);
+                    return OTHER;
+                }
+                has_given |= matches!(label.values, Values::Given(..)) && !matches!(*value, "" | OTHER);
+                value
+            })
+            .collect();
+        if has_given && !self.has_room(&shown) {
+            for (value, label) in shown.iter_mut().zip(labels) {
+                if matches!(label.values, Values::Given(..)) {
+                    self.cap(label);
+                    *value = OTHER;
+                }
+            }
+        }
+        shown
+    }
+
+    fn has_room(&self, shown: &[&str]) -> bool {
+        let (hash, mut given) = (self.hasher.hash_one(shown), self.given.lock().unwrap_or_else(PoisonError::into_inner));
+        given.contains(&hash) || (given.len() < GIVEN_SERIES && given.insert(hash))
+    }
+
+    fn cap(&self, label: &Label) {
+        self.seen.capped.with_label_values(&[self.metric.name, label.name]).inc();
+    }
+}
+
+/// Makes metrics from the table and registers them.
+pub(super) struct Maker {
+    registry: Registry,
+    seen: Arc<Seen>,
+}
+
+impl Maker {
+    /// # Errors
+    /// Never, unless the table is wrong.
+    pub(super) fn new() -> Result<Self, Error> {
+        let (registry, metric) = (Registry::new(), table::LABELS_CAPPED);
+        let capped = IntCounterVec::new(options(metric), &metric.label_names())?;
+        registry.register(Box::new(capped.clone()))?;
+        for metric in table::METRICS {
+            for label in metric.labels.iter().filter(|label| matches!(label.values, Values::Given(..))) {
+                capped.with_label_values(&[metric.name, label.name]);
+            }
+        }
+        Ok(Self { registry, seen: Arc::new(Seen { values: RwLock::default(), capped }) })
+    }
+
+    /// What has been made.
+    pub(super) fn registry(self) -> Registry {
+        self.registry
+    }
+
+    /// Counters. Those of a single label with fixed values are there at once, at zero.
+    pub(super) fn counters(&self, metric: Metric) -> Result<Counters, Error> {
+        let family = self.family(metric, IntCounterVec::new(options(metric), &metric.label_names())?)?;
+        if let [Label { values: Values::Fixed(words), .. }] = metric.labels {
+            words.iter().for_each(|word| drop(family.with(&[word])));
+        }
+        Ok(family)
+    }
+
+    /// A counter without labels.
+    pub(super) fn counter(&self, metric: Metric) -> Result<Counter, Error> {
+        self.register(Counter::with_opts(options(metric))?)
+    }
+
+    /// Gauges.
+    pub(super) fn gauges(&self, metric: Metric) -> Result<Gauges, Error> {
+        self.family(metric, IntGaugeVec::new(options(metric), &metric.label_names())?)
+    }
+
+    /// A gauge of a whole number, without labels.
+    pub(super) fn level(&self, metric: Metric) -> Result<IntGauge, Error> {
+        self.register(IntGauge::with_opts(options(metric))?)
+    }
+
+    /// A gauge without labels.
+    pub(super) fn gauge(&self, metric: Metric) -> Result<Gauge, Error> {
+        self.register(Gauge::with_opts(options(metric))?)
+    }
+
+    /// Histograms.
+    pub(super) fn histograms(&self, metric: Metric) -> Result<Histograms, Error> {
+        let buckets = match metric.kind {
+            Kind::Histogram(buckets) => buckets.to_vec(),
+            Kind::Counter | Kind::Gauge => Vec::new(),
+        };
+        let options = HistogramOpts::new(metric.name, metric.help).buckets(buckets);
+        self.family(metric, HistogramVec::new(options, &metric.label_names())?)
+    }
+
+    fn family<B: MetricVecBuilder + 'static>(&self, metric: Metric, series: MetricVec<B>) -> Result<Family<MetricVec<B>>, Error> {
+        let series = self.register(series)?;
+        Ok(Family { metric, series, seen: self.seen.clone(), hasher: RandomState::new(), given: Mutex::default() })
+    }
+
+    fn register<C: Collector + Clone + 'static>(&self, metric: C) -> Result<C, Error> {
+        self.registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
+}
+
+fn options(metric: Metric) -> Opts {
+    Opts::new(metric.name, metric.help)
+}
+
+#[cfg(test)]
+mod tests;

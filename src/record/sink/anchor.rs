@@ -1,0 +1,174 @@
+//! Tells others of each checkpoint, so that a log that was written anew shows: a program, or an address. They never hold
+//! anything up: what they do not take in time is counted and left.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+
+use super::Counts;
+use crate::config::Anchor;
+use crate::trust;
+
+/// Most checkpoints that wait to be told.
+const QUEUED: usize = 64;
+/// At the end, those that wait have so long.
+const FLUSH: Duration = Duration::from_secs(3);
+/// How often it is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// Most that is read of what a program complains of, in bytes.
+const COMPLAINT_BYTES: u64 = 512;
+
+/// Those who are told; nobody, if the config names none.
+pub(super) struct Anchors(Option<(SyncSender<Job>, Counts)>);
+
+enum Job {
+    Tell(String),
+    Flush(SyncSender<()>),
+}
+
+impl Anchors {
+    /// Starts the thread that tells them.
+    ///
+    /// # Errors
+    /// There are no threads left.
+    pub(super) fn start(anchor: &Anchor, counts: &Counts) -> io::Result<Self> {
+        if anchor.command.is_empty() && anchor.url.is_none() {
+            return Ok(Self(None));
+        }
+        let (jobs, queue) = sync_channel(QUEUED);
+        let (anchor, counted) = (anchor.clone(), counts.clone());
+        std::thread::Builder::new().name("audit-anchor".to_owned()).spawn(move || run(&anchor, &queue, &counted))?;
+        Ok(Self(Some((jobs, counts.clone()))))
+    }
+
+    /// Has a checkpoint told.
+    pub(super) fn send(&self, note: &str) {
+        if let Some((jobs, counts)) = &self.0
+            && jobs.try_send(Job::Tell(note.to_owned())).is_err()
+        {
+            counts.anchors_failed.inc();
+        }
+    }
+
+    /// Waits, for a while, until all are told.
+    pub(super) fn flush(&self) {
+        let (done, wait) = sync_channel(1);
+        if let Some((jobs, _)) = &self.0
+            && jobs.try_send(Job::Flush(done)).is_ok()
+            && wait.recv_timeout(FLUSH).is_err()
+        {
+            tracing::warn!("not every checkpoint of the audit log was told elsewhere in time");
+        }
+    }
+}
+
+fn run(anchor: &Anchor, queue: &Receiver<Job>, counts: &Counts) {
+    let mut well = true;
+    while let Ok(job) = queue.recv() {
+        let note = match job {
+            Job::Tell(note) => note,
+            Job::Flush(done) => {
+                // Whoever asked may have stopped waiting.
+                let _gone = done.try_send(());
+                continue;
+            }
+        };
+        let ran = if anchor.command.is_empty() { Ok(()) } else { command(&anchor.command, &note, anchor.timeout) };
+        let told = anchor.url.as_ref().map_or(Ok(()), |url| post(url, &note, anchor.timeout));
+        let both = ran.and(told);
+        if both.is_ok() { &counts.anchored } else { &counts.anchors_failed }.inc();
+        // Once for each time that it breaks off.
+        if let (true, Err(error)) = (well, &both) {
+            tracing::error!(error, "checkpoints of the audit log are not told elsewhere");
+        }
+        well = both.is_ok();
+    }
+}
+
+/// Runs a program with a checkpoint on its standard input.
+fn command(words: &[String], note: &str, timeout: Duration) -> Result<(), String> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let told = |error: io::Error| format!("`{program}`: {error}");
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(told)?;
+    // A note is shorter than what a pipe holds, so that this waits for nobody.
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(format!("{note}\n").as_bytes()));
+    let ended = wait(&mut child, timeout).map_err(told)?;
+    match ended {
+        Some(status) if status.success() => written.map_err(told),
+        Some(status) => {
+            let mut complaint = String::new();
+            // Only what is there: one of its own children may hold the pipe open.
+            let said = child
+                .stderr
+                .take()
+                .map_or(Ok(0), |stderr| nonblocking(stderr).take(COMPLAINT_BYTES).read_to_string(&mut complaint));
+            if said.is_err() && complaint.is_empty() {
+                return Err(format!("`{program}` has failed ({status})"));
+            }
+            Err(format!("`{program}` has failed ({status}): {}", complaint.trim().escape_debug()))
+        }
+        None => Err(format!("`{program}` did not end within {} s", timeout.as_secs())),
+    }
+}
+
+fn nonblocking(stderr: std::process::ChildStderr) -> std::process::ChildStderr {
+    if let Ok(flags) = rustix::fs::fcntl_getfl(&stderr)
+        && let Err(error) = rustix::fs::fcntl_setfl(&stderr, flags | rustix::fs::OFlags::NONBLOCK)
+    {
+        tracing::debug!(%error, "a pipe cannot be read without waiting");
+    }
+    stderr
+}
+
+/// Waits for a program, and ends it when its time is over.
+fn wait(child: &mut Child, timeout: Duration) -> io::Result<Option<std::process::ExitStatus>> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Sends a checkpoint to an address.
+fn post(url: &str, note: &str, timeout: Duration) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let tls = rustls::ClientConfig::builder().with_root_certificates(trust::system_roots()?).with_no_client_auth();
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    let connector =
+        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(http);
+    let request = Request::post(url)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(format!("{note}\n"))))
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
+        match tokio::time::timeout(timeout, client.request(request)).await {
+            Ok(Ok(answer)) if answer.status().is_success() => Ok(()),
+            Ok(Ok(answer)) => Err(format!("`anchor_url` answered {}", answer.status())),
+            Ok(Err(_)) => Err("`anchor_url` cannot be reached".to_owned()),
+            Err(_) => Err(format!("`anchor_url` did not answer within {} s", timeout.as_secs())),
+        }
+    })
+}

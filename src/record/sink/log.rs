@@ -1,0 +1,294 @@
+//! The file that lines are appended to. Several processes may share one: who writes holds its lock, and looks first
+//! whether the file ends where it left it.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::opened;
+use crate::config::Rotation;
+use crate::record::chain::Head;
+use crate::record::chain::checkpoint::{Notes, Why};
+use crate::record::chain::files;
+use crate::record::chain::tail::{Tail, last_of};
+
+/// Longest wait for another process that is writing.
+const LOCKED: Duration = Duration::from_secs(5);
+/// A file that could not be put aside is tried again after this time.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
+
+/// An open log.
+pub(super) struct LogFile {
+    path: PathBuf,
+    file: File,
+    rotation: Rotation,
+    notes: Arc<Notes>,
+    /// The last line that this process knows of.
+    head: Head,
+    /// How long the file was then; `None` if that is not sure.
+    length: Option<u64>,
+    /// When the file was begun.
+    began: SystemTime,
+    rotate_after: Option<Instant>,
+}
+
+/// What was done beside writing.
+#[derive(Default)]
+pub(super) struct Done {
+    /// The file was put aside.
+    pub(super) rotated: bool,
+}
+
+impl LogFile {
+    /// Opens a log, creating file and folders as needed, and writes down how it goes on.
+    ///
+    /// # Errors
+    /// It cannot be opened for appending.
+    pub(super) fn open(path: &Path, rotation: &Rotation, notes: Arc<Notes>) -> io::Result<Self> {
+        let (file, began) = open_file(path)?;
+        let mut log = Self {
+            path: path.to_owned(),
+            file,
+            rotation: rotation.clone(),
+            notes,
+            head: Head::default(),
+            length: None,
+            began,
+            rotate_after: None,
+        };
+        log.locked(|log| {
+            let how = log.begin()?;
+            let (mut out, mut head) = (Vec::new(), log.head);
+            log.settle(Some(how), &mut head, &mut out)?;
+            log.put(head, &out)?;
+            log.file.sync_data()
+        })?;
+        Ok(log)
+    }
+
+    /// Appends lines, all of them or none.
+    ///
+    /// # Errors
+    /// None was written.
+    pub(super) fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>) -> io::Result<Done> {
+        self.locked(|log| {
+            let (mut done, mut out, mut head) = (Done::default(), Vec::new(), log.head);
+            if log.length != Some(log.file.metadata()?.len()) {
+                log.settle(None, &mut head, &mut out)?;
+            }
+            if out.is_empty() && log.is_due() {
+                done.rotated = log.rotate()?;
+                if done.rotated {
+                    log.settle(Some("rotated"), &mut head, &mut out)?;
+                }
+            }
+            lines.for_each(|line| head.append(line, &mut out));
+            log.put(head, &out)?;
+            Ok(done)
+        })
+    }
+
+    /// Sees to it that what was written is on the disk.
+    ///
+    /// # Errors
+    /// It may not be.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data().inspect_err(|_| self.length = None)
+    }
+
+    /// Notes how far the log is; gives the note.
+    ///
+    /// # Errors
+    /// The note cannot be written.
+    pub(super) fn note(&mut self, why: Why) -> io::Result<String> {
+        // After a loss of power there must be no note of lines that are lost.
+        self.sync()?;
+        self.notes.add(why, &self.head, self.length.unwrap_or_default(), &self.path)
+    }
+
+    /// The number of the last line.
+    pub(super) fn seq(&self) -> u64 {
+        self.head.seq
+    }
+
+    /// Looks whether the file was moved away, and goes on in a new one.
+    ///
+    /// # Errors
+    /// That cannot be opened.
+    pub(super) fn reopen(&mut self) -> io::Result<()> {
+        self.locked(|_| Ok(()))
+    }
+
+    /// Where a process goes on from that has just opened the file.
+    fn begin(&mut self) -> io::Result<&'static str> {
+        let length = self.file.metadata()?.len();
+        let tail = Tail::read(&self.file, length)?;
+        let noted = self.notes.last()?.map(|note| note.head);
+        if length > 0 && tail.head.is_none() && noted.is_none() {
+            // Lines of another program, or of before there was a chain, are kept out of it.
+            let now = humantime::format_rfc3339_seconds(SystemTime::now());
+            let aside = files::with_suffix(&self.path, &format!(".before-chain-{now}"));
+            std::fs::rename(&self.path, &aside)?;
+            tracing::warn!(file = %aside.display(), "the audit log held lines without a chain: they are kept in a file of their own");
+            self.lock()?;
+            return self.begin();
+        }
+        let mut last = tail.head.max_by_seq(noted);
+        if length == 0 {
+            for path in files::siblings(&self.path)? {
+                if !path.to_string_lossy().ends_with(files::PACKED) {
+                    last = last.max_by_seq(last_of(&path)?);
+                }
+            }
+        }
+        self.head = last.unwrap_or_default();
+        if last.is_none() {
+            self.notes.add(Why::New, &self.head, 0, &self.path)?;
+        }
+        Ok(if last.is_none() || last == Some(Head::default()) { "new" } else { "continued" })
+    }
+
+    /// Finds out how the file ends, closes what is torn, and adds a line about it. `how` is why there is one in any case.
+    fn settle(&mut self, how: Option<&'static str>, head: &mut Head, out: &mut Vec<u8>) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        let tail = Tail::read(&self.file, length)?;
+        let (known, last) = (self.head, tail.head.unwrap_or_default());
+        let cut = length > 0 && (last.seq < known.seq || last.seq == known.seq && last != known);
+        if last.seq > known.seq {
+            (*head, self.head) = (last, last);
+        }
+        self.length = Some(length);
+        if tail.open {
+            out.push(b'\n');
+        }
+        let how = if cut {
+            tracing::error!(file = %self.path.display(), "the audit log is not as it was left: lines are missing or changed");
+            Some("after_cut")
+        } else if tail.torn > 0 || tail.open {
+            Some("after_crash")
+        } else {
+            // Where it has grown, another process has written: that is how a shared log goes on.
+            how.or((length == 0).then_some("reopened"))
+        };
+        if let Some(how) = how {
+            head.append(&opened(how, tail.torn), out);
+        }
+        Ok(())
+    }
+
+    /// Writes what leads to this end, or nothing.
+    fn put(&mut self, head: Head, out: &[u8]) -> io::Result<()> {
+        let length = self.length.unwrap_or_default();
+        if let Err(error) = self.file.write_all(out) {
+            // A file that may only be appended to keeps what is torn: the next write looks how it ends.
+            let restored = self.file.set_len(length).is_ok();
+            self.length = restored.then_some(length);
+            return Err(self.named(&error));
+        }
+        self.head = head;
+        self.length = Some(length + out.len() as u64);
+        Ok(())
+    }
+
+    fn is_due(&self) -> bool {
+        let length = self.length.unwrap_or_default();
+        let large = self.rotation.bytes > 0 && length >= self.rotation.bytes;
+        let old = !self.rotation.age.is_zero() && self.began.elapsed().is_ok_and(|age| age >= self.rotation.age);
+        length > 0 && (large || old) && self.rotate_after.is_none_or(|after| Instant::now() >= after)
+    }
+
+    /// Puts the file aside and begins another; if that cannot be done, lines go on into this one for a while.
+    fn rotate(&mut self) -> io::Result<bool> {
+        let aside = || -> io::Result<PathBuf> {
+            self.file.sync_data()?;
+            let aside = files::aside(&self.path, SystemTime::now())?;
+            std::fs::rename(&self.path, &aside)?;
+            Ok(aside)
+        };
+        match aside() {
+            Ok(aside) => {
+                if let Err(error) = self.notes.add(Why::Rotated, &self.head, self.length.unwrap_or_default(), &aside) {
+                    tracing::warn!(%error, "there is no checkpoint of an audit file that was put aside");
+                }
+                self.lock()?;
+                sync_folder(&self.path)?;
+                Ok(true)
+            }
+            Err(error) => {
+                tracing::error!(%error, "the audit log cannot be put aside");
+                self.rotate_after = Some(Instant::now() + TRY_AGAIN);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Does something while no other process writes.
+    fn locked<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        self.lock()?;
+        let done = act(self);
+        flock(&self.file, FlockOperation::Unlock)?;
+        done
+    }
+
+    fn lock(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + LOCKED;
+        loop {
+            match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if self.is_in_place() => return Ok(()),
+                // It was moved away or deleted: nobody would look there for a line.
+                Ok(()) => {
+                    (self.file, self.began) = open_file(&self.path)?;
+                    self.length = None;
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    let told = "another process has held its lock for 5 s; name another file for one of them";
+                    return Err(self.named(&io::Error::new(io::ErrorKind::WouldBlock, told)));
+                }
+                Err(error) => return Err(self.named(&error.into())),
+            }
+        }
+    }
+
+    fn is_in_place(&self) -> bool {
+        let same = |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        std::fs::metadata(&self.path).is_ok_and(|there| self.file.metadata().is_ok_and(|here| same(here, there)))
+    }
+
+    fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("the audit log `{}`: {error}", self.path.display()))
+    }
+}
+
+/// Which of two ends comes later.
+trait Later {
+    fn max_by_seq(self, other: Self) -> Self;
+}
+
+impl Later for Option<Head> {
+    fn max_by_seq(self, other: Self) -> Self {
+        if other.map(|head| head.seq) > self.map(|head| head.seq) { other } else { self }
+    }
+}
+
+/// Opens a file for appending, and says when it was begun.
+pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("the audit log `{}`: {error}", path.display()));
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(named)?;
+    }
+    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(named)?;
+    let began = file.metadata().and_then(|metadata| metadata.created()).unwrap_or_else(|_| SystemTime::now());
+    Ok((file, began))
+}
+
+/// Sees to it that the names in a file's folder are on the disk.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}

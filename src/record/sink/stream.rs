@@ -1,0 +1,54 @@
+//! Standard output, or a device, as a log: lines hang together for as long as the process lives.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use crate::record::chain::Head;
+
+use super::opened;
+
+/// An open stream.
+pub(super) struct Stream {
+    to: Open,
+    head: Head,
+    /// The last write broke off within a line.
+    torn: bool,
+}
+
+/// Where lines go.
+pub(super) enum Open {
+    Stdout,
+    Device(File),
+}
+
+impl Stream {
+    /// A stream that nothing was written to.
+    pub(super) fn new(to: Open) -> Self {
+        Self { to, head: Head::default(), torn: false }
+    }
+
+    /// Appends lines.
+    ///
+    /// # Errors
+    /// They were not written, or not all.
+    pub(super) fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>) -> io::Result<()> {
+        let (mut out, mut head) = (Vec::new(), self.head);
+        if std::mem::replace(&mut self.torn, true) {
+            out.push(b'\n');
+        }
+        if head.seq == 0 {
+            head.append(&opened("new", 0), &mut out);
+        }
+        lines.for_each(|line| head.append(line, &mut out));
+        match &mut self.to {
+            Open::Device(file) => file.write_all(&out)?,
+            Open::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(&out)?;
+                stdout.flush()?;
+            }
+        }
+        (self.head, self.torn) = (head, false);
+        Ok(())
+    }
+}

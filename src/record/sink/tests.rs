@@ -1,0 +1,344 @@
+use super::*;
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use prometheus::IntCounter;
+
+use crate::config::AuditTo;
+use crate::record::PublicKey;
+use crate::record::chain::files;
+use crate::record::verify::{Against, Kind, Report, verify};
+
+fn counts() -> Counts {
+    let counter = || IntCounter::new("n", "n").unwrap();
+    Counts {
+        written: counter(),
+        dropped: counter(),
+        failed: counter(),
+        noted: counter(),
+        not_noted: counter(),
+        anchored: counter(),
+        anchors_failed: counter(),
+        rotated: counter(),
+        removed: counter(),
+    }
+}
+
+fn config(path: &Path, required: bool) -> AuditConfig {
+    AuditConfig { to: Some(AuditTo::File(path.to_owned())), required, ..AuditConfig::default() }
+}
+
+fn sink(path: &Path, required: bool) -> Sink {
+    Sink::new(&config(path, required), counts()).unwrap()
+}
+
+fn write(sink: &Sink, line: &str) {
+    sink.write(format!("{line}\n"), 1).wait().unwrap();
+}
+
+fn checked(log: &Path) -> Report {
+    let keys = vec![PublicKey::of_file(&AuditConfig::key_beside(log)).unwrap()];
+    verify(log, &Against { keys, anchors: Vec::new() }).unwrap()
+}
+
+fn sound(log: &Path) -> Report {
+    let report = checked(log);
+    assert!(report.is_sound(), "{:#?}", report.flaws);
+    report
+}
+
+/// What lines say, without what hangs them together.
+fn said(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| line.rsplit_once(",\"seq\":").map_or("?", |(before, _)| before).to_owned()).collect()
+}
+
+fn opened_as(line: &str) -> Option<&str> {
+    line.split_once("\"how\":\"")?.1.split('"').next()
+}
+
+#[test]
+fn lines_hang_together_over_restarts_and_the_files_are_the_owners_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/er/audit.jsonl");
+    for required in [true, false, true] {
+        let sink = sink(&path, required);
+        write(&sink, "{\"a\":1}");
+        sink.write("{\"a\":2}\n{\"a\":3}\n".to_owned(), 2).wait().unwrap();
+        sink.flush();
+        assert_eq!((sink.counts.written.get(), sink.counts.failed.get()), (3, 0));
+    }
+    let lines = said(&path);
+    let how: Vec<_> = lines.iter().map(|line| opened_as(line).unwrap_or(line)).collect();
+    assert_eq!(how[..5], ["new", "{\"a\":1", "{\"a\":2", "{\"a\":3", "continued"]);
+    assert_eq!(how.len(), 12);
+    let report = sound(&path);
+    assert_eq!((report.lines, report.last_seq, report.vouched_through), (12, Some(12), Some(12)));
+    assert!(report.checkpoints >= 7 && report.signed == report.checkpoints && report.torn.is_empty());
+    for name in ["audit.jsonl", "audit.jsonl.checkpoints", "audit.jsonl.key"] {
+        let mode = fs::metadata(path.with_file_name(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_file_that_was_moved_or_deleted_is_left_and_the_chain_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    for required in [true, false] {
+        let path = folder.path().join(format!("{required}.jsonl"));
+        let sink = sink(&path, required);
+        write(&sink, "{\"old\":1}");
+        sink.flush();
+        let moved = files::with_suffix(&path, ".1");
+        fs::rename(&path, &moved).unwrap();
+        sink.reopen().unwrap();
+        write(&sink, "{\"new\":1}");
+        sink.flush();
+        assert_eq!(said(&moved).last().unwrap(), "{\"old\":1");
+        let lines = said(&path);
+        assert_eq!((opened_as(&lines[0]), lines[1].as_str()), (Some("reopened"), "{\"new\":1"));
+        assert_eq!(sound(&path).lines, 4);
+        fs::remove_file(&path).unwrap();
+        write(&sink, "{\"newer\":1}");
+        sink.flush();
+        assert_eq!(said(&path).last().unwrap(), "{\"newer\":1");
+        let gap = checked(&path);
+        assert_eq!(gap.flaws.first().map(|flaw| (flaw.kind, flaw.seq)), Some((Kind::Gap, Some(3))), "{:?}", gap.flaws);
+    }
+}
+
+#[test]
+fn a_log_that_was_moved_away_between_two_runs_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    write(&sink(&path, true), "{}");
+    fs::rename(&path, files::with_suffix(&path, "-20261122")).unwrap();
+    write(&sink(&path, true), "{}");
+    let report = sound(&path);
+    assert_eq!((report.files.len(), report.lines, report.first_seq), (2, 4, Some(1)));
+}
+
+#[test]
+fn several_processes_may_share_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut config = config(&path, true);
+    config.rotation.bytes = 1 << 16;
+    config.checkpoint_lines = 50;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                // Each has files and locks of its own, as another process would.
+                let sink = Sink::new(&config, counts()).unwrap();
+                (0..300).for_each(|n| write(&sink, &format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(80))));
+            });
+        }
+    });
+    let report = sound(&path);
+    assert!(report.lines >= 1204 && report.files.len() >= 3, "{} lines, {} files", report.lines, report.files.len());
+}
+
+#[test]
+fn files_are_put_aside_packed_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut config = config(&path, false);
+    config.rotation.bytes = 4096;
+    let sink = Sink::new(&config, counts()).unwrap();
+    let fill = |sink: &Sink, files: u64| {
+        let before = sink.counts.rotated.get();
+        while sink.counts.rotated.get() < before + files {
+            sink.write(format!("{{\"pad\":\"{}\"}}\n", "x".repeat(500)).repeat(4), 4).wait().unwrap();
+            sink.flush();
+        }
+    };
+    let packed = || files::rotated(&path).unwrap().iter().filter(|path| path.extension().is_some_and(|end| end == "gz")).count();
+    let until = |what: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !what() {
+            assert!(Instant::now() < deadline, "it takes too long");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    fill(&sink, 4);
+    until(&|| packed() == 4);
+    assert_eq!(files::siblings(&path).unwrap().len(), 4, "the plain ones are gone");
+    drop(sink);
+    let report = sound(&path);
+    assert_eq!((report.files.len(), report.first_seq, report.removed_through), (5, Some(1), None));
+    // A file that somebody else removes is missed by its name.
+    let (aside, away) = (files::rotated(&path).unwrap(), folder.path().join("away"));
+    fs::rename(&aside[1], &away).unwrap();
+    let missing = checked(&path);
+    assert_eq!(missing.flaws.len(), 1, "{:?}", missing.flaws);
+    let name = aside[1].file_name().unwrap().to_string_lossy().replace(".gz", "");
+    assert!(missing.flaws[0].kind == Kind::MissingFile && missing.flaws[0].what.contains(&name), "{:?}", missing.flaws);
+    fs::rename(&away, &aside[1]).unwrap();
+    // One that the gate removes is not.
+    config.rotation.keep_files = Some(2);
+    let sink = Sink::new(&config, counts()).unwrap();
+    until(&|| files::rotated(&path).unwrap().len() == 2);
+    drop(sink);
+    let report = sound(&path);
+    assert!(report.first_seq > Some(1) && report.removed_through == report.first_seq.map(|first| first - 1), "{report:?}");
+    fs::remove_file(&files::rotated(&path).unwrap()[0]).unwrap();
+    assert!(!checked(&path).is_sound(), "a note for some files is none for others");
+}
+
+#[test]
+fn packing_can_be_broken_off_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut config = config(&path, true);
+    config.rotation = crate::config::Rotation { bytes: 300, compress: false, ..config.rotation };
+    let first = Sink::new(&config, counts()).unwrap();
+    (0..20).for_each(|_| write(&first, "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}"));
+    drop(first);
+    let aside = files::rotated(&path).unwrap();
+    assert!(aside.len() >= 3, "{aside:?}");
+    // As if it had ended while it packed one, and just before it removed the plain one of another.
+    fs::write(files::with_suffix(&aside[0], ".packing"), "half").unwrap();
+    fs::write(files::with_suffix(&aside[1], files::PACKED), "whole").unwrap();
+    sound(&path);
+    config.rotation.compress = true;
+    drop(Sink::new(&config, counts()).unwrap());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let plain = |path: &PathBuf| path.extension().is_none_or(|end| end != "gz");
+    while files::rotated(&path).unwrap().iter().any(plain) {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(sound(&path).files.len(), aside.len() + 1);
+    assert!(!files::with_suffix(&aside[0], ".packing").exists());
+}
+
+#[test]
+fn a_log_that_is_required_and_full_refuses() {
+    // Every write to /dev/full fails as on a full disk (full(4)).
+    let full = sink(Path::new("/dev/full"), true);
+    let error = full.write("{}\n".to_owned(), 1).wait().unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert_eq!((full.counts.failed.get(), full.counts.written.get()), (1, 0));
+    let lenient = sink(Path::new("/dev/full"), false);
+    lenient.write("{}\n".to_owned(), 1).wait().unwrap();
+    lenient.flush();
+    assert_eq!(lenient.counts.failed.get(), 1);
+}
+
+#[test]
+fn what_cannot_be_a_log_is_refused_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = |path: &Path| Sink::new(&config(path, false), counts()).map(|_| ()).map_err(|error| error.to_string());
+    let told = opened(folder.path()).unwrap_err();
+    assert!(told.contains("not a regular file") && told.contains(&*folder.path().to_string_lossy()), "{told}");
+    assert!(opened(Path::new("/proc/none/audit.jsonl")).unwrap_err().contains("/proc/none"));
+    let path = folder.path().join("audit.jsonl");
+    fs::write(AuditConfig::key_beside(&path), "no key").unwrap();
+    assert!(opened(&path).unwrap_err().contains("audit.jsonl.key"));
+}
+
+#[test]
+fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
+    let (jobs, queue) = sync_channel(1);
+    let shared = Arc::new(Shared::default());
+    let sink = Sink { to: Some((jobs, shared.clone())), required: false, counts: counts() };
+    sink.write("{}\n".to_owned(), 1).wait().unwrap();
+    sink.write("{}\n".to_owned(), 1).wait().unwrap();
+    sink.write("x".repeat(QUEUED_BYTES + 1), 3).wait().unwrap();
+    assert_eq!(sink.counts.dropped.get(), 4);
+    assert_eq!(sink.reopen().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    let required = Sink { required: true, to: sink.to.clone(), counts: counts() };
+    assert_eq!(required.write("{}\n".to_owned(), 1).wait().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let to = AuditTo::File(path.clone());
+    let writer = Writer::open(&config(&path, false), &to, shared, counts()).unwrap();
+    drop((sink.to.clone(), required));
+    let thread = std::thread::spawn(move || writer.run(&queue));
+    drop(sink);
+    thread.join().unwrap();
+    let lines = said(&path);
+    assert!(lines[1].contains("\"event\":\"log_lost\"") && lines[1].contains("\"lines\":5"), "{lines:?}");
+}
+
+#[test]
+fn lines_of_before_there_was_a_chain_are_kept_by_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    fs::write(&path, "{\"event\":\"judged\"}\n").unwrap();
+    write(&sink(&path, true), "{}");
+    assert_eq!(sound(&path).lines, 2);
+    let kept = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let kept = kept.into_iter().find(|path| path.to_string_lossy().contains("before-chain")).unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "{\"event\":\"judged\"}\n");
+}
+
+#[test]
+fn a_log_cut_short_while_the_gate_runs_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let sink = sink(&path, true);
+    (0..3).for_each(|_| write(&sink, "{}"));
+    let text = fs::read_to_string(&path).unwrap();
+    let cut = text.lines().next().unwrap().len() as u64 + 1;
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(cut).unwrap();
+    write(&sink, "{}");
+    assert_eq!(opened_as(said(&path).iter().nth_back(1).unwrap()), Some("after_cut"));
+    drop(sink);
+    assert_eq!(checked(&path).flaws[0].kind, Kind::Gap);
+}
+
+#[test]
+fn checkpoints_are_told_to_a_program_and_to_an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, kept) = (folder.path().join("audit.jsonl"), folder.path().join("kept"));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut config = config(&path, true);
+    config.checkpoint_lines = 2;
+    config.anchor.command = ["sh", "-c", "cat >> \"$0\"", &kept.to_string_lossy()].map(str::to_owned).to_vec();
+    config.anchor.url = Some(format!("http://{}/keep", listener.local_addr().unwrap()));
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+        while !seen.ends_with("}\n") {
+            let read = stream.read(&mut buffer).unwrap();
+            seen.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+        }
+        stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").unwrap();
+        seen
+    });
+    let sink = Sink::new(&config, counts()).unwrap();
+    let seen = server.join().unwrap();
+    assert!(seen.starts_with("POST /keep ") && seen.contains("\"why\":\"opened\""), "{seen}");
+    (0..4).for_each(|_| write(&sink, "{}"));
+    sink.flush();
+    assert!(sink.counts.anchored.get() == 1 && sink.counts.anchors_failed.get() >= 2, "the address is gone after the first");
+    drop(sink);
+    let anchors = fs::read_to_string(&kept).unwrap();
+    assert!(anchors.lines().count() >= 3, "{anchors}");
+    let against = Against { keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()], anchors: vec![kept] };
+    let report = verify(&path, &against).unwrap();
+    assert!(report.is_sound() && report.anchors as usize == anchors.lines().count(), "{report:?}");
+}
+
+#[test]
+fn an_anchor_that_hangs_or_fails_holds_nothing_up() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in [["sh", "-c", "sleep 60"], ["sh", "-c", "echo no >&2; exit 3"], ["/none/such", "", ""]] {
+        let path = folder.path().join("audit.jsonl");
+        let mut config = config(&path, true);
+        config.anchor.command = command.map(str::to_owned).to_vec();
+        config.anchor.timeout = Duration::from_millis(300);
+        let sink = Sink::new(&config, counts()).unwrap();
+        let started = Instant::now();
+        write(&sink, "{}");
+        assert!(started.elapsed() < Duration::from_secs(5));
+        sink.flush();
+        assert!(sink.counts.anchors_failed.get() >= 1, "{command:?}");
+    }
+}

@@ -1,0 +1,270 @@
+//! The thread that writes: lines that wait together are written, and made durable, together.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::anchor::Anchors;
+use super::keep::Keeper;
+use super::log::LogFile;
+use super::stream::{Open, Stream};
+use super::{Counts, lost};
+use crate::config::{AuditConfig, AuditTo};
+use crate::record::chain::checkpoint::{Notes, Why};
+use crate::record::chain::key::SigningKey;
+
+/// Lines that nobody waits for and that come within this time of the first are written with it: one wake-up and one
+/// write for many.
+const GATHER: Duration = Duration::from_millis(5);
+/// Most bytes that are gathered for one write.
+const GATHERED_BYTES: usize = 1 << 20;
+/// Who writes nothing looks so often whether a checkpoint is due.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// What became of lines: for whoever waits.
+pub(super) type Told = Result<(), (io::ErrorKind, String)>;
+
+/// Something for the thread to do.
+pub(super) enum Job {
+    /// Lines, how many, and who waits until they are on the disk.
+    Lines(String, u64, Option<oneshot::Sender<Told>>),
+    Reopen,
+    /// Write everything, with a checkpoint, and say so.
+    Flush(SyncSender<()>),
+}
+
+/// What the thread shares with those who hand lines in.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Bytes that wait.
+    pub(super) waiting: AtomicUsize,
+    /// Lines that found the queue full and that the log does not know of yet.
+    pub(super) dropped: AtomicU64,
+}
+
+/// The writer.
+pub(super) struct Writer {
+    target: Target,
+    shared: Arc<Shared>,
+    counts: Counts,
+    gathered: Gathered,
+    /// Lines that the system refused and that the log does not know of yet.
+    failed: u64,
+    well: bool,
+    required: bool,
+}
+
+#[derive(Default)]
+struct Gathered {
+    text: String,
+    count: u64,
+    who: Vec<oneshot::Sender<Told>>,
+}
+
+enum Target {
+    Stream(Stream),
+    File(Box<Noted>),
+}
+
+/// A log in a file, with its checkpoints.
+struct Noted {
+    log: LogFile,
+    anchors: Anchors,
+    keeper: Keeper,
+    every_lines: u64,
+    every: Duration,
+    /// The last line that a checkpoint was written of, and when.
+    last: (u64, Instant),
+    well: bool,
+}
+
+impl Writer {
+    /// Opens the log.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn open(config: &AuditConfig, to: &AuditTo, shared: Arc<Shared>, counts: Counts) -> io::Result<Self> {
+        let target = match to {
+            AuditTo::Stdout => Target::Stream(Stream::new(Open::Stdout)),
+            AuditTo::File(path) => open(path, config, &counts)?,
+        };
+        let required = config.required;
+        Ok(Self { target, shared, counts, gathered: Gathered::default(), failed: 0, well: true, required })
+    }
+
+    /// Writes until nobody is left to hand lines in.
+    pub(super) fn run(mut self, queue: &Receiver<Job>) {
+        loop {
+            let first = match queue.recv_timeout(IDLE) {
+                Ok(first) => first,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.target.note_if_due(&self.counts);
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if matches!(first, Job::Lines(_, _, None)) {
+                std::thread::sleep(GATHER);
+            }
+            let mut next = Some(first);
+            while let Some(job) = next {
+                self.take(job);
+                next = queue.try_recv().ok();
+            }
+            self.write();
+            self.target.note_if_due(&self.counts);
+        }
+    }
+
+    fn take(&mut self, job: Job) {
+        match job {
+            Job::Lines(lines, count, who) => {
+                self.gathered.text.push_str(&lines);
+                self.gathered.count += count;
+                self.gathered.who.extend(who);
+                if self.gathered.text.len() >= GATHERED_BYTES {
+                    self.write();
+                }
+            }
+            Job::Reopen => {
+                self.write();
+                if let Target::File(noted) = &mut self.target
+                    && let Err(error) = noted.log.reopen()
+                {
+                    tracing::error!(%error, "the audit log cannot be reopened");
+                }
+            }
+            Job::Flush(done) => {
+                self.write();
+                self.target.end(&self.counts);
+                // Whoever asked may have stopped waiting.
+                let _gone = done.try_send(());
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        let Gathered { text, count, who } = std::mem::take(&mut self.gathered);
+        let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
+        if text.is_empty() && dropped == 0 {
+            return;
+        }
+        self.shared.waiting.fetch_sub(text.len(), Ordering::Relaxed);
+        let gaps = [("full_queue", dropped), ("not_written", self.failed)];
+        let gaps: Vec<String> = gaps.iter().filter(|(_, lines)| *lines > 0).map(|(reason, lines)| lost(reason, *lines)).collect();
+        let written = self.target.append(gaps.iter().map(String::as_str).chain(text.lines()), self.required, &self.counts);
+        match &written {
+            Ok(()) => {
+                self.counts.written.inc_by(count + gaps.len() as u64);
+                self.failed = 0;
+            }
+            Err(error) => {
+                self.counts.failed.inc_by(count);
+                self.failed += count;
+                self.shared.dropped.fetch_add(dropped, Ordering::Relaxed);
+                // Once for each time that it breaks off, not for each line.
+                if self.well {
+                    tracing::error!(%error, "audit lines cannot be written");
+                }
+            }
+        }
+        self.well = written.is_ok();
+        let told = written.map_err(|error| (error.kind(), error.to_string()));
+        for one in who {
+            // Whoever asked may have gone.
+            let _gone = one.send(told.clone());
+        }
+    }
+}
+
+impl Target {
+    fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>, durable: bool, counts: &Counts) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => stream.append(lines),
+            Self::File(noted) => {
+                if noted.log.append(lines)?.rotated {
+                    counts.rotated.inc();
+                    noted.keeper.wake();
+                    noted.note(Why::Opened, counts);
+                }
+                if durable { noted.log.sync() } else { Ok(()) }
+            }
+        }
+    }
+
+    fn note_if_due(&mut self, counts: &Counts) {
+        let Self::File(noted) = self else { return };
+        let (lines, time) = (noted.log.seq().saturating_sub(noted.last.0), noted.last.1.elapsed());
+        if lines >= noted.every_lines {
+            noted.note(Why::Lines, counts);
+        } else if lines > 0 && time >= noted.every {
+            noted.note(Why::Time, counts);
+        }
+    }
+
+    fn end(&mut self, counts: &Counts) {
+        let Self::File(noted) = self else { return };
+        if noted.log.seq() > noted.last.0 {
+            noted.note(Why::End, counts);
+        }
+        noted.anchors.flush();
+    }
+}
+
+impl Noted {
+    fn note(&mut self, why: Why, counts: &Counts) {
+        // One that cannot be written is not tried again with every line.
+        self.last = (self.log.seq(), Instant::now());
+        let noted = self.log.note(why);
+        match &noted {
+            Ok(note) => {
+                counts.noted.inc();
+                self.anchors.send(note);
+            }
+            Err(error) => {
+                counts.not_noted.inc();
+                if self.well {
+                    tracing::error!(%error, "checkpoints of the audit log cannot be written");
+                }
+            }
+        }
+        self.well = noted.is_ok();
+    }
+}
+
+fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target> {
+    use std::os::unix::fs::FileTypeExt;
+    let named = |what: &str| io::Error::other(format!("the audit log `{}`: {what}", path.display()));
+    match std::fs::metadata(path) {
+        Ok(found) if found.file_type().is_char_device() => {
+            let (file, _) = super::log::open_file(path)?;
+            return Ok(Target::Stream(Stream::new(Open::Device(file))));
+        }
+        // Opening a pipe would wait for its reader.
+        Ok(found) if !found.is_file() => return Err(named("not a regular file")),
+        _ => {}
+    }
+    let key = config.key_file.clone().unwrap_or_else(|| AuditConfig::key_beside(path));
+    // The folder of the log may be that of the key.
+    super::log::open_file(path)?;
+    let notes = Arc::new(Notes::new(path, SigningKey::open(&key)?));
+    let log = LogFile::open(path, &config.rotation, notes.clone())?;
+    let anchors = Anchors::start(&config.anchor, counts)?;
+    let keeper = Keeper::start(path, &config.rotation, notes, counts.clone())?;
+    let mut noted = Noted {
+        log,
+        anchors,
+        keeper,
+        every_lines: config.checkpoint_lines,
+        every: config.checkpoint_time,
+        last: (0, Instant::now()),
+        well: true,
+    };
+    noted.note(Why::Opened, counts);
+    Ok(Target::File(Box::new(noted)))
+}

@@ -1,0 +1,202 @@
+//! The trace of a call: which one it is, and what its spans tell. Names are those of OpenTelemetry's semantic conventions
+//! for MCP where they have one.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::HeaderMap;
+
+use super::audit::Body;
+use super::item::Item;
+use super::{Approval, Recorder, names};
+use crate::inspect::Finding;
+use crate::message::{Direction, Message};
+use crate::protocol::trace::{Attribute, Note, Parent, Span, SpanId, SpanKind, Told, TraceId};
+use crate::protocol::{Ask, Call, CallError, Context, Trace, headers};
+
+/// The revision, in the convention of OpenTelemetry; audit lines have no such member.
+const PROTOCOL: &str = "mcp.protocol.version";
+/// Most findings that a span tells of.
+const FINDINGS: usize = 32;
+/// What stands for a method or a name that is none.
+const OTHER: &str = "_OTHER";
+
+/// What carries an agent's messages to the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// HTTP.
+    Http,
+    /// Standard input and output.
+    Pipe,
+}
+
+impl Recorder {
+    /// The trace that a call over HTTP belongs to, as [`Self::trace`].
+    pub fn trace_of(&self, call: &Call) -> Option<Arc<Trace>> {
+        let Ask::Send(message) = &call.ask else { return None };
+        self.trace(&call.context, &call.headers, message, Carrier::Http)
+    }
+
+    /// The trace that a call belongs to, if its agent says so or spans of it are recorded. Its span begins now.
+    pub fn trace(&self, context: &Context, headers: &HeaderMap, message: &Message, carrier: Carrier) -> Option<Arc<Trace>> {
+        let Told { parent, carrier: linked } = Told::of(headers, message);
+        let outlets = self.outlets.get();
+        let (id, to) = match (&parent, outlets) {
+            (Some(parent), Some(outlets)) => (parent.trace, outlets.spans.as_ref().filter(|_| parent.sampled)),
+            (None, Some(outlets)) if outlets.spans.is_some() => {
+                let id = TraceId::make();
+                (id, outlets.chosen(id))
+            }
+            _ => return parent.map(|parent| Arc::new(Trace::passing(&parent))),
+        };
+        let asks = message.envelopes().iter().any(|envelope| envelope.method().is_some());
+        let Some(to) = to.filter(|_| asks) else { return parent.map(|parent| Arc::new(Trace::passing(&parent))) };
+        let mut span = Span::begin(id, SpanId::make(), SpanKind::Server, &self.audit.name(&name(message)));
+        if let Some(parent) = parent {
+            span.parent = Some(parent.span);
+            span.state = self.shown_state(&parent);
+        }
+        span.links = linked.into_iter().map(|linked| Parent { state: self.shown_state(&linked), ..linked }).collect();
+        span.add(self.told(context, headers, message, carrier));
+        Some(Arc::new(Trace::begun(span, to.clone())))
+    }
+
+    /// A `tracestate`, unless something in it would be masked in the audit log.
+    fn shown_state(&self, parent: &Parent) -> Option<Box<str>> {
+        parent.state.clone().filter(|state| self.audit.name(state) == **state)
+    }
+
+    fn told(&self, context: &Context, headers: &HeaderMap, message: &Message, carrier: Carrier) -> Vec<Attribute> {
+        let mut out: Vec<Attribute> = Vec::with_capacity(16);
+        let text = |text: &str| self.audit.name(text).as_str().into();
+        if let Some(envelope) = message.single() {
+            let method = envelope.method().unwrap_or_default();
+            out.push((names::METHOD, text(method)));
+            let named = headers::named(message, envelope);
+            match (method, named) {
+                ("tools/call", Some(tool)) => {
+                    out.push((names::OPERATION, "execute_tool".into()));
+                    out.push((names::TOOL, text(&tool)));
+                }
+                ("prompts/get", Some(prompt)) => out.push((names::PROMPT, text(&prompt))),
+                _ => {}
+            }
+            if let Some(id) = message.id(envelope).filter(|_| envelope.is_request()) {
+                out.push((names::REQUEST, text(id.trim_matches('"'))));
+            }
+        }
+        if let Some(version) = headers::version(headers, message) {
+            out.push((PROTOCOL, text(&version)));
+        }
+        if let Some(session) = &context.session {
+            out.push((names::SESSION, session.digest().as_str().into()));
+        }
+        match carrier {
+            Carrier::Http => out.extend([("network.transport", "tcp".into()), ("network.protocol.name", "http".into())]),
+            Carrier::Pipe => out.push(("network.transport", "pipe".into())),
+        }
+        out.push((names::AGENT, (&*context.agent.0).into()));
+        out.push((names::UPSTREAM, (&*context.upstream.0).into()));
+        out
+    }
+
+    /// Tells of a judged body in the spans of its call.
+    pub(super) fn judged_in_trace(&self, body: &Body<'_>, items: &[Item<'_>]) {
+        let Some(trace) = body.context.trace.as_deref().filter(|trace| trace.is_recorded()) else { return };
+        let (took, now) = (body.took.unwrap_or_default(), SystemTime::now());
+        let findings = items.iter().flat_map(|item| item.findings.iter().copied());
+        let notes = findings.take(FINDINGS).map(|finding| note(finding, now)).collect();
+        let worst = items.iter().find(|item| item.wanted == "block").or(items.iter().find(|item| item.wanted != "pass"));
+        let mut tells: Vec<Attribute> = vec![(names::AUDIT, body.audit.to_string().as_str().into())];
+        tells.push((names::VERDICT, worst.map_or("pass", |item| item.done(body.mode)).into()));
+        if let Some(worst) = worst.filter(|worst| worst.done(body.mode) != worst.wanted) {
+            tells.push((names::WOULD, worst.wanted.into()));
+        }
+        let rule = worst.and_then(|item| item.refused_by);
+        if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.done(body.mode))) {
+            tells.push((names::RULE, rule.as_str().into()));
+            trace.tells([(names::RULE, rule.as_str().into())]);
+            trace.fails("blocked");
+        }
+        let name = match body.direction {
+            Direction::Outbound => "judge outbound",
+            Direction::Inbound => "judge inbound",
+        };
+        if let (Some(waited), true) = (body.waited, items.iter().any(|item| item.is_answer)) {
+            let upstream = vec![(names::UPSTREAM, (&*body.context.upstream.0).into())];
+            trace.part(SpanKind::Client, "call upstream", waited + took, waited, upstream, vec![]);
+        }
+        trace.part(SpanKind::Internal, name, took, took, tells, notes);
+        if body.direction == Direction::Inbound {
+            items.iter().filter(|item| item.is_answer).for_each(|item| answered(trace, item));
+        }
+    }
+
+    /// Tells of a call that failed in its span.
+    pub(super) fn failed_in_trace(&self, context: &Context, error: &CallError) {
+        if let Some(trace) = &context.trace {
+            trace.tells([(names::SIDE, error.side().name().into())]);
+            trace.fails(error.name());
+        }
+    }
+
+    /// Tells of a question to a person in the span of its call.
+    pub(super) fn asked_in_trace(&self, approval: &Approval<'_>) {
+        let Some(trace) = &approval.context.trace else { return };
+        trace.tells([(names::OUTCOME, approval.outcome.into())].into_iter().filter(|_| approval.outcome != "asked"));
+        if matches!(approval.outcome, "denied" | "expired" | "cancelled" | "nobody") {
+            trace.fails(approval.outcome);
+        }
+        if let Some(took) = approval.took {
+            let tells = vec![(names::OUTCOME, approval.outcome.into()), (names::WAY, approval.way.into())];
+            trace.part(SpanKind::Internal, "ask a person", took, took, tells, vec![]);
+        }
+    }
+}
+
+/// Tells of a call that was refused unjudged, since it was before.
+pub(super) fn refused_again(context: &Context, rule: &str) {
+    if let Some(trace) = &context.trace {
+        trace.tells([(names::RULE, rule.into())]);
+        trace.fails("blocked");
+    }
+}
+
+/// What went wrong at the server, as it says.
+fn answered(trace: &Trace, item: &Item<'_>) {
+    match (item.kind, item.body) {
+        ("error", body) => {
+            let code = body.and_then(|error| error.get("code")).map(|code| code.raw()).filter(|code| code.len() <= 20);
+            trace.tells(code.map(|code| (names::STATUS, code.into())));
+            trace.fails(code.unwrap_or(OTHER));
+        }
+        (_, Some(result)) if result.get("isError").is_some_and(|is_error| is_error.raw() == "true") => trace.fails("tool_error"),
+        _ => {}
+    }
+}
+
+fn note(finding: &Finding, at: SystemTime) -> Note {
+    let tells: Vec<Attribute> = vec![
+        (names::RULE, finding.rule.as_str().into()),
+        (names::SEVERITY, finding.severity.name().into()),
+        (names::ACTION, finding.action.name().into()),
+        (names::SURFACE, finding.surface.name().into()),
+    ];
+    Note { name: "lychgate.finding", at, tells }
+}
+
+/// A span's name: the method, and the tool or prompt. Both are an agent's words: those that are no names are not used, so
+/// that spans have few different ones.
+fn name(message: &Message) -> String {
+    let Some(envelope) = message.single() else { return "batch".to_owned() };
+    let method = envelope.method().filter(|method| is_name(method)).unwrap_or(OTHER);
+    let named = headers::named(message, envelope).filter(|_| matches!(method, "tools/call" | "prompts/get"));
+    match named.filter(|name| is_name(name)) {
+        Some(name) => format!("{method} {name}"),
+        None => method.to_owned(),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
+}

@@ -1,0 +1,148 @@
+//! What vouches for a log: the checkpoints beside it, and those that were kept elsewhere.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use super::report::{Kind, Report};
+use super::{Against, digest};
+use crate::record::chain::checkpoint::{Signed, Why};
+use crate::record::chain::files::{self, Lines, Piece};
+use crate::record::chain::{Head, Sha};
+
+/// What vouches for a line.
+#[derive(Clone, Copy)]
+pub(super) struct Voucher {
+    pub(super) sha: Sha,
+    /// It was kept elsewhere.
+    pub(super) anchor: bool,
+}
+
+/// What vouches for the log.
+#[derive(Default)]
+pub(super) struct Noted {
+    /// What lines must be, by their numbers.
+    pub(super) lines: BTreeMap<u64, Voucher>,
+    /// All up to this line was removed in good order.
+    pub(super) removed: Head,
+    /// Files that were put aside, by the number of their last line.
+    pub(super) aside: BTreeMap<u64, String>,
+    /// There are no checkpoints at all.
+    pub(super) absent: bool,
+}
+
+impl Noted {
+    /// Reads checkpoints and anchors, and notes what is wrong with them by themselves.
+    pub(super) fn read(log: &Path, against: &Against, report: &mut Report) -> io::Result<Self> {
+        let mut noted = Self::default();
+        let beside = files::checkpoints(log);
+        let name = beside.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match Lines::open(&beside) {
+            Ok(lines) => noted.beside(lines, &name, against, report)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => noted.absent = true,
+            Err(error) => return Err(error),
+        }
+        if noted.absent || report.checkpoints == 0 {
+            report.flaw(
+                Kind::Checkpoint,
+                &name,
+                None,
+                None,
+                "the checkpoints of the log are missing (only one that went to standard output never had any)".to_owned(),
+            );
+        }
+        for file in &against.anchors {
+            noted.anchors(file, against, report)?;
+        }
+        Ok(noted)
+    }
+
+    /// The checkpoints beside the log: a chain of their own.
+    fn beside(&mut self, mut lines: Lines, name: &str, against: &Against, report: &mut Report) -> io::Result<()> {
+        let (mut last, mut number) = (Sha::default(), 0);
+        while let Some(read) = lines.next()? {
+            number += 1;
+            let line = match read {
+                Piece::Whole(line) | Piece::Torn(line) => line,
+                Piece::TooLong(_) => continue,
+            };
+            // What was torn vouches for nothing; that nothing else is missing shows in the next one.
+            let Some(signed) = Signed::parse(&line) else { continue };
+            report.checkpoints += 1;
+            let (at, seq) = (Some(number), Some(signed.head.seq));
+            if signed.prev != last {
+                let what = if last == Sha::default() {
+                    "checkpoints before this one are missing"
+                } else {
+                    "the checkpoint before this one is missing or not as it was written"
+                };
+                report.flaw(Kind::Checkpoint, name, at, seq, what.to_owned());
+            } else if last == Sha::default() && signed.note.why != Why::New {
+                report.flaw(Kind::Checkpoint, name, at, seq, "checkpoints before this one are missing".to_owned());
+            }
+            last = digest(&line);
+            if self.is_signed(&signed, (name, number), against, report) {
+                self.take(&signed, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checkpoints that were kept elsewhere, in any order.
+    fn anchors(&mut self, file: &Path, against: &Against, report: &mut Report) -> io::Result<()> {
+        let name = file.display().to_string();
+        let opened = Lines::open(file).map_err(|error| io::Error::new(error.kind(), format!("the anchors `{name}`: {error}")));
+        let (mut lines, mut number) = (opened?, 0);
+        while let Some(read) = lines.next()? {
+            number += 1;
+            let line = match read {
+                Piece::Whole(line) | Piece::Torn(line) => line,
+                Piece::TooLong(_) => Vec::new(),
+            };
+            match Signed::parse(&line) {
+                Some(signed) => {
+                    report.anchors += 1;
+                    if self.is_signed(&signed, (&name, number), against, report) {
+                        self.take(&signed, true);
+                    }
+                }
+                None if line.iter().all(u8::is_ascii_whitespace) => {}
+                None => report.flaw(Kind::Checkpoint, &name, Some(number), None, "this is no checkpoint".to_owned()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a checkpoint counts: without keys, all do.
+    fn is_signed(&self, signed: &Signed, (name, number): (&str, u64), against: &Against, report: &mut Report) -> bool {
+        let what = match signed.signed_by(&against.keys) {
+            _ if against.keys.is_empty() => return true,
+            Some(true) => {
+                report.signed += 1;
+                return true;
+            }
+            Some(false) => "its signature is wrong: it is not as it was written".to_owned(),
+            None => format!("it is signed with another key than those that count: `{}`", signed.note.key.escape_debug()),
+        };
+        report.flaw(Kind::Signature, name, Some(number), Some(signed.head.seq), what);
+        false
+    }
+
+    fn take(&mut self, signed: &Signed, anchor: bool) {
+        let (head, note) = (signed.head, &signed.note);
+        match note.why {
+            Why::Removed if head.seq > self.removed.seq => self.removed = head,
+            Why::Rotated => {
+                self.aside.insert(head.seq, note.file.clone());
+            }
+            _ => {}
+        }
+        if head.seq > 0 {
+            let voucher = self.lines.entry(head.seq).or_insert(Voucher { sha: head.sha, anchor });
+            // Of two that differ, one is of another log: what was kept elsewhere counts.
+            if anchor {
+                *voucher = Voucher { sha: head.sha, anchor };
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+use super::*;
+
+use std::fs;
+
+use crate::config::{AuditConfig, AuditTo, Rotation};
+use crate::record::{Event, Recorder};
+
+/// A log of some lines, written and closed.
+struct Log {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Log {
+    fn new(lines: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Self { path: folder.path().join("audit.jsonl"), folder };
+        log.write(lines);
+        log
+    }
+
+    fn config(&self) -> AuditConfig {
+        let rotation = Rotation { bytes: 0, ..AuditConfig::default().rotation };
+        AuditConfig { to: Some(AuditTo::File(self.path.clone())), required: true, rotation, ..AuditConfig::default() }
+    }
+
+    fn write(&self, lines: usize) {
+        let recorder = Recorder::new(&self.config()).unwrap();
+        (0..lines).for_each(|_| recorder.tell(Event::TurnedAway { reason: "host" }).unwrap());
+    }
+
+    fn key(&self) -> PublicKey {
+        PublicKey::of_file(&self.config().key().unwrap()).unwrap()
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap()
+    }
+
+    fn notes(&self) -> PathBuf {
+        files::checkpoints(&self.path)
+    }
+
+    fn check(&self) -> Report {
+        verify(&self.path, &Against { keys: vec![self.key()], anchors: Vec::new() }).unwrap()
+    }
+
+    /// Writes lines with a fresh and consistent chain.
+    fn rechain(&self, lines: &[String]) {
+        let (mut head, mut out) = (crate::record::chain::Head::default(), Vec::new());
+        for line in lines {
+            let object = line.rsplit_once(",\"seq\":").map_or(line.as_str(), |(object, _)| object);
+            head.append(&format!("{object}}}"), &mut out);
+        }
+        fs::write(&self.path, out).unwrap();
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.text().lines().map(str::to_owned).collect()
+    }
+}
+
+fn kinds(report: &Report) -> Vec<(Kind, Option<u64>, Option<u64>)> {
+    report.flaws.iter().map(|flaw| (flaw.kind, flaw.line, flaw.seq)).collect()
+}
+
+#[test]
+fn each_way_to_change_a_line_is_named_with_its_place() {
+    let log = Log::new(8);
+    let whole = log.lines();
+    assert_eq!((whole.len(), log.check().is_sound()), (9, true));
+    let with = |change: &dyn Fn(&mut Vec<String>)| {
+        let mut lines = whole.clone();
+        change(&mut lines);
+        fs::write(&log.path, lines.join("\n") + "\n").unwrap();
+        kinds(&log.check())
+    };
+    assert_eq!(with(&|lines| lines[3] = lines[3].replace("host", "hosT")), [(Kind::Changed, Some(4), Some(4))]);
+    assert_eq!(with(&|lines| lines[3] = "{}".to_owned())[0], (Kind::Foreign, Some(4), Some(4)));
+    assert_eq!(with(&|lines| drop(lines.remove(3))), [(Kind::Gap, Some(4), Some(4))]);
+    assert_eq!(with(&|lines| lines.swap(3, 4))[0], (Kind::Gap, Some(4), Some(4)));
+    assert_eq!(with(&|lines| lines.insert(3, "{\"event\":\"judged\"}".to_owned())), [(Kind::Foreign, Some(4), Some(4))]);
+    assert_eq!(with(&|lines| lines.insert(3, String::new())), [(Kind::Foreign, Some(4), Some(4))]);
+    assert_eq!(with(&|lines| lines.insert(4, lines[3].clone()))[0], (Kind::Foreign, Some(5), Some(4)));
+    assert_eq!(with(&|lines| lines.truncate(5)), [(Kind::CutOff, Some(5), Some(6))]);
+    assert_eq!(with(&|lines| drop(lines.drain(..3))), [(Kind::Gap, Some(1), Some(1))]);
+    // The last line has none after it: its checkpoint tells.
+    assert_eq!(with(&|lines| lines[8] = lines[8].replace("host", "hosT")), [(Kind::Replaced, Some(9), Some(9))]);
+    assert_eq!(with(&|_| {}), []);
+}
+
+#[test]
+fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
+    let log = Log::new(5);
+    let anchors = log.folder.path().join("elsewhere");
+    fs::copy(log.notes(), &anchors).unwrap();
+    let mut lines = log.lines();
+    lines[2] = lines[2].replace("host", "none");
+    log.rechain(&lines);
+    let report = log.check();
+    assert_eq!(report.flaws.last().map(|flaw| flaw.kind), Some(Kind::Replaced), "{:?}", report.flaws);
+    // Without the key: new checkpoints have another signature.
+    let key = log.key();
+    let fresh = |log: &Log| {
+        fs::remove_file(log.notes()).unwrap();
+        fs::remove_file(&log.path).unwrap();
+        log.write(9);
+    };
+    let saved = fs::read(log.config().key().unwrap()).unwrap();
+    fs::remove_file(log.config().key().unwrap()).unwrap();
+    fresh(&log);
+    let against = |anchors: Vec<PathBuf>| verify(&log.path, &Against { keys: vec![key], anchors }).unwrap();
+    assert!(against(Vec::new()).flaws.iter().all(|flaw| flaw.kind == Kind::Signature));
+    assert!(!against(Vec::new()).is_sound());
+    // With the key: only what has left the machine tells.
+    fs::write(log.config().key().unwrap(), saved).unwrap();
+    fresh(&log);
+    assert!(against(Vec::new()).is_sound());
+    let told = against(vec![anchors.clone()]);
+    assert!(told.flaws.iter().any(|flaw| flaw.kind == Kind::Replaced && flaw.what.contains("an anchor")), "{:?}", told.flaws);
+    // Log and checkpoints cut back to one point: the same.
+    let log = Log::new(5);
+    let before = (fs::read(&log.path).unwrap(), fs::read(log.notes()).unwrap());
+    log.write(5);
+    fs::copy(log.notes(), &anchors).unwrap();
+    fs::write(&log.path, before.0).unwrap();
+    fs::write(log.notes(), before.1).unwrap();
+    assert!(log.check().is_sound(), "the files alone cannot tell");
+    let told = verify(&log.path, &Against { keys: vec![log.key()], anchors: vec![anchors] }).unwrap();
+    assert_eq!(told.flaws.last().map(|flaw| flaw.kind), Some(Kind::CutOff), "{:?}", told.flaws);
+}
+
+#[test]
+fn checkpoints_that_are_missing_or_changed_show() {
+    let log = Log::new(3);
+    log.write(3);
+    let notes: Vec<String> = fs::read_to_string(log.notes()).unwrap().lines().map(str::to_owned).collect();
+    assert!(notes.len() >= 5, "{notes:?}");
+    let with = |lines: &[String]| {
+        fs::write(log.notes(), lines.join("\n") + "\n").unwrap();
+        kinds(&log.check()).into_iter().map(|(kind, line, _)| (kind, line)).collect::<Vec<_>>()
+    };
+    assert_eq!(with(&notes), []);
+    assert_eq!(with(&[&notes[..1], &notes[2..]].concat()), [(Kind::Checkpoint, Some(2))]);
+    assert_eq!(with(&notes[1..]), [(Kind::Checkpoint, Some(1))]);
+    let mut changed = notes.clone();
+    changed[1] = changed[1].replace("\"seq\":1", "\"seq\":2");
+    assert!(with(&changed).contains(&(Kind::Signature, Some(2))));
+    let mut torn = notes.clone();
+    torn.insert(2, "{\"time\":\"20".to_owned());
+    assert_eq!(with(&torn), [], "what was torn is no tampering");
+    fs::remove_file(log.notes()).unwrap();
+    assert_eq!(kinds(&log.check()), [(Kind::Checkpoint, None, None)]);
+}
+
+#[test]
+fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_goes_on() {
+    let log = Log::new(2);
+    let (text, key) = (fs::read(&log.path).unwrap(), fs::read(log.config().key().unwrap()).unwrap());
+    let first_note = fs::read_to_string(log.notes()).unwrap().lines().next().unwrap().to_owned() + "\n";
+    for length in 1..=text.len() {
+        let crashed = Log { path: log.folder.path().join(format!("{length}/audit.jsonl")), folder: tempfile::tempdir().unwrap() };
+        fs::create_dir(crashed.path.parent().unwrap()).unwrap();
+        fs::write(&crashed.path, &text[..length]).unwrap();
+        fs::write(crashed.config().key().unwrap(), &key).unwrap();
+        fs::write(crashed.notes(), &first_note).unwrap();
+        let whole = text[..length].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let report = crashed.check();
+        assert!(report.is_sound(), "{length}: {:?}", report.flaws);
+        let torn = text[length - 1] != b'\n';
+        assert_eq!((report.lines, report.last_seq.unwrap_or(0)), (whole, whole), "{length}");
+        assert_eq!(report.torn.iter().map(|torn| torn.closed).collect::<Vec<_>>(), vec![false; usize::from(torn)], "{length}");
+        crashed.write(1);
+        let report = crashed.check();
+        assert!(report.is_sound(), "{length}: {:?}\n{}", report.flaws, crashed.text());
+        assert!(report.torn.iter().all(|torn| torn.closed) && report.lines >= whole + 2, "{length}: {report:?}");
+    }
+}
+
+#[test]
+fn a_torn_line_excuses_nothing_else() {
+    let log = Log::new(2);
+    let mut text = log.text();
+    text.push_str("{\"half");
+    fs::write(&log.path, &text).unwrap();
+    log.write(1);
+    let report = log.check();
+    assert_eq!(report.torn.iter().map(|torn| (torn.line, torn.bytes, torn.closed)).collect::<Vec<_>>(), [(4, 6, true)]);
+    assert!(report.is_sound());
+    let forged = log.text().replace("{\"half\n", "{\"event\":\"judged\"}\n");
+    fs::write(&log.path, forged).unwrap();
+    assert_eq!(kinds(&log.check()), [(Kind::Foreign, Some(4), Some(4))]);
+}

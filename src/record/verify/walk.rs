@@ -1,0 +1,212 @@
+//! Goes through the lines of a log, file by file.
+
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::notes::Noted;
+use super::report::{FileSeen, Kind, Report, Torn};
+use super::{digest, unreadable};
+use crate::record::chain::files::{Lines, Piece};
+use crate::record::chain::{Head, Link, hex};
+
+/// A walk through a log.
+pub(super) struct Walk {
+    noted: Noted,
+    report: Report,
+    /// The last line that hangs in the chain, and where it stands.
+    last: Head,
+    at: Place,
+    started: bool,
+    /// Lines outside the chain since then: where the first stands, their bytes with line feeds, and whether the last is open.
+    loose: Option<Loose>,
+}
+
+#[derive(Clone, Default)]
+struct Place {
+    file: String,
+    line: u64,
+}
+
+struct Loose {
+    at: Place,
+    bytes: u64,
+    open: bool,
+}
+
+impl Walk {
+    pub(super) fn new(noted: Noted, report: Report) -> Self {
+        Self { noted, report, last: Head::default(), at: Place::default(), started: false, loose: None }
+    }
+
+    /// Goes through a file.
+    pub(super) fn file(&mut self, path: &Path, lines: &mut Lines) -> io::Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (mut number, mut hang, mut first) = (0, 0, None);
+        loop {
+            let read = match lines.next() {
+                Ok(Some(read)) => read,
+                Ok(None) => break,
+                Err(error) if unreadable(&error) => {
+                    let what = format!("the packed file cannot be read on: {error}");
+                    self.report.flaw(Kind::Unreadable, &name, Some(number + 1), None, what);
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            number += 1;
+            let place = Place { file: name.clone(), line: number };
+            match read {
+                Piece::Whole(line) => match Link::of(&line) {
+                    Some(link) => {
+                        hang += 1;
+                        first = first.or(Some(link.seq));
+                        self.line(&line, link, place);
+                    }
+                    None => self.aside(place, line.len() as u64 + 1, false),
+                },
+                Piece::Torn(line) => self.aside(place, line.len() as u64, true),
+                Piece::TooLong(bytes) => self.aside(place, bytes, false),
+            }
+        }
+        let last_seq = first.map(|_| self.last.seq);
+        self.report.files.push(FileSeen { name, lines: hang, first_seq: first, last_seq });
+        Ok(())
+    }
+
+    /// A line that hangs in a chain: in this one?
+    fn line(&mut self, line: &[u8], link: Link, place: Place) {
+        if let Some(loose) = self.loose.take() {
+            self.settle(&loose, line);
+        }
+        if !self.started {
+            self.begin(&link, &place);
+        } else if !self.last.leads_to(&link) {
+            self.broken(&link, &place);
+        }
+        let sha = digest(line);
+        if let Some(voucher) = self.noted.lines.get(&link.seq) {
+            if voucher.sha != sha {
+                let by = if voucher.anchor { "an anchor" } else { "a checkpoint" };
+                let what =
+                    format!("line {} is not the one that {by} vouches for: it, or the log up to it, was written anew", link.seq);
+                self.report.flaw(Kind::Replaced, &place.file, Some(place.line), Some(link.seq), what);
+            } else {
+                self.report.vouched_through = self.report.vouched_through.max(Some(link.seq));
+            }
+        }
+        self.started = true;
+        self.last = Head { seq: link.seq, sha };
+        self.at = place;
+        self.report.lines += 1;
+        self.report.first_seq = self.report.first_seq.or(Some(link.seq));
+    }
+
+    /// A line outside the chain.
+    fn aside(&mut self, place: Place, bytes: u64, open: bool) {
+        match &mut self.loose {
+            Some(loose) => {
+                loose.bytes += bytes;
+                loose.open = open;
+            }
+            None => self.loose = Some(Loose { at: place, bytes, open }),
+        }
+    }
+
+    /// Lines outside the chain count as torn if the line after them says so, with their length.
+    fn settle(&mut self, loose: &Loose, next: &[u8]) {
+        #[derive(Deserialize)]
+        struct Opened {
+            torn_bytes: u64,
+            how: String,
+        }
+        let told = serde_json::from_slice::<Opened>(next).ok().filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
+        // The line feed of the last of them may have been missing when they were found.
+        match told.filter(|told| told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes) {
+            Some(told) => {
+                let Place { file, line } = loose.at.clone();
+                self.report.torn.push(Torn { file, line, bytes: told.torn_bytes, closed: true });
+            }
+            None => self.foreign(loose),
+        }
+    }
+
+    fn foreign(&mut self, loose: &Loose) {
+        let what = "this is no line that the gate wrote: it was changed, or put there by somebody else".to_owned();
+        let seq = self.started.then_some(self.last.seq + 1);
+        self.report.flaw(Kind::Foreign, &loose.at.file, Some(loose.at.line), seq, what);
+    }
+
+    /// The first line there is: it begins the log, or comes after what was removed in good order.
+    fn begin(&mut self, link: &Link, place: &Place) {
+        let removed = self.noted.removed;
+        let fits = Head::default().leads_to(link) || removed.seq > 0 && removed.leads_to(link);
+        // A file may be noted as removed and be there still, if the gate was killed just then.
+        if fits || link.seq <= removed.seq {
+            self.report.removed_through = Some(link.seq - 1).filter(|through| *through > 0);
+            return;
+        }
+        if link.seq == removed.seq + 1 {
+            let what = format!("line {} is not as it was written, or what came before it was another log", link.seq);
+            self.report.flaw(Kind::Changed, &place.file, Some(place.line), Some(link.seq), what);
+            return;
+        }
+        self.report.removed_through = Some(removed.seq).filter(|through| *through > 0);
+        self.missing(removed.seq + 1, link.seq.saturating_sub(1), place);
+    }
+
+    /// A line that does not come right after the one before.
+    fn broken(&mut self, link: &Link, place: &Place) {
+        let next = self.last.seq + 1;
+        if link.seq > next {
+            self.missing(next, link.seq - 1, place);
+        } else if link.seq == next {
+            let Place { file, line } = self.at.clone();
+            let what = format!("line {} was changed after it was written: line {next} holds another digest of it", self.last.seq);
+            self.report.flaw(Kind::Changed, &file, Some(line), Some(self.last.seq), what);
+        } else {
+            let what = format!("line {} comes after line {}: it was moved or repeated", link.seq, self.last.seq);
+            self.report.flaw(Kind::Foreign, &place.file, Some(place.line), Some(link.seq), what);
+        }
+    }
+
+    fn missing(&mut self, from: u64, to: u64, place: &Place) {
+        let names: Vec<&str> = self.noted.aside.range(from..=to).map(|(_, name)| name.as_str()).take(5).collect();
+        let lines = if from == to { format!("line {from} is") } else { format!("lines {from} to {to} are") };
+        let (kind, what) = if names.is_empty() {
+            (Kind::Gap, format!("{lines} missing before this line"))
+        } else {
+            let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
+            (
+                Kind::MissingFile,
+                format!("{lines} missing: {names} was put aside and is gone, and no note says that it was removed"),
+            )
+        };
+        self.report.flaw(kind, &place.file, Some(place.line), Some(from), what);
+    }
+
+    /// What the end says.
+    pub(super) fn end(mut self, log: &Path) -> Report {
+        let name = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match self.loose.take() {
+            Some(loose) if loose.open => {
+                let Place { file, line } = loose.at;
+                self.report.torn.push(Torn { file, line, bytes: loose.bytes, closed: false });
+            }
+            Some(loose) => self.foreign(&loose),
+            None => {}
+        }
+        let removed_all = !self.started && self.noted.removed.seq > 0;
+        let through = if removed_all { self.noted.removed.seq } else { self.last.seq };
+        if let Some((seq, voucher)) = self.noted.lines.last_key_value().filter(|(seq, _)| **seq > through) {
+            let by = if voucher.anchor { "an anchor" } else { "a checkpoint" };
+            let what = format!("the log ends with line {through}, and {by} vouches for line {seq}: its end was cut off");
+            let (file, line) = if self.started { (self.at.file.clone(), Some(self.at.line)) } else { (name, None) };
+            self.report.flaw(Kind::CutOff, &file, line, Some(through + 1), what);
+        }
+        self.report.last_seq = self.started.then_some(self.last.seq);
+        self.report.head = self.started.then(|| hex(&self.last.sha));
+        self.report
+    }
+}

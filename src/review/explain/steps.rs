@@ -1,0 +1,167 @@
+//! What a text looked like on the way to where something was found in it.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use crate::detect::ReadAs;
+use crate::detect::command::Script;
+use crate::inspect::{Finding, Trace};
+use crate::record::Redactor;
+use crate::rules::{Find, RuleSet};
+use crate::text::{Text, cut, visible};
+
+use super::{is_private, matched};
+
+/// What is shown on each side of a match, in bytes.
+const AROUND_BYTES: usize = 120;
+/// What is shown of a match, in bytes.
+const MATCH_BYTES: usize = 600;
+/// Longest text in which earlier readings are looked for, in bytes.
+const READ_BYTES: usize = 1 << 20;
+/// Longest shape of a secret.
+const SHAPE_CHARS: usize = 48;
+
+/// A text after one reading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What was done to it.
+    pub reading: String,
+    /// The text, cut to what surrounds the match.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// The part, harmless to show.
+    pub text: String,
+    /// Whether this is what matched.
+    pub matched: bool,
+}
+
+/// What matched of every secret: nothing of it may be shown.
+pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
+    let private = |finding: &&Finding| {
+        rules.rules().iter().any(|rule| rule.id == finding.rule && (is_private(rule) || matches!(*rule.find, Find::Secret(_))))
+    };
+    let traces = findings.iter().filter(private).filter_map(|finding| finding.trace.as_deref());
+    traces.map(|trace| matched(trace).to_owned()).filter(|secret| !secret.is_empty()).collect()
+}
+
+/// The readings of a text up to the one that matched, those left out that changed nothing.
+pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets: &[String]) -> Vec<Step> {
+    let mut out = Shown { secrets, steps: Vec::new(), last: String::new() };
+    let same = raw == Some(trace.text.as_str());
+    if let Some(raw) = raw.filter(|_| !same) {
+        let at = raw.find(matched(trace)).map(|start| start..start + matched(trace).len());
+        out.add("as it came", raw, at);
+    }
+    let made = match (same, trace.hidden, finding.reading) {
+        (true, ..) => "as it came",
+        (false, true, _) => "what markup hides from a person",
+        (false, false, "bare") => "without control characters, what they erase kept",
+        _ if raw.is_some_and(|raw| raw.contains('<') && !raw.trim_start().starts_with(['{', '['])) => {
+            "markup stripped, as a person would see it"
+        }
+        _ => "a text within it",
+    };
+    // A rule without a place of its own means all of the text.
+    out.add(made, &trace.text, trace.span.clone().or(Some(0..trace.text.len())));
+    if trace.text.len() > READ_BYTES {
+        return out.steps;
+    }
+    let text = Text::new(trace.text.as_str());
+    let readings = || text.readings().iter().filter(|reading| trace.span.as_ref().is_none_or(|span| *span == reading.span));
+    if readings().any(|reading| reading.path == finding.reading) {
+        let ways: Vec<&str> = finding.reading.split(" → ").collect();
+        for n in 1..=ways.len() {
+            let path = ways.get(..n).unwrap_or_default().join(" → ");
+            if let Some(reading) = readings().find(|reading| reading.path == path) {
+                out.add(&format!("read as {}", ways.get(n - 1).unwrap_or(&"")), &reading.text, None);
+            }
+        }
+    } else if text.plain() != text.raw() {
+        let found = Text::new(matched(trace));
+        let at = text.plain().find(found.plain()).map(|start| start..start + found.plain().len());
+        out.add(
+            "as a reader sees it: look-alike forms folded, the invisible gone",
+            text.plain(),
+            at.filter(|_| trace.span.is_some()),
+        );
+    }
+    if matches!(trace.read_as, ReadAs::Shell | ReadAs::Code(_)) {
+        let script = Script::new(&trace.text, trace.read_as);
+        let mut lines: Vec<String> = script.lines().take(20).collect();
+        lines.dedup();
+        out.add("what would be run", &lines.join("\n"), None);
+    }
+    out.steps
+}
+
+struct Shown<'s> {
+    secrets: &'s [String],
+    steps: Vec<Step>,
+    last: String,
+}
+
+impl Shown<'_> {
+    fn add(&mut self, reading: &str, text: &str, span: Option<Range<usize>>) {
+        if text.is_empty() || text == self.last {
+            return;
+        }
+        text.clone_into(&mut self.last);
+        let span = span.filter(|span| text.get(span.clone()).is_some());
+        let parts = match span {
+            None => vec![(cut(text, MATCH_BYTES), false)],
+            Some(span) => {
+                let start = tail(text.get(..span.start).unwrap_or_default());
+                let end = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES);
+                let found = text.get(span).unwrap_or_default();
+                vec![(start, false), (cut(found, MATCH_BYTES), true), (end, false)]
+            }
+        };
+        let shown: usize = parts.iter().map(|(part, _)| part.len()).sum();
+        let whole: String = parts.iter().map(|(part, _)| *part).collect();
+        let masked = self.masked(&whole);
+        let mut parts: Vec<Part> = if masked == whole {
+            let part = |(text, matched): (&str, bool)| Part { text: visible(text), matched };
+            parts.into_iter().filter(|(text, _)| !text.is_empty()).map(part).collect()
+        } else {
+            vec![Part { text: visible(&masked), matched: false }]
+        };
+        if shown < text.len() {
+            parts.push(Part { text: format!(" … ({} bytes in all)", text.len()), matched: false });
+        }
+        self.steps.push(Step { reading: reading.to_owned(), parts });
+    }
+
+    /// Without the secrets that were found, and without what looks like one.
+    fn masked(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in self.secrets {
+            text = text.replace(secret.as_str(), "[redacted]");
+        }
+        Redactor::shared().map_or(String::new(), |redactor| redactor.text(&text, text.len()))
+    }
+}
+
+/// The last of a text.
+fn tail(text: &str) -> &str {
+    let from = (text.len().saturating_sub(AROUND_BYTES)..=text.len()).find(|at| text.is_char_boundary(*at));
+    text.get(from.unwrap_or(0)..).unwrap_or_default()
+}
+
+/// What a secret looks like, without a character of it: `Aaa-000`, and its length.
+pub(super) fn shape(secret: &str) -> String {
+    let class = |c: char| match c {
+        c if c.is_numeric() => '0',
+        c if c.is_uppercase() => 'A',
+        c if c.is_alphabetic() => 'a',
+        ' ' | '-' | '_' | '.' | '/' | '+' | '=' | ':' => c,
+        _ => '?',
+    };
+    let shape: String = secret.chars().take(SHAPE_CHARS).map(class).collect();
+    let more = if secret.chars().count() > SHAPE_CHARS { "…" } else { "" };
+    format!("{shape}{more} ({} bytes)", secret.len())
+}

@@ -1,0 +1,60 @@
+//! Which lines are wanted.
+
+use std::time::SystemTime;
+
+use super::entry::Entry;
+use crate::record::names;
+
+/// Which lines are wanted: those that fit in everything that is given.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// The server.
+    pub upstream: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    /// A rule that refused, asked or found something.
+    pub rule: Option<String>,
+    /// What was done, or would have been.
+    pub verdict: Option<String>,
+    /// The event.
+    pub event: Option<String>,
+    /// Not before.
+    pub since: Option<SystemTime>,
+    /// Not from this time on.
+    pub until: Option<SystemTime>,
+}
+
+impl Filter {
+    /// Whether a line is wanted.
+    pub fn wants(&self, entry: &Entry) -> bool {
+        let is = |wanted: &Option<String>, name: &str| {
+            wanted.as_ref().is_none_or(|wanted| entry.text(name).is_some_and(|it| it == **wanted))
+        };
+        is(&self.event, names::EVENT)
+            && is(&self.upstream, names::UPSTREAM)
+            && is(&self.agent, names::AGENT)
+            && is(&self.tool, names::TOOL)
+            && self
+                .verdict
+                .as_ref()
+                .is_none_or(|wanted| [entry.verdict(), entry.would()].into_iter().flatten().any(|verdict| verdict == **wanted))
+            && self.rule.as_ref().is_none_or(|wanted| names_rule(entry, wanted))
+            && self.wants_time(entry)
+    }
+
+    fn wants_time(&self, entry: &Entry) -> bool {
+        if self.since.is_none() && self.until.is_none() {
+            return true;
+        }
+        let Some(time) = entry.time() else { return false };
+        self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
+    }
+}
+
+fn names_rule(entry: &Entry, rule: &str) -> bool {
+    entry.rule().is_some_and(|one| one == rule)
+        || entry.findings().any(|found| found.rule() == rule)
+        || entry.texts(names::RULES).any(|one| one == rule)
+}

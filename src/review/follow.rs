@@ -1,0 +1,183 @@
+//! A log as it grows.
+
+use std::collections::VecDeque;
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::entry::{Entry, LINE_BYTES};
+use super::log::{Bad, Entries, Log};
+
+/// A log as it grows: its file from the start, and then whatever is added, through rotation and truncation.
+pub struct Follow {
+    log: Log,
+    path: Arc<Path>,
+    open: Option<Live>,
+    /// Files that were rotated away since the last look and were never seen under the log's own name.
+    between: VecDeque<PathBuf>,
+    reading: Option<Entries>,
+}
+
+struct Live {
+    reader: BufReader<File>,
+    id: (u64, u64),
+    position: u64,
+    line: u64,
+    pending: Vec<u8>,
+    /// The line that is being read is too long and is left out.
+    skipping: bool,
+    /// The file is no longer the log's; it is read once more to its end.
+    leaving: bool,
+}
+
+impl Follow {
+    /// A log's file, from its start.
+    pub fn new(path: &Path) -> Self {
+        Self { log: Log::at(path), path: path.into(), open: None, between: VecDeque::new(), reading: None }
+    }
+
+    /// The next line, if there is one by now.
+    pub fn poll(&mut self) -> Option<Result<Entry, Bad>> {
+        loop {
+            if let Some(reading) = &mut self.reading {
+                match reading.next() {
+                    Some(entry) => return Some(entry),
+                    None => self.reading = None,
+                }
+            }
+            if let Some(path) = self.between.pop_front() {
+                self.reading = Entries::of(&path).ok();
+                continue;
+            }
+            match self.step() {
+                Ok(Step::Line(line, number)) => {
+                    let entry = Entry::read(line.into(), &self.path, number);
+                    return Some(entry.map_err(|why| Bad { file: self.path.to_path_buf(), line: number, why }));
+                }
+                Ok(Step::Again) => {}
+                Ok(Step::Nothing) => return None,
+                Err(error) => {
+                    self.open = None;
+                    return Some(Err(Bad { file: self.path.to_path_buf(), line: 0, why: error.to_string() }));
+                }
+            }
+        }
+    }
+
+    fn step(&mut self) -> io::Result<Step> {
+        let Some(live) = &mut self.open else {
+            let file = match File::open(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Step::Nothing),
+                file => file?,
+            };
+            self.open = Some(Live::new(file)?);
+            return Ok(Step::Again);
+        };
+        if let Some(line) = live.read()? {
+            return Ok(line);
+        }
+        let (id, leaving) = (live.id, live.leaving);
+        match std::fs::metadata(&self.path) {
+            Ok(now) if of(&now) == id && now.len() < live.position => self.open = None,
+            Ok(now) if of(&now) == id => return Ok(Step::Nothing),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            // It was moved away. Its writer may have written once more before it noticed: it is read to its end again.
+            _ if !leaving => live.leaving = true,
+            _ => {
+                self.open = None;
+                self.between = self.log.after(id)?;
+            }
+        }
+        Ok(Step::Again)
+    }
+}
+
+enum Step {
+    Line(Vec<u8>, u64),
+    Again,
+    Nothing,
+}
+
+impl Live {
+    fn new(file: File) -> io::Result<Self> {
+        let id = of(&file.metadata()?);
+        let reader = BufReader::with_capacity(64 << 10, file);
+        Ok(Self { reader, id, position: 0, line: 0, pending: Vec::new(), skipping: false, leaving: false })
+    }
+
+    /// The next whole line, if there is one.
+    fn read(&mut self) -> io::Result<Option<Step>> {
+        loop {
+            let room = (LINE_BYTES + 1).saturating_sub(self.pending.len());
+            let read = self.reader.by_ref().take(room as u64).read_until(b'\n', &mut self.pending)?;
+            self.position += read as u64;
+            if self.pending.last() == Some(&b'\n') {
+                self.pending.pop();
+                self.line += 1;
+                let line = std::mem::take(&mut self.pending);
+                if !std::mem::replace(&mut self.skipping, false) && !line.is_empty() {
+                    return Ok(Some(Step::Line(line, self.line)));
+                }
+            } else if self.pending.len() > LINE_BYTES {
+                self.pending.clear();
+                self.skipping = true;
+            } else if read == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// What a file is, whatever its name.
+pub(super) fn of(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
+    fn add(path: &Path, text: &str) {
+        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn line(n: usize) -> String {
+        format!("{{\"event\":\"judged\",\"audit\":\"{n}\"}}\n")
+    }
+
+    fn told(follow: &mut Follow) -> Vec<String> {
+        std::iter::from_fn(|| follow.poll()).map(|entry| entry.unwrap().audit().unwrap().into()).collect()
+    }
+
+    #[test]
+    fn growth_rotation_and_truncation_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let rotated = |n: usize| folder.path().join(format!("audit.jsonl.20261122T10000000{n}Z-000{n}"));
+        let mut follow = Follow::new(&path);
+        assert!(told(&mut follow).is_empty(), "there is none yet");
+        add(&path, &(line(1) + &line(2) + "{\"event\":\"judged\","));
+        assert_eq!(told(&mut follow), ["1", "2"], "half a line is none");
+        add(&path, "\"audit\":\"3\"}\n");
+        assert_eq!(told(&mut follow), ["3"]);
+        // Written before and after it is moved away; then a whole file comes and goes between two looks.
+        add(&path, &line(4));
+        std::fs::rename(&path, rotated(1)).unwrap();
+        add(&rotated(1), &line(5));
+        std::fs::write(rotated(2), line(6)).unwrap();
+        add(&path, &line(7));
+        assert_eq!(told(&mut follow), ["4", "5", "6", "7"]);
+        std::fs::write(&path, "").unwrap();
+        assert!(told(&mut follow).is_empty());
+        add(&path, &line(8));
+        assert_eq!(told(&mut follow), ["8"]);
+        // By somebody else, who gives other names.
+        std::fs::rename(&path, folder.path().join("audit.jsonl.1")).unwrap();
+        add(&path, &line(9));
+        assert_eq!(told(&mut follow), ["9"]);
+    }
+}

@@ -1,0 +1,277 @@
+//! An audit log with what was rotated away from it, read from its oldest line to its newest.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use flate2::read::MultiGzDecoder;
+
+use super::entry::{Entry, LINE_BYTES};
+use super::follow::of;
+
+/// Most that one packed file is unpacked to, in bytes.
+const UNPACKED_BYTES: u64 = 16 << 30;
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+/// What ends the name of a packed file.
+const PACKED: &str = ".gz";
+/// The shape of what rotation puts behind the log's name and a full stop: time of the rotation and a number.
+const STAMP: &[u8] = b"00000000T000000000Z-0000";
+
+/// An audit log: its file, and those beside it that were rotated away and maybe packed.
+#[derive(Clone, Debug)]
+pub struct Log {
+    path: PathBuf,
+    since: Option<String>,
+}
+
+/// A line, or a part of a file, that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+    /// Why it cannot be read.
+    pub why: String,
+}
+
+/// The lines of a log, oldest first. Reads as it is asked, a line at a time; what is rotated meanwhile is not missed.
+pub struct Entries {
+    log: Log,
+    /// The stamp of the last rotated file that was begun.
+    last: Option<String>,
+    open: Option<Open>,
+    done: bool,
+}
+
+struct Open {
+    reader: Box<dyn BufRead + Send>,
+    file: Arc<Path>,
+    line: u64,
+}
+
+enum Next {
+    Line(Vec<u8>),
+    Bad(String),
+    End,
+}
+
+impl Log {
+    /// The log at this path.
+    ///
+    /// # Errors
+    /// There is no such file, nor one that was rotated away from it; or the folder cannot be read.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let log = Self::at(path);
+        if !path.exists() && log.rotated()?.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no audit log `{}`", path.display())));
+        }
+        Ok(log)
+    }
+
+    /// The log at this path, be there one or not.
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), since: None }
+    }
+
+    /// The files that were rotated away after the one with this device and number, if it is one of them.
+    pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
+        let rotated = self.rotated()?;
+        let is = |(_, path): &(String, PathBuf)| std::fs::metadata(path).is_ok_and(|file| of(&file) == id);
+        let after = rotated.iter().rposition(is).map_or(rotated.len(), |at| at + 1);
+        Ok(rotated.into_iter().skip(after).map(|(_, path)| path).collect())
+    }
+
+    /// The same without the files that were rotated away before this time: no line in them is younger.
+    #[must_use]
+    pub fn since(mut self, time: SystemTime) -> Self {
+        let told = humantime::format_rfc3339_millis(time).to_string();
+        self.since = Some(told.chars().filter(|c| !matches!(c, '-' | ':' | '.')).collect());
+        self
+    }
+
+    /// Its files that are there now, oldest first.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let mut files = self.rotated_files()?;
+        files.extend(Some(self.path.clone()).filter(|path| path.exists()));
+        Ok(files)
+    }
+
+    /// Its lines, oldest first.
+    pub fn entries(&self) -> Entries {
+        Entries { log: self.clone(), last: None, open: None, done: false }
+    }
+
+    /// What was rotated away, oldest first.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn rotated_files(&self) -> io::Result<Vec<PathBuf>> {
+        Ok(self.rotated()?.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// The rotated files with their stamps, oldest first. A file that is being packed is there twice; it is whole as it was.
+    fn rotated(&self) -> io::Result<Vec<(String, PathBuf)>> {
+        let Some(name) = self.path.file_name() else { return Ok(Vec::new()) };
+        let folder = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut found = Vec::new();
+        for file in std::fs::read_dir(folder)? {
+            let file = file?.file_name();
+            if let Some(stamp) = stamp(name, &file).filter(|stamp| self.since.as_deref().is_none_or(|since| *stamp >= since)) {
+                found.push((stamp.to_owned(), folder.join(&file)));
+            }
+        }
+        found.sort();
+        found.dedup_by(|(later, _), (earlier, _)| later == earlier);
+        Ok(found)
+    }
+}
+
+/// The stamp in the name of a file that was rotated away from a log of this name.
+fn stamp<'f>(log: &OsStr, file: &'f OsStr) -> Option<&'f str> {
+    let rest = file.to_str()?.strip_prefix(log.to_str()?)?.strip_prefix('.')?;
+    let stamp = rest.strip_suffix(PACKED).unwrap_or(rest);
+    let fits = |(shape, found): (&u8, &u8)| if *shape == b'0' { found.is_ascii_digit() } else { shape == found };
+    (stamp.len() == STAMP.len() && STAMP.iter().zip(stamp.as_bytes()).all(fits)).then_some(stamp)
+}
+
+impl Entries {
+    /// The lines of one file, packed or not.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self { log: Log::at(path), last: None, open: open(path)?, done: true })
+    }
+
+    /// Goes on to the next file. `false` after the last.
+    fn advance(&mut self) -> io::Result<bool> {
+        // The log itself is opened before the folder is looked through: if it is rotated in between, its lines are found
+        // in the file that it became.
+        let log = match File::open(&self.log.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            log => Some(log?),
+        };
+        let newer = |(stamp, _): &(String, PathBuf)| self.last.as_ref().is_none_or(|last| stamp > last);
+        if let Some((stamp, path)) = self.log.rotated()?.into_iter().find(newer) {
+            self.last = Some(stamp);
+            self.open = open(&path)?;
+            return Ok(true);
+        }
+        self.done = true;
+        self.open = log.map(|log| Open::new(Box::new(BufReader::with_capacity(CHUNK_BYTES, log)), &self.log.path));
+        Ok(self.open.is_some())
+    }
+
+    fn bad(&self, file: &Path, line: u64, why: String) -> Bad {
+        Bad { file: file.to_owned(), line, why }
+    }
+}
+
+/// Opens a rotated file, packed or not; nothing, if it has been deleted. It may be packed just now.
+fn open(path: &Path) -> io::Result<Option<Open>> {
+    let packed = PathBuf::from(format!("{}{PACKED}", path.display()));
+    let (path, file) = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match File::open(&packed) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => (packed, file?),
+        },
+        file => (path.to_owned(), file?),
+    };
+    let reader: Box<dyn BufRead + Send> = if path.to_string_lossy().ends_with(PACKED) {
+        let unpacked = MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, file)).take(UNPACKED_BYTES);
+        Box::new(BufReader::with_capacity(CHUNK_BYTES, unpacked))
+    } else {
+        Box::new(BufReader::with_capacity(CHUNK_BYTES, file))
+    };
+    Ok(Some(Open::new(reader, &path)))
+}
+
+impl Open {
+    fn new(reader: Box<dyn BufRead + Send>, path: &Path) -> Self {
+        Self { reader, file: path.into(), line: 0 }
+    }
+
+    /// The next line that is not empty.
+    fn next(&mut self) -> io::Result<Next> {
+        loop {
+            let mut line = Vec::new();
+            self.line += 1;
+            let read = self.reader.by_ref().take(LINE_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
+            if read == 0 {
+                return Ok(Next::End);
+            }
+            if line.last() == Some(&b'\n') {
+                line.pop();
+            } else if read > LINE_BYTES {
+                self.skip_line()?;
+                return Ok(Next::Bad(format!("longer than {LINE_BYTES} bytes")));
+            }
+            if !line.is_empty() {
+                return Ok(Next::Line(line));
+            }
+        }
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let chunk = self.reader.fill_buf()?;
+            let (used, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (chunk.len(), chunk.is_empty()),
+            };
+            self.reader.consume(used);
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<Entry, Bad>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some(open) = &mut self.open else {
+                if self.done {
+                    return None;
+                }
+                match self.advance() {
+                    Ok(_) => continue,
+                    Err(error) => {
+                        self.done = true;
+                        return Some(Err(self.bad(&self.log.path, 0, error.to_string())));
+                    }
+                }
+            };
+            let (file, line) = (open.file.clone(), open.line + 1);
+            let next = open.next();
+            let line = open.line.max(line);
+            return match next {
+                Ok(Next::Line(text)) => Some(Entry::read(text.into(), &file, line).map_err(|why| self.bad(&file, line, why))),
+                Ok(Next::Bad(why)) => Some(Err(self.bad(&file, line, why))),
+                Ok(Next::End) => {
+                    self.open = None;
+                    continue;
+                }
+                // The rest of the file cannot be read: the next one may.
+                Err(error) => {
+                    self.open = None;
+                    Some(Err(self.bad(&file, line, error.to_string())))
+                }
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::*;
+use crate::record::names;
+
+fn line(n: usize) -> String {
+    format!("{{\"time_dt\":\"2026-11-22T10:00:0{n}.000Z\",\"event\":\"judged\",\"audit\":\"{n}\"}}\n")
+}
+
+fn pack(path: &Path, text: &str) {
+    let mut packer = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
+    packer.write_all(text.as_bytes()).unwrap();
+    packer.finish().unwrap();
+}
+
+/// What each line is: the id of an entry, or why it cannot be read.
+fn told(entries: impl Iterator<Item = Result<Entry, Bad>>) -> Vec<String> {
+    entries
+        .map(|entry| entry.map_or_else(|bad| format!("{}: {}", bad.line, bad.why), |entry| entry.audit().unwrap().into()))
+        .collect()
+}
+
+#[test]
+fn files_are_read_from_the_oldest_to_the_newest_packed_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let at = |name: &str| folder.path().join(format!("audit.jsonl.{name}"));
+    pack(&at("20261121T100000000Z-0001.gz"), &(line(1) + &line(2)));
+    std::fs::write(at("20261121T100000000Z-0002"), line(3)).unwrap();
+    // Being packed: the whole one counts.
+    std::fs::write(at("20261122T090000000Z-0003"), line(4) + &line(5)).unwrap();
+    pack(&at("20261122T090000000Z-0003.gz"), "");
+    std::fs::write(&path, line(6)).unwrap();
+    for other in ["checkpoints", "20261121T100000000Z", "2026x121T100000000Z-0001", "20261121T100000000Z-0001.bak"] {
+        std::fs::write(at(other), line(9)).unwrap();
+    }
+    let log = Log::open(&path).unwrap();
+    assert_eq!(told(log.entries()), ["1", "2", "3", "4", "5", "6"]);
+    assert_eq!(log.files().unwrap().len(), 4);
+    let since = log.since(humantime::parse_rfc3339("2026-11-22T08:00:00Z").unwrap());
+    assert_eq!(told(since.entries()), ["4", "5", "6"]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(told(Log::open(&path).unwrap().entries()), ["1", "2", "3", "4", "5"]);
+    assert_eq!(Log::open(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_bad_line_is_told_and_the_rest_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let long = format!("{{\"event\":\"{}\"}}\n", "x".repeat(LINE_BYTES));
+    let text = line(1) + "not json\n\n[1]\n{\"a\":1}\n" + &long + &line(2) + "{\"event\":\"torn";
+    std::fs::write(&path, text).unwrap();
+    let told = told(Log::open(&path).unwrap().entries());
+    assert_eq!((told[0].as_str(), told[5].as_str(), told.len()), ("1", "2", 7), "{told:?}");
+    for (n, why) in [(1, "2: "), (2, "4: not an object"), (3, "5: there is no `event`"), (4, "6: longer than"), (6, "8: ")] {
+        assert!(told[n].starts_with(why), "{told:?}");
+    }
+}
+
+#[test]
+fn a_spoiled_packed_file_is_told_and_the_next_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let packed = folder.path().join("audit.jsonl.20261121T100000000Z-0001.gz");
+    pack(&packed, &(1..9).map(line).collect::<String>().repeat(100));
+    let bytes = std::fs::read(&packed).unwrap();
+    std::fs::write(&packed, &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::write(&path, line(1)).unwrap();
+    let told = told(Log::open(&path).unwrap().entries());
+    assert_eq!(told.last().unwrap(), "1");
+    assert!(told.iter().any(|told| told.contains(": ") && !told.contains("judged")), "{told:?}");
+}
+
+#[test]
+fn what_is_rotated_while_it_is_read_is_not_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    std::fs::write(folder.path().join("audit.jsonl.20261121T100000000Z-0001"), line(1)).unwrap();
+    std::fs::write(&path, line(2)).unwrap();
+    let mut entries = Log::open(&path).unwrap().entries();
+    assert_eq!(told(entries.by_ref().take(1)), ["1"]);
+    std::fs::rename(&path, folder.path().join("audit.jsonl.20261121T110000000Z-0002")).unwrap();
+    std::fs::write(&path, line(3)).unwrap();
+    assert_eq!(told(entries), ["2", "3"]);
+}
+
+#[test]
+fn a_line_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let golden = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/audit.jsonl"))
+        .unwrap()
+        .replace("TIME", "2026-11-22T10:00:00.000Z");
+    std::fs::write(&path, &golden).unwrap();
+    let entries: Vec<Entry> = Log::open(&path).unwrap().entries().map(Result::unwrap).collect();
+    assert_eq!(entries.len(), golden.lines().count());
+    let first = &entries[0];
+    assert_eq!((first.raw(), first.line(), first.file()), (golden.lines().next().unwrap(), 1, path.as_path()));
+    let all = [first.agent(), first.upstream(), first.tool(), first.method(), first.direction(), first.verdict(), first.rule()];
+    let all: Vec<String> = all.into_iter().flatten().map(Into::into).collect();
+    assert_eq!(all, ["claude", "files", "shell", "tools/call", "outbound", "block", "delete-root"]);
+    assert!(first.time().is_some() && first.would().is_none() && first.arguments().unwrap().get("cwd").is_some());
+    let found: Vec<String> =
+        first.findings().map(|found| format!("{} {} {} {}", found.rule(), found.action(), found.at(), found.reading())).collect();
+    assert_eq!(found, ["delete-root block /params/arguments/command raw"]);
+    assert_eq!((first.event().as_ref(), first.number(names::BYTES)), ("judged", Some(164)));
+}

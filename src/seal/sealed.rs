@@ -1,0 +1,177 @@
+//! Sealed bytes: AES-256-GCM under a key of their own, which HKDF makes of the store's key and a salt.
+//!
+//! Each sealing draws a salt, and so has a key that no other has: the nonce need not differ, and can never be used twice with
+//! one key. Version, key id, salt and the name of where it belongs are sealed in with the text, so that files cannot be
+//! swapped.
+//!
+//! ```text
+//! 4 bytes   the purpose's mark and the version
+//! 16 bytes  id of the key
+//! 32 bytes  salt
+//! n bytes   the text, sealed
+//! 16 bytes  tag
+//! ```
+
+use std::io;
+
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, MAX_TAG_LEN, NONCE_LEN, Nonce, UnboundKey};
+use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
+use ring::rand::{SecureRandom, SystemRandom};
+use zeroize::Zeroizing;
+
+use super::Sealed;
+
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 32;
+/// By how much what is sealed is longer than its text, in bytes.
+pub const OVERHEAD_BYTES: usize = HEAD_BYTES + MAX_TAG_LEN;
+
+const MARK_BYTES: usize = 3;
+const VERSION: u8 = 1;
+const ID_BYTES: usize = 16;
+const SALT_BYTES: usize = 32;
+const HEAD_BYTES: usize = MARK_BYTES + 1 + ID_BYTES + SALT_BYTES;
+
+/// What is sealed: bytes sealed for one purpose do not open for another.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose {
+    /// Begins all bytes that are sealed for it.
+    pub mark: [u8; MARK_BYTES],
+    /// Goes into the keys that are made for it.
+    pub label: &'static [u8],
+}
+
+/// A key of a store.
+#[derive(Clone)]
+pub struct Key {
+    bytes: Zeroizing<[u8; KEY_BYTES]>,
+    /// Tells which key something was sealed with, and nothing of the key.
+    id: [u8; ID_BYTES],
+}
+
+impl Key {
+    /// Of these bytes.
+    pub fn new(bytes: Zeroizing<[u8; KEY_BYTES]>) -> Self {
+        let mut id = [0; ID_BYTES];
+        // HKDF gives up to 255 times 32 bytes: these cannot be too many.
+        let made = Salt::new(HKDF_SHA256, b"lychgate vault: id of a key").extract(&*bytes);
+        if let Ok(okm) = made.expand(&[], Id) {
+            okm.fill(&mut id).unwrap_or_default();
+        }
+        Self { bytes, id }
+    }
+
+    /// A key that nobody has.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn drawn() -> Result<Self, io::Error> {
+        let mut bytes = Zeroizing::new([0; KEY_BYTES]);
+        draw(&mut *bytes)?;
+        Ok(Self::new(bytes))
+    }
+
+    /// The key itself, for where it is kept.
+    pub(super) fn bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.bytes
+    }
+
+    /// Whether this key sealed it, whatever it is.
+    pub fn sealed(&self, bytes: &[u8]) -> bool {
+        head(bytes).is_some_and(|head| head.id == self.id)
+    }
+
+    fn of_one(&self, purpose: Purpose, salt: &[u8]) -> Option<LessSafeKey> {
+        let made = Salt::new(HKDF_SHA256, salt).extract(&*self.bytes);
+        let label = [purpose.label];
+        let okm = made.expand(&label, &AES_256_GCM).ok()?;
+        Some(LessSafeKey::new(UnboundKey::from(okm)))
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").finish_non_exhaustive()
+    }
+}
+
+/// Seals a text for where it belongs: `name` is needed again to open it. The text is used up, and wiped.
+///
+/// # Errors
+/// The system has no random numbers.
+pub fn seal(key: &Key, purpose: Purpose, name: &[u8], mut text: Zeroizing<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let mut salt = [0; SALT_BYTES];
+    draw(&mut salt)?;
+    let mut out = Vec::with_capacity(text.len() + OVERHEAD_BYTES);
+    out.extend_from_slice(&purpose.mark);
+    out.push(VERSION);
+    out.extend_from_slice(&key.id);
+    out.extend_from_slice(&salt);
+    let aad = aad(&out, name);
+    let sealed = key.of_one(purpose, &salt).and_then(|key| key.seal_in_place_separate_tag(nonce(), aad, &mut text).ok());
+    let tag = sealed.ok_or_else(|| io::Error::other("it cannot be sealed"))?;
+    out.extend_from_slice(&text);
+    out.extend_from_slice(tag.as_ref());
+    Ok(out)
+}
+
+/// Opens what was sealed for this purpose and name, with the first of these keys that fits. The bytes are used up, and what
+/// is not given is wiped.
+///
+/// # Errors
+/// None of the keys fits, or it is not as it was sealed.
+pub fn open(keys: &[Key], purpose: Purpose, name: &[u8], sealed: Vec<u8>) -> Result<Zeroizing<Vec<u8>>, Sealed> {
+    let mut sealed = Zeroizing::new(sealed);
+    let head = head(&sealed).filter(|head| head.mark == purpose.mark).ok_or(Sealed::Damaged)?;
+    if head.version != VERSION {
+        return Err(if head.version > VERSION { Sealed::Later } else { Sealed::Damaged });
+    }
+    let key = keys.iter().find(|key| key.id == head.id).ok_or(Sealed::OtherKey)?;
+    let key = key.of_one(purpose, &head.salt).ok_or(Sealed::Damaged)?;
+    let (head, text) = sealed.split_at_mut_checked(HEAD_BYTES).ok_or(Sealed::Damaged)?;
+    let length = key.open_in_place(nonce(), aad(head, name), text).map_err(|_| Sealed::Damaged)?.len();
+    sealed.copy_within(HEAD_BYTES..HEAD_BYTES + length, 0);
+    sealed.truncate(length);
+    Ok(sealed)
+}
+
+/// Random bytes.
+///
+/// # Errors
+/// The system has none.
+pub fn draw(bytes: &mut [u8]) -> io::Result<()> {
+    SystemRandom::new().fill(bytes).map_err(|_| io::Error::other("the system has no random numbers"))
+}
+
+struct Head {
+    mark: [u8; MARK_BYTES],
+    version: u8,
+    id: [u8; ID_BYTES],
+    salt: [u8; SALT_BYTES],
+}
+
+fn head(bytes: &[u8]) -> Option<Head> {
+    let (mark, rest) = bytes.split_first_chunk()?;
+    let ([version], rest) = rest.split_first_chunk()?;
+    let (id, rest) = rest.split_first_chunk()?;
+    let salt = rest.first_chunk()?;
+    Some(Head { mark: *mark, version: *version, id: *id, salt: *salt })
+}
+
+fn aad(head: &[u8], name: &[u8]) -> Aad<Vec<u8>> {
+    Aad::from([head, name].concat())
+}
+
+/// Always the same: each key seals once.
+fn nonce() -> Nonce {
+    Nonce::assume_unique_for_key([0; NONCE_LEN])
+}
+
+/// The length of an id, for HKDF.
+struct Id;
+
+impl KeyType for Id {
+    fn len(&self) -> usize {
+        ID_BYTES
+    }
+}

@@ -1,0 +1,65 @@
+//! Audit lines against their published schema. Shared with the unit tests of what writes them.
+
+#![allow(clippy::disallowed_types, reason = "a second opinion")]
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+const HOW: &str = "describe it in `deploy/audit.schema.json` under `properties`, allow it in `$defs/EVENT/propertyNames`, and \
+    name it in `src/record/names.rs`";
+
+pub(crate) static SCHEMA: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../../deploy/audit.schema.json")).unwrap());
+static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
+    assert!(jsonschema::draft202012::meta::is_valid(&SCHEMA), "the schema is no schema");
+    jsonschema::draft202012::options().build(&SCHEMA).unwrap()
+});
+
+/// What is wrong with a line; nothing, if it is as the schema says.
+pub(crate) fn fault(line: &str) -> Option<String> {
+    let read: Value = match serde_json::from_str(line) {
+        Ok(read) => read,
+        Err(error) => return Some(format!("not JSON: {error}")),
+    };
+    if VALIDATOR.is_valid(&read) {
+        return None;
+    }
+    let event = read["event"].as_str().unwrap_or("?").to_owned();
+    let known = &SCHEMA["properties"]["event"]["enum"];
+    if !known.as_array().unwrap().contains(&read["event"]) {
+        return Some(format!(
+            "the event `{event}` is not in `deploy/audit.schema.json`: add it to the list of `properties/event`, to `allOf`, and \
+             say under `$defs` what it is and which members it has"
+        ));
+    }
+    let allowed = SCHEMA["$defs"][&event]["propertyNames"]["enum"].as_array().unwrap();
+    if let Some(member) = read.as_object().unwrap().keys().find(|key| !allowed.iter().any(|name| name == *key)) {
+        return Some(format!("the event `{event}` has no member `{member}`: {}", HOW.replace("EVENT", &event)));
+    }
+    let errors: Vec<String> =
+        VALIDATOR.iter_errors(&read).map(|error| format!("{} at `{}`", error, error.instance_path())).collect();
+    Some(format!("event `{event}`: {}", errors.join("; ")))
+}
+
+/// Checks the lines that a gate has written when it is gone.
+pub(crate) struct Checked(pub(crate) std::path::PathBuf);
+
+impl Drop for Checked {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            check(&self.0);
+        }
+    }
+}
+
+/// Checks the whole lines of a file, if there is one. What is not JSON is for other tests to mind: some spoil logs.
+pub(crate) fn check(file: &Path) {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    for line in text.split_inclusive('\n').filter(|line| line.ends_with("}\n")) {
+        let fault = fault(line).filter(|fault| !fault.starts_with("not JSON"));
+        assert!(fault.is_none(), "{}\n{line}", fault.unwrap_or_default());
+    }
+}

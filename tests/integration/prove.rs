@@ -1,0 +1,177 @@
+//! `lychgate prove` as a whole program, against gates that run and gates that it starts itself.
+
+#![allow(clippy::disallowed_types, reason = "what the verb prints is read as JSON")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A config in a folder of its own.
+struct Place(TempDir);
+
+impl Place {
+    fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("lychgate.toml"), config).unwrap();
+        Self(folder)
+    }
+
+    fn prove(&self, words: &[&str]) -> (i32, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        command.arg("prove").args(words).arg("--config").arg(self.0.path().join("lychgate.toml"));
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    }
+
+    fn json(&self, words: &[&str]) -> (i32, Value) {
+        let (code, told, err) = self.prove(&[words, &["--json"]].concat());
+        (code, serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{err}")))
+    }
+}
+
+fn became(told: &Value, upstream: &str, canary: &str) -> String {
+    let upstream = told["upstreams"].as_array().unwrap().iter().find(|of| of["name"] == upstream).unwrap();
+    let of = upstream["canaries"].as_array().unwrap().iter().find(|of| of["canary"] == canary).unwrap();
+    of["became"].as_str().unwrap().to_owned()
+}
+
+const UPSTREAM: &str = "[upstream.files]\nstdio = { command = [\"false\"] }\n";
+
+#[test]
+fn the_shipped_policy_catches_all_and_leaves_the_rest_alone() {
+    let place = Place::new(UPSTREAM);
+    let (code, told, err) = place.prove(&["--offline"]);
+    assert_eq!(code, 0, "{told}{err}");
+    assert!(told.contains("files · policy default · enforce") && told.contains("as expected"), "{told}");
+    assert!(!told.contains("MISSED") && !told.contains("DISTURBED") && !told.contains("UNTRIED"), "{told}");
+    assert!(told.contains("foreign-host") && !told.contains('\x1b'), "{told}");
+}
+
+#[test]
+fn what_is_missed_is_told_with_its_reason() {
+    let place = Place::new(&format!(
+        "{UPSTREAM}[policy.default.override]\n\"url-internal\" = {{ enabled = false }}\n\"run-download\" = {{ action = \"log\" }}\n\
+         [policy.lax]\nmode = \"observe\"\ntext = [\"run_command.command\"]\n[upstream.other]\npolicy = \"lax\"\n\
+         stdio = {{ command = [\"false\"] }}\n"
+    ));
+    let (code, told, _) = place.prove(&["--offline"]);
+    assert_eq!(code, 1, "{told}");
+    for part in [
+        "`[policy.default.override]` says `\"url-internal\" = { enabled = false }`",
+        "`run-download` only logs",
+        "other · policy lax · observe: what is found is recorded, and passes",
+        "only observed; enforced, it would be caught by `override-instructions`",
+        "`delete-tree` is in force and does not look there (`[policy.lax]` has `text`)",
+    ] {
+        assert!(told.contains(part), "`{part}` is missing from: {told}");
+    }
+    let (code, told) =
+        place.json(&["--offline", "--upstream", "files", "--except", "internal-url", "--except", "dangerous-command"]);
+    assert_eq!((code, &told["ok"]), (0, &Value::Bool(true)), "{told}");
+    assert_eq!(became(&told, "files", "internal-url"), "missed", "excepted, and told all the same");
+    let (code, told) = place.json(&["--offline", "--upstream", "other", "--allow-observe"]);
+    assert_eq!((code, &*became(&told, "other", "injection")), (1, "caught"), "what is read as text is missed for good: {told}");
+    assert_eq!(became(&told, "other", "dangerous-command"), "missed");
+}
+
+/// A gate that runs as a program.
+struct Gate {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// Two ports that were free just now.
+fn ports() -> [u16; 2] {
+    let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+fn serve(more: &str) -> (Place, Gate) {
+    let [port, admin] = ports();
+    let place = Place::new("");
+    let folder = place.0.path().display();
+    fs::write(
+        place.0.path().join("lychgate.toml"),
+        format!(
+            "[listen]\naddress = \"127.0.0.1:{port}\"\n[admin]\naddress = \"127.0.0.1:{admin}\"\n[approval]\n\
+             token_file = \"{folder}/gate.token\"\n[audit]\nfile = \"{folder}/audit.jsonl\"\nrequired = true\n{more}{UPSTREAM}"
+        ),
+    )
+    .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+    command.arg("run").arg("--config").arg(place.0.path().join("lychgate.toml")).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("serving")), "it starts");
+    std::thread::spawn(move || lines.for_each(drop));
+    (place, Gate { child, port })
+}
+
+#[test]
+fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
+    let (place, gate) =
+        serve("[[agent]]\nname = \"a\"\ntoken_sha256 = \"3f5f7d6c9d2b6b1c0ed4d3e0a9bb86a0b5bb0c2b54ef3ed5f2f1c2a9d7b8e6f1\"\n");
+    let (code, told) = place.json(&[]);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(told["offline"], Value::Bool(false));
+    assert_eq!(became(&told, "files", "injection"), "caught");
+    assert_eq!(became(&told, "files", "plain-answer"), "passed");
+    let door = told["listener"].as_array().unwrap();
+    assert!(door.iter().any(|check| check["canary"] == "no-token" && check["became"] == "caught"), "{told}");
+    // Again and again, as a probe does: no run leaves anything behind for the next.
+    for _ in 0..8 {
+        let (code, told) = place.json(&["--quick"]);
+        assert_eq!(code, 0, "{told}");
+    }
+    let audit = fs::read_to_string(place.0.path().join("audit.jsonl")).unwrap();
+    assert!(audit.lines().filter(|line| line.contains("lychgate-prove")).count() > 20, "canaries are on the record, by name");
+    let metrics = reply(&place, "GET /metrics HTTP/1.1", "");
+    let counted: Vec<&str> =
+        metrics.lines().filter(|line| line.starts_with("lychgate_messages_total") && !line.ends_with(" 0")).collect();
+    assert!(metrics.contains("lychgate_messages_total") && counted.is_empty(), "and in no counter: {counted:?}");
+    // Another token opens nothing.
+    fs::write(place.0.path().join("other.token"), "not-the-token-of-the-gate").unwrap();
+    let url = format!("http://127.0.0.1:{}", gate.port);
+    let other = place.0.path().join("other.token");
+    let (code, _, err) = place.prove(&["--url", &url, "--token-file", other.to_str().unwrap()]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("does not know the token"), "{err}");
+    drop(gate);
+    let (code, _, err) = place.prove(&[]);
+    assert_eq!(code, 2);
+    assert!(err.contains("does not answer") && err.contains("hint:"), "{err}");
+}
+
+/// What the admin port answers.
+fn reply(place: &Place, line: &str, body: &str) -> String {
+    use std::io::{Read, Write};
+    let config = fs::read_to_string(place.0.path().join("lychgate.toml")).unwrap();
+    let admin = config.split("[admin]\naddress = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let mut stream = std::net::TcpStream::connect(&admin).unwrap();
+    write!(stream, "{line}\r\nhost: {admin}\r\nconnection: close\r\n\r\n{body}").unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn without_a_way_to_try_it_says_what_is_missing() {
+    let place = Place::new(UPSTREAM);
+    let (code, _, err) = place.prove(&[]);
+    assert_eq!(code, 2);
+    assert!(err.contains("no admin port") && err.contains("--offline"), "{err}");
+    let (code, _, err) = place.prove(&["--offline", "--except", "no-such"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("there is no canary `no-such`") && err.contains("poisoned-tool"), "{err}");
+}
