@@ -6,7 +6,7 @@ import json
 import subprocess
 import urllib.request
 
-from matrix import DANGER, FOLDER, MODERN_AGENTS, SSE_AGENTS, agents, servers
+from matrix import DANGER, MODERN_AGENTS, SHELF, SSE_AGENTS, agents, servers
 from places import Background, SCRATCH, agent, free_port, gate, tail
 
 # How long before the end of its call a live notification has to be there, at the least: what is held back comes with the end.
@@ -17,7 +17,8 @@ AT_ONCE = 2
 
 def agents_compared(only):
     """Runs every pair; gives (name, fault or None) one after the other."""
-    FOLDER.mkdir(exist_ok=True)
+    SHELF.mkdir(parents=True, exist_ok=True)
+    (SHELF / "plants.txt").write_text("Fern, ivy, sage.\n")
     with Background() as background:
         urls = start_servers(background)
         front = start_gate(background, urls)

@@ -4,6 +4,8 @@ from places import MODULES, PEER, PYTHON, SCRATCH, node
 
 PACKAGES = MODULES / "@modelcontextprotocol"
 FOLDER = SCRATCH / "files"
+# Agents write at the same time, by way of temporary files: what is listed is where none of them writes.
+SHELF = FOLDER / "shelf"
 
 
 def listing(*kinds):
@@ -55,7 +57,7 @@ FILESYSTEM = [
     *listing("tools"),
     call("write_file", path=str(FOLDER / "note.txt"), content="Water the plants.\n"),
     call("read_text_file", path=str(FOLDER / "note.txt")),
-    call("list_directory", path=str(FOLDER)),
+    call("list_directory", path=str(SHELF)),
     call("read_text_file", path=str(FOLDER / "missing.txt")),
 ]
 PYTHON_SDK = [
