@@ -146,7 +146,7 @@ metrics! {
         "Agents see the old definitions, or none, until somebody has looked.";
     CLASSIFIED = Kind::Counter, "lychgate_classified_total" [upstream: UPSTREAMS, outcome: Fixed(&["unflagged", "flagged", "timeout", "busy", "unreachable", "bad-answer", "too-large"])]
         "Messages that an external classifier was asked about: `flagged`; `unflagged`, which says nothing of what it was not asked about; or why there was no answer (`timeout`, `busy`, `unreachable`, `bad-answer`, `too-large`)."
-        "Anything but `unflagged` and `flagged` means that the policy's `unavailable` decides in the classifier's place.";
+        "Anything but `unflagged` and `flagged` means that the policy's `on_failure` decides in the classifier's place.";
     OAUTH_REFRESH = Kind::Counter, "lychgate_oauth_refresh_total" [upstream: UPSTREAMS, outcome: Fixed(&["renewed", "unreachable", "ended", "refused"])]
         "Renewals of a token for a server: `renewed`; `unreachable`, which is tried again; `ended`, so that somebody has to log in; or `refused`."
         "`lychgate auth status` tells the last error.";

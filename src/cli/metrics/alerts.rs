@@ -253,7 +253,7 @@ fn gate() -> Vec<Alert> {
             severity: "critical",
             summary: "no {{ $labels.direction }} rules are in force at {{ $labels.instance }}",
             description: "Everything passes that way.",
-            runbook: "Run `lychgate check --config lychgate.toml`, and look at `builtin` and `rules` of the policies.",
+            runbook: "Run `lychgate check --config lychgate.toml`, and look at `rules` and `override` of the policies.",
         },
         Alert {
             name: "LychgateFailing",
