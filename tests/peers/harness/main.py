@@ -11,6 +11,7 @@ import compare
 import conformance
 import console
 import independent
+import prometheus
 from places import SCRATCH, gate
 
 PARTS = {
@@ -20,6 +21,7 @@ PARTS = {
     "independent": independent.independent,
     "browser": chromium.demo,
     "console": console.console,
+    "prometheus": prometheus.prometheus,
 }
 # Run only where they are named.
 MORE = {"client-straight": client_mode.straight}
