@@ -2,9 +2,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,8 @@ use super::{Head, Sha, hex, sha, unhex};
 const DOMAIN: &[u8] = b"lychgate audit checkpoint 1\n";
 /// Longest note, in bytes.
 pub(in crate::record) const NOTE_BYTES: usize = 16 << 10;
+/// Longest wait for another process that adds a note.
+const LOCKED: Duration = Duration::from_secs(5);
 /// Stands between what is signed and the signature.
 const SIGNATURE: &str = ",\"signature\":\"";
 
@@ -37,6 +39,8 @@ pub(in crate::record) enum Why {
     End,
     /// A file was removed because the config does not want it kept any longer: all up to this line is gone.
     Removed,
+    /// Notes of lines that are gone were left out. It stands first, in their place: `prev` is the digest of the last of them.
+    Trimmed,
 }
 
 /// What a note says.
@@ -110,22 +114,9 @@ impl Notes {
     /// # Errors
     /// The file cannot be written. What was written of the note is no note.
     pub(in crate::record) fn add(&self, why: Why, head: &Head, bytes: u64, file: &Path) -> io::Result<String> {
-        let notes = self.open()?;
-        flock(&notes, FlockOperation::LockExclusive)?;
+        let notes = self.locked()?;
         let (last, torn) = tail(&notes)?;
-        let note = Note {
-            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
-            why,
-            seq: head.seq,
-            head: hex(&head.sha),
-            bytes,
-            file: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            prev: hex(&last.map(|last| last.sha).unwrap_or_default()),
-            key: self.key_id.clone(),
-        };
-        let body = serde_json::to_string(&note).map_err(io::Error::other)?;
-        let signature = self.key.sign(&signed_bytes(body.as_bytes()));
-        let line = format!("{}{SIGNATURE}{signature}\"}}", body.trim_end_matches('}'));
+        let line = self.line(why, head, bytes, file, &last.map(|last| last.sha).unwrap_or_default())?;
         let before = if torn { "\n" } else { "" };
         (&notes).write_all(format!("{before}{line}\n").as_bytes())?;
         notes.sync_data()?;
@@ -141,6 +132,52 @@ impl Notes {
             Ok(notes) => Ok(tail(&notes)?.0),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.named(error)),
+        }
+    }
+
+    /// A signed note, without its line feed.
+    pub(super) fn line(&self, why: Why, head: &Head, bytes: u64, file: &Path, prev: &Sha) -> io::Result<String> {
+        let note = Note {
+            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            why,
+            seq: head.seq,
+            head: hex(&head.sha),
+            bytes,
+            file: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            prev: hex(prev),
+            key: self.key_id.clone(),
+        };
+        let body = serde_json::to_string(&note).map_err(io::Error::other)?;
+        let signature = self.key.sign(&signed_bytes(body.as_bytes()));
+        Ok(format!("{}{SIGNATURE}{signature}\"}}", body.trim_end_matches('}')))
+    }
+
+    /// The key that notes are signed with.
+    #[cfg(test)]
+    pub(super) fn key(&self) -> PublicKey {
+        self.key.public()
+    }
+
+    /// Where the notes are.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file under its lock, and not one that was put in its place meanwhile.
+    pub(super) fn locked(&self) -> io::Result<File> {
+        let deadline = Instant::now() + LOCKED;
+        loop {
+            let notes = self.open()?;
+            match flock(&notes, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {
+                    let (here, there) = (notes.metadata()?, std::fs::metadata(&self.path));
+                    if there.is_ok_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino())) {
+                        return Ok(notes);
+                    }
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                Err(error) => return Err(self.named(error.into())),
+            }
         }
     }
 

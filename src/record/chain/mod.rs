@@ -4,6 +4,7 @@ pub(super) mod checkpoint;
 pub(super) mod files;
 pub(super) mod key;
 pub(super) mod tail;
+mod trim;
 
 use sha2::{Digest, Sha256};
 

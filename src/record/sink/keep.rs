@@ -76,7 +76,7 @@ impl Kept {
             self.remove(&path)?;
             counts.removed.inc();
         }
-        Ok(())
+        self.notes.trim()
     }
 
     /// Which files go: always the oldest.

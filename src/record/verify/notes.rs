@@ -70,6 +70,10 @@ impl Noted {
             let Some(signed) = Signed::parse(&line) else { continue };
             report.checkpoints += 1;
             let (at, seq) = (Some(number), Some(signed.head.seq));
+            let trimmed = report.checkpoints == 1 && signed.note.why == Why::Trimmed;
+            if trimmed {
+                last = signed.prev;
+            }
             if signed.prev != last {
                 let what = if last == Sha::default() {
                     "checkpoints before this one are missing"
@@ -80,7 +84,9 @@ impl Noted {
             } else if last == Sha::default() && signed.note.why != Why::New {
                 report.flaw(Kind::Checkpoint, name, at, seq, "checkpoints before this one are missing".to_owned());
             }
-            last = digest(&line);
+            if !trimmed {
+                last = digest(&line);
+            }
             if self.is_signed(&signed, (name, number), against, report) {
                 self.take(&signed, false);
             }
@@ -131,7 +137,7 @@ impl Noted {
     fn take(&mut self, signed: &Signed, anchor: bool) {
         let (head, note) = (signed.head, &signed.note);
         match note.why {
-            Why::Removed if head.seq > self.removed.seq => self.removed = head,
+            Why::Removed | Why::Trimmed if head.seq > self.removed.seq => self.removed = head,
             Why::Rotated => {
                 self.aside.insert(head.seq, note.file.clone());
             }

@@ -3,6 +3,8 @@ use super::*;
 use std::fs;
 
 use crate::config::{AuditConfig, AuditTo, Rotation};
+use crate::record::chain::checkpoint::Notes;
+use crate::record::chain::key::SigningKey;
 use crate::record::{Event, Recorder};
 
 /// A log of some lines, written and closed.
@@ -151,6 +153,42 @@ fn checkpoints_that_are_missing_or_changed_show() {
     assert_eq!(with(&torn), [], "what was torn is no tampering");
     fs::remove_file(log.notes()).unwrap();
     assert_eq!(kinds(&log.check()), [(Kind::Checkpoint, None, None)]);
+}
+
+#[test]
+fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
+    let log = Log::new(0);
+    let rotation = Rotation { bytes: 300, keep_files: Some(1), compress: false, ..log.config().rotation };
+    let config = AuditConfig { rotation, ..log.config() };
+    let write = |lines: usize| {
+        let recorder = Recorder::new(&config).unwrap();
+        (0..lines).for_each(|_| recorder.tell(Event::TurnedAway { reason: "host" }).unwrap());
+    };
+    write(12);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while log.check().removed_through.is_none_or(|through| through < 4) {
+        assert!(std::time::Instant::now() < deadline);
+        // A gate that begins puts in order what the one before it left.
+        write(1);
+    }
+    let notes = Notes::new(&log.path, SigningKey::open(&config.key().unwrap()).unwrap());
+    let (before, removed) = (log.check(), log.check().removed_through);
+    notes.trim_from(0).unwrap();
+    let report = log.check();
+    assert!(report.is_sound() && report.removed_through == removed && report.checkpoints < before.checkpoints, "{report:?}");
+    write(1);
+    assert!(log.check().is_sound());
+    let text = fs::read_to_string(log.notes()).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    assert!(lines[0].contains("\"why\":\"trimmed\"") && lines.len() > 3, "{text}");
+    let with = |lines: String| {
+        fs::write(log.notes(), lines).unwrap();
+        kinds(&log.check()).first().map(|(kind, line, _)| (*kind, *line))
+    };
+    assert_eq!(with(lines[1..].concat()), Some((Kind::Checkpoint, Some(1))), "what stands for those that were left out");
+    assert_eq!(with([&lines[..1], &lines[2..]].concat().concat()), Some((Kind::Checkpoint, Some(2))));
+    let forged = lines[0].replacen(&format!("\"seq\":{}", removed.unwrap()), "\"seq\":999", 1);
+    assert_eq!(with(forged + &lines[1..].concat()), Some((Kind::Signature, Some(1))));
 }
 
 #[test]
