@@ -34,7 +34,7 @@ pub(super) fn config(path: Option<&Path>) -> Result<Config, Vec<Fault>> {
     let usual = Path::new("lychgate.toml");
     let mut config = match path.or_else(|| usual.is_file().then_some(usual)) {
         Some(path) => config::load_policies(path)?.keeping_at_home(state_folder()),
-        None => Config::default(),
+        None => Config::default().keeping_at_home(state_folder()),
     };
     config.policies.entry("default".to_owned()).or_default();
     Ok(config)

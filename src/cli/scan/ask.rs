@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use crate::inspect::definitions::Kind;
 use crate::message::{Message, MessageKind, ReadLimits, quote};
 use crate::protocol::{
-    AgentName, Ask, Call, CallError, Caller, Context, Era, MODERN, Payload, UpstreamName, answer, header, headers,
+    AgentName, Ask, Call, CallError, Caller, Context, Era, MODERN, Payload, UpstreamName, Wire, answer, header, headers,
 };
 use crate::upstream::Upstream;
 
@@ -93,6 +93,7 @@ impl<'u> Client<'u> {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         };
         Self { upstream, context, version: MODERN.to_owned(), limits, last_id: 0 }
     }

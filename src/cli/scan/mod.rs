@@ -68,7 +68,7 @@ pub(super) struct Args {
     /// Time for each server
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout_seconds: u64,
-    /// List also what nothing was found in
+    /// List also what nothing was found in, and what would only be logged
     #[arg(long)]
     all: bool,
     /// One JSON document

@@ -63,7 +63,7 @@ fn one(server: &Server, all: bool, out: &mut String) {
             "KIND", "ITEM", "VERDICT", "SEVERITY", "RULE", "PLACE"
         ));
         for item in shown {
-            rows(item, width, out);
+            rows(item, width, all, out);
         }
     } else {
         out.push_str("  nothing found\n");
@@ -71,12 +71,14 @@ fn one(server: &Server, all: bool, out: &mut String) {
     out.push('\n');
 }
 
-fn rows(item: &Item, width: usize, out: &mut String) {
+/// The rows of an item. What would only be logged is counted, unless `all` is shown.
+fn rows(item: &Item, width: usize, all: bool, out: &mut String) {
     let name = plain(&item.name, NAME);
     if item.found.is_empty() {
         out.push_str(&format!("  {:<9} {name:<width$}  pass\n", item.kind.name()));
     }
-    for (index, found) in item.found.iter().enumerate() {
+    let (shown, noted): (Vec<&Found>, Vec<&Found>) = item.found.iter().partition(|found| all || found.acts);
+    for (index, found) in shown.iter().enumerate() {
         let (kind, name) = if index == 0 { (item.kind.name(), name.as_str()) } else { ("", "") };
         let Found { rule, severity, verdict, place, title, .. } = found;
         out.push_str(&format!(
@@ -86,6 +88,12 @@ fn rows(item: &Item, width: usize, out: &mut String) {
             "",
             ""
         ));
+    }
+    if !noted.is_empty() {
+        let (kind, name) = if shown.is_empty() { (item.kind.name(), name.as_str()) } else { ("", "") };
+        let more = if shown.is_empty() { "" } else { "more " };
+        let things = if noted.len() == 1 { "finding" } else { "findings" };
+        out.push_str(&format!("  {kind:<9} {name:<width$}  log         {} {more}{things} (`--all` shows them)\n", noted.len()));
     }
 }
 
