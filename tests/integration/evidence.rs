@@ -13,8 +13,12 @@ use lychgate::message::Json;
 
 use super::harness::{json, string};
 
-/// How often the gate is killed; `KILLS` in the environment says otherwise.
+/// How often the gate is killed. `KILLS` in the environment says otherwise, and has the rules that come with the gate judge each
+/// call; `LYCHGATE` names another build of it:
+/// `KILLS=2000 LYCHGATE=target/release/lychgate cargo test --test integration killed_under_load -- --nocapture`
 const KILLS: usize = 20;
+/// Without rules a build for tests starts fast.
+const QUICK: &str = "rules = []\nmode = \"observe\"\nmodel = \"off\"";
 /// Agents that call at once.
 const AGENTS: usize = 6;
 const WAIT: Duration = Duration::from_secs(30);
@@ -87,8 +91,8 @@ struct Gate {
 
 impl Gate {
     fn start(config: &Path, address: SocketAddr, before: &[&str]) -> Self {
-        let binary = env!("CARGO_BIN_EXE_lychgate");
-        let words: Vec<&str> = before.iter().copied().chain([binary, "run", "--config", config.to_str().unwrap()]).collect();
+        let binary = program();
+        let words: Vec<&str> = before.iter().copied().chain([&*binary, "run", "--config", config.to_str().unwrap()]).collect();
         let child = Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let (mut gate, deadline) = (Self { child }, Instant::now() + WAIT);
         while TcpStream::connect(address).is_err() {
@@ -143,12 +147,17 @@ impl Calls {
 
 fn config(folder: &Path, address: SocketAddr, server: SocketAddr, audit: &str) -> PathBuf {
     let path = folder.join("gate.toml");
+    let policy = if std::env::var_os("KILLS").is_some() { "" } else { QUICK };
     let text = format!(
-        "[listen]\naddress = \"{address}\"\n[policy.default]\nrules = []\nmode = \"observe\"\nmodel = \"off\"\n[audit]\n{audit}\n\
+        "[listen]\naddress = \"{address}\"\n[policy.default]\n{policy}\n[audit]\n{audit}\n\
          [upstream.up]\nhttp = {{ url = \"http://{server}/mcp\" }}\n"
     );
     std::fs::write(&path, text).unwrap();
     path
+}
+
+fn program() -> String {
+    std::env::var("LYCHGATE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_lychgate").to_owned())
 }
 
 fn free_port() -> SocketAddr {
@@ -157,7 +166,7 @@ fn free_port() -> SocketAddr {
 
 /// What `lychgate audit verify` says of a log.
 fn verified(log: &Path) -> Json {
-    let told = Command::new(env!("CARGO_BIN_EXE_lychgate")).args(["audit", "verify", "--json"]).arg(log).output().unwrap();
+    let told = Command::new(program()).args(["audit", "verify", "--json"]).arg(log).output().unwrap();
     let text = String::from_utf8(told.stdout).unwrap();
     assert!(told.status.success(), "{text}{}", String::from_utf8_lossy(&told.stderr));
     json(&text)
@@ -318,7 +327,7 @@ fn a_folder_that_cannot_be_written_keeps_the_gate_from_starting_and_calls_from_p
     let config = config(folder.path(), address, server.address, &audit);
     let ran = Command::new(&words[0])
         .args(&words[1..])
-        .args([env!("CARGO_BIN_EXE_lychgate"), "run", "--config", config.to_str().unwrap()])
+        .args([&*program(), "run", "--config", config.to_str().unwrap()])
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
