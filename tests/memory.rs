@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{Known, Policy};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
 use peak_alloc::PeakAlloc;
 
@@ -67,7 +67,16 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
     policy.rules(Direction::Inbound).warm();
     let asked = [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()), continues: false }].into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    let context = Context { agent, upstream, era: Era::Legacy, session: None, asked, caller: Caller::default(), trace: None };
+    let context = Context {
+        agent,
+        upstream,
+        era: Era::Legacy,
+        session: None,
+        asked,
+        caller: Caller::default(),
+        trace: None,
+        wire: Wire::default(),
+    };
     let limits = ReadLimits { strings_per_message: BYTES, ..ReadLimits::default() };
     let mut over = Vec::new();
     for (name, most, bytes) in messages() {

@@ -15,7 +15,7 @@ use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
 use crate::inspect::{Coverage, Detail, Finding, Inspection, Known, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
-use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use crate::rules::{Action, Library};
 
 /// What to judge, and by which policy.
@@ -92,6 +92,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
             asked: Arc::from([]),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         },
     };
     let read: Box<dyn Read> = if args.file.as_os_str() == "-" {

@@ -106,14 +106,23 @@ mod tests {
 
     use super::*;
     use crate::config::{AccessConfig, Lists};
-    use crate::protocol::{AgentName, Asked, Caller, Era, UpstreamName};
+    use crate::protocol::{AgentName, Asked, Caller, Era, UpstreamName, Wire};
 
     fn context(method: &str, table: AccessConfig) -> Context {
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let table = AccessConfig { name: "t".into(), agents: vec!["*".into()], ..table };
         let caller = Caller { access: Access::of(&[Arc::new(table)], &agent, None, &[]), ..Caller::default() };
         let asked = Asked { id: "1".into(), method: method.into(), tool: None, continues: false };
-        Context { agent, upstream, era: Era::Legacy, session: None, asked: [asked].into(), caller, trace: None }
+        Context {
+            agent,
+            upstream,
+            era: Era::Legacy,
+            session: None,
+            asked: [asked].into(),
+            caller,
+            trace: None,
+            wire: Wire::default(),
+        }
     }
 
     fn parsed(text: &str) -> Message {

@@ -78,7 +78,7 @@ mod tests {
     use crate::config::ToolConfig;
     use crate::inspect::{Known, Policy, Verdict};
     use crate::message::{Direction, Message, ReadLimits};
-    use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
+    use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
     use crate::rules::Library;
 
     fn config(tools: &[(&str, bool)]) -> PolicyConfig {
@@ -105,6 +105,7 @@ mod tests {
                 asked: [].into(),
                 caller: Caller::default(),
                 trace: None,
+                wire: Wire::default(),
             };
             let known = Known::default();
             let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known).verdict;

@@ -7,7 +7,7 @@ use super::*;
 use crate::config::PolicyConfig;
 use crate::detect::Surface;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
-use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use crate::rules::{Action, Library};
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(Library::builtin);
@@ -29,6 +29,7 @@ fn context(method: &str, tool: &str) -> Context {
         asked: Arc::from([Asked { id: "1".into(), method: method.into(), tool: Some(tool.into()), continues: false }]),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     }
 }
 

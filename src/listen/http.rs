@@ -15,7 +15,7 @@ use super::entry::Who;
 use super::{Body, Front, body, prove, resource};
 use crate::message::Message;
 use crate::protocol::{
-    Ask, Call, CallError, Context, Era, Framing, Reply, SessionId, UpstreamName, answer, header, headers, sse,
+    Ask, Call, CallError, Carrier, Context, Era, Framing, Reply, SessionId, UpstreamName, Wire, answer, header, headers, sse,
 };
 use crate::record::Event;
 
@@ -106,7 +106,16 @@ async fn try_answer(
 /// One request to an upstream's transparent path.
 pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
     let (agent, caller) = (who.agent.clone(), who.caller.clone());
-    let mut context = Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller, trace: None };
+    let mut context = Context {
+        agent,
+        upstream,
+        era: Era::Legacy,
+        session: None,
+        asked: [].into(),
+        caller,
+        trace: None,
+        wire: Wire::new(Carrier::Http, None),
+    };
     let (method, sent) = (request.method().clone(), headers::travelling(request.headers()));
     let (mut call, message) = match read(front, request, &mut context).await {
         Ok(ask) => {
@@ -149,6 +158,7 @@ async fn read(front: &Front, request: Request<Incoming>, context: &mut Context) 
         _ => return Err(alone(CallError::NotOffered)),
     };
     let message = if let Ask::Send(message) = &ask { Some(message) } else { None };
+    context.wire = Wire::new(Carrier::Http, headers::version(&headers, message).as_deref());
     context.era = headers::era(&headers, message).map_err(|error| (error, message.cloned()))?;
     match (context.era, &ask) {
         // Modern peers have neither sessions nor a stream of their own (2026-07-28, changelog, 1 and 4).

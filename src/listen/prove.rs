@@ -19,7 +19,7 @@ use super::{Body, Front, http as endpoints};
 use crate::config::Config;
 use crate::inspect::{Known, Policy};
 use crate::message::{Direction, Message, ReadLimits, quote};
-use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, headers};
+use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire, headers};
 use crate::proxy::Gate;
 use crate::record::Recorder;
 use crate::upstream::Upstream;
@@ -141,6 +141,7 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
         asked: headers::asked(&request).into(),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     };
     let (direction, message) = match canary.goes_out() {
         true => (Direction::Outbound, request),

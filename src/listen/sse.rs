@@ -18,7 +18,8 @@ use super::entry::Who;
 use super::{Body, Front, body, http as endpoint};
 use crate::message::Message;
 use crate::protocol::{
-    Ask, Call, CallError, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer, header, headers, sse,
+    Ask, Call, CallError, Carrier, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, Wire, answer, header, headers,
+    sse,
 };
 use crate::record::Event;
 
@@ -80,7 +81,16 @@ impl Channel {
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (agent, upstream, caller) = (as_of.agent.clone(), self.upstream.clone(), as_of.caller.clone());
-        let context = Context { agent, upstream, era: Era::Legacy, session, asked: [].into(), caller, trace: None };
+        let context = Context {
+            agent,
+            upstream,
+            era: Era::Legacy,
+            session,
+            asked: [].into(),
+            caller,
+            trace: None,
+            wire: Wire::new(Carrier::Http, None),
+        };
         Some(Call { ask, headers, context })
     }
 }

@@ -274,7 +274,7 @@ pub fn session(reply: &Reply) -> Option<super::SessionId> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Caller, UpstreamName};
+    use crate::protocol::{AgentName, Caller, UpstreamName, Wire};
     use futures_util::StreamExt;
 
     fn context(era: Era) -> Context {
@@ -286,6 +286,7 @@ mod tests {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         }
     }
 

@@ -91,6 +91,43 @@ impl Era {
     }
 }
 
+/// What carries an agent's messages to the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// HTTP.
+    Http,
+    /// Standard input and output.
+    Pipe,
+}
+
+impl Carrier {
+    /// The name of what it stands on, as OpenTelemetry has it (`network.transport`).
+    pub fn transport(self) -> &'static str {
+        match self {
+            Self::Http => "tcp",
+            Self::Pipe => "pipe",
+        }
+    }
+}
+
+/// How an agent's messages come, as far as that is known.
+#[derive(Clone, Debug, Default)]
+pub struct Wire {
+    /// What carries them.
+    pub carrier: Option<Carrier>,
+    /// The revision of MCP that they say they are of, or that both sides have agreed on.
+    pub revision: Option<Arc<str>>,
+}
+
+impl Wire {
+    /// Messages that say of which revision they are. What cannot be the name of one is not taken for it.
+    pub fn new(carrier: Carrier, revision: Option<&str>) -> Self {
+        let named =
+            |text: &&str| text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+        Self { carrier: Some(carrier), revision: revision.filter(named).map(Arc::from) }
+    }
+}
+
 /// A request that waits for its answer, as far as judging the answer needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
@@ -121,6 +158,8 @@ pub struct Context {
     pub caller: Caller,
     /// The trace that it is a part of, if it is part of one.
     pub trace: Option<Arc<Trace>>,
+    /// How it came.
+    pub wire: Wire,
 }
 
 impl Context {

@@ -141,8 +141,8 @@ fn meta_version<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m,
 }
 
 /// The revision that a request says it is of.
-pub fn version<'m>(headers: &'m HeaderMap, message: &'m Message) -> Option<Cow<'m, str>> {
-    let of_message = message.single().and_then(|envelope| meta_version(message, envelope));
+pub fn version<'m>(headers: &'m HeaderMap, message: Option<&'m Message>) -> Option<Cow<'m, str>> {
+    let of_message = message.and_then(|message| meta_version(message, message.single()?));
     of_message.or_else(|| text(headers, header::VERSION).map(Cow::Borrowed))
 }
 

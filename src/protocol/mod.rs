@@ -13,7 +13,7 @@ pub mod trace;
 
 pub use access::{Access, Denied, Thing};
 pub use caller::{Caller, Holder};
-pub use context::{AgentName, Asked, AuditId, Context, Era, SessionId, UpstreamName};
+pub use context::{AgentName, Asked, AuditId, Carrier, Context, Era, SessionId, UpstreamName, Wire};
 pub use error::{CallError, Side};
 pub use exchange::{Ask, Call, Frame, Frames, Framing, Payload, Reply};
 pub use trace::Trace;

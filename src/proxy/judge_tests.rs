@@ -7,12 +7,21 @@ use crate::config::{AuditConfig, Limits, PolicyConfig};
 use crate::detect::work;
 use crate::inspect::Policy;
 use crate::message::ReadLimits;
-use crate::protocol::{AgentName, Caller, Era, UpstreamName};
+use crate::protocol::{AgentName, Caller, Era, UpstreamName, Wire};
 use crate::rules::Library;
 
 fn context() -> Context {
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default(), trace: None }
+    Context {
+        agent,
+        upstream,
+        era: Era::Legacy,
+        session: None,
+        asked: [].into(),
+        caller: Caller::default(),
+        trace: None,
+        wire: Wire::default(),
+    }
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Asked, Caller, Era, UpstreamName};
+    use crate::protocol::{AgentName, Asked, Caller, Era, UpstreamName, Wire};
 
     #[test]
     fn annotations_are_learnt_from_lists_that_were_asked_for() {
@@ -77,6 +77,7 @@ mod tests {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         };
         let mirrors = Mirrors::default();
         mirrors.learn(&message, &context);

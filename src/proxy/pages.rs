@@ -168,7 +168,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::protocol::{AgentName, Caller};
+    use crate::protocol::{AgentName, Caller, Wire};
 
     fn context(agent: &str, session: Option<&str>) -> Context {
         Context {
@@ -179,6 +179,7 @@ mod tests {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         }
     }
 

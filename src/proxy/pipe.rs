@@ -24,7 +24,7 @@ use crate::inspect::tools::Tools;
 use crate::inspect::{Heard, Known, Mode, Policy};
 use crate::message::{Direction, Envelope, Message, ParseError};
 use crate::protocol::{CallError, Caller, Context, Era, UpstreamName, answer, headers};
-use crate::record::{Carrier, Event, Recorder};
+use crate::record::{Event, Recorder};
 
 mod access;
 mod later;
@@ -61,8 +61,8 @@ pub struct Pipe {
     pub(super) approvals: Arc<Approvals>,
     /// Whether the agent's client puts forms to its user.
     pub(super) elicits: AtomicBool,
-    /// Whether the agent's client knows links to resources.
-    links: AtomicBool,
+    /// The revision that both sides have agreed on.
+    revision: Mutex<Option<Arc<str>>>,
     /// The last texts that the agent got.
     heard: Mutex<Heard>,
 }
@@ -97,7 +97,6 @@ impl Pipe {
         let approvals = Arc::new(Approvals::new(&config.approval, &limits, recorder.clone(), true).map_err(fault)?);
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
         let memories = Memories::new(&config.limits, 1);
-        let links = AtomicBool::new(false);
         let (budgets, resolver) = (Budgets::new(&config.limits), Resolver::default());
         let caller = access::caller(&config.access, &upstream);
         Ok(Self {
@@ -119,7 +118,7 @@ impl Pipe {
             classifiers: Classifiers::default(),
             approvals,
             elicits,
-            links,
+            revision: Mutex::default(),
             heard: Mutex::default(),
         })
     }
@@ -145,7 +144,8 @@ impl Pipe {
             Err(error) => return self.unread_of_agent(&CallError::BadMessage(error)),
         };
         let mut context = self.context(era(&message), Arc::from([]));
-        context.trace = self.recorder.trace(&context, &HeaderMap::new(), &message, Carrier::Pipe);
+        context.wire = self.wire(&message);
+        context.trace = self.recorder.trace(&context, &HeaderMap::new(), &message);
         self.call(&message, line, &context).unwrap_or_else(|error| {
             self.tell_failed(&context, &error);
             let back = answer::unsent(&error, Some(&context), &message);
@@ -326,7 +326,7 @@ impl Pipe {
     ) -> Result<Judged, CallError> {
         let (waited, call) = waited.map_or((None, None), |waited| (Some(waited.time), waited.call));
         let memory = self.memories.of(context);
-        let links = context.era == Era::Modern || self.links.load(Ordering::Relaxed);
+        let links = context.era == Era::Modern || self.agreed_on().is_some_and(|revision| headers::has_links(&revision));
         let paging = if direction == Direction::Inbound { self.memories.pages.paging(links) } else { None };
         let (pins, names) = (self.pins.of(&self.pinned_as), self.pins.names());
         let inbound = direction == Direction::Inbound;

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::config::AuditConfig;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, AuditId, Caller, Era};
+    use crate::protocol::{AgentName, AuditId, Caller, Era, Wire};
 
     fn call(tool: &str, text: &str) -> Message {
         let text = format!(
@@ -218,7 +218,16 @@ mod tests {
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context { agent, upstream, era: Era::Legacy, session: None, asked: [].into(), caller: Caller::default(), trace: None }
+        Context {
+            agent,
+            upstream,
+            era: Era::Legacy,
+            session: None,
+            asked: [].into(),
+            caller: Caller::default(),
+            trace: None,
+            wire: Wire::default(),
+        }
     }
 
     struct Bed(Repeats, Recorder);

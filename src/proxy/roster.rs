@@ -138,12 +138,20 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{AgentName, Caller, Era};
+    use crate::protocol::{AgentName, Caller, Era, Wire};
 
     fn call(agent: &str, session: Option<&str>, ask: Ask) -> Call {
         let (agent, upstream, session) = (AgentName(agent.into()), UpstreamName("u".into()), session.and_then(SessionId::new));
-        let context =
-            Context { agent, upstream, era: Era::Legacy, session, asked: [].into(), caller: Caller::default(), trace: None };
+        let context = Context {
+            agent,
+            upstream,
+            era: Era::Legacy,
+            session,
+            asked: [].into(),
+            caller: Caller::default(),
+            trace: None,
+            wire: Wire::default(),
+        };
         Call { ask, headers: http::HeaderMap::new(), context }
     }
 

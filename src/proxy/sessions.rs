@@ -150,7 +150,7 @@ impl Sessions {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Caller, Era};
+    use crate::protocol::{AgentName, Caller, Era, Wire};
     use http::StatusCode;
 
     const FORM: Elicits = Elicits { form: true, url: false };
@@ -165,6 +165,7 @@ mod tests {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         }
     }
 

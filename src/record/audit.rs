@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::config::Keeps;
 use crate::inspect::{Classified, Coverage, Delivery, Detail, Finding, Mode, Uninspected};
 use crate::message::Direction;
-use crate::protocol::{AuditId, Context};
+use crate::protocol::{AuditId, Carrier, Context};
 use crate::rules::{Action, Severity};
 
 use super::item::Item;
@@ -270,6 +270,8 @@ pub(super) fn context(line: &mut Line, context: &Context) {
     line.maybe(names::SESSION, context.session.as_ref().map(|session| session.digest()).as_deref());
     line.text(names::UPSTREAM, &context.upstream.0);
     line.text(names::ERA, context.era.name());
+    line.maybe(names::REVISION, context.wire.revision.as_deref());
+    line.maybe(names::TRANSPORT, context.wire.carrier.map(Carrier::transport));
     if let Some(trace) = &context.trace {
         line.text(names::TRACE, &trace.id.to_string());
         line.text(names::SPAN, &trace.span.to_string());

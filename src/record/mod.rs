@@ -64,7 +64,6 @@ pub use pulse::{BUCKET_SECONDS, Counts, Hits, Moment, Served};
 pub use redact::Redactor;
 pub use sink::Written;
 pub use stream::OpenStream;
-pub use trace::Carrier;
 pub use watched::Reload;
 
 /// Hears events and tells them on. Shared by the whole process.

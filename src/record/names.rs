@@ -31,6 +31,8 @@ names! {
     UPSTREAM = "upstream";
     UPSTREAMS = "upstreams";
     ERA = "era";
+    REVISION = "mcp.protocol.version";
+    TRANSPORT = "network.transport";
 
     // A message.
     ITEM = "item";

@@ -10,7 +10,7 @@ use crate::detect::Surface;
 use crate::document::{Day, Fault};
 use crate::inspect::{Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict};
 use crate::message::{Edit, Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, AuditId, CallError, Caller, Context, Era, SessionId, UpstreamName};
+use crate::protocol::{AgentName, Asked, AuditId, CallError, Caller, Context, Era, SessionId, UpstreamName, Wire};
 use crate::rules::{Action, Library, RuleId, Severity};
 
 use super::table::{Kind, METRICS};
@@ -71,6 +71,7 @@ fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
         asked: asked.collect(),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     }
 }
 

@@ -12,33 +12,22 @@ use super::{Approval, Recorder, names};
 use crate::inspect::Finding;
 use crate::message::{Direction, Message};
 use crate::protocol::trace::{Attribute, Note, Parent, Span, SpanId, SpanKind, Told, TraceId};
-use crate::protocol::{Ask, Call, CallError, Context, Trace, headers};
+use crate::protocol::{Ask, Call, CallError, Carrier, Context, Trace, headers};
 
-/// The revision, in the convention of OpenTelemetry; audit lines have no such member.
-const PROTOCOL: &str = "mcp.protocol.version";
 /// Most findings that a span tells of.
 const FINDINGS: usize = 32;
 /// What stands for a method or a name that is none.
 const OTHER: &str = "_OTHER";
 
-/// What carries an agent's messages to the gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// HTTP.
-    Http,
-    /// Standard input and output.
-    Pipe,
-}
-
 impl Recorder {
     /// The trace that a call over HTTP belongs to, as [`Self::trace`].
     pub fn trace_of(&self, call: &Call) -> Option<Arc<Trace>> {
         let Ask::Send(message) = &call.ask else { return None };
-        self.trace(&call.context, &call.headers, message, Carrier::Http)
+        self.trace(&call.context, &call.headers, message)
     }
 
     /// The trace that a call belongs to, if its agent says so or spans of it are recorded. Its span begins now.
-    pub fn trace(&self, context: &Context, headers: &HeaderMap, message: &Message, carrier: Carrier) -> Option<Arc<Trace>> {
+    pub fn trace(&self, context: &Context, headers: &HeaderMap, message: &Message) -> Option<Arc<Trace>> {
         let Told { parent, carrier: linked } = Told::of(headers, message);
         let outlets = self.outlets.get();
         let (id, to) = match (&parent, outlets) {
@@ -57,7 +46,7 @@ impl Recorder {
             span.state = self.shown_state(&parent);
         }
         span.links = linked.into_iter().map(|linked| Parent { state: self.shown_state(&linked), ..linked }).collect();
-        span.add(self.told(context, headers, message, carrier));
+        span.add(self.told(context, message));
         Some(Arc::new(Trace::begun(span, to.clone())))
     }
 
@@ -66,7 +55,7 @@ impl Recorder {
         parent.state.clone().filter(|state| self.audit.name(state) == **state)
     }
 
-    fn told(&self, context: &Context, headers: &HeaderMap, message: &Message, carrier: Carrier) -> Vec<Attribute> {
+    fn told(&self, context: &Context, message: &Message) -> Vec<Attribute> {
         let mut out: Vec<Attribute> = Vec::with_capacity(16);
         let text = |text: &str| self.audit.name(text).as_str().into();
         if let Some(envelope) = message.single() {
@@ -85,15 +74,17 @@ impl Recorder {
                 out.push((names::REQUEST, text(id.trim_matches('"'))));
             }
         }
-        if let Some(version) = headers::version(headers, message) {
-            out.push((PROTOCOL, text(&version)));
+        if let Some(revision) = &context.wire.revision {
+            out.push((names::REVISION, (&**revision).into()));
         }
         if let Some(session) = &context.session {
             out.push((names::SESSION, session.digest().as_str().into()));
         }
-        match carrier {
-            Carrier::Http => out.extend([("network.transport", "tcp".into()), ("network.protocol.name", "http".into())]),
-            Carrier::Pipe => out.push(("network.transport", "pipe".into())),
+        if let Some(carrier) = context.wire.carrier {
+            out.push((names::TRANSPORT, carrier.transport().into()));
+        }
+        if context.wire.carrier == Some(Carrier::Http) {
+            out.push(("network.protocol.name", "http".into()));
         }
         out.push((names::AGENT, (&*context.agent.0).into()));
         out.push((names::UPSTREAM, (&*context.upstream.0).into()));

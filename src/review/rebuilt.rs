@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::inspect::{Inspection, Known, Mode, Policy, TextVerdict};
 use crate::message::{Direction, Message, ReadLimits, Value, ValueKind, quote};
-use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use crate::record::names;
 
 use super::Entry;
@@ -112,6 +112,7 @@ impl Rebuilt {
             asked: asked.into_iter().collect(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         };
         Ok(Self { what, direction, context, whole: whole.is_some(), lacks })
     }

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{AgentName, Ask, Call, CallError, Caller, Context, Era, Reply, SessionId, UpstreamName};
+use crate::protocol::{AgentName, Ask, Call, CallError, Caller, Context, Era, Reply, SessionId, UpstreamName, Wire};
 use crate::upstream::Upstream;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -115,6 +115,7 @@ pub(super) fn call(ask: Ask, era: Era, session: Option<&str>) -> Call {
         asked: Arc::new([]),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     };
     Call { ask, headers: HeaderMap::new(), context }
 }

@@ -3,7 +3,7 @@
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::{Find, Library};
 
 pub(crate) struct Judge {
@@ -28,6 +28,7 @@ impl Judge {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         };
         Self { policy, context }
     }

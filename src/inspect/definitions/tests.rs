@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{ChangeAction, ChangesConfig, Limits, PolicyConfig};
 use crate::inspect::Policy;
 use crate::message::{Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, Caller, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, Asked, Caller, Context, Era, UpstreamName, Wire};
 use crate::rules::Library;
 
 fn policy(config: &PolicyConfig) -> Policy {
@@ -16,7 +16,16 @@ fn policy(config: &PolicyConfig) -> Policy {
 fn context(continues: bool) -> Context {
     let asked = Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues };
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context { agent, upstream, era: Era::Legacy, session: None, asked: [asked].into(), caller: Caller::default(), trace: None }
+    Context {
+        agent,
+        upstream,
+        era: Era::Legacy,
+        session: None,
+        asked: [asked].into(),
+        caller: Caller::default(),
+        trace: None,
+        wire: Wire::default(),
+    }
 }
 
 fn list(tools: &str) -> Message {

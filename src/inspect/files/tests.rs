@@ -5,7 +5,7 @@ use crate::config::PolicyConfig;
 use crate::inspect::memory::Memory;
 use crate::inspect::{Known, Policy, Verdict};
 use crate::message::{Direction, Message, ReadLimits};
-use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use crate::rules::Library;
 
 fn files(written: &[(&str, &str)]) -> Files {
@@ -91,6 +91,7 @@ impl Session {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         };
         let memory = Memory { files: Arc::new(self.files.clone()), ..Memory::default() };
         let known = Known { memory: Some(&memory), ..Known::default() };

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::inspect::tools::Tools;
     use crate::message::{Json as Read, Message, ReadLimits};
-    use crate::protocol::{AgentName, Asked, Caller, Context, Era, UpstreamName};
+    use crate::protocol::{AgentName, Asked, Caller, Context, Era, UpstreamName, Wire};
 
     fn definition(property: &str) -> std::sync::Arc<Definition> {
         let list = format!(
@@ -105,7 +105,16 @@ mod tests {
         let tools = Tools::default();
         tools.learn(
             &message,
-            &Context { agent, upstream, era: Era::Modern, session: None, asked, caller: Caller::default(), trace: None },
+            &Context {
+                agent,
+                upstream,
+                era: Era::Modern,
+                session: None,
+                asked,
+                caller: Caller::default(),
+                trace: None,
+                wire: Wire::default(),
+            },
         );
         tools.of("t").unwrap()
     }

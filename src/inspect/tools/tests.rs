@@ -6,7 +6,7 @@ use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, SchemaConfig, Tool
 use crate::detect::work;
 use crate::inspect::{Inspection, Known as Beyond, Mode, Policy, Verdict};
 use crate::message::{Direction, ReadLimits, quote};
-use crate::protocol::{AgentName, Asked, AuditId, Caller, Era, UpstreamName};
+use crate::protocol::{AgentName, Asked, AuditId, Caller, Era, UpstreamName, Wire};
 use crate::rules::Library;
 
 fn message(text: String) -> Message {
@@ -16,7 +16,16 @@ fn message(text: String) -> Message {
 fn context(method: &str) -> Context {
     let asked = [Asked { id: "3".into(), method: method.into(), tool: None, continues: false }].into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context { agent, upstream, era: Era::Modern, session: None, asked, caller: Caller::default(), trace: None }
+    Context {
+        agent,
+        upstream,
+        era: Era::Modern,
+        session: None,
+        asked,
+        caller: Caller::default(),
+        trace: None,
+        wire: Wire::default(),
+    }
 }
 
 fn list_of(tools: &str) -> Message {

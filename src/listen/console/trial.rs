@@ -10,7 +10,7 @@ use super::page::{json, refuse};
 use crate::inspect::{Finding, Inspection, Known, Policy, Verdict};
 use crate::listen::Body;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
-use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era};
+use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, Wire};
 use crate::proxy::Gate;
 
 /// Longest body of a request, in bytes: JSON makes a text longer.
@@ -77,7 +77,16 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
     };
     let asked = Asked { id: "1".into(), method: method.into(), tool: Some(word("tool").into()), continues: false };
     let (agent, caller) = (AgentName("console".into()), Caller::default());
-    let context = Context { agent, upstream, era: Era::Modern, session: None, asked: [asked].into(), caller, trace: None };
+    let context = Context {
+        agent,
+        upstream,
+        era: Era::Modern,
+        session: None,
+        asked: [asked].into(),
+        caller,
+        trace: None,
+        wire: Wire::default(),
+    };
     let limits = ReadLimits { message_bytes: message.len(), ..ReadLimits::default() };
     let message = match Message::parse(message.into(), &limits) {
         Ok(message) => message,

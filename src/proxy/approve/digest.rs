@@ -117,7 +117,7 @@ fn canonical(root: Value<'_>) -> [u8; 32] {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Caller, Era, UpstreamName};
+    use crate::protocol::{AgentName, Caller, Era, UpstreamName, Wire};
 
     fn of(agent: &str, text: &str) -> CallDigest {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
@@ -129,6 +129,7 @@ mod tests {
             asked: [].into(),
             caller: Caller::default(),
             trace: None,
+            wire: Wire::default(),
         };
         let message = Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap();
         CallDigest::of(&context, &message, message.single().unwrap())

@@ -116,11 +116,20 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{AgentName, Caller, Era, UpstreamName};
+    use crate::protocol::{AgentName, Caller, Era, UpstreamName, Wire};
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context { agent, upstream, era: Era::Modern, session: None, asked: [].into(), caller: Caller::default(), trace: None }
+        Context {
+            agent,
+            upstream,
+            era: Era::Modern,
+            session: None,
+            asked: [].into(),
+            caller: Caller::default(),
+            trace: None,
+            wire: Wire::default(),
+        }
     }
 
     fn call(rest: &str) -> Message {

@@ -5,7 +5,7 @@ use super::*;
 use crate::config::{AuditConfig, PolicyConfig};
 use crate::inspect::{FIRST_WRITE, Question};
 use crate::message::Json;
-use crate::protocol::{AgentName, Caller, Era, SessionId, UpstreamName};
+use crate::protocol::{AgentName, Caller, Era, SessionId, UpstreamName, Wire};
 use crate::rules::{RuleId, Severity};
 
 fn approvals(change: impl FnOnce(&mut ApprovalConfig, &mut Limits)) -> Arc<Approvals> {
@@ -25,6 +25,7 @@ fn context(agent: &str, session: Option<&str>) -> Context {
         asked: [].into(),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     }
 }
 

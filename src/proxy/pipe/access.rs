@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Passage, Pipe, lined};
 use crate::config::AccessConfig;
 use crate::message::Message;
-use crate::protocol::{AgentName, Asked, CallError, Caller, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, Asked, CallError, Caller, Carrier, Context, Era, UpstreamName, Wire};
 use crate::proxy::access::refused;
 
 fn local() -> AgentName {
@@ -25,7 +25,16 @@ impl Pipe {
     /// Who sent a message, to whom.
     pub(super) fn context(&self, era: Era, asked: Arc<[Asked]>) -> Context {
         let (upstream, caller) = (self.upstream.clone(), self.caller.clone());
-        Context { agent: local(), upstream, era, session: None, asked, caller, trace: None }
+        Context {
+            agent: local(),
+            upstream,
+            era,
+            session: None,
+            asked,
+            caller,
+            trace: None,
+            wire: Wire::new(Carrier::Pipe, self.agreed_on().as_deref()),
+        }
     }
 
     /// What becomes of a message that asks for something which may not be used.

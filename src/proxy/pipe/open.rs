@@ -1,12 +1,13 @@
 //! The requests that are open on a pipe.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
+
+use http::HeaderMap;
 
 use super::{OPEN, Pipe, era};
 use crate::message::{Message, same_id};
-use crate::protocol::{Asked, Context, Era, Trace, headers};
+use crate::protocol::{Asked, Carrier, Context, Era, Trace, Wire, headers};
 use crate::proxy::approve::{CallDigest, Matter};
 use crate::proxy::budgets::Held;
 
@@ -19,6 +20,8 @@ pub(super) struct Open {
     approved: Option<Box<Matter>>,
     /// The trace that it is a part of: its span ends with the answer.
     pub(super) trace: Option<Arc<Trace>>,
+    /// How it came.
+    wire: Wire,
     /// What it asks for, where that is needed later.
     call: Option<CallDigest>,
     /// Its places among the calls of its tool.
@@ -47,6 +50,7 @@ impl Pipe {
             approved: approved.take(),
             call,
             trace: context.trace.clone(),
+            wire: context.wire.clone(),
             _held: std::mem::take(&mut held),
         };
         open.extend(headers::asked(message).into_iter().map(made));
@@ -71,10 +75,21 @@ impl Pipe {
         if let Some(approved) = &first.approved {
             self.approvals.goes_on(approved, message);
         }
-        let (era, trace) = (first.era, first.trace.clone());
+        let (era, trace, wire) = (first.era, first.trace.clone(), first.wire.clone());
         let waited = Waited { time: first.since.elapsed(), call: first.call };
         let asked: Vec<Asked> = std::iter::once(first).chain(closed).map(|open| open.asked).collect();
-        (Context { trace, ..self.context(era, asked.into()) }, Some(waited))
+        (Context { trace, wire, ..self.context(era, asked.into()) }, Some(waited))
+    }
+
+    /// The revision that both sides have agreed on, once they have.
+    pub(super) fn agreed_on(&self) -> Option<Arc<str>> {
+        self.revision.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How a message comes: of the revision that it names, or that was agreed on.
+    pub(super) fn wire(&self, message: &Message) -> Wire {
+        let agreed = self.agreed_on();
+        Wire::new(Carrier::Pipe, headers::version(&HeaderMap::new(), Some(message)).as_deref().or(agreed.as_deref()))
     }
 
     /// Notes what the two sides have agreed on, if a message says so.
@@ -82,7 +97,7 @@ impl Pipe {
         if context.asked.iter().any(|asked| &*asked.method == "initialize")
             && let Some(version) = message.single().and_then(|envelope| message.body(envelope)?.get("protocolVersion")?.str())
         {
-            self.links.store(headers::has_links(&version), Ordering::Relaxed);
+            *self.revision.lock().unwrap_or_else(PoisonError::into_inner) = Some(version.as_ref().into());
         }
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::*;
 use crate::config::{AuditConfig, Config, PolicyConfig};
 use crate::message::{Direction, Message};
-use crate::protocol::{AgentName, Caller, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, Caller, Context, Era, UpstreamName, Wire};
 use crate::proxy::judge::Onward;
 use crate::proxy::pipe::Pipe;
 use crate::proxy::{Gate, Policies};
@@ -136,6 +136,7 @@ async fn a_call_through_the_gate_is_judged_so_too_however_long_it_is() {
         asked: [].into(),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     };
     for (url, passes) in [("https://inside.example/", false), ("https://public.example/", true), ("https://slow.example/", false)]
     {

@@ -11,7 +11,7 @@ use lychgate::detect::ReadAs;
 use lychgate::detect::command::Script;
 use lychgate::inspect::{Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
 
 const MOST: Duration = Duration::from_secs(1);
@@ -52,6 +52,7 @@ fn refuses(script: &str) -> bool {
         asked: [].into(),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     };
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{}}}}}}}"#,

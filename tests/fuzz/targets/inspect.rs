@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
-use lychgate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
 
 const MOST: Duration = Duration::from_secs(3);
@@ -32,6 +32,7 @@ fuzz_target!(|input: &str| {
         asked: [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()), continues: false }].into(),
         caller: Caller::default(),
         trace: None,
+        wire: Wire::default(),
     };
     let began = Instant::now();
     let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);
