@@ -176,8 +176,12 @@ impl Bench {
                 told.push_str(&format!("    weighs most: {}\n", strongest.join(", ")));
             }
         }
-        let Coverage { strings, bytes, uninspected, .. } = &inspection.coverage;
+        let Coverage { strings, bytes, readings, uninspected, .. } = &inspection.coverage;
         told.push_str(&format!("coverage: {}: {strings} strings, {bytes} bytes\n", inspection.coverage.name()));
+        if !readings.is_empty() {
+            let names: Vec<&str> = readings.iter().copied().collect();
+            told.push_str(&format!("  read besides as it came: {}\n", names.join(", ")));
+        }
         for part in uninspected {
             told.push_str(&format!("  not looked at: {} ({}, {} bytes)\n", part.at, part.reason.name(), part.bytes));
         }

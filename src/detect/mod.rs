@@ -113,6 +113,20 @@ pub enum ReadAs {
     Text,
 }
 
+impl ReadAs {
+    /// The name of that reading; `None` for text.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Shell => Some("shell"),
+            Self::Code(_) => Some("code"),
+            Self::Sql => Some("sql"),
+            Self::Path => Some("path"),
+            Self::Url => Some("url"),
+            Self::Text => None,
+        }
+    }
+}
+
 /// Languages of code arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {

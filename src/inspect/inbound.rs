@@ -73,6 +73,7 @@ impl Inbound<'_> {
             audit: self.audit,
             item: self.item,
             findings: &mut inspection.findings,
+            readings: &mut inspection.readings,
             matches: Vec::new(),
             numbers: self.policy.numbers,
             trace: self.trace,

@@ -39,6 +39,7 @@ impl Outbound<'_> {
             audit: self.audit,
             item: self.item,
             findings: &mut inspection.findings,
+            readings: &mut inspection.readings,
             matches: Vec::new(),
             numbers: false,
             trace: self.known.trace,

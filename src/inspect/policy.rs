@@ -285,6 +285,7 @@ impl Policy {
                 refusals.extend(contract.check(message, envelope, item, &mut inspection));
             }
         }
+        inspection.coverage.readings = std::mem::take(&mut inspection.readings);
         inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
         inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
         inspection.learnt.flow = flow.map(Session::learnt).unwrap_or_default();
@@ -304,13 +305,14 @@ impl Policy {
         let flow = session.as_ref().map(|session| self.flow.here(session, None, Sides::default()));
         let place = Place { surface: Surface::Error, flow, ..Place::default() };
         let mut findings = Vec::new();
-        let coverage = Coverage { strings: 1, bytes: text.len(), model: self.model.clone(), uninspected: Vec::new() };
+        let mut coverage = Coverage { strings: 1, bytes: text.len(), model: self.model.clone(), ..Coverage::default() };
         let mut judge = Judge {
             rules: &self.inbound,
             suppressions: &self.suppressions,
             audit,
             item: 0,
             findings: &mut findings,
+            readings: &mut coverage.readings,
             matches: Vec::new(),
             numbers: self.numbers,
             trace: known.trace,

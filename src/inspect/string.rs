@@ -28,6 +28,8 @@ pub(super) struct Judge<'p, 'f> {
     pub(super) audit: AuditId,
     pub(super) item: usize,
     pub(super) findings: &'f mut Vec<Finding>,
+    /// Names of the readings that were made.
+    pub(super) readings: &'f mut BTreeSet<&'static str>,
     /// Room for matches, kept from string to string.
     pub(super) matches: Vec<Match>,
     /// Whether numbers are looked at as if they were texts: a rule asks for data that is written so.
@@ -118,6 +120,8 @@ impl<'p> Judge<'p, '_> {
         self.rules.scan(text, place, &mut matches);
         let outcome = self.weigh(text, place, site, whole, &mut matches);
         self.matches = matches;
+        text.names_of_readings(self.readings);
+        self.readings.extend(place.read_as.name());
         outcome
     }
 

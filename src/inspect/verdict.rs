@@ -1,5 +1,6 @@
 //! What becomes of a message.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::config::Scope;
@@ -102,6 +103,8 @@ pub struct Coverage {
     pub strings: usize,
     /// Bytes of them.
     pub bytes: usize,
+    /// What was read of them besides how they came: names of readings.
+    pub readings: BTreeSet<&'static str>,
     /// Which model of wording was asked, if one was.
     pub model: Option<Arc<str>>,
     /// What was not, and why.
@@ -135,6 +138,8 @@ pub struct Inspection {
     pub findings: Vec<Finding>,
     /// How much was looked at.
     pub coverage: Coverage,
+    /// Names of readings, while it is judged: at the end they are a part of the coverage.
+    pub readings: BTreeSet<&'static str>,
     /// What becomes of an answer besides.
     pub delivery: Delivery,
     /// What is worth remembering of it, if it goes on.

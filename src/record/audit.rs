@@ -175,6 +175,7 @@ impl Audit {
         }
         line.json(names::INSPECTED_STRINGS, body.coverage.strings);
         line.json(names::INSPECTED_BYTES, body.coverage.bytes);
+        line.texts(names::INSPECTED_READINGS, body.coverage.readings.iter().map(|name| (*name).to_owned()));
         line.list(names::UNINSPECTED, uninspected.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
         if uninspected.len() > UNINSPECTED {
             line.json(names::UNINSPECTED_LEFT_OUT, uninspected.len() - UNINSPECTED);

@@ -97,6 +97,7 @@ names! {
     CLEAN = "clean";
     INSPECTED_STRINGS = "inspected_strings";
     INSPECTED_BYTES = "inspected_bytes";
+    INSPECTED_READINGS = "inspected_readings";
     UNINSPECTED = "uninspected";
     UNINSPECTED_LEFT_OUT = "uninspected_left_out";
     REASON = "reason";

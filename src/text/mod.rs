@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 mod clean;
@@ -94,6 +95,20 @@ impl<'m> Text<'m> {
             }
             made
         })
+    }
+
+    /// Adds the names of what was read of it so far, besides how it came. A reading within another counts as both.
+    pub fn names_of_readings(&self, names: &mut BTreeSet<&'static str>) {
+        if self.plain.get().is_some() {
+            names.insert("plain");
+        }
+        if self.bare.get().is_some_and(Option::is_some) {
+            names.insert("bare");
+        }
+        if self.page.get().is_some_and(Option::is_some) {
+            names.insert("markup");
+        }
+        names.extend(self.readings.get().into_iter().flatten().flat_map(|reading| reading.path.split(" → ")));
     }
 
     fn made(&self) -> Option<&unicode::Plain> {

@@ -253,7 +253,8 @@ async fn what_explain_proposes_takes_force_while_the_gate_runs() {
     let weakened = || gate.metric("lychgate_reloads_total", &[("outcome", "weakened")]) == Some(1.0);
     until("the gate to see the config", weakened).await;
     assert!(says("detonate it").await.contains(r#""content":[]"#), "what it proposes lets it pass");
-    let elsewhere = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"other":"detonate it"}}}"#;
+    let elsewhere =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"other":"detonate it"}}}"#;
     let refused = gate.agent().post("up", &[], elsewhere.to_owned()).await.expect(200).await.text().await;
     assert!(refused.contains(r#""isError":true"#), "and nothing else: {refused}");
 }
