@@ -138,7 +138,7 @@ function options() {
   if (!view) return;
   for (const [name, label] of FILTERS) {
     const values = [...known[name]].sort();
-    fill(view.selects[name], h('option', { value: '' }, [`${label}: all`]), ...values.map(value => {
+    fill(view.selects[name], h('option', { value: '' }, [label]), ...values.map(value => {
       const option = h('option', {}, [plainly(value, 60)]);
       option.value = value;
       option.selected = value === chosen[name];
@@ -173,7 +173,8 @@ function draw() {
 
 function counted() {
   if (!view) return;
-  fill(view.count, paused && waiting.length ? `${count(lines.length)} lines, ${count(waiting.length)} more since the pause` : `${count(lines.length)} lines`);
+  const all = lines.length === 1 ? '1 line' : `${count(lines.length)} lines`;
+  fill(view.count, paused && waiting.length ? `${all}, ${count(waiting.length)} more since the pause` : all);
 }
 
 function row(entry) {
