@@ -1,5 +1,5 @@
 // At the console: by keyboard alone, on a phone, in the light and in the dark.
-import { VIEWS, button, click, clean, faint, go, picture, plan, press, read, same, scheme, send, settle, size, tool, until } from './console_page.mjs';
+import { VIEWS, button, click, clean, faint, go, picture, press, read, reload, same, scheme, size, tool, until } from './console_page.mjs';
 import { XSS } from './xss.mjs';
 
 const focused = () => read('(one => [one.tagName, one.textContent?.trim() || one.getAttribute("aria-label") || one.id || one.labels?.[0]?.textContent, getComputedStyle(one).outlineStyle !== "none"])(document.activeElement)');
@@ -18,7 +18,7 @@ async function tabTo(fits, most = 400) {
 export const tests = {
   'it works by keyboard alone': async () => {
     await go('live');
-    await send('Page.reload');
+    await reload();
     await until('lines', 'document.querySelectorAll("#lines .line.block").length > 0');
     await read('document.activeElement.blur()');
     await press('?');
@@ -113,8 +113,8 @@ export const tests = {
     await read('localStorage.setItem("looked-at", "1"), document.querySelectorAll("#lines .line")[0].focus()');
     await press('t');
     same('switched', await read('document.documentElement.dataset.theme'), 'dark');
-    await send('Page.reload');
-    await until('it stays so', 'document.documentElement.dataset.theme === "dark" && !document.querySelector("#app").hidden');
+    await reload();
+    await until('it stays so', 'document.documentElement.dataset.theme === "dark" && document.querySelector("#app")?.hidden === false');
     await clean('after all');
   },
 };

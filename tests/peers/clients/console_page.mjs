@@ -60,6 +60,12 @@ export function same(what, is, wanted) {
 }
 
 export const settle = (ms = 150) => new Promise(resolve => setTimeout(resolve, ms));
+/** Loads the page anew, and waits until it is another one. */
+export async function reload() {
+  await read('window.old = true');
+  await send('Page.reload', { ignoreCache: true });
+  await until('the page anew', '!window.old && document.readyState === "complete"');
+}
 export const VIEWS = ['live', 'overview', 'approvals', 'upstreams', 'rules', 'quarantine', 'connected'];
 export async function go(view) {
   await read(`location.hash = ${json(`#/${view}`)}`);

@@ -1,16 +1,17 @@
 // At the console: the way in, the stream of judged calls, findings.
-import { button, call, clean, click, go, json, link, picture, plan, press, read, rows, same, send, settle, tool, type, until } from './console_page.mjs';
+import { button, call, clean, click, go, json, link, picture, plan, press, read, reload, rows, same, send, settle, tool, type, until } from './console_page.mjs';
 import { XSS } from './xss.mjs';
 
 export const tests = {
   'the token opens it; logging out closes it': async () => {
     await send('Page.navigate', { url: `${plan.admin}/console` });
-    await until('the form', '!document.querySelector("#door")?.hidden');
+    await until('the form', 'document.querySelector("#door")?.hidden === false');
     await picture('login');
     await type('#token', plan.token);
     await press('Enter');
-    await until('the frame', '!document.querySelector("#app").hidden');
+    await until('the frame', 'document.querySelector("#app")?.hidden === false');
     await until('an empty stream', 'document.body.innerText.includes("Nothing judged yet")');
+    await until('where agents are to go', `document.querySelector("main").innerText.includes(${json(`${plan.agents}/mcp/`)})`);
     await picture('empty');
     for (const [view, word] of [['approvals', 'Nothing waits'], ['quarantine', 'The quarantine is empty'], ['connected', 'Nobody is connected']]) {
       await go(view);
@@ -21,12 +22,10 @@ export const tests = {
     await click('#logout');
     await until('a question', 'document.querySelector("dialog[open]")');
     await click('dialog .primary');
-    await until('the form', '!document.querySelector("#door").hidden');
+    await until('the form', 'document.querySelector("#door")?.hidden === false');
     same('after that', await read('fetch("/console/api/session").then(answer => answer.status)'), 401);
   },
   'nobody comes in without a token, and a wrong one says so': async () => {
-    await send('Page.reload');
-    await until('the form', '!document.querySelector("#door")?.hidden');
     await type('#token', 'no-such-token');
     await press('Enter');
     await until('a word', 'document.querySelector("#login-told")?.textContent.includes("not the token")');
@@ -36,15 +35,15 @@ export const tests = {
   'a link counts once, and leaves the address': async () => {
     const once = link();
     await send('Page.navigate', { url: once });
-    await until('the frame', '!document.querySelector("#app")?.hidden');
+    await until('the frame', 'document.querySelector("#app")?.hidden === false');
     same('the address', await read('location.href.includes("code")'), false);
     const code = once.split('code=')[1];
     const again = await fetch(`${plan.admin}/console/api/login`, { method: 'POST', body: json({ code }) });
     same('used again', again.status, 401);
     const foreign = await fetch(`${plan.admin}/console/api/login`, { method: 'POST', body: json({ token: plan.token }), headers: { origin: 'http://evil.example' } });
     same('by another page', foreign.status, 403);
-    await send('Page.reload');
-    await until('the frame again', '!document.querySelector("#app")?.hidden');
+    await reload();
+    await until('the frame again', 'document.querySelector("#app")?.hidden === false');
   },
   'the stream shows calls as they are judged': async () => {
     await call('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: XSS, version: XSS } });
