@@ -101,7 +101,7 @@ export const tests = {
     await go('upstreams');
     const card = '[...document.querySelectorAll("#upstreams section")].find(one => one.getAttribute("aria-label") === "tracker")';
     await until('that it is owed', `${card}?.innerText.includes("wants a login")`);
-    await picture('upstreams');
+    await picture('upstreams-owed');
     await clean('upstreams');
     await clickAt(`[...${card}.querySelectorAll("button")].find(one => one.textContent === "Log in")`);
     const titles = await opened({ login: 'ada', password: 'any' });

@@ -1,8 +1,10 @@
 """The console in headless Chromium, before a server that means ill. Pictures of it are kept in target/console."""
 
 import json
+import os
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -49,9 +51,10 @@ def console(only):
             people = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
             )
-        # Ends with what it has started.
         background.running.append(people)
-        clock = threading.Timer(SECONDS, people.kill)
+        # The browser with it.
+        clock = threading.Timer(SECONDS, os.killpg, (people.pid, signal.SIGKILL))
+        clock.daemon = True
         clock.start()
         people.stdin.write(json.dumps(plan))
         people.stdin.close()
