@@ -106,6 +106,7 @@ async fn it_tells_what_is_judged_by_what_and_how_often() {
     let tried = r#"{"upstream":"up","place":"argument","tool":"t","argument":"a","text":"now detonate"}"#;
     let told = page.ask(&gate, Method::POST, "try", &[], tried).await.1;
     assert!(told.contains(r#""verdict":"block""#) && told.contains("no-bombs"), "{told}");
+    assert!(told.contains(r#"{"text":"now ","matched":false},{"text":"detonate","matched":true}"#), "{told}");
     assert_eq!(
         json(&page.get(&gate, "rules/no-bombs").await.1).root().get("count").unwrap().raw(),
         "1",

@@ -110,7 +110,7 @@ impl Console {
         let steps: Vec<&str> = path.split('/').collect();
         let gate = &front.gate;
         match (&asked.method, steps.as_slice()) {
-            (&Method::GET, ["session"]) => json(StatusCode::OK, &self.site.shown()),
+            (&Method::GET, ["session"]) => json(StatusCode::OK, &Site::shown(&front.listen, front.bound)),
             (&Method::POST, ["logout"]) => self.logout(inner),
             (&Method::GET, ["stream"]) => stream::open(self, front, &asked.query, inner),
             (&Method::GET, ["overview"]) => json(StatusCode::OK, &seen::overview(gate, self.started)),

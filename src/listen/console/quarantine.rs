@@ -78,17 +78,21 @@ pub(super) async fn list(gate: &Gate) -> Response<Body> {
 }
 
 /// Does something with one message: `show`, `release` or `delete`.
-pub(super) async fn act(gate: &Gate, id: &str, what: &str, asked: &Json) -> Response<Body> {
+pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) -> Response<Body> {
     let (Some(quarantine), Some(audit)) = (gate.recorder().quarantine().cloned(), id.parse().ok().map(AuditId)) else {
         return gone();
     };
     let reason = asked.root().get("reason").and_then(|reason| reason.str());
     let by = By { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
-    let what = what.to_owned();
+    let (what, gate) = (what.to_owned(), gate.clone());
     aside(move || match &*what {
         "show" => show(&quarantine, audit, by),
         "release" => Ok(match quarantine.release(audit, by)? {
-            Some(release) => json(StatusCode::OK, &told(&release.about, &State::Released { until: release.until })),
+            Some(release) => {
+                // The very next call gets it.
+                gate.look();
+                json(StatusCode::OK, &told(&release.about, &State::Released { until: release.until }))
+            }
             None => gone(),
         }),
         "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { gone() }),

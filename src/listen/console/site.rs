@@ -1,11 +1,13 @@
 //! Where the console is, and whether a request means it: names that lead here by a trick and pages of others are turned
 //! away, before anything else is looked at.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
 use serde::Serialize;
 
-use crate::config::Admin;
+use crate::config::{Admin, Listen};
 use crate::listen::admit;
 
 /// Where the console is.
@@ -33,6 +35,8 @@ const FOREIGN_PAGE: Elsewhere = Elsewhere { reason: "origin", hint: "another pag
 #[derive(Serialize)]
 pub(super) struct Shown {
     version: &'static str,
+    /// Where agents reach the gate.
+    agents: String,
 }
 
 impl Site {
@@ -41,8 +45,11 @@ impl Site {
         Self { loopback, url: config.console_url.clone() }
     }
 
-    pub(super) fn shown(&self) -> Shown {
-        Shown { version: env!("CARGO_PKG_VERSION") }
+    pub(super) fn shown(listen: &Listen, bound: SocketAddr) -> Shown {
+        let scheme = if listen.tls.is_some() { "https" } else { "http" };
+        let ip = if bound.ip().is_unspecified() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { bound.ip() };
+        let agents = listen.public_url.clone().unwrap_or_else(|| format!("{scheme}://{}", SocketAddr::new(ip, bound.port())));
+        Shown { version: env!("CARGO_PKG_VERSION"), agents }
     }
 
     /// The address that the config names.

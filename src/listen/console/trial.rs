@@ -12,6 +12,7 @@ use crate::listen::Body;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
 use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, Wire};
 use crate::proxy::Gate;
+use crate::review::explain::{Step, readings};
 
 /// Longest body of a request, in bytes: JSON makes a text longer.
 pub(super) const BODY_BYTES: usize = 512 << 10;
@@ -42,6 +43,8 @@ struct Found {
     at: String,
     reading: &'static str,
     length: usize,
+    /// What the text looked like, from how it came to how it was found, with what matched marked.
+    steps: Vec<Step>,
 }
 
 /// Judges what a request holds: `text`, and where it stands.
@@ -59,19 +62,20 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
     };
     let (tool, argument) = (quote(&word("tool")), quote(&word("argument")));
     let quoted = quote(&text);
-    let (direction, method, message) = match word("place").as_str() {
+    let (direction, method, at, message) = match word("place").as_str() {
         "argument" => {
             let params = format!(r#"{{"name":{tool},"arguments":{{{argument}:{quoted}}}}}"#);
             let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-            (Direction::Outbound, "tools/call", call)
+            (Direction::Outbound, "tools/call", "/params/arguments", call)
         }
         "result" => {
             let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{quoted}}}]}}}}"#);
-            (Direction::Inbound, "tools/call", answer)
+            (Direction::Inbound, "tools/call", "/result/content", answer)
         }
         "description" => {
             let tools = format!(r#"[{{"name":{tool},"description":{quoted},"inputSchema":{{"type":"object"}}}}]"#);
-            (Direction::Inbound, "tools/list", format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":{tools}}}}}"#))
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":{tools}}}}}"#);
+            (Direction::Inbound, "tools/list", "/result/tools/0/description", answer)
         }
         _ => return refuse(StatusCode::BAD_REQUEST, "`place` is `argument`, `result` or `description`"),
     };
@@ -92,23 +96,25 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
         Ok(message) => message,
         Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("it would not pass as a message: {error}")),
     };
-    let judging = tokio::task::spawn_blocking(move || judge(&policy, direction, &message, &context));
+    let judging = tokio::task::spawn_blocking(move || judge(&policy, direction, (at, &text), &message, &context));
     match judging.await {
         Ok(told) => json(StatusCode::OK, &told),
         Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "judging it failed"),
     }
 }
 
-fn judge(policy: &Arc<Policy>, direction: Direction, message: &Message, context: &Context) -> Told {
+fn judge(policy: &Arc<Policy>, direction: Direction, text: (&str, &str), message: &Message, context: &Context) -> Told {
     let began = Instant::now();
-    let inspection = policy.inspect(direction, message, context, AuditId::make(), &Known::default());
+    let known = Known { trace: true, ..Known::default() };
+    let inspection = policy.inspect(direction, message, context, AuditId::make(), &known);
     let micros = (began.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
+    let steps = readings(text, policy.rules(direction), &inspection.findings);
     Told {
         verdict: inspection.verdict.name(),
         mode: policy.mode.name(),
         policy: policy.name.to_string(),
         micros,
-        findings: inspection.findings.iter().map(found).collect(),
+        findings: inspection.findings.iter().zip(steps).map(|(finding, steps)| found(finding, steps)).collect(),
         becomes: becomes(message, &inspection),
         refusal: match &inspection.verdict {
             Verdict::Block(refusals) => refusals.first().map(|refusal| format!("{}. {}", refusal.title, refusal.why)),
@@ -120,7 +126,7 @@ fn judge(policy: &Arc<Policy>, direction: Direction, message: &Message, context:
     }
 }
 
-fn found(finding: &Finding) -> Found {
+fn found(finding: &Finding, steps: Vec<Step>) -> Found {
     Found {
         rule: finding.rule.to_string(),
         title: finding.title.clone(),
@@ -130,6 +136,7 @@ fn found(finding: &Finding) -> Found {
         at: finding.at.clone(),
         reading: finding.reading,
         length: finding.evidence.length,
+        steps,
     }
 }
 

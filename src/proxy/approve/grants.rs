@@ -161,7 +161,7 @@ fn in_session(matter: &Matter, rule: &RuleId) -> InSession {
         upstream: matter.context.upstream.clone(),
         session: matter.context.session.clone(),
         rule: rule.clone(),
-        tool: if rule.as_str() == FIRST_WRITE { "".into() } else { matter.tool.as_str().into() },
+        tool: if rule.as_str() == FIRST_WRITE { "".into() } else { matter.name.clone() },
     }
 }
 

@@ -20,8 +20,10 @@ const SHOWN_BYTES: usize = 64 << 10;
 pub(crate) struct Matter {
     pub(crate) context: Context,
     pub(crate) digest: CallDigest,
-    /// The tool; the method of what calls none.
+    /// The tool, to be read by a person; the method of what calls none.
     pub(crate) tool: String,
+    /// The same as it was sent: names that look alike where they are cut are not one.
+    pub(super) name: Box<str>,
     pub(crate) rules: Vec<RuleId>,
     pub(crate) title: String,
     pub(crate) why: String,
@@ -39,11 +41,13 @@ impl Matter {
     /// What is asked about a call.
     pub(crate) fn new(question: &Question, context: &Context, message: &Message, envelope: &Envelope) -> Self {
         let tool = headers::named(message, envelope).filter(|_| envelope.method() == Some("tools/call"));
+        let tool = tool.unwrap_or_else(|| envelope.method().unwrap_or_default().into());
         Self {
             // The question may outlive the call.
             context: Context { trace: context.trace.as_ref().map(|trace| Arc::new(trace.outlived())), ..context.clone() },
             digest: CallDigest::of(context, message, envelope),
-            tool: tool.map_or_else(|| envelope.method().unwrap_or_default().to_owned(), |tool| shown::line(&tool, 256)),
+            tool: shown::line(&tool, 256),
+            name: tool.into(),
             rules: question.rules.clone(),
             title: question.title.clone(),
             why: question.why.clone(),

@@ -41,10 +41,14 @@ pub(super) fn within(page: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// One line of visible text: a name that somebody else chose.
+/// One line of visible text: a name that somebody else chose. What is too long is cut, and ends with `…`.
 pub(super) fn line(text: &str, most: usize) -> String {
     let mut out = String::new();
-    Page { out: &mut out, depth: 0, most, left_out: 0 }.text(cut(text, most));
+    let mut page = Page { out: &mut out, depth: 0, most, left_out: 0 };
+    page.text(text);
+    if page.left_out > 0 {
+        out.push('…');
+    }
     out
 }
 
@@ -167,6 +171,7 @@ mod tests {
         assert_eq!(told, "| run\n|   \"c\": \"a\\u{202E}b\\u{0000}\\u{200B}\\u{001B}[2K😀é\\u{2028}| x\\u{E0041}\"");
         assert!(told.lines().all(|line| line.starts_with(MARGIN)), "no line without its margin: {told}");
         assert_eq!(line("a\nb\u{202e}", 100), "a\\nb\\u{202E}");
+        assert_eq!((line("abc", 3), line("abcd", 3)), ("abc".into(), "abc…".into()));
     }
 
     #[test]

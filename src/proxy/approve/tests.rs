@@ -104,6 +104,9 @@ fn a_yes_covers_the_rules_that_asked_and_no_others() {
         !covered(&matter(&context("ann", Some("s2")), &["a"], "t", "x"))
             && !covered(&matter(&context("bob", Some("s1")), &["a"], "t", "x"))
     );
+    let long = |end: &str| matter(&ann, &["a"], &format!("{}{end}", "t".repeat(300)), "x");
+    approvals.remember(&long("1"), Scope::Session);
+    assert!(covered(&long("1")) && !covered(&long("2")), "names that look alike where they are cut");
     approvals.remember(&of(&["b"], "t"), Scope::Call);
     assert!(covered(&of(&["a", "b"], "t")), "each by its own yes");
     assert!(!covered(&matter(&ann, &["b"], "t", "other arguments")));

@@ -10,7 +10,7 @@ use crate::detect::work;
 use crate::inspect::{Finding, Inspection, Policy, Trace, Verdict};
 use crate::message::Direction;
 use crate::record::names;
-use crate::rules::{Find, Rule};
+use crate::rules::{Find, Rule, RuleSet};
 use crate::text::visible;
 
 use super::rebuilt::{Again, Rebuilt};
@@ -152,6 +152,19 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<
     made.findings = teller.findings();
     made.suppressed_passes = teller.passes(&made.findings);
     Ok(made)
+}
+
+/// What the text `raw`, which stands at `place`, looked like on the way to where each of the findings is; they were judged with
+/// [`Known::trace`](crate::inspect::Known::trace). Nothing is shown of what is private.
+pub fn readings((place, raw): (&str, &str), rules: &RuleSet, findings: &[Finding]) -> Vec<Vec<Step>> {
+    let secrets = steps::secrets(rules, findings);
+    let private = |finding: &Finding| rules.rules().iter().any(|rule| rule.id == finding.rule && is_private(rule));
+    let of = |finding: &Finding| {
+        let trace = finding.trace.as_deref().filter(|_| !private(finding));
+        let raw = Some(raw).filter(|_| finding.at.starts_with(place));
+        trace.map(|trace| steps::steps(raw, finding, trace, &secrets)).unwrap_or_default()
+    };
+    findings.iter().map(of).collect()
 }
 
 /// Everything that is known of a line.

@@ -18,10 +18,23 @@ export function start(program, profile) {
   return { browser, listens };
 }
 
+const WAIT_MS = 15_000;
+
+/** The first page that is the one `wanted`, once it is there. */
+async function found(port, wanted) {
+  for (const until = Date.now() + WAIT_MS; ; ) {
+    const targets = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
+    const target = targets.find(target => target.type === 'page' && wanted(target));
+    if (target) return target;
+    if (Date.now() > until) throw new Error(`no such page: there are ${targets.map(target => target.url)}`);
+    await new Promise(resolve => setTimeout(resolve, 50));
+  }
+}
+
 /** A page, with commands of the protocol as calls; `told` hears of its events. */
-export async function attach(port, told = () => {}) {
-  const targets = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
-  const socket = new WebSocket(targets.find(target => target.type === 'page').webSocketDebuggerUrl);
+export async function attach(port, told = () => {}, wanted = () => true) {
+  const target = await found(port, wanted);
+  const socket = new WebSocket(target.webSocketDebuggerUrl);
   await new Promise((resolve, reject) => Object.assign(socket, { onopen: resolve, onerror: reject }));
   const waiting = new Map();
   let last = 0;
@@ -37,5 +50,5 @@ export async function attach(port, told = () => {}) {
       socket.send(JSON.stringify({ id: last, method, params }));
     });
   const read = async expression => (await send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true })).result?.value;
-  return { send, read };
+  return { id: target.id, send, read };
 }

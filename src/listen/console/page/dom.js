@@ -68,6 +68,15 @@ export function s(tag, attributes = {}, children = []) {
 export const fill = (element, ...children) => element.replaceChildren(...children.flat().filter(Boolean)
   .map(child => (child instanceof Node ? child : visible(child))));
 
+/** The same for what is brought up to date now and then: whoever stands on something with a `data-key` stands there again,
+ *  and whoever types is left alone. */
+export function renew(element, ...children) {
+  const at = element.contains(document.activeElement) ? document.activeElement : null;
+  if (at?.matches('input, textarea, select')) return;
+  fill(element, ...children);
+  if (at) [...element.querySelectorAll('[data-key]')].find(one => one.dataset.key === at.dataset.key)?.focus({ preventScroll: true });
+}
+
 export const chip = (word, kind = String(word).toLowerCase()) => h('span', { class: `chip ${/^[a-z_]+$/.test(kind) ? kind : ''}` }, [String(word).toLowerCase()]);
 
 export const empty = (title, ...rest) => h('div', { class: 'empty' }, [h('strong', {}, [title]), ...rest]);

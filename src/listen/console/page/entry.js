@@ -67,7 +67,7 @@ export function detail(line, close) {
   const explained = h('div', { class: 'stack' });
   const panel = h('section', { class: 'card detail', 'aria-label': 'Details', tabindex: '-1', id: 'detail' }, [
     h('div', { class: 'row title' }, [
-      h('h2', { class: 'wrap' }, [verdict(line) ? chip(verdict(line)) : null, ' ', what(line) || 'line']),
+      h('h2', { class: 'wrap few' }, [verdict(line) ? chip(verdict(line)) : null, ' ', what(line) || 'line']),
       h('button', { class: 'quiet', type: 'button', onclick: close, 'aria-label': 'Close the details' }, ['Close']),
     ]),
     explained,
@@ -146,13 +146,13 @@ function explained(found) {
     h('div', { class: 'row' }, [rule ? chip(rule.severity) : null, chip(found.action), h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(found.id)}` }, [found.id])]),
     rule ? h('div', {}, [h('strong', {}, [rule.title]), h('div', { class: 'soft' }, [rule.why])]) : null,
     h('div', { class: 'small soft wrap' }, [`at ${found.at || '/'}${found.reading ? ` · ${found.reading} reading` : ''}`]),
-    ...found.steps.map(step => h('div', {}, [h('div', { class: 'small soft' }, [step.reading]), parts(step.parts)])),
+    ...steps(found.steps),
     found.shape ? h('p', { class: 'small soft' }, [found.shape]) : null,
     found.note ? h('p', { class: 'small soft' }, [found.note]) : null,
     rule ? h('details', {}, [
       h('summary', {}, ['What the rule must catch, and spare']),
-      h('ul', {}, rule.catches.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
-      h('ul', {}, rule.spares.slice(0, 5).map(text => h('li', { class: 'mono wrap small soft' }, [visible(text)]))),
+      h('h4', {}, ['It must catch']), h('ul', {}, rule.catches.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
+      h('h4', {}, ['It must spare']), h('ul', {}, rule.spares.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
     ]) : null,
     found.suppression ? h('details', {}, [
       h('summary', {}, ['Let this pass from now on']),
@@ -162,7 +162,9 @@ function explained(found) {
   ]);
 }
 
-// A text with what matched marked.
+/** The readings of a text, from how it came to how it was found, with what matched marked. */
+export const steps = all => all.map(step => h('div', {}, [h('div', { class: 'small soft' }, [step.reading]), parts(step.parts)]));
+
 function parts(all) {
   return h('pre', { class: 'text' }, all.map(part => part.matched ? h('mark', {}, [visible(part.text)]) : visible(part.text)));
 }

@@ -1,7 +1,7 @@
 // Every judged call as it comes: the newest first, filtered, paused where somebody reads.
 
 import { chip, clock, count, empty, fill, h, micros, plainly } from './dom.js';
-import { listen } from './api.js';
+import { ask, listen } from './api.js';
 import { detail, get, rules, verdict, what, who, why, word } from './entry.js';
 
 /** Most lines that are kept here, and most that stand on the page. */
@@ -28,6 +28,7 @@ let waiting = [];
 let missed = 0;
 let opened = null;
 let view = null;
+let agents = '';
 let state = () => {};
 let spoken = { at: 0, refused: 0 };
 
@@ -115,6 +116,7 @@ export function show(main) {
   draw();
   counted();
   if (opened) open(opened, false);
+  if (!agents) ask('session', { byItself: true }).then(site => { agents = site.agents; draw(); }, () => {});
 }
 
 export const hide = () => { view = null; };
@@ -138,7 +140,7 @@ function options() {
   if (!view) return;
   for (const [name, label] of FILTERS) {
     const values = [...known[name]].sort();
-    fill(view.selects[name], h('option', { value: '' }, [`${label}: all`]), ...values.map(value => {
+    fill(view.selects[name], h('option', { value: '' }, [label]), ...values.map(value => {
       const option = h('option', {}, [plainly(value, 60)]);
       option.value = value;
       option.selected = value === chosen[name];
@@ -165,7 +167,7 @@ function draw() {
   for (const item of items) item.firstChild.tabIndex = item === reachable ? 0 : -1;
   fill(view.none, items.length ? null : lines.length
     ? empty('Nothing fits these filters', h('button', { type: 'button', onclick: clear }, ['Clear the filters']))
-    : empty('Nothing judged yet', 'Point an agent at the gate: ', h('code', {}, [`http://${location.hostname}:8800/mcp/<upstream>`]), ' (the address under ', h('code', {}, ['[listen]']), ' in the config).'));
+    : empty('Nothing judged yet', 'Point an agent at the gate: ', h('code', {}, [`${agents}/mcp/<upstream>`])));
   view.missed.hidden = !missed;
   fill(view.missed, `${count(missed)} lines went by faster than this page could read them; the audit log has them.`);
   counted();
@@ -173,7 +175,8 @@ function draw() {
 
 function counted() {
   if (!view) return;
-  fill(view.count, paused && waiting.length ? `${count(lines.length)} lines, ${count(waiting.length)} more since the pause` : `${count(lines.length)} lines`);
+  const all = lines.length === 1 ? '1 line' : `${count(lines.length)} lines`;
+  fill(view.count, paused && waiting.length ? `${all}, ${count(waiting.length)} more since the pause` : all);
 }
 
 function row(entry) {

@@ -1,6 +1,6 @@
 // What was taken out of answers and is kept: looked at, released or deleted, each on the record.
 
-import { ago, chip, count, empty, facts, fill, h, head, sure, table, toast } from './dom.js';
+import { ago, chip, clock, count, empty, facts, fill, h, head, renew, sure, table, toast } from './dom.js';
 import { ask } from './api.js';
 
 /** The view; gives what brings it up to date. */
@@ -10,10 +10,9 @@ export function show(main) {
   fill(main, head('Quarantine', 'What was taken out of what servers said. Each look at it and each release stands on the record.'), h('div', { class: 'stack' }, [beside, list]));
   const refresh = async byItself => {
     const all = await ask('quarantine', { byItself });
-    if (byItself && list.contains(document.activeElement)) return;
     if (!all.enabled) fill(list, empty('Nothing is kept', 'What is taken out is gone: name a folder for it under ', h('code', {}, ['[quarantine]']), ' in the config.'));
     else if (!all.items.length) fill(list, ...all.faults.map(fault), empty('The quarantine is empty', 'What rules take out of answers from now on is kept here, sealed.'));
-    else fill(list, ...all.faults.map(fault), table('In quarantine', columns(beside, refresh), all.items), all.left_out ? h('p', { class: 'soft' }, [`and ${count(all.left_out)} older ones`]) : null);
+    else renew(list, ...all.faults.map(fault), table('In quarantine', columns(beside, refresh), all.items), all.left_out ? h('p', { class: 'soft' }, [`and ${count(all.left_out)} older ones`]) : null);
   };
   return { every: 10000, refresh };
 }
@@ -22,14 +21,15 @@ const fault = text => h('p', { class: 'fault' }, [text]);
 
 const columns = (beside, refresh) => [
   ['When', item => h('span', { class: 'nowrap', title: new Date(item.at * 1000).toLocaleString() }, [ago(item.at)])],
-  ['From', item => h('div', { class: 'wrap' }, [h('strong', {}, [item.upstream]), ' ', item.tool || item.method || '', h('div', { class: 'small soft' }, [`to ${item.agent}${item.user ? ` for ${item.user}` : ''}`])])],
-  ['Why', item => h('div', { class: 'wrap' }, item.why.slice(0, 4).map(rule => h('div', {}, [h('a', { class: 'mono small', href: `#/rules/${encodeURIComponent(rule)}` }, [rule])])).concat(item.why.length > 4 ? h('div', { class: 'small soft' }, [`and ${item.why.length - 4} more`]) : []))],
+  ['From', item => h('div', { class: 'wrap' }, [h('div', { class: 'few' }, [h('strong', {}, [item.upstream]), ' ', item.tool || item.method || '']), h('div', { class: 'small soft few', title: item.user }, [`to ${item.agent}${item.user ? ` for ${item.user}` : ''}`])])],
+  ['Why', item => h('div', { class: 'wrap' }, item.why.slice(0, 4).map(rule => h('div', {}, [h('a', { class: 'mono small', href: `#/rules/${encodeURIComponent(rule)}` }, [rule])])).concat(item.why.length > 4 ? h('div', { class: 'small soft' }, [`and ${item.why.length - 4} more`]) : [])), 'rules'],
   ['Size', item => count(item.bytes), 'num'],
-  ['State', item => chip(item.state, { kept: 'note', released: 'ask', delivered: 'pass' }[item.state])],
-  ['', item => h('div', { class: 'row' }, [
-    h('button', { type: 'button', onclick: () => look(item, beside) }, ['Show']),
-    h('button', { type: 'button', onclick: () => release(item, refresh) }, ['Release']),
-    h('button', { type: 'button', class: 'danger', onclick: () => remove(item, beside, refresh) }, ['Delete']),
+  ['State', item => h('div', {}, [chip(item.state, { kept: 'note', released: 'ask', delivered: 'pass' }[item.state]),
+    item.until ? h('div', { class: 'small soft nowrap' }, [`until ${clock(item.until * 1000).slice(0, 5)}`]) : null])],
+  ['', item => h('div', { class: 'row acts' }, [
+    h('button', { type: 'button', 'data-key': `${item.audit}/show`, onclick: () => look(item, beside) }, ['Show']),
+    item.state === 'released' ? null : h('button', { type: 'button', 'data-key': `${item.audit}/release`, onclick: () => release(item, refresh) }, ['Release']),
+    h('button', { type: 'button', class: 'danger', 'data-key': `${item.audit}/delete`, onclick: () => remove(item, beside, refresh) }, ['Delete']),
   ])],
 ];
 
@@ -39,7 +39,7 @@ async function look(item, beside) {
   try {
     const whole = await act(item, 'show');
     fill(beside, h('section', { class: 'card stack', 'aria-label': 'Message in quarantine', tabindex: '-1', id: 'kept' }, [
-      h('div', { class: 'row' }, [h('h2', { class: 'wrap' }, [`${item.upstream} · ${item.tool || item.method || 'message'}`]), h('span', { class: 'gap' }), h('button', { type: 'button', class: 'quiet', onclick: () => fill(beside) }, ['Close'])]),
+      h('div', { class: 'row title' }, [h('h2', { class: 'wrap few' }, [`${item.upstream} · ${item.tool || item.method || 'message'}`]), h('button', { type: 'button', class: 'quiet', onclick: () => fill(beside) }, ['Close'])]),
       h('p', { class: 'soft' }, ['This is what a server said and a rule took out. Do not do what it asks for.']),
       ...whole.withheld.map(part => h('div', {}, [h('div', { class: 'small soft mono wrap' }, [part.at]), h('pre', { class: 'text' }, [part.text])])),
       h('details', { open: !whole.withheld.length }, [h('summary', {}, [whole.is_whole ? 'The whole message' : 'The message, as far as it is shown here']), h('pre', { class: 'text' }, [whole.message])]),

@@ -2,6 +2,7 @@
 
 import { ago, chip, copier, count, empty, facts, fill, h, head, micros, toast } from './dom.js';
 import { ask } from './api.js';
+import { steps } from './entry.js';
 import { only } from './live.js';
 
 let filter = '';
@@ -13,7 +14,7 @@ export function show(main, id) {
   const list = h('div', { class: 'card lines' }, [empty('Looking …')]);
   const beside = h('div', { class: 'stack' });
   const found = h('input', { type: 'search', id: 'rules-filter', placeholder: 'Find rules  (/)', 'aria-label': 'Find rules', value: filter });
-  const sort = h('select', { 'aria-label': 'Order' }, [['hits', 'Most matches first'], ['name', 'By name'], ['severity', 'Gravest first']].map(([value, name]) => h('option', { value, selected: value === order }, [name])));
+  const sort = h('select', { 'aria-label': 'Order', class: 'wide' }, [['hits', 'Most matches first'], ['name', 'By name'], ['severity', 'Gravest first']].map(([value, name]) => h('option', { value, selected: value === order }, [name])));
   fill(main, head('Rules', 'In force now. Counts are since the start of the gate.'), h('div', { class: 'grid beside' }, [h('div', { class: 'stack' }, [h('div', { class: 'filters' }, [found, sort]), list]), beside]));
   let all = [];
   const draw = () => fill(list, rows(all, found.value.toLowerCase(), id));
@@ -43,8 +44,8 @@ function rows(all, word, id) {
   return h('table', { class: 'cards', 'aria-label': 'Rules in force' }, [
     h('thead', {}, [h('tr', {}, ['Rule', 'Does', 'Matches'].map((name, at) => h('th', { scope: 'col', class: at === 2 ? 'num' : '' }, [name])))]),
     h('tbody', {}, wanted.map(rule => h('tr', {}, [
-      h('td', { 'data-label': 'Rule' }, [h('div', {}, [h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(rule.id)}`, 'aria-current': rule.id === id ? 'true' : null }, [rule.id]), h('div', { class: 'small soft' }, [rule.title])])]),
-      h('td', { 'data-label': 'Does' }, [h('div', { class: 'row tight' }, [...new Set(Object.values(rule.actions))].map(action => chip(action)).concat(chip(rule.severity), h('span', { class: 'small soft' }, [rule.direction])))]),
+      h('td', { 'data-label': 'Rule' }, [h('div', {}, [h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(rule.id)}`, 'aria-current': rule.id === id ? 'true' : null }, [rule.id]), h('div', { class: 'small soft few' }, [`${rule.direction} · ${rule.title}`])])]),
+      h('td', { 'data-label': 'Does' }, [h('div', { class: 'row tight' }, [...[...new Set(Object.values(rule.actions))].map(action => chip(action)), chip(rule.severity)])]),
       h('td', { class: 'num', 'data-label': 'Matches' }, [h('div', { title: rule.last ? ago(rule.last) : 'never' }, [count(rule.count)])]),
     ]))),
   ]);
@@ -63,7 +64,7 @@ async function whole(id, place) {
     h('button', { type: 'button', class: 'quiet small', onclick: () => { Object.assign(tried, { text: each.text, place: rule.direction === 'outbound' ? 'argument' : 'result' }); location.hash = '#/rules'; } }, ['Try it']),
   ])))]) : null);
   fill(place, h('section', { class: 'card stack', 'aria-label': `Rule ${rule.id}` }, [
-    h('div', { class: 'row' }, [h('h2', { class: 'mono wrap' }, [rule.id]), h('span', { class: 'gap' }), h('a', { href: '#/rules' }, ['Close'])]),
+    h('div', { class: 'row title' }, [h('h2', { class: 'mono wrap' }, [rule.id]), h('a', { href: '#/rules' }, ['Close'])]),
     h('div', {}, [h('strong', {}, [rule.title]), h('p', {}, [rule.why])]),
     h('div', { class: 'row' }, [chip(rule.severity), ...Object.entries(rule.actions).map(([policy, action]) => h('span', {}, [chip(action), h('span', { class: 'small soft' }, [` in ${policy}`])]))]),
     facts([['direction', rule.direction], ['matches', `${count(rule.count)}, last ${ago(rule.last)}`], ['packs', rule.packs.join(', ')], ['file', `${rule.file}:${rule.line}${rule.builtin ? ' (built in)' : ''}`], ['was', rule.was.join(', ')]]),
@@ -88,7 +89,12 @@ function box(place) {
   const fit = () => { named.hidden = where.value !== 'argument'; };
   where.addEventListener('change', fit);
   fit();
-  ask('overview', { byItself: true }).then(({ policies }) => fill(upstream, ...policies.map(each => h('option', { value: each.upstream, selected: each.upstream === tried.upstream }, [`${each.upstream} (${each.policy})`]))), () => {});
+  // Until it is known for which servers a text can be judged.
+  const go = h('button', { type: 'submit', class: 'primary', disabled: true }, ['Try']);
+  ask('overview', { byItself: true }).then(({ policies }) => {
+    fill(upstream, ...policies.map(each => h('option', { value: each.upstream, selected: each.upstream === tried.upstream }, [`${each.upstream} (${each.policy})`])));
+    go.disabled = !policies.length;
+  }, error => toast(error.message));
   const form = h('form', {
     class: 'stack', id: 'try',
     onsubmit: async event => {
@@ -104,7 +110,7 @@ function box(place) {
     text,
     h('div', { class: 'row end' }, [
       h('label', { class: 'field' }, ['Stands', where]), h('label', { class: 'field' }, ['Judged as for', upstream]), h('label', { class: 'field' }, ['Tool', tool]), named,
-      h('button', { type: 'submit', class: 'primary' }, ['Try']),
+      go,
     ]),
   ]);
   fill(place, h('section', { class: 'card stack' }, [h('div', {}, [h('h2', {}, ['Try a text']), h('p', { class: 'soft' }, ['Judged by the rules in force, as in a message of that server. It is not recorded and goes nowhere.'])]), form, out]));
@@ -117,6 +123,7 @@ function told(answer) {
     ...answer.findings.map(found => h('article', { class: 'finding' }, [
       h('div', { class: 'row' }, [chip(found.severity), chip(found.action), h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(found.rule)}` }, [found.rule])]),
       h('div', {}, [found.title]), h('div', { class: 'small soft wrap' }, [`${found.surface} at ${found.at || '/'} · ${found.reading} reading · ${count(found.length)} bytes matched`]),
+      ...steps(found.steps),
     ])),
     answer.becomes === null ? null : h('div', {}, [h('h3', {}, ['The receiver gets']), h('pre', { class: 'text' }, [answer.becomes])]),
     answer.findings.length ? null : h('p', { class: 'soft' }, [`No rule finds anything in it (${count(answer.strings)} strings looked at).`]),

@@ -1,6 +1,6 @@
 // The servers behind the gate: how they are, how fast, and who is logged in there.
 
-import { ago, chip, count, empty, fill, h, head, span, toast } from './dom.js';
+import { ago, chip, count, empty, fill, h, head, renew, span, toast } from './dom.js';
 import { ask } from './api.js';
 import { only } from './live.js';
 
@@ -14,31 +14,36 @@ export function show(main) {
     every: 5000,
     refresh: async byItself => {
       const all = await ask('upstreams', { byItself });
-      // Whoever types or stands on a button here is not thrown off.
-      if (byItself && place.contains(document.activeElement)) return;
-      fill(place, ...(all.length ? all.map(one) : [empty('No upstreams', 'The config names none.')]));
+      renew(place, ...(all.length ? all.map(one) : [empty('No upstreams', 'The config names none.')]));
     },
   };
 }
 
 function one(server) {
+  // What the last call came to is over once somebody has logged in.
+  const since = server.state === 'auth_required' && server.login?.token_of === 'gate' && server.login.kept.some(each => each.logged_in);
+  const [state, named] = since ? ['up', 'logged in'] : [server.state, STATES[server.state] ?? server.state];
   const ms = value => (value === null || value === undefined ? '–' : `${value} ms`);
   return h('section', { class: 'card stack', 'aria-label': server.name }, [
-    h('div', { class: 'row' }, [h('span', { class: `dot ${server.state}` }), h('h2', { class: 'wrap' }, [server.name]), h('span', { class: 'gap' }), chip(STATES[server.state] ?? server.state, server.state)]),
+    h('div', { class: 'row' }, [h('span', { class: `dot ${state}` }), h('h2', { class: 'wrap' }, [server.name]), h('span', { class: 'gap' }), chip(named, state)]),
     server.why ? h('pre', { class: 'text' }, [server.why]) : null,
     h('div', { class: 'row soft' }, [`policy ${server.policy ?? '–'}`, server.mode === 'observe' ? chip('observes only', 'ask') : null]),
-    h('div', { class: 'tiles' }, [['messages', count(server.calls)], ['refused', count(server.blocked)], ['failed', count(server.failed)], ['half within', ms(server.p50_ms)], ['95 % within', ms(server.p95_ms)]]
+    h('div', { class: 'tiles close' }, [['messages', count(server.calls)], ['refused', count(server.blocked)], ['failed', count(server.failed)], ['half within', ms(server.p50_ms)], ['95 % within', ms(server.p95_ms)]]
       .map(([name, value]) => h('div', {}, [h('strong', {}, [value]), h('div', { class: 'small soft' }, [name])]))),
-    server.login ? login(server) : null,
-    h('div', { class: 'row' }, [h('a', { href: '#/live', onclick: () => only('upstream', server.name) }, ['Its calls'])]),
+    server.login ? login(server, state === 'auth_required') : null,
+    h('div', { class: 'row' }, [h('a', { href: '#/live', 'data-key': `${server.name}/calls`, onclick: () => only('upstream', server.name) }, ['Its calls'])]),
   ]);
 }
 
-function login(server) {
+/** Links to logins that the browser did not open, by server. */
+const blocked = {};
+const goOn = link => h('a', { href: link, target: '_blank', rel: 'noopener noreferrer' }, ['Go on to the login']);
+
+function login(server, wanted) {
   const { token_of: whose, owed, kept, fault } = server.login;
   const name = whose === 'gate' ? null : h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: whose === 'agent' ? 'agent’s name' : 'user’s name', 'aria-label': `Whose login at ${server.name}: the ${whose}’s name` });
   const button = h('button', {
-    type: 'button', class: owed || server.state === 'auth_required' ? 'primary' : '',
+    type: 'button', 'data-key': `${server.name}/login`, class: owed || wanted ? 'primary' : '',
     onclick: async () => {
       button.disabled = true;
       // Opened now, by the click: a browser would keep back one that opens later by itself.
@@ -51,7 +56,8 @@ function login(server) {
           page.opener = null;
           page.location.replace(link);
         } else {
-          fill(links, h('a', { href: link, target: '_blank', rel: 'noopener noreferrer' }, ['Go on to the login']));
+          blocked[server.name] = link;
+          fill(links, goOn(link));
         }
       } catch (error) {
         page?.close();
@@ -59,8 +65,9 @@ function login(server) {
       }
       button.disabled = false;
     },
-  }, ['Log in']);
-  const links = h('span');
+  }, [!name && kept.some(each => each.logged_in) ? 'Log in again' : 'Log in']);
+  if (kept.some(each => each.logged_in)) delete blocked[server.name];
+  const links = h('span', {}, blocked[server.name] ? [goOn(blocked[server.name])] : []);
   return h('div', { class: 'stack' }, [
     h('h3', {}, ['Logins', owed ? ` · ${owed} owed` : '']),
     fault ? h('p', { class: 'fault' }, [fault]) : null,
@@ -69,7 +76,7 @@ function login(server) {
       h('div', { class: 'small soft wrap' }, [[each.issuer, each.scopes ? `scopes ${each.scopes}` : '', expires(each)].filter(Boolean).join(' · ')]),
       each.error ? h('div', { class: 'small fault' }, [each.error]) : null,
     ])),
-    kept.length ? null : h('p', { class: 'small soft' }, ['Nobody is logged in.']),
+    kept.length ? null : h('p', { class: 'small soft' }, [owed || wanted ? 'Nobody is logged in.' : 'It has asked for none so far.']),
     h('div', { class: 'row' }, [name, button, links]),
   ]);
 }
