@@ -216,17 +216,27 @@ fn gate() -> Vec<Alert> {
             runbook: "Run `lychgate audit verify`, then `lychgate doctor`; the gate's own log has the cause.",
         },
         Alert {
-            name: "LychgateKeepingFull",
+            name: "LychgateKeepingFails",
             expr: format!(
                 "{}\nor {} > 0",
-                increase(QUARANTINE_ITEMS, "15m").only("outcome", "failed|dropped").by(&["job", "instance"]).above_zero(),
+                // What is dropped there may have been too old, as the config wants it.
+                increase(QUARANTINE_ITEMS, "15m").only("outcome", "failed").by(&["job", "instance"]).above_zero(),
                 increase(EVIDENCE_RECORDS, "15m").only("outcome", "failed|dropped").by(&["job", "instance"])
             ),
             lasts: None,
             severity: "warning",
-            summary: "quarantine or evidence of {{ $labels.instance }} is full, or cannot be written",
-            description: "Messages that were to be kept are not, or went for newer ones.",
+            summary: "quarantine or evidence of {{ $labels.instance }} cannot be written, or not fast enough",
+            description: "Messages that were to be kept are not: they cannot be looked at, released, explained or replayed.",
             runbook: "Run `lychgate quarantine list` and `df -h` for its folder; its limits stand under `[quarantine]` of the config.",
+        },
+        Alert {
+            name: "LychgateSuppressionExpired",
+            expr: format!("{} > 0", now(SUPPRESSIONS).only("state", "expired").by(&["job", "instance"])),
+            lasts: Some("1h"),
+            severity: "warning",
+            summary: "{{ $value }} suppressions of {{ $labels.instance }} are over",
+            description: "What they let pass is acted on again. Each was to be looked at by then.",
+            runbook: "Run `lychgate check --config lychgate.toml`: it names them. Take each out, or set its `until` anew.",
         },
         Alert {
             name: "LychgateReloadRefused",
