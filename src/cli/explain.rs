@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::judges;
+use super::progress::patiently;
 use crate::review::explain::{Explained, explain};
 use crate::review::{Entry, Log};
 
@@ -39,7 +40,7 @@ pub(super) struct Args {
 /// # Errors
 /// What cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match explained(args) {
+    match patiently("looking through the audit log", err, || explained(args))? {
         Ok(all) if all.is_empty() => {
             writeln!(
                 err,

@@ -18,6 +18,7 @@ mod login;
 mod logout;
 mod metrics;
 mod pins;
+mod progress;
 mod prove;
 mod quarantine;
 mod replay;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
 
+use super::progress::patiently;
 use crate::document::Fault;
 use crate::message::Direction;
 use crate::rules::{Action, BUILTIN_FILES, BUILTIN_README, Library, Rule, try_cases};
@@ -66,7 +67,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match Library::read(paths.is_empty(), paths).and_then(|library| try_cases(library.rules())) {
+    let try_all = || Library::read(paths.is_empty(), paths).and_then(|library| try_cases(library.rules()));
+    match patiently("trying every case of every rule", err, try_all)? {
         Ok(trial) => {
             writeln!(out, "{trial}")?;
             Ok(u8::from(!trial.wrong.is_empty()))

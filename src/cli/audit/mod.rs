@@ -44,7 +44,7 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let done = match &args.verb {
         Verb::Tail(tail) => tail::run(tail, args, out, err),
-        Verb::Show(show) => show::run(show, args, out),
+        Verb::Show(show) => show::run(show, args, out, err),
         Verb::Stats(stats) => stats::run(stats, args, out, err),
         Verb::Verify(verify) => verify::run(verify, args, out, err),
         Verb::Key(key) => key::run(key, args, out),

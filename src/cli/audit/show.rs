@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::brief::{brief, plain};
+use crate::cli::progress::patiently;
 use crate::document::Fault;
 use crate::record::{harmless, names};
 use crate::review::{Entry, Log};
@@ -32,11 +33,19 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, all: &super::Args, out: &mut dyn Write) -> Result<io::Result<u8>, Vec<Fault>> {
+pub(super) fn run(
+    args: &Args,
+    all: &super::Args,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<io::Result<u8>, Vec<Fault>> {
     let path = all.log(args.file.as_ref())?;
     let log =
         Log::open(&path).map_err(|error| super::fault(&error.to_string(), "name its file, or start the gate that writes it"))?;
-    let entries = call(&log, args.id);
+    let entries = match patiently(format!("looking through `{}`", path.display()), err, || call(&log, args.id)) {
+        Ok(entries) => entries,
+        Err(error) => return Ok(Err(error)),
+    };
     if !entries.iter().any(|entry| is(entry, args.id)) {
         let hint = "it may have been rotated away and deleted, or stand in another gate's log";
         return Err(super::fault(&format!("no line of `{}` has the id {}", path.display(), args.id), hint));

@@ -1,11 +1,10 @@
 //! `lychgate audit verify`: is the log as it was written?
 
-use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use super::{fault, key};
+use crate::cli::progress::patiently;
 use crate::document::Fault;
 use crate::record::PublicKey;
 use crate::record::verify::{Against, Report, verify};
@@ -62,28 +61,14 @@ pub(super) fn run(
         (None, true) => Trust::None,
     };
     let against = Against { keys, anchors: args.anchors.clone() };
-    let report = patiently(&log, || verify(&log, &against))
-        .map_err(|error| fault(&error.to_string(), "name the log, as in `lychgate audit verify audit.jsonl`"))?;
+    let what = format!("reading `{}` and what was put aside of it", log.display());
+    let report = match patiently(what, err, || verify(&log, &against)) {
+        Ok(report) => report,
+        Err(error) => return Ok(Err(error)),
+    };
+    let report = report.map_err(|error| fault(&error.to_string(), "name the log, as in `lychgate audit verify audit.jsonl`"))?;
     let code = u8::from(!report.is_sound());
     Ok(if args.json { json(&report, trusted, out) } else { text(&report, trusted, out, err) }.map(|()| code))
-}
-
-/// Says what is done if it takes more than a second and somebody looks.
-#[allow(clippy::print_stderr)]
-fn patiently<T>(log: &Path, act: impl FnOnce() -> T) -> T {
-    let (done, wait) = sync_channel::<()>(0);
-    std::thread::scope(|scope| {
-        if io::stderr().is_terminal() {
-            scope.spawn(move || {
-                if wait.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                    eprintln!("reading `{}` and what was put aside of it …", log.display());
-                }
-            });
-        }
-        let acted = act();
-        drop(done);
-        acted
-    })
 }
 
 /// Where the key came from.

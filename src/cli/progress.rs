@@ -1,0 +1,61 @@
+//! A sign of life of what takes long.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::panic::resume_unwind;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+/// What takes longer than this says what it is doing.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Does something, and says `what` it is if it takes more than a second and somebody looks on.
+///
+/// # Errors
+/// It cannot be said.
+pub(super) fn patiently<T: Send>(what: impl Display, err: &mut dyn Write, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+    patiently_for(LONG, io::stderr().is_terminal(), what, err, act)
+}
+
+fn patiently_for<T: Send>(
+    long: Duration,
+    shows: bool,
+    what: impl Display,
+    err: &mut dyn Write,
+    act: impl FnOnce() -> T + Send,
+) -> io::Result<T> {
+    let (done, wait) = sync_channel::<()>(0);
+    std::thread::scope(|scope| {
+        // Standard error is locked by whoever called this, and written to by nobody else: so the work moves, not the words.
+        let acting = scope.spawn(move || {
+            let acted = act();
+            drop(done);
+            acted
+        });
+        let told = match wait.recv_timeout(long) {
+            Err(RecvTimeoutError::Timeout) if shows => writeln!(err, "{what} …").and_then(|()| err.flush()),
+            _ => Ok(()),
+        };
+        let acted = acting.join().unwrap_or_else(|panic| resume_unwind(panic));
+        told.map(|()| acted)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_takes_long_is_told_and_only_to_who_looks() {
+        let (short, long) = (Duration::from_millis(1), Duration::from_secs(60));
+        let told = |limit, shows| {
+            let mut err = Vec::new();
+            let act = || std::thread::sleep(Duration::from_millis(60));
+            patiently_for(limit, shows, "counting", &mut err, act).unwrap();
+            String::from_utf8(err).unwrap()
+        };
+        assert_eq!(told(short, true), "counting …\n");
+        assert_eq!((told(long, true), told(short, false)), (String::new(), String::new()));
+        assert_eq!(patiently_for(long, true, "", &mut Vec::new(), || 7).unwrap(), 7);
+    }
+}
