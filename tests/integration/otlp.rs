@@ -424,20 +424,22 @@ async fn a_collector_that_is_down_or_hangs_costs_nothing_but_counts() {
 #[tokio::test]
 async fn what_a_collector_answers_is_heeded() {
     let server = answering("hello").await;
-    let tries: Arc<AtomicUsize> = Arc::default();
-    let seen = tries.clone();
-    // Busy once, then well.
-    let collector = Collector::answering(move |_| match seen.fetch_add(1, Ordering::SeqCst) {
-        0 => reply(503, &[("retry-after", "1")], "later"),
-        _ => reply(200, &[], ""),
-    })
-    .await;
-    let gate = collector.gate(&server, |config| (config.traces, config.metrics) = (false, false)).await;
-    let started = Instant::now();
-    calls(&gate, 1).await;
-    until("records", || collector.with(|got| got.logs.len() == 2)).await;
-    assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
-    until("its count", || exported(&gate, "logs", "accepted") == 2.0).await;
+    for busy in [503, 429] {
+        let tries: Arc<AtomicUsize> = Arc::default();
+        let seen = tries.clone();
+        // Busy once, then well.
+        let collector = Collector::answering(move |_| match seen.fetch_add(1, Ordering::SeqCst) {
+            0 => reply(busy, &[("retry-after", "1")], "later"),
+            _ => reply(200, &[], ""),
+        })
+        .await;
+        let gate = collector.gate(&server, |config| (config.traces, config.metrics) = (false, false)).await;
+        let started = Instant::now();
+        calls(&gate, 1).await;
+        until("records", || collector.with(|got| got.logs.len() == 2)).await;
+        assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
+        until("its count", || exported(&gate, "logs", "accepted") == 2.0).await;
+    }
 
     let partial = opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceResponse {
         partial_success: Some(opentelemetry_proto::tonic::collector::logs::v1::ExportLogsPartialSuccess {

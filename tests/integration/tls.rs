@@ -1,13 +1,14 @@
 //! TLS toward agents and toward servers, with client certificates, and HTTP/2 where the peer speaks it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use lychgate::config::{ListenTls, Transport};
+use lychgate::config::{ListenTls, OtlpConfig, Transport};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -15,8 +16,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
 
-use super::harness::{Answer, Setup, call, http, soon, until};
-use super::servers::{Server, json_reply};
+use super::harness::{Answer, Setup, call, http, metric, soon, until};
+use super::servers::{Server, json_reply, reply};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
@@ -190,4 +191,36 @@ async fn servers_are_reached_over_tls_with_our_own_authority_and_certificate() {
         }
         assert!(server.rest().await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn a_collector_is_reached_over_tls_if_its_authority_is_trusted() {
+    let authority = Authority::new();
+    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let (certs, key) = authority.pair("server");
+    let open = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let open = Arc::new(open.with_single_cert(certs, key).unwrap());
+    let collector = Server::start_tls(Some(open), |_| async { reply(200, &[], "") }).await;
+    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let export = |ca: &Authority| {
+        let mut config = OtlpConfig::new(format!("https://localhost:{}", collector.address.port()));
+        (config.ca, config.interval) = (Some(ca.file("ca.pem")), Duration::from_millis(50));
+        (config.traces, config.metrics) = (false, false);
+        config
+    };
+    let gate = Setup::new().http("up", server.url()).with(|all| all.otlp = Some(export(&authority))).start().await;
+    gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
+    let seen = collector.next().await;
+    assert_eq!(
+        (seen.path.as_str(), &seen.headers["content-type"]),
+        ("/v1/logs", &http::HeaderValue::from_static("application/x-protobuf"))
+    );
+    let stranger = Authority::new();
+    let gate = Setup::new().http("up", server.url()).with(|all| all.otlp = Some(export(&stranger))).start().await;
+    gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
+    let recorder = gate.running.gate().clone();
+    gate.running.drain().await;
+    let failed = [("signal", "logs"), ("outcome", "failed")];
+    assert_eq!(metric(&recorder.recorder().metrics_text(), "lychgate_otlp_exported_total", &failed), Some(2.0));
+    assert!(collector.rest().await.is_empty(), "nothing is sent to whom it does not trust");
 }
