@@ -151,7 +151,11 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
     let findings: Vec<String> = inspection
         .findings
         .iter()
-        .map(|finding| format!(r#"{{"rule":{},"action":"{}"}}"#, quote(finding.rule.as_str()), finding.action.name()))
+        .map(|finding| {
+            let until = finding.suppressed.as_ref().map(|suppressed| quote(&suppressed.by.until.written));
+            let until = until.map(|until| format!(r#","suppressed_until":{until}"#)).unwrap_or_default();
+            format!(r#"{{"rule":{},"action":"{}"{until}}}"#, quote(finding.rule.as_str()), finding.action.name())
+        })
         .collect();
     Some(format!(r#"{{"id":"{}","verdict":"{}","findings":[{}]}}"#, canary.id, inspection.verdict.name(), findings.join(",")))
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -53,8 +54,11 @@ fn the_shipped_policy_catches_all_and_leaves_the_rest_alone() {
 
 #[test]
 fn what_is_missed_is_told_with_its_reason() {
+    let soon = SystemTime::now() + Duration::from_secs(30 * 86_400);
+    let until = humantime::format_rfc3339_seconds(soon).to_string().split_once('T').unwrap().0.to_owned();
     let place = Place::new(&format!(
         "{UPSTREAM}[policy.default.override]\n\"url-internal\" = {{ enabled = false }}\n\"run-download\" = {{ action = \"log\" }}\n\
+         [[policy.default.suppress]]\nrule = \"delete-tree\"\nupstream = \"files\"\nreason = \"a test\"\nuntil = {until}\n\
          [policy.lax]\nmode = \"observe\"\ntext = [\"run_command.command\"]\n[upstream.other]\npolicy = \"lax\"\n\
          stdio = {{ command = [\"false\"] }}\n"
     ));
@@ -63,14 +67,26 @@ fn what_is_missed_is_told_with_its_reason() {
     for part in [
         "`[policy.default.override]` says `\"url-internal\" = { enabled = false }`",
         "`run-download` only logs",
+        &format!("`delete-tree` found it; a `[[policy.default.suppress]]` lets it pass until {until}"),
         "other · policy lax · observe: what is found is recorded, and passes",
         "only observed; enforced, it would be caught by `override-instructions`",
         "`delete-tree` is in force and does not look there (`[policy.lax]` has `text`)",
     ] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
-    let (code, told) =
-        place.json(&["--offline", "--upstream", "files", "--except", "internal-url", "--except", "dangerous-command"]);
+    let (code, told) = place.json(&[
+        "--offline",
+        "--upstream",
+        "files",
+        "--except",
+        "internal-url",
+        "--except",
+        "dangerous-command",
+        "--except",
+        "destructive-command",
+        "--except",
+        "encoded-command",
+    ]);
     assert_eq!((code, &told["ok"]), (0, &Value::Bool(true)), "{told}");
     assert_eq!(became(&told, "files", "internal-url"), "missed", "excepted, and told all the same");
     let (code, told) = place.json(&["--offline", "--upstream", "other", "--allow-observe"]);

@@ -43,6 +43,9 @@ impl<'c> Why<'c> {
             }
             return format!("{rules} should have acted: the gate does not do what its policy says (a bug: please report it)");
         }
+        if let Some((rule, until)) = suppressed(there, canary) {
+            return format!("`{rule}` found it; a `[[policy.{policy}.suppress]]` lets it pass until {until}");
+        }
         let side = if canary.goes_out() { "outbound" } else { "inbound" };
         let in_force = |rule: &str| there.get(side).and_then(|rules| rules.get(rule)).and_then(Value::as_str);
         let shipped = self.shipped().clone();
@@ -112,6 +115,12 @@ pub(super) fn findings<'j>(judged: &'j Value, canary: &Canary) -> Vec<&'j Value>
     let all = judged.get("canaries").and_then(Value::as_array).into_iter().flatten();
     let this = all.filter(|of| of.get("id").and_then(Value::as_str) == Some(canary.id));
     this.filter_map(|of| of.get("findings")?.as_array()).flatten().collect()
+}
+
+/// The rule that would do something about it if it were not suppressed, and until when.
+fn suppressed<'j>(judged: &'j Value, canary: &Canary) -> Option<(&'j str, &'j str)> {
+    let word = |finding: &'j Value, key: &str| finding.get(key)?.as_str();
+    findings(judged, canary).into_iter().find_map(|finding| Some((word(finding, "rule")?, word(finding, "suppressed_until")?)))
 }
 
 /// The rules that do something about it.
