@@ -33,7 +33,7 @@ FIRING = {
     "LychgateUpstreamDown", "LychgateLoginOwed", "LychgateTokenExpiring", "LychgateReloadRefused", "LychgateProtectionWeakened",
     "LychgateSuppressionExpired",
 }
-MAY_FIRE = {"LychgateSlowInspection"}
+MAY_FIRE = {"LychgateSlowInspection", "LychgateUpstreamSlow", "LychgateDown"}
 
 
 def prometheus(only):
