@@ -23,6 +23,7 @@ mod policy;
 mod portion;
 mod read_only;
 mod readers;
+mod released;
 mod rewrite;
 mod shorten;
 mod string;

@@ -62,7 +62,7 @@ pub struct Policy {
     /// Which tools give and take what.
     pub(super) flow: Arc<FlowConfig>,
     /// Whether a rule asks for what came in before.
-    follows: bool,
+    pub(super) follows: bool,
     /// Whether a rule asks for data that may be a number.
     pub(super) numbers: bool,
     /// What the operator makes of the tools.

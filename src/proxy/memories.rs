@@ -109,6 +109,16 @@ impl Memories {
         drop(all);
         traces.add(&learnt.flow, from, Instant::now())
     }
+
+    /// Adds what an answer leaves behind that was withheld and is given to its agent now. Gives the limits that were hit.
+    pub(super) fn release(&self, context: &Context, mut learnt: Learnt) -> Vec<&'static str> {
+        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&context.holder()) {
+            let from = kept.number(&context.upstream);
+            kept.traces.release(&learnt.flow, from);
+        }
+        learnt.flow.unwithheld();
+        self.learn(context, Direction::Inbound, learnt)
+    }
 }
 
 impl Kept {

@@ -6,7 +6,10 @@ use http::StatusCode;
 
 use super::Gate;
 use super::approve::CallDigest;
+use super::judge::limits_hit;
+use super::memories::Memories;
 use super::pages::{asked, unknown};
+use crate::inspect::Policy;
 use crate::message::{Edit, Message, ReadLimits, quote, splice};
 use crate::protocol::{CallError, Context, Era, Reply, answer};
 use crate::record::kept::{KeptError, Quarantine, Release};
@@ -84,7 +87,7 @@ impl Releases {
     }
 
     /// The answer with what was released, if it still waits: of several who ask, one gets it. What goes out is on the record
-    /// first. May wait for the disk.
+    /// first, and is known to have come in. May wait for the disk.
     ///
     /// # Errors
     /// It cannot be told of, and must be.
@@ -93,14 +96,14 @@ impl Releases {
         wanted: &Wanted,
         message: &Message,
         context: &Context,
-        recorder: &Recorder,
+        (recorder, policy, memories): (&Recorder, &Policy, &Memories),
     ) -> Result<Option<Vec<u8>>, CallError> {
         let (release, way) = match wanted {
             Wanted::Call(release) => (Some(release), "call"),
             Wanted::Resource(release) => (release.as_ref(), "resource"),
         };
-        let answer = release.and_then(|release| self.take(release, wanted, message, context, recorder));
-        let (Some(answer), Some(release)) = (answer, release) else {
+        let taken = release.and_then(|release| self.take(release, wanted, message, context, recorder));
+        let (Some((answer, kept)), Some(release)) = (taken, release) else {
             return Ok(match wanted {
                 // The server answers it.
                 Wanted::Call(_) => None,
@@ -108,6 +111,11 @@ impl Releases {
             });
         };
         recorder.tell(Event::Quarantined(&of(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
+        // A body that is no message says nothing that could be told apart.
+        if let Ok(kept) = Message::parse(kept, &most()) {
+            let learnt = policy.released(&kept, release.about.tool.as_deref(), &memories.of(context));
+            limits_hit(recorder, &memories.release(context, learnt))?;
+        }
         Ok(Some(answer))
     }
 
@@ -118,15 +126,16 @@ impl Releases {
         message: &Message,
         context: &Context,
         recorder: &Recorder,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<(Vec<u8>, bytes::Bytes)> {
         let taken = recorder.quarantine()?.take(release);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|waiting| waiting.id != release.id);
         let kept = taken.map_err(|error| tracing::error!(%error, "what was released cannot be given")).ok().flatten()?;
         let id = message.id(message.single()?)?;
-        match wanted {
-            Wanted::Call(_) => with_id(kept.message, id),
-            Wanted::Resource(_) => Some(as_resource(&kept.message, id, &format!("{AT}{}", release.audit), context.era)),
-        }
+        let answer = match wanted {
+            Wanted::Call(_) => with_id(kept.message.clone(), id)?,
+            Wanted::Resource(_) => as_resource(&kept.message, id, &format!("{AT}{}", release.audit), context.era),
+        };
+        Some((answer, kept.message))
     }
 }
 
@@ -154,9 +163,11 @@ impl Gate {
         context: &Context,
     ) -> Result<Option<Reply>, CallError> {
         let Some(wanted) = wanted else { return Ok(None) };
-        let (releases, recorder) = (self.releases.clone(), self.recorder.clone());
+        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+        let (releases, recorder, memories) = (self.releases.clone(), self.recorder.clone(), self.memories.clone());
         let (message, context) = (message.clone(), context.clone());
-        let given = tokio::task::spawn_blocking(move || releases.give(&wanted, &message, &context, &recorder)).await;
+        let give = move || releases.give(&wanted, &message, &context, (&recorder, &policy, &memories));
+        let given = tokio::task::spawn_blocking(give).await;
         let given = given.map_err(|_| CallError::BadReply("giving what was released failed"))??;
         Ok(given.map(|bytes| answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())))
     }
@@ -175,10 +186,14 @@ fn of<'r>(release: &'r Release, outcome: &'static str, way: Option<&'static str>
     Quarantined { audit: release.audit, outcome, agent, upstream, by, reason, way }
 }
 
+/// What was kept once was within bounds.
+fn most() -> ReadLimits {
+    ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() }
+}
+
 /// The message as it came, with another id.
 fn with_id(message: bytes::Bytes, id: &str) -> Option<Vec<u8>> {
-    let most = ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() };
-    let message = Message::parse(message, &most).ok()?;
+    let message = Message::parse(message, &most()).ok()?;
     let span = message.value(message.single()?).get("id")?.span();
     splice(message.bytes(), vec![Edit::json(span, id.to_owned())]).map(|bytes| bytes.to_vec())
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::harness::{Setup, TestGate, json, raw};
+use super::harness::{Setup, TestGate, json, raw, until};
 use super::servers::{Server, json_reply};
 use super::wrap::Wrapped;
-use lychgate::config::{Config, FlowConfig, Override};
+use lychgate::config::{Config, FlowConfig, Override, QuarantineConfig, VaultKey};
 use lychgate::message::quote;
+use lychgate::protocol::AuditId;
+use lychgate::record::kept::{By, Quarantine};
 use lychgate::rules::Action;
 
 /// A mail that gives orders, with an address to obey them with.
@@ -200,4 +202,30 @@ fn wrapped_servers_are_no_way_around() {
     assert_eq!(refused["result"]["isError"], true, "{refused}");
     assert!(refused.to_string().contains("quarantined-text-returns"), "{refused}");
     assert!(wrapped.end().success());
+}
+
+#[tokio::test]
+async fn what_a_person_has_released_may_be_used() {
+    let (mail, files) = (server(MAIL).await, server("fine").await);
+    let setup = Setup::new().shipped().http("mail", mail.url()).http("files", files.url());
+    let folder = setup.folder.path().to_owned();
+    let kept = QuarantineConfig {
+        folder: Some(folder.join("quarantine")),
+        key: VaultKey::File(folder.join("quarantine.key")),
+        ..QuarantineConfig::default()
+    };
+    let gate = setup.with(|config| config.quarantine = kept.clone()).start().await;
+    let read = || call("read_mail", "id", "7");
+    let withheld = says(&gate, "mail", read()).await;
+    let (_, id) = withheld.split_once("quarantine show ").unwrap_or_else(|| panic!("{withheld}"));
+    let id = AuditId(uuid::Uuid::parse_str(&id[..36]).unwrap());
+    let writes = async || says(&gate, "files", call("send_mail", "to", "d r o p . b o x @ collector . test")).await;
+    assert!(refused(&writes().await));
+    let by = By { who: "ann".to_owned(), reason: None };
+    Quarantine::open(&kept).unwrap().unwrap().release(id, by).unwrap().unwrap();
+    until("the gate to see the release", || gate.audit_text().contains(r#""outcome":"released""#)).await;
+    assert!(refused(&writes().await), "it has not come in yet");
+    assert!(says(&gate, "mail", read()).await.contains("drop.box@collector.test"), "it comes in");
+    let answer = writes().await;
+    assert!(!refused(&answer), "{answer}");
 }

@@ -138,6 +138,11 @@ impl Learnt {
         [self.quarantined.len(), self.untrusted.len(), self.private.len()]
     }
 
+    /// Leaves out what was withheld: it is not.
+    pub fn unwithheld(&mut self) {
+        self.quarantined.clear();
+    }
+
     /// Leaves out what the agent said: the call has not been sent.
     pub fn unsaid(&mut self) {
         self.said.clear();

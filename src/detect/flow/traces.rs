@@ -1,6 +1,8 @@
 //! What has come in to one agent, by fingerprints: what was quarantined, what untrusted and what private servers sent, and
 //! what needs no second look because the agent said it first, or a trusted server gave it openly.
 
+mod release;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{PoisonError, RwLock};

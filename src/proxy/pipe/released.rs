@@ -23,7 +23,10 @@ impl Pipe {
         context: &Context,
     ) -> Result<Option<Passage>, CallError> {
         let Some(wanted) = wanted else { return Ok(None) };
-        let Some(mut bytes) = self.releases.give(&wanted, message, context, &self.recorder)? else { return Ok(None) };
+        let Some(mut bytes) = self.releases.give(&wanted, message, context, (&self.recorder, &self.policy, &self.memories))?
+        else {
+            return Ok(None);
+        };
         // It may have come over HTTP, where JSON may stand on several lines. In its strings there are no bare ones.
         bytes.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
         Ok(Some(Passage { back: vec![lined(bytes)], ..Passage::default() }))
