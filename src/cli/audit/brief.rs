@@ -10,7 +10,7 @@ const TEXT_BYTES: usize = 160;
 /// Most rules named.
 const RULES: usize = 4;
 /// What a brief line shows by itself or leaves out.
-const SHOWN: [&str; 12] = [
+const SHOWN: [&str; 14] = [
     names::TIME,
     names::EVENT,
     names::SEVERITY,
@@ -21,6 +21,8 @@ const SHOWN: [&str; 12] = [
     names::SESSION,
     names::UPSTREAM,
     names::ERA,
+    names::REVISION,
+    names::TRANSPORT,
     names::TRACE,
     names::SPAN,
 ];
