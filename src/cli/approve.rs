@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::desk::{Desk, Trouble, ask};
+use super::desk::{Desk, ask};
+use super::trouble::Trouble;
 use crate::config::Scope;
 use crate::message::{Json, Value, quote};
 
@@ -46,11 +47,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out) {
         Ok(code) => Ok(code),
-        Err(Trouble::Write(error)) => Err(error),
-        Err(Trouble::Told(code, text)) => {
-            writeln!(err, "{text}")?;
-            Ok(code)
-        }
+        Err(trouble) => trouble.told(err),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::desk::{Desk, Trouble, ask};
+use super::desk::{Desk, ask};
+use super::trouble::Trouble;
 use crate::oauth::browser;
 
 /// Arguments of `lychgate console`.
@@ -27,11 +28,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let link = match args.link() {
         Ok(link) => link,
-        Err(Trouble::Write(error)) => return Err(error),
-        Err(Trouble::Told(_, text)) => {
-            writeln!(err, "{text}")?;
-            return Ok(2);
-        }
+        Err(trouble) => return trouble.told(err).map(|_| 2),
     };
     writeln!(out, "{link}")?;
     out.flush()?;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::trouble::Trouble;
 use crate::config;
 use crate::message::{Json, ReadLimits};
 
@@ -25,20 +26,6 @@ pub(super) struct Desk {
     /// File with the token, if not as in the config
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-}
-
-/// What went wrong.
-pub(super) enum Trouble {
-    /// Nothing can be written here.
-    Write(io::Error),
-    /// The exit code, and why.
-    Told(u8, String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
-    }
 }
 
 impl Desk {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use super::trouble::Trouble;
 use crate::config::{self, AuditConfig, Callback, Grant, HttpTransport, LoginConfig, OAuthConfig, TokenOf};
 use crate::oauth::callback::{Loopback, redirect_uri};
 use crate::oauth::grant::Answer;
@@ -60,25 +61,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let made = args.prepare().and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
     match made {
         Ok(()) => Ok(0),
-        Err(Trouble::Write(error)) => Err(error),
-        Err(Trouble::Told(code, text)) => {
-            writeln!(err, "{text}")?;
-            Ok(code)
-        }
-    }
-}
-
-/// What went wrong.
-enum Trouble {
-    /// Nothing can be written here.
-    Write(io::Error),
-    /// The exit code, and why.
-    Told(u8, String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
+        Err(trouble) => trouble.told(err),
     }
 }
 

@@ -25,6 +25,7 @@ mod replay;
 mod rules;
 mod run;
 mod scan;
+mod trouble;
 mod wrap;
 
 use std::io;

@@ -17,6 +17,7 @@ use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
 use crate::seal::state_folder;
 
 use super::pins::shown as visible;
+use super::trouble::Trouble;
 
 /// Longest reason, in bytes.
 const REASON_BYTES: usize = 500;
@@ -83,25 +84,7 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(Trouble::Write(error)) => Err(error),
-        Err(Trouble::Told(code, text)) => {
-            writeln!(err, "{text}")?;
-            Ok(code)
-        }
-    }
-}
-
-/// What went wrong.
-enum Trouble {
-    /// Nothing can be written here.
-    Write(io::Error),
-    /// The exit code, and why.
-    Told(u8, String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
+        Err(trouble) => trouble.told(err),
     }
 }
 

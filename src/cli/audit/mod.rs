@@ -15,6 +15,7 @@ use clap::Subcommand;
 
 use crate::config::{self, AuditConfig, AuditTo};
 use crate::document::Fault;
+use crate::review::Log;
 
 /// Arguments of `lychgate audit`.
 #[derive(clap::Args)]
@@ -62,6 +63,14 @@ impl Args {
     /// What the config says of the log; nothing, where there is no config file.
     fn audit(&self) -> Result<AuditConfig, Vec<Fault>> {
         if self.config.exists() { config::load_audit(&self.config) } else { Ok(AuditConfig::default()) }
+    }
+
+    /// Opens the log that is named, or that of the config, for reading.
+    fn open(&self, named: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
+        let path = self.log(named)?;
+        let log =
+            Log::open(&path).map_err(|error| fault(&error.to_string(), "name its file, or start the gate that writes it"))?;
+        Ok((path, log))
     }
 
     /// The log that is named, or that of the config.

@@ -41,9 +41,7 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
-    let path = all.log(args.file.as_ref())?;
-    let log =
-        Log::open(&path).map_err(|error| super::fault(&error.to_string(), "name its file, or start the gate that writes it"))?;
+    let (_, log) = all.open(args.file.as_ref())?;
     Ok(count(args, &log, err).and_then(|stats| {
         let most = usize::from(args.top);
         if args.json { document(&stats, most, out) } else { table(&stats, most, out) }.map(|()| 0)

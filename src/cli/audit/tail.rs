@@ -42,9 +42,7 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
-    let path = all.log(args.file.as_ref())?;
-    let log =
-        Log::open(&path).map_err(|error| super::fault(&error.to_string(), "name its file, or start the gate that writes it"))?;
+    let (path, log) = all.open(args.file.as_ref())?;
     Ok(tail(args, &log, Follow::new(&path), out, err))
 }
 
