@@ -61,14 +61,19 @@ pub(super) fn log(given: Option<&Path>, config: &Config) -> Result<PathBuf, Stri
     }
 }
 
-/// The message of a judgement, if it was kept whole: as evidence, or in quarantine.
+/// The message of a judgement, if it was kept whole: as evidence, or in quarantine, where each look stands on the record.
 pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, String> {
     let evidence = stores.evidence.as_ref().map(|evidence| evidence.get(audit)).transpose();
     let kept = match evidence.map_err(|error| error.to_string())?.flatten() {
         Some(kept) => Some(kept),
         None => {
             let held = stores.quarantine.as_ref().map(|quarantine| quarantine.get(audit)).transpose();
-            held.map_err(|error| error.to_string())?.flatten()
+            let held = held.map_err(|error| error.to_string())?.flatten();
+            if let (Some(quarantine), Some(kept)) = (&stores.quarantine, &held) {
+                let by = super::quarantine::by(Some("explain".to_owned()));
+                quarantine.shown(kept, by).map_err(|error| error.to_string())?;
+            }
+            held
         }
     };
     Ok(kept.map(|kept| kept.message))

@@ -180,7 +180,7 @@ fn checked(reason: &Option<String>) -> Result<Option<String>, Trouble> {
 }
 
 /// Whoever runs this, as far as the system knows: the name is what the environment says, the number what is so.
-fn by(reason: Option<String>) -> By {
+pub(super) fn by(reason: Option<String>) -> By {
     let set = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty() && name.len() < 100);
     let name = set("SUDO_USER").or_else(|| set("USER")).map(|name| format!("{name} ")).unwrap_or_default();
     By { who: format!("{name}(uid {})", rustix::process::getuid().as_raw()), reason }

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::audit::time;
 use super::judges::{self, InOrder};
 use crate::config::{self, Config};
 use crate::review::replay::{Class, Replay, Report};
@@ -33,9 +34,9 @@ pub(super) struct Args {
     /// Policy for upstreams that the config does not name (`lychgate wrap`)
     #[arg(long, default_value = "default", value_name = "NAME")]
     policy: String,
-    /// Only what was judged since: a time (`2026-11-22T06:00:00Z`) or so long ago (`36h`)
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    /// Only what was judged since: so long ago (`36h`), a day, or a moment (`2026-11-22T06:00:00Z`)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<SystemTime>,
     /// What makes the exit code 1
     #[arg(long, value_enum, default_value = "any")]
     fail_on: FailOn,
@@ -84,7 +85,7 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     let config = judges::config(args.config.as_deref()).map_err(faults)?;
     let current = judges::judges(&config, &args.policy).map_err(faults)?;
     let candidate = candidate(args, &config)?;
-    let since = args.since.as_deref().map(time).transpose()?;
+    let since = args.since;
     let mut log = Log::open(&judges::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
     if let Some(since) = since {
         log = log.since(since);
@@ -134,14 +135,6 @@ fn candidate(args: &Args, config: &Config) -> Result<Judges, String> {
         }
     }
     judges::judges(&changed, &args.policy).map_err(faults)
-}
-
-/// A time, or how long ago it was.
-fn time(text: &str) -> Result<SystemTime, String> {
-    let ago = || humantime::parse_duration(text).ok().and_then(|ago| SystemTime::now().checked_sub(ago));
-    humantime::parse_rfc3339_weak(text).ok().or_else(ago).ok_or_else(|| {
-        format!("`{}` is no time\n  hint: write `2026-11-22T06:00:00Z`, or `36h` for so long ago", text.escape_debug())
-    })
 }
 
 fn printed(report: &Report) -> String {

@@ -8,7 +8,7 @@ use super::approve::CallDigest;
 use super::judge::Case;
 use crate::config::Keeps;
 use crate::inspect::{Finding, Inspection, Mode, Policy, Verdict};
-use crate::message::{Direction, Edit, Message};
+use crate::message::{Direction, Edit, Envelope, Message};
 use crate::protocol::{AuditId, Context, headers};
 use crate::record::Recorder;
 use crate::record::kept::{About, Kept};
@@ -31,7 +31,9 @@ impl Case<'_> {
         let takes = matches!(inspection.verdict, Verdict::Rewrite(_) | Verdict::Block(_))
             && inspection.findings.iter().any(|finding| finding.action >= Action::Quarantine);
         let inbound = self.direction == Direction::Inbound && self.policy.mode == Mode::Enforce;
-        (takes && inbound).then(|| self.kept(inspection, audit, call()))
+        // Only an answer can be given as one.
+        let answers = self.message.single().is_some_and(Envelope::is_answer);
+        (takes && inbound).then(|| self.kept(inspection, audit, if answers { call() } else { None }))
     }
 
     /// Offers the message to the evidence store, where the policy wants that.

@@ -112,9 +112,12 @@ impl Memories {
 
     /// Adds what an answer leaves behind that was withheld and is given to its agent now. Gives the limits that were hit.
     pub(super) fn release(&self, context: &Context, mut learnt: Learnt) -> Vec<&'static str> {
-        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&context.holder()) {
+        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&context.holder()).map(|kept| {
             let from = kept.number(&context.upstream);
-            kept.traces.release(&learnt.flow, from);
+            (kept.traces.clone(), from)
+        });
+        if let Some((traces, from)) = known {
+            traces.release(&learnt.flow, from);
         }
         learnt.flow.unwithheld();
         self.learn(context, Direction::Inbound, learnt)

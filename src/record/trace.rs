@@ -157,7 +157,7 @@ pub(super) fn refused_again(context: &Context, rule: &str) {
 fn answered(trace: &Trace, item: &Item<'_>) {
     match (item.kind, item.body) {
         ("error", body) => {
-            let code = body.and_then(|error| error.get("code")).map(|code| code.raw()).filter(|code| code.len() <= 20);
+            let code = body.and_then(|error| error.get("code")).map(|code| code.raw()).filter(|code| code.parse::<i64>().is_ok());
             trace.tells(code.map(|code| (names::STATUS, code.into())));
             trace.fails(code.unwrap_or(OTHER));
         }

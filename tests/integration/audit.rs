@@ -60,6 +60,9 @@ async fn one_line_for_each_message_with_everything_in_it() {
     assert!(lines.iter().all(|line| string(line, &[names::TRANSPORT]).as_deref() == Some("tcp")));
     let revisions: Vec<_> = lines[5..].iter().map(|line| string(line, &[names::REVISION])).collect();
     assert_eq!(revisions, vec![Some("2026-07-28".to_owned()); 2]);
+    let clean: Vec<_> = lines.iter().map(|line| raw(line, &["clean"]).unwrap()).collect();
+    assert_eq!(clean, ["true", "true", "true", "false", "false", "true", "false"], "where nothing was found in all of it");
+    assert!(lines.iter().all(|line| raw(line, &["inspected_readings"]).unwrap().contains("plain")), "{}", gate.audit_text());
     let (asked, answered, refused) = (&lines[2], &lines[3], &lines[4]);
     assert_eq!(raw(asked, &[names::ARGUMENTS]).as_deref(), Some(r#"{"text":"hello"}"#));
     let digest = string(asked, &[names::SENT_SHA256]).unwrap();

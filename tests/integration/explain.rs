@@ -258,3 +258,32 @@ async fn what_explain_proposes_takes_force_while_the_gate_runs() {
     let refused = gate.agent().post("up", &[], elsewhere.to_owned()).await.expect(200).await.text().await;
     assert!(refused.contains(r#""isError":true"#), "and nothing else: {refused}");
 }
+
+#[test]
+fn the_log_is_followed_shown_and_counted() {
+    let bench = Bench::new();
+    let lines = bench.traffic("a.jsonl", &[&command(BOMB), &command("ls")]);
+    let tail = |more: &[&str]| bench.lychgate(&[&["audit", "tail", "a.jsonl", "--no-follow"], more].concat());
+    let (code, told, _) = tail(&["--verdict", "block"]);
+    assert!(code == 0 && told.lines().count() == 1 && told.contains("fork-bomb") && told.contains("run_command"), "{told}");
+    assert!(!told.contains("network.transport"), "{told}");
+    let (_, told, _) = tail(&["--json", "--rule", "fork-bomb"]);
+    let line: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(line, lines[0]);
+    assert_eq!(tail(&["--upstream", "other"]).1, "");
+    let id = lines[1]["audit"].as_str().unwrap();
+    let (code, told, _) = bench.lychgate(&["audit", "show", id, "a.jsonl", "--json"]);
+    let shown: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(code == 0 && shown.iter().any(|line| *line == lines[1]), "{told}");
+    assert_eq!(bench.lychgate(&["audit", "show", "01a205d6-03f4-7710-9a93-c7540d6eac97", "a.jsonl"]).0, 2);
+    let (code, told, _) = bench.lychgate(&["audit", "stats", "a.jsonl", "--since", "1h", "--json"]);
+    let stats: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert!(code == 0 && stats.to_string().contains("fork-bomb") && stats.to_string().contains("run_command"), "{stats}");
+    let (code, told, _) = bench.lychgate(&["audit", "verify", "a.jsonl"]);
+    assert!(code == 0 && told.contains("the log is sound"), "{told}");
+    let forged =
+        std::fs::read_to_string(bench.path("a.jsonl")).unwrap().replacen("\"verdict\":\"block\"", "\"verdict\":\"pass\"", 1);
+    std::fs::write(bench.path("a.jsonl"), forged).unwrap();
+    let (code, told, _) = bench.lychgate(&["audit", "verify", "a.jsonl"]);
+    assert!(code == 1 && told.contains("was changed") && told.contains("NOT sound"), "{told}");
+}

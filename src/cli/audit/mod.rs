@@ -8,6 +8,8 @@ mod tail;
 mod verify;
 mod wanted;
 
+pub(super) use wanted::time;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 

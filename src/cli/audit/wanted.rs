@@ -49,7 +49,7 @@ impl Wanted {
 }
 
 /// A time as people write it.
-fn time(text: &str) -> Result<SystemTime, String> {
+pub(in crate::cli) fn time(text: &str) -> Result<SystemTime, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
         let time = SystemTime::now().checked_sub(ago).filter(|time| *time >= SystemTime::UNIX_EPOCH);
         return time.ok_or_else(|| "too long ago".to_owned());

@@ -7,6 +7,7 @@ use similar::TextDiff;
 
 use super::client::Format;
 use super::edit::{Edit, apply};
+use crate::record::harmless;
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "…";
@@ -15,7 +16,24 @@ const HIDDEN: &str = "…";
 pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String {
     let (old, new) = (shown(format, old), shown(format, new));
     let name = path.display().to_string();
-    TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(&name, &name).to_string()
+    let told = TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(&name, &name).to_string();
+    // Such files come with other people's projects: what a terminal would obey is spelled out.
+    told.split('\n').map(|line| harmless(&without_secrets(line)).into_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// A line with the passwords and the queries of its URLs left out.
+fn without_secrets(line: &str) -> String {
+    let mut parts = line.split("://");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).unwrap_or(part.len());
+        let (url, rest) = part.split_at(end);
+        let (url, query) = url.split_once('?').map_or((url, ""), |(url, _)| (url, "?…"));
+        let (authority, path) = url.find('/').map_or((url, ""), |slash| url.split_at(slash));
+        let host = authority.rsplit_once('@').map_or(authority.to_owned(), |(_, host)| format!("{HIDDEN}@{host}"));
+        out.push_str(&format!("://{host}{path}{query}{rest}"));
+    }
+    out
 }
 
 /// Whether a word on a command line holds a secret: `--token=…`, `KEY=…`, a URL with a password, a long mixed word.
@@ -46,6 +64,14 @@ fn shown(format: Format, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn urls_are_shown_without_what_lets_one_in_and_nothing_is_obeyed() {
+        let line = r#"+ "url": "https://ann:hunter1@h.example:1/mcp?a=1&key=hunter2", "b": "http://c/d" x://?y"#;
+        assert_eq!(without_secrets(line), r#"+ "url": "https://…@h.example:1/mcp?…", "b": "http://c/d" x://?…"#);
+        let told = diff(Path::new("f"), Format::Json { servers: "s" }, "{}\n", "{} // \u{202e}\u{9b}2J ä\n");
+        assert!(told.contains("+{} // \\u{202e}\\u{9b}2J ä\n") && told.contains("-{}\n"), "{told}");
+    }
 
     #[test]
     fn no_secret_is_in_a_diff() {

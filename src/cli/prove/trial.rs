@@ -95,6 +95,9 @@ pub(super) async fn prove(args: &Args, wire: &Wire, config: Option<&Config>, off
     let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let listed: Vec<Value> = begun.get("upstreams").and_then(Value::as_array).cloned().unwrap_or_default();
     let names: Vec<String> = listed.iter().map(|upstream| text(upstream, "name")).collect();
+    if names.is_empty() {
+        return Err(Untried("what answers names no upstream: it is no gate, or there is nothing to try".to_owned()));
+    }
     if let Some(unknown) = args.upstream.iter().find(|name| !names.contains(name)) {
         return Err(Untried(format!("the gate has no upstream `{unknown}`\n  hint: it has {}", names.join(", "))));
     }

@@ -269,7 +269,9 @@ impl std::fmt::Display for Failed {
         match self {
             Self::Call(CallError::Connect(error)) => write!(f, "it cannot be reached: {error}"),
             Self::Call(error) => error.fmt(f),
-            Self::Error { code, text } => write!(f, "it answers with error {code}: {}", super::show::plain(text, 200)),
+            Self::Error { code, text } => {
+                write!(f, "it answers with error {}: {}", super::show::plain(code, 20), super::show::plain(text, 200))
+            }
             Self::Status(status) => write!(f, "it answers with status {status}, and not with MCP"),
         }
     }

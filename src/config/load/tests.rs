@@ -328,3 +328,11 @@ fn what_is_wrong_with_those_who_come_in_is_told() {
     assert_eq!((config.issuers[0].user_claim.as_str(), config.issuers[0].agent.as_str()), ("sub", "oauth"));
     assert!(!config.is_open());
 }
+
+#[test]
+fn the_console_is_open_off_loopback_only_behind_tls() {
+    let admin = |more: &str| load_text(&format!("{UPSTREAM}[admin]\naddress = \"10.0.0.1:8801\"\n{more}"));
+    assert!(admin("console = true\n").unwrap_err().contains("off loopback the console is shown over TLS only"));
+    assert!(admin("").is_ok());
+    assert!(admin("console = true\nconsole_url = \"https://gate-admin.example.org\"\n").is_ok());
+}

@@ -7,9 +7,11 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use super::page::{json, refuse};
+use super::quarantine::WHO;
 use crate::listen::Body;
 use crate::protocol::AuditId;
 use crate::proxy::Gate;
+use crate::record::kept::By;
 use crate::review::explain::explain;
 use crate::review::{Entry, Judges};
 
@@ -33,11 +35,17 @@ pub(super) async fn told(gate: &Arc<Gate>, id: &str) -> Response<Body> {
     }
 }
 
-/// The message as it was kept, if it was. What cannot be opened is explained by its line, as what was not kept.
+/// The message as it was kept, if it was. What cannot be opened is explained by its line, as what was not kept. Each look at
+/// what is in quarantine stands on the record first.
 fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
     let evidence = gate.recorder().evidence().and_then(|evidence| evidence.get(audit).ok().flatten());
-    let kept = evidence.or_else(|| gate.recorder().quarantine().and_then(|quarantine| quarantine.get(audit).ok().flatten()));
-    kept.map(|kept| kept.message)
+    let quarantined = || {
+        let quarantine = gate.recorder().quarantine()?;
+        let kept = quarantine.get(audit).ok().flatten()?;
+        let by = By { who: WHO.to_owned(), reason: Some("explain".to_owned()) };
+        quarantine.shown(&kept, by).ok().map(|()| kept)
+    };
+    evidence.or_else(quarantined).map(|kept| kept.message)
 }
 
 fn gone() -> Response<Body> {

@@ -18,7 +18,7 @@ const LISTED: usize = 500;
 /// Longest part of a message that is shown, in bytes.
 const SHOWN_BYTES: usize = 256 << 10;
 /// What stands on the record for whoever is at the console.
-const WHO: &str = "console";
+pub(super) const WHO: &str = "console";
 
 #[derive(Serialize)]
 struct Listed {

@@ -15,6 +15,12 @@ pub(in crate::record) const PACKED: &str = ".gz";
 /// Length of `YYYYMMDDTHHMMSSmmmZ-NNNN`.
 const STAMP_BYTES: usize = 24;
 
+/// Sees to it that the names in a file's folder are on the disk.
+pub(in crate::record) fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
 /// The file beside the log that holds its checkpoints.
 pub(in crate::record) fn checkpoints(log: &Path) -> PathBuf {
     with_suffix(log, ".checkpoints")

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::checkpoint::{Notes, Signed, Why};
-use super::files::with_suffix;
+use super::files::{sync_folder, with_suffix};
 use super::{Head, Sha};
 
 /// A shorter file of notes is left as it is, in bytes.
@@ -52,7 +52,8 @@ impl Notes {
         out.write_all(format!("{first}\n").as_bytes())?;
         out.write_all(text.get(gone.bytes..).unwrap_or_default())?;
         out.sync_all()?;
-        std::fs::rename(&trimming, self.path())
+        std::fs::rename(&trimming, self.path())?;
+        sync_folder(self.path())
     }
 }
 

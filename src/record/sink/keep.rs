@@ -14,10 +14,9 @@ use flate2::write::GzEncoder;
 use rustix::fs::{FlockOperation, flock};
 
 use super::Counts;
-use super::log::sync_folder;
 use crate::config::Rotation;
 use crate::record::chain::checkpoint::{Notes, Why};
-use crate::record::chain::files::{PACKED, put_aside_at, rotated, with_suffix};
+use crate::record::chain::files::{PACKED, put_aside_at, rotated, sync_folder, with_suffix};
 use crate::record::chain::tail::last_of;
 
 /// How often it is looked whether a file has become too old.
@@ -67,16 +66,21 @@ impl Kept {
     }
 
     fn tidy(&self, now: SystemTime, counts: &Counts) -> io::Result<()> {
-        if self.rotation.compress {
-            for path in rotated(&self.log)?.iter().filter(|path| !path.to_string_lossy().ends_with(PACKED)) {
-                pack(path)?;
+        // Removing comes first, and one file that cannot be removed or packed keeps no other from it: on a full disk that is
+        // what helps.
+        let mut first = Ok(());
+        for path in self.too_many(now)? {
+            match self.remove(&path) {
+                Ok(()) => counts.removed.inc(),
+                Err(error) => first = first.and(Err(error)),
             }
         }
-        for path in self.too_many(now)? {
-            self.remove(&path)?;
-            counts.removed.inc();
+        if self.rotation.compress {
+            for path in rotated(&self.log)?.iter().filter(|path| !path.to_string_lossy().ends_with(PACKED)) {
+                first = first.and(pack(path));
+            }
         }
-        self.notes.trim()
+        first.and(self.notes.trim())
     }
 
     /// Which files go: always the oldest.

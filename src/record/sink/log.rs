@@ -216,7 +216,7 @@ impl LogFile {
                     tracing::warn!(%error, "there is no checkpoint of an audit file that was put aside");
                 }
                 self.lock()?;
-                sync_folder(&self.path)?;
+                files::sync_folder(&self.path)?;
                 Ok(true)
             }
             Err(error) => {
@@ -242,6 +242,9 @@ impl LogFile {
                 Ok(()) if self.is_in_place() => return Ok(()),
                 // It was moved away or deleted: nobody would look there for a line.
                 Ok(()) => {
+                    // Another process may have written to it before it was moved.
+                    let left = Tail::read(&self.file, self.file.metadata()?.len())?.head;
+                    self.head = Some(self.head).max_by_seq(left).unwrap_or_default();
                     (self.file, self.began) = open_file(&self.path)?;
                     self.length = None;
                 }
@@ -285,10 +288,4 @@ pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(named)?;
     let began = file.metadata().and_then(|metadata| metadata.created()).unwrap_or_else(|_| SystemTime::now());
     Ok((file, began))
-}
-
-/// Sees to it that the names in a file's folder are on the disk.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }

@@ -123,6 +123,22 @@ fn a_log_that_was_moved_away_between_two_runs_goes_on() {
 }
 
 #[test]
+fn a_shared_log_that_is_moved_goes_on_after_the_last_line_of_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let (one, other) = (sink(&path, true), sink(&path, true));
+    write(&one, "{}");
+    (0..5).for_each(|_| write(&other, "{}"));
+    fs::rename(&path, files::with_suffix(&path, ".1")).unwrap();
+    // This one has not seen the lines of the other.
+    write(&one, "{}");
+    write(&other, "{}");
+    drop((one, other));
+    let report = sound(&path);
+    assert_eq!((report.files.len(), report.first_seq), (2, Some(1)), "{report:?}");
+}
+
+#[test]
 fn several_processes_may_share_a_log() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
