@@ -46,8 +46,9 @@ fn lines(folder: &Path, name: &str) -> Vec<String> {
 }
 
 fn runs(pid: &str) -> bool {
-    // A zombie has no command line.
-    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+    // Not by its command line, which is empty for a moment of every `exec`.
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
 }
 
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {

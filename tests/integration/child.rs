@@ -122,9 +122,10 @@ impl Child {
     }
 }
 
-/// Whether a process is there; a zombie has no command line.
+/// Whether a process is there and no zombie. Not by its command line, which is empty for a moment of every `exec`.
 pub(crate) fn runs(pid: &str) -> bool {
-    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
 }
 
 /// The other side of [`StdioServer`], if this process was started as a child. Never returns then.
