@@ -190,10 +190,18 @@ impl<'p> Judge<'p, '_> {
     fn scan_more(&self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, reading: &'static str, hits: &mut Vec<Hit<'p>>) {
         let mut matches = Vec::new();
         self.rules.scan(text, place, &mut matches);
+        let acting = hits.iter().filter(|hit| hit.suppressed().is_none());
+        let mut known: BTreeSet<usize> = acting.map(Hit::rule).collect();
+        let mut suppressed: BTreeSet<usize> = BTreeSet::new();
         for found in matches {
-            if !self.of_markup(found.rule) && hits.iter().all(|hit| hit.rule() != found.rule || hit.suppressed().is_some()) {
+            if !self.of_markup(found.rule) && !known.contains(&found.rule) {
                 let reading = if work::ALL.contains(&found.reading) { found.reading } else { reading };
                 let hit = self.hit(Match { reading, ..found }, text.raw(), place, site);
+                // Once for each rule: others of its matches are looked at only because they may not be suppressed.
+                let told = if hit.suppressed().is_some() { &mut suppressed } else { &mut known };
+                if !told.insert(hit.rule()) {
+                    continue;
+                }
                 let matched = hit.span.clone().and_then(|span| text.raw().get(span)).unwrap_or(text.raw());
                 let evidence = self.rule(&hit).map(|rule| evidence(rule, matched));
                 let trace = self.traced(text.raw(), hit.span.clone(), place);

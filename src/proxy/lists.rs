@@ -154,10 +154,11 @@ impl Gate {
         tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning it failed"))?
     }
 
-    /// Looks at what people have done with pins and in quarantine. To be called now and then; may wait for the disk.
+    /// Looks at what people have done with pins and in quarantine, and forgets what is too old there. To be called now and then; may wait for the disk.
     pub fn look(&self) {
         self.look_at_pins();
         self.releases.look(&self.recorder);
+        self.recorder.forget_old();
     }
 
     /// Reads the lock file again if it has changed. To be called now and then; may wait for the disk.

@@ -1,6 +1,7 @@
 //! What becomes of what is kept, and how it is counted.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use prometheus::{Error, IntCounter};
 
@@ -32,11 +33,16 @@ pub struct Quarantined<'a> {
 pub const QUARANTINE_OUTCOMES: [&str; 9] =
     ["kept", "skipped", "failed", "dropped", "shown", "released", "deleted", "delivered", "expired"];
 
+/// What is too old is looked for this often.
+const LOOK: Duration = Duration::from_secs(60);
+
 /// The counters of what is kept.
 pub(super) struct Keeping {
     items: Counters,
     records: Counters,
     forgotten: IntCounter,
+    /// When what is too old was last looked for.
+    looked: Mutex<Option<Instant>>,
 }
 
 impl Keeping {
@@ -45,11 +51,22 @@ impl Keeping {
             items: made.counters(table::QUARANTINE_ITEMS)?,
             records: made.counters(table::EVIDENCE_RECORDS)?,
             forgotten: made.counters(table::EVIDENCE_FORGOTTEN)?.with(&[]),
+            looked: Mutex::default(),
         })
     }
 
     pub(super) fn count(&self, outcome: &str, by: usize) {
         self.items.with(&[outcome]).inc_by(by as u64);
+    }
+
+    /// Whether it is time to look again for what is too old.
+    fn is_due(&self) -> bool {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = looked.is_none_or(|at| at.elapsed() >= LOOK);
+        if due {
+            *looked = Some(Instant::now());
+        }
+        due
     }
 
     pub(super) fn evidence(&self) -> EvidenceCounts {
@@ -97,6 +114,22 @@ impl Recorder {
                 tracing::error!(audit = %message.audit, %error, "what was taken out cannot be kept");
                 false
             }
+        }
+    }
+
+    /// Forgets what is older than it may be kept, at most once a minute. To be called now and then; may wait for the disk.
+    pub fn forget_old(&self) {
+        if !self.metrics.keeping.is_due() {
+            return;
+        }
+        if let Some(quarantine) = &self.stores.quarantine {
+            match quarantine.forget_old() {
+                Ok(gone) => self.metrics.keeping.count("dropped", gone),
+                Err(error) => tracing::warn!(%error, "what is too old in quarantine cannot be removed"),
+            }
+        }
+        if let Some(Err(error)) = self.stores.evidence.as_ref().map(|evidence| evidence.forget_old()) {
+            tracing::warn!(%error, "evidence that is too old cannot be removed");
         }
     }
 }

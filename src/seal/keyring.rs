@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
@@ -11,6 +12,8 @@ use super::SealError;
 
 /// How long the program may take: it may ask a person to unlock the keyring.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long its output is waited for once it has ended: what it started may hold that open.
+const DRAIN: Duration = Duration::from_secs(2);
 /// Longest output that is read, in bytes.
 const BYTES: u64 = 4096;
 /// What the entries are for, as the keyring has it.
@@ -119,6 +122,7 @@ impl Keyring {
             // A program that does not read says below what is wrong with it.
             stdin.write_all(input.as_bytes()).unwrap_or_default();
         }
+        let (out, err) = (hear(child.stdout.take()), hear(child.stderr.take()));
         let began = Instant::now();
         let status = loop {
             match child.try_wait() {
@@ -130,12 +134,12 @@ impl Keyring {
                 }
             }
         };
-        let mut out = Zeroizing::new(String::with_capacity(BYTES as usize));
-        let mut err = String::new();
-        let read = child.stdout.take().map_or(Ok(0), |from| from.take(BYTES).read_to_string(&mut out));
-        read.map_err(|_| trouble("says what is no text"))?;
-        child.stderr.take().map_or(Ok(0), |from| from.take(BYTES).read_to_string(&mut err)).unwrap_or_default();
-        Ok(Said { code: status.code(), out, err })
+        let [out, err] =
+            [out, err].map(|heard| heard.recv_timeout(DRAIN).map_err(|_| trouble("has ended, and its output has not")));
+        let out = std::str::from_utf8(&out?)
+            .map(|text| Zeroizing::new(text.to_owned()))
+            .map_err(|_| trouble("says what is no text"))?;
+        Ok(Said { code: status.code(), out, err: String::from_utf8_lossy(&err?).into_owned() })
     }
 
     fn failed(&self, said: &Said) -> SealError {
@@ -145,6 +149,19 @@ impl Keyring {
                     or in the environment";
         SealError::Key(format!("`{}` failed: {line}\n  hint: {hint}", self.program))
     }
+}
+
+/// Reads what a program says, up to the limit, on a thread of its own: whoever waits need not wait for ever.
+fn hear(from: Option<impl Read + Send + 'static>) -> Receiver<Zeroizing<Vec<u8>>> {
+    let (said, heard) = channel();
+    std::thread::spawn(move || {
+        // With room for all of it: a vector that grows leaves copies behind.
+        let mut out = Zeroizing::new(Vec::with_capacity(BYTES as usize));
+        // What breaks off says what it has said.
+        let _broken = from.map(|from| from.take(BYTES).read_to_end(&mut out));
+        said.send(out).unwrap_or_default();
+    });
+    heard
 }
 
 #[cfg(test)]
@@ -192,6 +209,15 @@ esac
         let keyring = Keyring::new("gate", &program(&folder, script), Style::SecretTool).unwrap();
         let error = keyring.look_up().unwrap_err().to_string();
         assert!(error.contains("Cannot autolaunch D-Bus") && error.contains("hint: "), "{error}");
+    }
+
+    #[test]
+    fn a_program_whose_offspring_holds_its_output_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Keyring::new("gate", &program(&folder, "#!/bin/sh\nsleep 30 &\necho 5ec2e7\n"), Style::SecretTool).unwrap();
+        let began = Instant::now();
+        let error = keyring.look_up().unwrap_err().to_string();
+        assert!(error.contains("its output has not") && began.elapsed() < Duration::from_secs(20), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use lychgate::config::{Secret, StdioTransport};
@@ -120,6 +121,15 @@ impl Child {
     pub(crate) fn runs(&self) -> bool {
         runs(&self.pid)
     }
+}
+
+/// A port for a program that has to be told one. Not one that the system gave and took back: it may give that to the next who
+/// binds to port 0, and to connections. These are below those (Linux: from 32768 on), and each is given once.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(97);
+    let ports = std::iter::repeat_with(|| 18_000 + (start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 14_000) as u16);
+    ports.take(14_000).find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// Whether a process is there and no zombie. Not by its command line, which is empty for a moment of every `exec`.

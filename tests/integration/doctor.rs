@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::servers::{Server, json_reply, reply};
+use super::servers::{Server, free_port, json_reply, reply};
 
 fn examine(folder: &TempDir, words: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
@@ -68,6 +68,10 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
     )
     .unwrap();
     mode(&folder.path().join("lychgate.toml"), 0o666);
+    fs::create_dir_all(folder.path().join("lychgate/quarantine")).unwrap();
+    mode(&folder.path().join("lychgate/quarantine"), 0o755);
+    fs::write(folder.path().join("lychgate/quarantine.key"), "hunter2").unwrap();
+    mode(&folder.path().join("lychgate/quarantine.key"), 0o640);
     let began = Instant::now();
     let (code, told, err, folder) = doctor(folder, &[]).await;
     assert_eq!(code, 1, "{told}{err}");
@@ -92,6 +96,9 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
         "connections may need",
         "there is no admin port",
         "checked and well",
+        "the quarantine `",
+        "/lychgate/quarantine` has mode 755",
+        "the key of the quarantine `",
     ] {
         let part = if part == "are only observed" { "is only observed" } else { part };
         assert!(told.contains(part), "`{part}` is missing from: {told}");
@@ -133,6 +140,18 @@ async fn a_gate_in_order_has_nothing_but_notes() {
     for part in ["`well` answers", "clock of `well` agrees", "keep their own cases", "0 errors, 0 warnings"] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
+    // A gate that runs without an admin port is not to be killed.
+    let config = format!("[listen]\naddress = \"127.0.0.1:{}\"\n[upstream.u]\nstdio = {{ command = [\"true\"] }}\n", free_port());
+    fs::write(folder.path().join("lychgate.toml"), config).unwrap();
+    let mut gate = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+    gate.args(["run", "--config", "lychgate.toml"]).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path());
+    let mut gate = gate.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(gate.stderr.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("serving")), "it starts");
+    std::thread::spawn(move || lines.for_each(drop));
+    let (_, told, err, folder) = doctor(folder, &[]).await;
+    assert!(told.contains("a gate runs there (process ") && !told.contains("kill "), "{told}{err}");
+    gate.kill().and_then(|()| gate.wait()).unwrap();
     fs::write(folder.path().join("lychgate.toml"), "colour = 1\n[upstream.a]\nhttp = { url = \"https://example.org\" }\n")
         .unwrap();
     let (code, told, _, folder) = doctor(folder, &[]).await;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use lychgate::message::Json;
 
 use super::harness::{json, string};
+use super::servers::free_port;
 
 /// How often the gate is killed. `KILLS` in the environment says otherwise, and has the rules that come with the gate judge each
 /// call; `LYCHGATE` names another build of it:
@@ -160,10 +161,6 @@ fn program() -> String {
     std::env::var("LYCHGATE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_lychgate").to_owned())
 }
 
-fn free_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 /// What `lychgate audit verify` says of a log.
 fn verified(log: &Path) -> Json {
     let told = Command::new(program()).args(["audit", "verify", "--json"]).arg(log).output().unwrap();
@@ -191,7 +188,8 @@ fn told_of(log: &Path, direction: &str) -> HashSet<String> {
 fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
     let kills = std::env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let (server, address, log) = (Noting::start(), free_port(), folder.path().join("audit.jsonl"));
+    let (server, address, log) =
+        (Noting::start(), SocketAddr::from(([127, 0, 0, 1], free_port())), folder.path().join("audit.jsonl"));
     let audit = format!(
         "file = \"{}\"\nrequired = true\nrotate_bytes = 262144\ncompress = false\ncheckpoint_lines = 50\ncheckpoint_seconds = 1",
         log.display()
@@ -267,7 +265,7 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
         println!("skipped: neither root nor user namespaces here, so no small disk can be mounted");
         return;
     };
-    let (server, address) = (Noting::start(), free_port());
+    let (server, address) = (Noting::start(), SocketAddr::from(([127, 0, 0, 1], free_port())));
     let audit = format!("file = \"{}\"\nrequired = true", disk.join("audit.jsonl").display());
     let config = config(folder.path(), address, server.address, &audit);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -322,7 +320,7 @@ fn a_folder_that_cannot_be_written_keeps_the_gate_from_starting_and_calls_from_p
     };
     let words: Vec<String> =
         words.iter().map(|word| word.replace("exec", &format!("mount -o remount,ro '{}' && exec", disk.display()))).collect();
-    let (server, address) = (Noting::start(), free_port());
+    let (server, address) = (Noting::start(), SocketAddr::from(([127, 0, 0, 1], free_port())));
     let audit = format!("file = \"{}\"\nrequired = true", disk.join("audit.jsonl").display());
     let config = config(folder.path(), address, server.address, &audit);
     let ran = Command::new(&words[0])

@@ -4,12 +4,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use super::servers::free_port;
 
 /// A config in a folder of its own.
 struct Place(TempDir);
@@ -107,14 +108,8 @@ impl Drop for Gate {
     }
 }
 
-/// Two ports that were free just now.
-fn ports() -> [u16; 2] {
-    let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
-}
-
 fn serve(more: &str) -> (Place, Gate) {
-    let [port, admin] = ports();
+    let [port, admin] = [free_port(), free_port()];
     let place = Place::new("");
     let folder = place.0.path().display();
     fs::write(
@@ -145,6 +140,9 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
     assert_eq!(became(&told, "files", "plain-answer"), "passed");
     let door = told["listener"].as_array().unwrap();
     assert!(door.iter().any(|check| check["canary"] == "no-token" && check["became"] == "caught"), "{told}");
+    let (code, told) = place.json(&["--except", "no-token"]);
+    let door = told["listener"].as_array().unwrap();
+    assert!(code == 0 && door.iter().any(|check| check["canary"] == "no-token" && check["excepted"] == true), "{told}");
     // Again and again, as a probe does: no run leaves anything behind for the next.
     for _ in 0..8 {
         let (code, told) = place.json(&["--quick"]);

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{Checked, Level};
-use crate::config::{AuditTo, Config, Transport, VaultKey};
+use crate::config::{AuditTo, Config, Keeps, Transport, VaultKey};
 use crate::record::verify::{Against, verify};
 use crate::seal::state_folder;
 
@@ -38,12 +38,24 @@ pub(super) fn modes(config: &Config, path: &Path) -> Checked {
             add("a client's key", key, true);
         }
     }
-    if let VaultKey::File(file) = &config.oauth.vault_key {
-        add("the key of the vault", file, true);
-    }
     let of_user = state_folder();
-    if let (VaultKey::OfUser, Some(folder)) = (&config.oauth.vault_key, &of_user) {
-        add("the key of the vault", &folder.join("vault.key"), true);
+    let keys = [
+        ("the key of the vault", &config.oauth.vault_key, "vault.key"),
+        ("the key of the quarantine", &config.quarantine.key, "quarantine.key"),
+        ("the key of the evidence store", &config.evidence.key, "evidence.key"),
+    ];
+    for (what, key, name) in keys {
+        match (key, &of_user) {
+            (VaultKey::File(file), _) => add(what, file, true),
+            (VaultKey::OfUser, Some(folder)) => add(what, &folder.join(name), true),
+            _ => {}
+        }
+    }
+    if let Some(key) = config.audit.key() {
+        add("the key of the audit log", &key, true);
+    }
+    for (what, folder) in stores(config) {
+        add(what, &folder, true);
     }
     if let Some(folder) = config.oauth.vault.clone().or_else(|| of_user.as_ref().map(|folder| folder.join("vault"))) {
         add("the vault", &folder, true);
@@ -82,6 +94,15 @@ pub(super) fn modes(config: &Config, path: &Path) -> Checked {
     }
     told.well(format!("{well} files and folders that the gate keeps or reads have fitting modes"));
     told
+}
+
+/// The folders of what is kept of messages.
+fn stores(config: &Config) -> Vec<(&'static str, PathBuf)> {
+    let quarantine = config.quarantine.clone().of_user(state_folder()).folder.filter(|_| config.quarantine.enabled);
+    let seals = config.policies.values().any(|policy| policy.evidence == Keeps::Sealed);
+    let evidence = if seals { config.evidence.clone().of_user(state_folder()).folder } else { config.evidence.folder.clone() };
+    let named = |what, folder: Option<PathBuf>| folder.map(|folder| (what, folder));
+    named("the quarantine", quarantine).into_iter().chain(named("the evidence store", evidence)).collect()
 }
 
 /// Whether a file is named for something else than a secret: it was read with the config all the same.
@@ -126,9 +147,7 @@ pub(super) fn disks(config: &Config) -> Checked {
     }
     let of_user = state_folder();
     places.extend(config.oauth.vault.clone().or(of_user).map(|folder| ("the vault", folder)));
-    places
-        .extend(config.quarantine.folder.clone().filter(|_| config.quarantine.enabled).map(|folder| ("the quarantine", folder)));
-    places.extend(config.evidence.folder.clone().map(|folder| ("the evidence", folder)));
+    places.extend(stores(config));
     places.extend(config.pins.file.clone().map(|file| ("the lock file", file)));
     for (what, path) in places {
         let Some(there) = path.ancestors().find(|path| path.exists()) else { continue };
@@ -149,15 +168,9 @@ pub(super) fn disks(config: &Config) -> Checked {
                 format!("`{shown}` cannot be written to by this user: {what} stands there"),
                 format!("chown \"$(id -u)\" '{shown}', or run this as the gate's user"),
             );
-        } else if free < NONE_LEFT {
+        } else if let Some(level) = shortage(free) {
             told.find(
-                Level::Error,
-                format!("{room} left at `{shown}`, where {what} stands"),
-                format!("free some: du -xh '{shown}' | sort -h | tail"),
-            );
-        } else if free < LITTLE_LEFT {
-            told.find(
-                Level::Warning,
+                level,
                 format!("{room} left at `{shown}`, where {what} stands"),
                 format!("free some: du -xh '{shown}' | sort -h | tail"),
             );
@@ -171,4 +184,25 @@ pub(super) fn disks(config: &Config) -> Checked {
         told.find(Level::Warning, "there is no audit log: nothing can be shown or explained afterwards", mend);
     }
     told
+}
+
+/// How bad it is that only so many bytes are left, if it is.
+fn shortage(free: u64) -> Option<Level> {
+    match free {
+        free if free < NONE_LEFT => Some(Level::Error),
+        free if free < LITTLE_LEFT => Some(Level::Warning),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_room_is_told_and_hardly_any_is_an_error() {
+        let levels = [0, NONE_LEFT - 1, NONE_LEFT, LITTLE_LEFT - 1, LITTLE_LEFT].map(shortage);
+        let (error, warning) = (Some(Level::Error), Some(Level::Warning));
+        assert_eq!(levels, [error, error, warning, warning, None]);
+    }
 }

@@ -22,7 +22,7 @@ const SOON: u64 = 14;
 /// Whether the ports are free or the gate's own, and who can reach them.
 pub(super) fn ports(config: &Config) -> Checked {
     let mut told = Checked::default();
-    let runs = config.admin.address.is_some_and(alive);
+    let runs = config.admin.address.map(alive);
     port(config.listen.address, "[listen]", runs, &mut told);
     match config.admin.address {
         Some(admin) => port(admin, "[admin]", runs, &mut told),
@@ -54,14 +54,20 @@ pub(super) fn ports(config: &Config) -> Checked {
     told
 }
 
-fn port(address: SocketAddr, section: &str, runs: bool, told: &mut Checked) {
+/// `runs`: whether a gate answers at the admin port, if there is one.
+fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut Checked) {
     match TcpListener::bind(address) {
         Ok(_) => told.well(format!("{address} ({section}) is free: no gate runs there")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs => {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs == Some(true) => {
             told.well(format!("{address} ({section}): a gate runs there"));
         }
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             let holder = holder(address.port());
+            if runs.is_none()
+                && let Some((pid, _)) = holder.as_ref().filter(|(_, name)| is_own(name))
+            {
+                return told.well(format!("{address} ({section}): a gate runs there (process {pid})"));
+            }
             let who =
                 holder.as_ref().map_or_else(|| "another program".to_owned(), |(pid, name)| format!("`{name}` (process {pid})"));
             let stop = holder
@@ -99,6 +105,12 @@ fn alive(mut address: SocketAddr) -> bool {
         Ok(said)
     };
     ask().is_ok_and(|said| said.starts_with("HTTP/1.1 200") && said.ends_with("alive\n"))
+}
+
+/// Whether a process has the name of this program.
+fn is_own(name: &str) -> bool {
+    let own = std::env::current_exe().ok();
+    own.as_ref().and_then(|path| path.file_name()?.to_str()).is_some_and(|own| own == name)
 }
 
 /// The process that listens on a port, and its name, as far as this user may see it (Linux).

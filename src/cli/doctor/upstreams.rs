@@ -27,7 +27,7 @@ use crate::trust;
 use crate::upstream::{Health, Upstream};
 
 /// Servers that are asked at the same time, and time for each step of asking one.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 32;
 const STEP: Duration = Duration::from_secs(2);
 /// Clocks may differ by so much before tokens and certificates suffer.
 const SKEW: Duration = Duration::from_secs(30);

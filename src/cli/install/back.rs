@@ -44,34 +44,44 @@ impl Desk<'_> {
         Ok(code)
     }
 
-    /// Takes back what was added to the gate's config, unless another client is led to it, and what was written down.
+    /// Takes back what was added to the gate's config, unless another client is led to it, and then what was written down: what
+    /// fails before that can be tried again.
     fn forget(&mut self, place: &Path, moved: &Moved) -> io::Result<()> {
-        fs::remove_file(place)?;
-        fs::remove_file(&moved.backup)?;
-        let Some(path) = &moved.gate else {
-            return Ok(());
-        };
+        if let Some(path) = &moved.gate {
+            self.take_back(path, place, moved)?;
+        }
+        gone(place)?;
+        gone(&moved.backup)
+    }
+
+    /// Takes back what was added to the gate's config at `path` for what is written down at `place`.
+    fn take_back(&mut self, path: &Path, place: &Path, moved: &Moved) -> io::Result<()> {
         let mut others = vec![];
-        for entry in fs::read_dir(&self.state)?.flatten() {
-            if entry.path().extension().is_some_and(|extension| extension == "json") {
+        for entry in fs::read_dir(&self.state)?.flatten().map(|entry| entry.path()) {
+            if entry != place && entry.extension().is_some_and(|extension| extension == "json") {
                 others.extend(
-                    Moved::read(&entry.path())?.into_iter().flat_map(|moved| moved.servers).filter_map(|server| server.upstream),
+                    Moved::read(&entry)?.into_iter().flat_map(|moved| moved.servers).filter_map(|server| server.upstream),
                 );
             }
         }
-        let mut gate = GateConfig::read(path)?;
+        let (mut gate, mut secrets) = (GateConfig::read(path)?, vec![]);
         for server in moved.servers.iter().filter(|server| !server.block.is_empty()) {
             let name = server.upstream.as_deref().unwrap_or_default();
             if others.iter().any(|other| other == name) {
                 continue;
             }
-            if gate.remove(&server.block) {
-                server.secrets.iter().try_for_each(fs::remove_file)?;
+            if gate.remove(&server.block) || !gate.has(name) {
+                secrets.extend(&server.secrets);
             } else {
                 writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", path.display())?;
             }
         }
-        if gate.new.trim().is_empty() { fs::remove_file(path) } else { self.write_gate(&gate) }
+        if gate.new.trim().is_empty() {
+            gone(path)?
+        } else {
+            self.write_gate(&gate)?
+        }
+        secrets.into_iter().try_for_each(|secret| gone(secret))
     }
 
     /// What is written down of the clients that are meant.
@@ -101,5 +111,15 @@ impl Desk<'_> {
             }
         }
         Ok(out)
+    }
+}
+
+/// Removes a file that may be gone already.
+fn gone(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(error.kind(), format!("`{}` cannot be removed: {error}", path.display())))
+        }
+        _ => Ok(()),
     }
 }

@@ -103,6 +103,12 @@ impl GateConfig {
         found.is_some()
     }
 
+    /// Whether there is an upstream of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let root = Document::parse(self.new.as_str()).ok();
+        root.is_some_and(|root| root.get("upstream").and_then(|all| all.get(name)).is_some())
+    }
+
     /// An upstream with this very URL and nothing else to tell them apart.
     fn known(&self, kind: &str, url: &Url) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
@@ -120,10 +126,8 @@ impl GateConfig {
             .take(48)
             .collect();
         let plain = if is_name(&plain) { plain } else { "server".to_owned() };
-        let root = Document::parse(self.new.as_str()).ok();
-        let taken = |name: &str| root.as_ref().is_some_and(|root| root.get("upstream").and_then(|all| all.get(name)).is_some());
         let numbered = (2..=9999).map(|number| format!("{plain}-{number}"));
-        std::iter::once(plain.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(plain)
+        std::iter::once(plain.clone()).chain(numbered).find(|name| !self.has(name)).unwrap_or(plain)
     }
 
     fn secret(&mut self, name: &str, header: &str, text: &str) -> String {

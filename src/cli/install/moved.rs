@@ -70,11 +70,11 @@ impl Moved {
         put(place, &serde_json::to_vec_pretty(self)?, Some(0o600))
     }
 
-    /// The file without lychgate: as it was, byte for byte, if nobody has changed it since; if somebody has, each server as it was,
+    /// The file without lychgate: as it was, byte for byte, if nobody has changed it since, or if it is that already; if somebody has, each server as it was,
     /// and all else as it is.
     pub(super) fn put_back(&self, text: &str, format: Format) -> PutBack {
-        if hex(text.as_bytes()) == self.written_sha256
-            && let Ok(backup) = fs::read_to_string(&self.backup)
+        if let Ok(backup) = fs::read_to_string(&self.backup)
+            && (hex(text.as_bytes()) == self.written_sha256 || text == backup)
         {
             return PutBack { text: backup, changed: vec![] };
         }

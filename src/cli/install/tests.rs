@@ -292,3 +292,26 @@ fn a_file_that_cannot_be_read_is_left_alone() {
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 }
+
+#[test]
+fn an_uninstall_that_fails_half_way_can_be_tried_again() {
+    let machine = Machine::new();
+    let (client, name, text, _) = FILES[0];
+    let file = machine.write(name, text);
+    assert_eq!(machine.install(client).code, 0);
+    let (gate, aside) = (machine.gate(), machine.gate().with_extension("aside"));
+    fs::rename(&gate, &aside).unwrap();
+    fs::create_dir(&gate).unwrap();
+    machine.with(true, |desk| {
+        let failed = desk.uninstall(&UninstallArgs { client: None, file: None, dry_run: false, yes: true });
+        assert!(failed.unwrap_err().to_string().contains("lychgate.toml"));
+        Ok(0)
+    });
+    assert_eq!(fs::read_to_string(&file).unwrap(), text, "what could be put back was");
+    fs::remove_dir(&gate).unwrap();
+    fs::rename(&aside, &gate).unwrap();
+    let told = machine.uninstall(None);
+    assert_eq!((told.code, told.err.contains("changed since")), (0, false), "{}", told.err);
+    assert!(!gate.exists() && fs::read_dir(machine.0.path().join("state")).unwrap().next().is_none());
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}

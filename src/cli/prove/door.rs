@@ -4,20 +4,20 @@ use super::Untried;
 use super::trial::{Became, Trial};
 use super::wire::{Shows, Wire};
 
+/// What is tried: its name, what it is, and the status that it must get. The last is left out where nobody needs a token.
+pub(super) const CHECKS: [(&str, &str, Shows<'static>, u16); 3] = [
+    ("foreign-host", "a name that was made to lead here", Shows::Host("attacker.example"), 403),
+    ("foreign-page", "a page of another site", Shows::Origin("https://attacker.example"), 403),
+    ("no-token", "somebody without a token", Shows::Nothing, 401),
+];
+
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// What becomes of requests that the listener must turn away.
 pub(super) async fn trials(wire: &Wire, upstream: &str, open: bool, except: &[String]) -> Result<Vec<Trial>, Untried> {
     let path = format!("/mcp/{upstream}");
-    let mut checks = vec![
-        ("foreign-host", "a name that was made to lead here", Shows::Host("attacker.example"), 403),
-        ("foreign-page", "a page of another site", Shows::Origin("https://attacker.example"), 403),
-    ];
-    if !open {
-        checks.push(("no-token", "somebody without a token", Shows::Nothing, 401));
-    }
     let mut trials = Vec::new();
-    for (id, title, shows, expected) in checks {
+    for (id, title, shows, expected) in CHECKS.into_iter().filter(|(id, ..)| !open || *id != "no-token") {
         let status = wire.post(&path, &[], shows, PING.to_owned()).await?.status.as_u16();
         let (became, why) = match status {
             status if status == expected => (Became::Caught, String::new()),

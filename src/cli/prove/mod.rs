@@ -58,7 +58,7 @@ pub(super) struct Args {
     /// Only this upstream; may be given several times
     #[arg(long, value_name = "NAME")]
     upstream: Vec<String>,
-    /// A canary that need not be caught; may be given several times
+    /// A canary, or a check of the listener, that need not be caught; may be given several times
     #[arg(long, value_name = "CANARY")]
     except: Vec<String>,
     /// Count what a policy in `mode = "observe"` would have caught as caught
@@ -89,11 +89,13 @@ impl From<io::Error> for Untried {
 
 /// Tries; 0 if all went as expected, 1 if not, 2 if it could not be tried.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let unknown = args.except.iter().find(|id| Canary::named(id).is_none());
+    let of_listener = |id: &str| door::CHECKS.iter().any(|(check, ..)| *check == id);
+    let unknown = args.except.iter().find(|id| Canary::named(id).is_none() && !of_listener(id));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let proof = match unknown {
         Some(id) => {
-            let known: Vec<&str> = CANARIES.iter().map(|canary| canary.id).collect();
+            let checks = door::CHECKS.iter().map(|(check, ..)| *check);
+            let known: Vec<&str> = CANARIES.iter().map(|canary| canary.id).chain(checks).collect();
             Err(Untried(format!("there is no canary `{id}`\n  hint: there are {}", known.join(", "))))
         }
         None => runtime.block_on(args.prove(err)),

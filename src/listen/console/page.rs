@@ -108,7 +108,15 @@ mod tests {
     #[test]
     fn the_page_is_whole_and_keeps_its_own_rules() {
         for (name, kind, text) in FILES {
-            assert!(file(name).is_some_and(|file| file.headers()[CONTENT_TYPE] == *kind), "{name}");
+            let headers = file(name).unwrap().headers().clone();
+            assert_eq!(headers[CONTENT_TYPE], *kind, "{name}");
+            let policy = headers["content-security-policy"].to_str().unwrap();
+            for directive in
+                ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "-for 'script'"]
+            {
+                assert!(policy.contains(directive), "`{directive}` is missing for {name}");
+            }
+            assert!(!policy.contains(['*', ':']) && !policy.contains("unsafe"), "{policy}");
             for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "javascript:"]
             {
                 assert!(!text.contains(word), "`{word}` in {name}");

@@ -6,10 +6,11 @@ use super::{Pipe, lined};
 use crate::record::Event;
 
 impl Pipe {
-    /// Looks at what people have done with pins and in quarantine: gives what the agent is to be told then. To be called now
-    /// and then; may wait for the disk.
+    /// Looks at what people have done with pins and in quarantine, and forgets what is too old there: gives what the agent is
+    /// to be told then. To be called now and then; may wait for the disk.
     pub fn look(&self) -> Vec<Bytes> {
         self.releases.look(&self.recorder);
+        self.recorder.forget_old();
         self.look_at_pins()
     }
 

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
@@ -22,9 +22,9 @@ use crate::seal::{self, Keychain, Keys, Listed, Place, SealError, Sources};
 
 /// Ends the name of a segment.
 const SEGMENT: &str = ".evidence";
-/// Most bytes of a segment; a store is made of eight at the least, so that limits take away a part of it.
+/// Most bytes of a segment; a store is made of eight at the least, so that limits of bytes and age take away a part of it.
 const SEGMENT_BYTES: u64 = 64 << 20;
-const SEGMENTS: u64 = 8;
+const SEGMENTS: u32 = 8;
 /// Most files that are looked at: more cannot come of the limits.
 const FILES: usize = 200_000;
 /// A segment that was written so lately may end within a record: it is being written.
@@ -52,6 +52,7 @@ pub(super) struct Segment {
     name: String,
     file: File,
     length: u64,
+    began: Instant,
 }
 
 impl Evidence {
@@ -88,6 +89,19 @@ impl Evidence {
         if let Some(writer) = self.writer.get_or_init(start) {
             writer.offer(kept);
         }
+    }
+
+    /// Removes the segments that are older than they may be kept. To be called now and then: where nothing new is kept, nothing
+    /// else does.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or a segment not be removed.
+    pub fn forget_old(&self) -> Result<(), KeptError> {
+        let gone = self.store.forget_old(0)?;
+        if let Some(counts) = self.counts.get() {
+            counts.forgotten.inc_by(gone as u64);
+        }
+        Ok(())
     }
 
     /// Waits until everything that was offered so far is written, for at most so long.
@@ -200,10 +214,11 @@ impl Store {
     /// Appends a record to the segment, or to a new one where there is none or it is long enough. Gives how many old segments
     /// had to go for it. After a failure the segment is not written to any more.
     pub(super) fn append(&self, open: &mut Option<Segment>, kept: &Kept) -> Result<usize, KeptError> {
-        let most = SEGMENT_BYTES.min(self.bytes / SEGMENTS);
+        let most = SEGMENT_BYTES.min(self.bytes / u64::from(SEGMENTS));
         let mut gone = 0;
         let mut segment = match open.take() {
-            Some(segment) if segment.length < most => segment,
+            // A segment goes as a whole: one that grows for long would keep what is in it for longer than it may be.
+            Some(segment) if segment.length < most && segment.began.elapsed() < self.age / SEGMENTS => segment,
             full => {
                 if let Some(full) = full {
                     full.file.sync_data().map_err(|error| self.failed(SealError::of(self.place.path())(error)))?;
@@ -211,7 +226,7 @@ impl Store {
                 gone = self.forget_old(most)?;
                 let name = format!("{}{SEGMENT}", Uuid::now_v7().simple());
                 let file = self.place.begin(&name).map_err(|error| self.failed(error))?;
-                Segment { name, file, length: 0 }
+                Segment { name, file, length: 0, began: Instant::now() }
             }
         };
         let spares = |keys: &Keys| self.spares(keys);

@@ -131,7 +131,7 @@ impl Quarantine {
         }
         let mut lately = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
         lately.count(&kept.upstream)?;
-        let gone = self.make_room(bytes)?;
+        let gone = self.make_room(1, bytes)?;
         let about = self.seal(ABOUT, &kept.audit.to_string(), about)?;
         let message = self.seal(MESSAGE, &kept.audit.to_string(), Zeroizing::new(kept.message.to_vec()))?;
         let length = u32::try_from(about.len()).unwrap_or(u32::MAX);
@@ -202,13 +202,23 @@ impl Quarantine {
         Ok(true)
     }
 
-    /// Removes what is too old, and the oldest until there is room. How many.
-    fn make_room(&self, room: u64) -> Result<usize, KeptError> {
+    /// Removes what is older than it may be kept. To be called now and then: where nothing new is kept, nothing else does. How
+    /// many.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or a file not be removed.
+    pub fn forget_old(&self) -> Result<usize, KeptError> {
+        let _keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        self.make_room(0, 0)
+    }
+
+    /// Removes what is too old, and the oldest until there is room for so many more with so many bytes. How many.
+    fn make_room(&self, more: usize, room: u64) -> Result<usize, KeptError> {
         let files = self.files()?;
         let (mut count, mut bytes) = (files.len(), files.iter().map(|file| file.bytes).sum::<u64>());
         let mut gone = 0;
         for file in &files {
-            if file.age < self.age && count < self.most && bytes + room <= self.bytes {
+            if file.age < self.age && count + more <= self.most && bytes + room <= self.bytes {
                 continue;
             }
             if let Some(audit) = id(&file.name)

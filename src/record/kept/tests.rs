@@ -300,3 +300,46 @@ fn one_server_cannot_drive_out_what_others_have_there() {
     other.about.upstream = "mail".into();
     assert_eq!(quarantine.keep(&other).unwrap(), 0);
 }
+
+/// Makes a file look as if it was written so many days ago.
+fn age(file: &Path, days: u64) {
+    let then = SystemTime::now() - Duration::from_secs(days * 86_400);
+    fs::File::options().write(true).open(file).unwrap().set_modified(then).unwrap();
+}
+
+#[test]
+fn what_is_too_old_goes_though_nothing_new_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (quarantine, evidence) = (quarantine(dir.path()), evidence(dir.path()));
+    assert_eq!(quarantine.forget_old().unwrap(), 0, "a folder that is not there is empty");
+    let all = ["old", "young"].map(kept);
+    for one in &all {
+        quarantine.keep(one).unwrap();
+    }
+    evidence.offer(all[0].clone());
+    evidence.flush(Duration::from_secs(5));
+    evidence.forget_old().unwrap();
+    assert!(evidence.get(all[0].audit).unwrap().is_some());
+    age(&dir.path().join("q").join(format!("{}.item", all[0].audit)), 31);
+    age(&fs::read_dir(dir.path().join("e")).unwrap().next().unwrap().unwrap().path(), 31);
+    assert_eq!(quarantine.forget_old().unwrap(), 1);
+    let left: Vec<_> = quarantine.list().unwrap().items.into_iter().map(|item| item.about.audit).collect();
+    assert_eq!(left, [all[1].audit]);
+    evidence.forget_old().unwrap();
+    assert!(evidence.get(all[0].audit).unwrap().is_none());
+}
+
+#[test]
+fn a_segment_does_not_grow_for_so_long_that_its_first_record_outstays_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = EvidenceConfig { age: Duration::from_millis(80), ..evidence_config(dir.path()) };
+    let evidence = Evidence::open(&config).unwrap().unwrap();
+    let all = ["one", "two"].map(kept);
+    evidence.offer(all[0].clone());
+    evidence.flush(Duration::from_secs(5));
+    std::thread::sleep(Duration::from_millis(200));
+    evidence.offer(all[1].clone());
+    evidence.flush(Duration::from_secs(5));
+    let read: Vec<Kept> = evidence.iter().unwrap().map(Result::unwrap).collect();
+    assert_eq!(read, all[1..]);
+}

@@ -206,6 +206,38 @@ fn files_are_put_aside_packed_and_removed() {
 }
 
 #[test]
+fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut config = config(&path, true);
+    config.rotation = crate::config::Rotation { bytes: 0, age: Duration::from_millis(30), compress: false, ..config.rotation };
+    let sink = Sink::new(&config, counts()).unwrap();
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(60));
+        write(&sink, &format!("{{\"pad\":\"{}\"}}", "x".repeat(2000)));
+    }
+    drop(sink);
+    let aside = files::rotated(&path).unwrap();
+    assert_eq!((aside.len(), sound(&path).files.len()), (4, 5), "before each line there was one to put aside");
+    config.rotation.age = Duration::ZERO;
+    let left_with = |rotation: crate::config::Rotation, left: usize| {
+        let _sink = Sink::new(&AuditConfig { rotation, ..config.clone() }, counts()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while files::rotated(&path).unwrap().len() > left {
+            assert!(Instant::now() < deadline, "it takes too long");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let keep_bytes = Some(fs::metadata(&path).unwrap().len() + fs::metadata(&aside[3]).unwrap().len() + 1000);
+    left_with(crate::config::Rotation { keep_bytes, ..config.rotation.clone() }, 1);
+    assert_eq!(files::rotated(&path).unwrap(), [aside[3].clone()], "the oldest go");
+    sound(&path);
+    left_with(crate::config::Rotation { keep_age: Some(Duration::from_millis(1)), ..config.rotation.clone() }, 0);
+    let report = sound(&path);
+    assert_eq!(report.removed_through, report.first_seq.map(|first| first - 1), "{report:?}");
+}
+
+#[test]
 fn packing_can_be_broken_off_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");

@@ -1,5 +1,6 @@
 """Where things are, and how to start them."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -38,10 +39,21 @@ def gate():
     return str(max(built, key=lambda path: path.stat().st_mtime))
 
 
+PORTS = itertools.chain(range(20_000 + os.getpid() % 5_000, 32_000), range(10_000, 20_000))
+
+
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port for a program that has to be told one. Not one that the system gave and took back: it may give that to the
+    next connection. These are below those (Linux: from 32768 on), and each is given once."""
+    for port in PORTS:
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    sys.exit("peers: no port is free")
 
 
 def wait_for_port(port, process):
