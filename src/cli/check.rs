@@ -17,6 +17,8 @@ use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
 use crate::proxy::pins::LockFile;
 use crate::record::Recorder;
+use crate::record::kept::Stores;
+use crate::seal::state_folder;
 use crate::upstream::Upstream;
 use crate::{app, listen};
 
@@ -63,6 +65,9 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     if let Some(file) = &config.pins.file {
         faults.extend(LockFile::new(file).read().err().unwrap_or_default());
     }
+    let kept = config.clone().keeping_at_home(state_folder());
+    let stores = Stores::open(&kept.quarantine, &kept.evidence);
+    faults.extend(stores.err().map(|error| Fault::of_file(&args.config.display().to_string(), error.to_string(), None)));
     if !faults.is_empty() {
         return Err(faults);
     }

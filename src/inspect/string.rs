@@ -117,19 +117,27 @@ impl<'p> Judge<'p, '_> {
     pub(super) fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
         let mut matches = std::mem::take(&mut self.matches);
         matches.clear();
-        self.rules.scan(text, place, &mut matches);
-        let outcome = self.weigh(text, place, site, whole, &mut matches);
+        let excused = self.rules.scan(text, place, &mut matches);
+        let outcome = self.weigh(text, place, site, (whole, excused), &mut matches);
         self.matches = matches;
         text.names_of_readings(self.readings);
         self.readings.extend(place.read_as.name());
         outcome
     }
 
-    fn weigh(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool, matches: &mut Vec<Match>) -> Outcome {
+    fn weigh(
+        &mut self,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        (whole, excused): (bool, bool),
+        matches: &mut Vec<Match>,
+    ) -> Outcome {
         let page = if place.direction == Direction::Inbound { text.page() } else { None };
         let json = whole && is_json(text.raw());
-        if matches.is_empty() && page.is_none() && text.bare().is_none() && !(json && (self.numbers || text.raw().contains('\\')))
-        {
+        // Quotation marks of JSON quote nothing, and what stands in one string excuses nothing in another.
+        let inside = json && (self.numbers || excused || text.raw().contains('\\'));
+        if matches.is_empty() && page.is_none() && text.bare().is_none() && !inside {
             return Outcome::Keep;
         }
         let opaque = (site.opaque)();

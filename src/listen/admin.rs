@@ -87,7 +87,12 @@ async fn answer(
 /// Whether new calls are welcome, and how each upstream is. One that is down does not make the gate unready: the
 /// others go on.
 async fn readiness(front: &Front) -> (bool, String) {
-    let ready = !front.draining();
+    let why = if front.draining() {
+        Some("it ends: calls under way are still answered")
+    } else {
+        (!front.gate.recorder().can_tell()).then_some("the audit log is required and cannot be written: see the gate's own log")
+    };
+    let ready = why.is_none();
     let asked = front.gate.upstreams().map(|(name, upstream)| async move {
         let health = upstream.health().await;
         let why = if let Health::Down(why) = &health { format!(",\"why\":{}", quote(why)) } else { String::new() };
@@ -95,7 +100,8 @@ async fn readiness(front: &Front) -> (bool, String) {
     });
     let mut upstreams = join_all(asked).await;
     upstreams.sort();
-    (ready, format!("{{\"ready\":{ready},\"upstreams\":{{{}}}}}\n", upstreams.join(",")))
+    let why = why.map(|why| format!("\"why\":{},", quote(why))).unwrap_or_default();
+    (ready, format!("{{\"ready\":{ready},{why}\"upstreams\":{{{}}}}}\n", upstreams.join(",")))
 }
 
 pub(super) fn text(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {

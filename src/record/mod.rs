@@ -102,6 +102,11 @@ impl Recorder {
         self.sink.reopen()
     }
 
+    /// Whether what must be told can be: false while the audit log is required and cannot be written.
+    pub fn can_tell(&self) -> bool {
+        self.sink.can_tell()
+    }
+
     /// Waits, for at most 5 s, until every audit line told so far is written. To be called before the process ends.
     pub fn flush(&self) {
         self.sink.flush();

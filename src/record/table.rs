@@ -186,6 +186,9 @@ metrics! {
     AUDIT_CHECKPOINTS = Kind::Counter, "lychgate_audit_checkpoints_total" [outcome: Fixed(&["written", "failed"])]
         "Signed checkpoints of the audit log: `written`, or `failed` because they could not be."
         "Without checkpoints an audit log that was rewritten as a whole cannot be told: `lychgate audit verify`.";
+    AUDIT_TAMPERED = Kind::Counter, "lychgate_audit_tampered_total" [how: Fixed(&["cut", "foreign", "deleted"])]
+        "Times that the audit log was found otherwise than it was left: `cut` (lines missing or changed), `foreign` (with what somebody else wrote), `deleted` while it was written."
+        "Somebody, or a program that rotates logs its own way, has been at it: `lychgate audit verify`.";
     AUDIT_ANCHORS = Kind::Counter, "lychgate_audit_anchors_total" [outcome: Fixed(&["told", "failed"])]
         "Checkpoints that `anchor_command` and `anchor_url` were `told`; `failed` where one of them did not take it in time."
         "The log has why an anchor failed.";

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::entry::{Entry, LINE_BYTES};
-use super::log::{Bad, Entries, Log};
+use super::log::{Bad, Entries, Log, hung};
+use crate::record::verify::Chain;
 
 /// A log as it grows: its file from the start, and then whatever is added, through rotation and truncation.
 pub struct Follow {
@@ -18,6 +19,11 @@ pub struct Follow {
     /// Files that were rotated away since the last look and were never seen under the log's own name.
     between: VecDeque<PathBuf>,
     reading: Option<Entries>,
+    chain: Chain,
+    /// Read, and to be given after it was told that it does not follow.
+    next: Option<Entry>,
+    /// What was told last that keeps it from being read: it is told once.
+    trouble: Option<String>,
 }
 
 struct Live {
@@ -35,16 +41,28 @@ struct Live {
 impl Follow {
     /// A log's file, from its start.
     pub fn new(path: &Path) -> Self {
-        Self { log: Log::at(path), path: path.into(), open: None, between: VecDeque::new(), reading: None }
+        Self {
+            log: Log::at(path),
+            path: path.into(),
+            open: None,
+            between: VecDeque::new(),
+            reading: None,
+            chain: Chain::default(),
+            next: None,
+            trouble: None,
+        }
     }
 
     /// The next line, if there is one by now.
     pub fn poll(&mut self) -> Option<Result<Entry, Bad>> {
+        if let Some(entry) = self.next.take() {
+            return Some(Ok(entry));
+        }
         loop {
             if let Some(reading) = &mut self.reading {
                 match reading.next() {
                     Some(entry) => return Some(entry),
-                    None => self.reading = None,
+                    None => (self.reading, self.chain) = (None, Chain::default()),
                 }
             }
             if let Some(path) = self.between.pop_front() {
@@ -53,14 +71,19 @@ impl Follow {
             }
             match self.step() {
                 Ok(Step::Line(line, number)) => {
-                    let entry = Entry::read(line.into(), &self.path, number);
-                    return Some(entry.map_err(|why| Bad { file: self.path.to_path_buf(), line: number, why }));
+                    let bad = |why| Bad { file: self.path.to_path_buf(), line: number, why };
+                    let hangs = self.chain.next(&line);
+                    let (now, next) = hung(hangs, Entry::read(line.into(), &self.path, number).map_err(bad), bad);
+                    (self.next, self.trouble) = (next, None);
+                    return Some(now);
                 }
                 Ok(Step::Again) => {}
                 Ok(Step::Nothing) => return None,
                 Err(error) => {
                     self.open = None;
-                    return Some(Err(Bad { file: self.path.to_path_buf(), line: 0, why: error.to_string() }));
+                    let why = error.to_string();
+                    let known = self.trouble.replace(why.clone()).is_some_and(|known| known == why);
+                    return (!known).then(|| Err(Bad { file: self.path.to_path_buf(), line: 0, why }));
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! An audit log with what was rotated away from it, read from its oldest line to its newest.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::entry::{Entry, LINE_BYTES};
 use super::follow::of;
+use crate::record::verify::{Chain, Hangs, Part};
 
 /// Most that one packed file is unpacked to, in bytes.
 const UNPACKED_BYTES: u64 = 16 << 30;
@@ -19,14 +19,11 @@ const UNPACKED_BYTES: u64 = 16 << 30;
 const CHUNK_BYTES: usize = 256 << 10;
 /// What ends the name of a packed file.
 const PACKED: &str = ".gz";
-/// The shape of what rotation puts behind the log's name and a full stop: time of the rotation and a number.
-const STAMP: &[u8] = b"00000000T000000000Z-0000";
-
 /// An audit log: its file, and those beside it that were rotated away and maybe packed.
 #[derive(Clone, Debug)]
 pub struct Log {
     path: PathBuf,
-    since: Option<String>,
+    since: Option<SystemTime>,
 }
 
 /// A line, or a part of a file, that cannot be read.
@@ -43,9 +40,12 @@ pub struct Bad {
 /// The lines of a log, oldest first. Reads as it is asked, a line at a time; what is rotated meanwhile is not missed.
 pub struct Entries {
     log: Log,
-    /// The stamp of the last rotated file that was begun.
-    last: Option<String>,
+    /// The first line of the last rotated file that was begun, and until when that was written.
+    last: Option<(u64, SystemTime)>,
     open: Option<Open>,
+    chain: Chain,
+    /// Read, and to be given after it was told that it does not follow.
+    next: Option<Entry>,
     done: bool,
 }
 
@@ -68,6 +68,10 @@ impl Log {
     /// There is no such file, nor one that was rotated away from it; or the folder cannot be read.
     pub fn open(path: &Path) -> io::Result<Self> {
         let log = Self::at(path);
+        if path.is_dir() {
+            let told = format!("`{}` is a folder: name the log in it", path.display());
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
+        }
         if !path.exists() && log.rotated()?.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no audit log `{}`", path.display())));
         }
@@ -82,16 +86,15 @@ impl Log {
     /// The files that were rotated away after the one with this device and number, if it is one of them.
     pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
         let rotated = self.rotated()?;
-        let is = |(_, path): &(String, PathBuf)| std::fs::metadata(path).is_ok_and(|file| of(&file) == id);
+        let is = |part: &Part| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
         let after = rotated.iter().rposition(is).map_or(rotated.len(), |at| at + 1);
-        Ok(rotated.into_iter().skip(after).map(|(_, path)| path).collect())
+        Ok(rotated.into_iter().skip(after).map(|part| part.path).collect())
     }
 
     /// The same without the files that were rotated away before this time: no line in them is younger.
     #[must_use]
     pub fn since(mut self, time: SystemTime) -> Self {
-        let told = humantime::format_rfc3339_millis(time).to_string();
-        self.since = Some(told.chars().filter(|c| !matches!(c, '-' | ':' | '.')).collect());
+        self.since = Some(time);
         self
     }
 
@@ -107,7 +110,7 @@ impl Log {
 
     /// Its lines, oldest first.
     pub fn entries(&self) -> Entries {
-        Entries { log: self.clone(), last: None, open: None, done: false }
+        Entries { log: self.clone(), last: None, open: None, chain: Chain::default(), next: None, done: false }
     }
 
     /// What was rotated away, oldest first.
@@ -115,32 +118,14 @@ impl Log {
     /// # Errors
     /// The folder cannot be read.
     pub fn rotated_files(&self) -> io::Result<Vec<PathBuf>> {
-        Ok(self.rotated()?.into_iter().map(|(_, path)| path).collect())
+        Ok(self.rotated()?.into_iter().map(|part| part.path).collect())
     }
 
-    /// The rotated files with their stamps, oldest first. A file that is being packed is there twice; it is whole as it was.
-    fn rotated(&self) -> io::Result<Vec<(String, PathBuf)>> {
-        let Some(name) = self.path.file_name() else { return Ok(Vec::new()) };
-        let folder = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut found = Vec::new();
-        for file in std::fs::read_dir(folder)? {
-            let file = file?.file_name();
-            if let Some(stamp) = stamp(name, &file).filter(|stamp| self.since.as_deref().is_none_or(|since| *stamp >= since)) {
-                found.push((stamp.to_owned(), folder.join(&file)));
-            }
-        }
-        found.sort();
-        found.dedup_by(|(later, _), (earlier, _)| later == earlier);
-        Ok(found)
+    fn rotated(&self) -> io::Result<Vec<Part>> {
+        let mut parts = Part::of(&self.path)?;
+        parts.retain(|part| self.since.is_none_or(|since| part.until >= since));
+        Ok(parts)
     }
-}
-
-/// The stamp in the name of a file that was rotated away from a log of this name.
-fn stamp<'f>(log: &OsStr, file: &'f OsStr) -> Option<&'f str> {
-    let rest = file.to_str()?.strip_prefix(log.to_str()?)?.strip_prefix('.')?;
-    let stamp = rest.strip_suffix(PACKED).unwrap_or(rest);
-    let fits = |(shape, found): (&u8, &u8)| if *shape == b'0' { found.is_ascii_digit() } else { shape == found };
-    (stamp.len() == STAMP.len() && STAMP.iter().zip(stamp.as_bytes()).all(fits)).then_some(stamp)
 }
 
 impl Entries {
@@ -149,7 +134,7 @@ impl Entries {
     /// # Errors
     /// It cannot be opened.
     pub fn of(path: &Path) -> io::Result<Self> {
-        Ok(Self { log: Log::at(path), last: None, open: open(path)?, done: true })
+        Ok(Self { open: open(path)?, done: true, ..Log::at(path).entries() })
     }
 
     /// Goes on to the next file. `false` after the last.
@@ -160,10 +145,12 @@ impl Entries {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             log => Some(log?),
         };
-        let newer = |(stamp, _): &(String, PathBuf)| self.last.as_ref().is_none_or(|last| stamp > last);
-        if let Some((stamp, path)) = self.log.rotated()?.into_iter().find(newer) {
-            self.last = Some(stamp);
-            self.open = open(&path)?;
+        let newer = |part: &Part| self.last.is_none_or(|last| (part.first, part.until) > last);
+        if let Some(part) = self.log.rotated()?.into_iter().find(newer) {
+            // Its name may change while it is read; where it stands does not.
+            let until = if part.first > 0 { SystemTime::now() } else { part.until };
+            self.last = Some((part.first, until));
+            self.open = open(&part.path)?;
             return Ok(true);
         }
         self.done = true;
@@ -240,6 +227,9 @@ impl Iterator for Entries {
     type Item = Result<Entry, Bad>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(entry) = self.next.take() {
+            return Some(Ok(entry));
+        }
         loop {
             let Some(open) = &mut self.open else {
                 if self.done {
@@ -257,7 +247,13 @@ impl Iterator for Entries {
             let next = open.next();
             let line = open.line.max(line);
             return match next {
-                Ok(Next::Line(text)) => Some(Entry::read(text.into(), &file, line).map_err(|why| self.bad(&file, line, why))),
+                Ok(Next::Line(text)) => {
+                    let hangs = self.chain.next(&text);
+                    let read = Entry::read(text.into(), &file, line).map_err(|why| self.bad(&file, line, why));
+                    let (now, next) = hung(hangs, read, |why| self.bad(&file, line, why));
+                    self.next = next;
+                    Some(now)
+                }
                 Ok(Next::Bad(why)) => Some(Err(self.bad(&file, line, why))),
                 Ok(Next::End) => {
                     self.open = None;
@@ -270,6 +266,17 @@ impl Iterator for Entries {
                 }
             };
         }
+    }
+}
+
+/// What to give of a line, and what after it: one that the gate did not write is none; one that does not follow from the one
+/// before is given after that was told.
+pub(super) fn hung(hangs: Hangs, read: Result<Entry, Bad>, bad: impl Fn(String) -> Bad) -> (Result<Entry, Bad>, Option<Entry>) {
+    let verify = "`lychgate audit verify` tells what is wrong with the log";
+    match (hangs, read) {
+        (Hangs::Not, Ok(_)) => (Err(bad(format!("the gate did not write this line: {verify}"))), None),
+        (Hangs::Badly, Ok(entry)) => (Err(bad(format!("this line does not follow from the one before: {verify}"))), Some(entry)),
+        (_, read) => (read, None),
     }
 }
 

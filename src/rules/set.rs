@@ -106,13 +106,13 @@ impl RuleSet {
         }
     }
 
-    /// Adds every match of a rule in force at `place`.
-    pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    /// Adds every match of a rule in force at `place`. Gives whether others were excused by what stands around them.
+    pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
         let before = found.len();
         for detector in self.0.detectors(place) {
             detector.scan(text, place, found);
         }
-        self.sift(before, text, place, found);
+        self.sift(before, text, place, found)
     }
 
     /// Adds every match of a rule in force at `place` that only several strings of a call together give.
@@ -140,19 +140,23 @@ impl RuleSet {
         self.0.detectors(place).for_each(|detector| detector.learn(text, place));
     }
 
-    /// Drops new matches where their rule does not look, and those that it excuses.
-    fn sift(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    /// Drops new matches where their rule does not look, and those that it excuses; gives whether there were any of these.
+    fn sift(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
         if found.len() == before {
-            return;
+            return false;
         }
-        let mut index = 0;
+        let (mut index, mut excused) = (0, false);
         found.retain(|hit| {
             index += 1;
-            index <= before
-                || self.0.rules.get(hit.rule).is_none_or(|rule| {
-                    rule.only.admits(place) && !spared(rule, text, hit.span.as_ref()) && !mentioned(rule, text, place, hit)
-                })
+            let Some(rule) = self.0.rules.get(hit.rule).filter(|_| index > before) else { return true };
+            if !rule.only.admits(place) {
+                return false;
+            }
+            let excuses = spared(rule, text, hit.span.as_ref()) || mentioned(rule, text, place, hit);
+            excused |= excuses;
+            !excuses
         });
+        excused
     }
 
     /// The digest of rules in this order.

@@ -35,6 +35,18 @@ impl Sources {
         Ok(Self { what, first: source(first)?, earlier: earlier.iter().map(source).collect::<Result<_, _>>()? })
     }
 
+    /// Looks whether the key files that are there can be used, so that it is known before the first thing is to be sealed. A
+    /// keyring is not asked: it may want a person.
+    ///
+    /// # Errors
+    /// One cannot be read, is no key, or can be read by others.
+    pub fn check(&self) -> Result<(), SealError> {
+        std::iter::once(&self.first).chain(&self.earlier).try_for_each(|source| match source {
+            Source::File(path) => read_file(path).map(drop),
+            Source::Value(_) | Source::Keyring(_) => Ok(()),
+        })
+    }
+
     /// The keys that there are.
     ///
     /// # Errors

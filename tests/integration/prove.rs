@@ -154,6 +154,10 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
     let counted: Vec<&str> =
         metrics.lines().filter(|line| line.starts_with("lychgate_messages_total") && !line.ends_with(" 0")).collect();
     assert!(metrics.contains("lychgate_messages_total") && counted.is_empty(), "and in no counter: {counted:?}");
+    // What is no token is told for what it is.
+    fs::write(place.0.path().join("cert.pem"), "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n").unwrap();
+    let (code, _, err) = place.prove(&["--token-file", place.0.path().join("cert.pem").to_str().unwrap()]);
+    assert!(code == 2 && err.contains("cert.pem` holds no token"), "{err}");
     // Another token opens nothing.
     fs::write(place.0.path().join("other.token"), "not-the-token-of-the-gate").unwrap();
     let url = format!("http://127.0.0.1:{}", gate.port);

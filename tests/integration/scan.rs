@@ -223,3 +223,36 @@ async fn servers_of_one_config_are_held_against_each_other_and_against_their_pin
     let (_, told, err) = place.scan(&["two", "--all"]).await;
     assert!(told.contains("definition-changed") && told.contains("was not there when the list was pinned"), "{told}{err}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_keeps_a_list_back_is_not_said_to_be_clean() {
+    let asked_for_tools = |what: &'static str| -> Script {
+        Arc::new(move |bytes: Bytes| {
+            let asked: Value = serde_json::from_slice(&bytes).unwrap();
+            let told = asked.get("id").cloned().map(|id| match asked["method"].as_str().unwrap() {
+                "initialize" => json!({ "jsonrpc": "2.0", "id": id, "result": {
+                    "protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": { "name": "s", "version": "1" } } }),
+                "tools/list" if what == "pages for ever" => {
+                    json!({ "jsonrpc": "2.0", "id": id, "result": { "tools": [], "nextCursor": "again" } })
+                }
+                "tools/list" if what == "an error" => {
+                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "later" } })
+                }
+                _ => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no such method" } }),
+            });
+            async move { told.into_iter().map(|told| Bytes::from(told.to_string())).collect() }.boxed()
+        })
+    };
+    for (what, code) in [("an error", 2), ("pages for ever", 2), ("no such method", 0)] {
+        let peer = Peer::start(Wire::Json, asked_for_tools(what)).await;
+        let Peer::Http(server) = &peer else { panic!("it is one over HTTP") };
+        let place = Place::new("");
+        let (ended, told) = place.json(&[&server.url(), "--sarif", "out.sarif"]).await;
+        assert_eq!((ended, &told["ok"]), (code, &Value::Bool(code == 0)), "{what}: {told}");
+        let sarif: Value = serde_json::from_slice(&fs::read(place.0.path().join("out.sarif")).unwrap()).unwrap();
+        let invocation = &sarif["runs"][0]["invocations"][0];
+        assert_eq!(invocation["executionSuccessful"], Value::Bool(code == 0), "{what}: {invocation}");
+        let (_, told, _) = place.scan(&[&server.url()]).await;
+        assert_eq!(told.contains("NOT looked at whole"), code == 2, "{what}: {told}");
+    }
+}

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Until when a certificate (DER, RFC 5280, section 4.1) is valid; `None` where it cannot be read.
-pub(super) fn valid_until(certificate: &[u8]) -> Option<SystemTime> {
+/// From when until when a certificate (DER, RFC 5280, section 4.1) is valid; `None` where it cannot be read.
+pub(super) fn validity(certificate: &[u8]) -> Option<(SystemTime, SystemTime)> {
     let (_, certificate, _) = element(certificate)?;
     let (_, mut fields, _) = element(certificate)?;
     // Version (if it is there), serial number, signature algorithm and issuer come before.
@@ -14,9 +14,14 @@ pub(super) fn valid_until(certificate: &[u8]) -> Option<SystemTime> {
         (_, _, fields) = element(fields)?;
     }
     let (_, validity, _) = element(fields)?;
-    let (_, _, rest) = element(validity)?;
-    let (tag, until, _) = element(rest)?;
-    let text = std::str::from_utf8(until).ok()?.strip_suffix('Z')?;
+    let (tag, from, rest) = element(validity)?;
+    let (until_tag, until, _) = element(rest)?;
+    Some((time(tag, from)?, time(until_tag, until)?))
+}
+
+/// A time of a certificate (RFC 5280, section 4.1.2.5).
+fn time(tag: u8, text: &[u8]) -> Option<SystemTime> {
+    let text = std::str::from_utf8(text).ok()?.strip_suffix('Z')?;
     let (year, rest) = match tag {
         // UTCTime: years up to 49 are of this century.
         0x17 => text
@@ -86,15 +91,16 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_certificates_are_read_and_garbage_is_none() {
+    fn spans_of_certificates_are_read_and_garbage_is_none() {
         let mut params = rcgen::CertificateParams::new(vec!["gate.example".to_owned()]).unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
         for year in [2031, 2061] {
             params.not_after = rcgen::date_time_ymd(year, 2, 3);
             let der = params.self_signed(&key).unwrap().der().to_vec();
             let expected = at(i64::from(year), 2, 3, (0, 0, 0));
-            assert_eq!(unix(valid_until(&der)), unix(expected), "{year}");
-            (0..der.len().min(200)).for_each(|length| assert!(valid_until(&der[..length]).is_none()));
+            let (from, until) = validity(&der).unwrap();
+            assert_eq!((unix(Some(from)), unix(Some(until))), (unix(at(1975, 1, 1, (0, 0, 0))), unix(expected)), "{year}");
+            (0..der.len().min(200)).for_each(|length| assert!(validity(&der[..length]).is_none()));
         }
     }
 }

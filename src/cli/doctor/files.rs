@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Checked, Level};
 use crate::config::{AuditTo, Config, Keeps, Transport, VaultKey};
+use crate::record::PublicKey;
 use crate::record::verify::{Against, verify};
 use crate::seal::state_folder;
 
@@ -122,7 +123,8 @@ pub(super) fn audit(config: &Config) -> Checked {
         told.well("the audit log is too long for a quick look: `lychgate audit verify` takes the time");
         return told;
     }
-    match verify(file, &Against::default()) {
+    let keys = config.audit.key().and_then(|key| PublicKey::of_file(&key).ok()).into_iter().collect();
+    match verify(file, &Against { keys, anchors: Vec::new() }) {
         Err(error) => {
             let mend = format!("chmod u+r '{}', or run this as the gate's user", file.display());
             told.find(Level::Error, format!("the audit log cannot be read: {error}"), mend);
@@ -130,8 +132,11 @@ pub(super) fn audit(config: &Config) -> Checked {
         Ok(report) if report.is_sound() => told.well(format!("the audit log hangs together: {} lines", report.lines)),
         Ok(report) => {
             let first = report.flaws.first().map(|flaw| flaw.what.clone()).unwrap_or_default();
-            let more = report.flaws.len().saturating_sub(1);
-            let what = format!("the audit log does not hang together: {first} (and {more} more)");
+            let more = match report.flaws.len().saturating_sub(1) {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            let what = format!("the audit log does not hang together: {first}{more}");
             told.find(Level::Error, what, "lychgate audit verify");
         }
     }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::dates::valid_until;
+use super::dates::validity;
 use super::{Checked, Level};
 use crate::config::{Config, Transport};
 use crate::{listen, trust};
@@ -174,21 +174,46 @@ fn lasts(what: &str, file: &Path, told: &mut Checked) {
     match trust::certificates(file) {
         Err(error) => told.find(Level::Error, format!("{what}: {error}"), format!("put a PEM file at '{}'", file.display())),
         Ok(all) => {
-            let ends = all.iter().filter_map(|certificate| valid_until(certificate)).min();
+            let spans = || all.iter().filter_map(|certificate| validity(certificate));
+            let span = spans().map(|(from, _)| from).max().zip(spans().map(|(_, until)| until).min());
             let mend =
                 format!("renew it, and put it at '{}': openssl x509 -noout -enddate -in '{}'", file.display(), file.display());
-            ends_at(what, ends, &mend, told);
+            lasts_for(what, span, &mend, told);
         }
     }
 }
 
 /// Tells for how long a certificate is valid.
-pub(super) fn ends_at(what: &str, ends: Option<SystemTime>, mend: &str, told: &mut Checked) {
-    let Some(ends) = ends else { return };
-    let days = |span: Duration| span.as_secs() / 86_400;
-    match ends.duration_since(SystemTime::now()) {
+pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, mend: &str, told: &mut Checked) {
+    let Some((from, until)) = span else { return };
+    let (now, days) = (SystemTime::now(), |span: Duration| span.as_secs() / 86_400);
+    if let Some(wait) = from.duration_since(now).ok().filter(|wait| !wait.is_zero()) {
+        let mend = format!("is this clock right (`date -u`)? if so, {mend}");
+        return told.find(Level::Error, format!("{what} is not valid before {} days from now", days(wait) + 1), mend);
+    }
+    match until.duration_since(now) {
         Err(past) => told.find(Level::Error, format!("{what} ended {} days ago", days(past.duration())), mend),
         Ok(left) if days(left) < SOON => told.find(Level::Warning, format!("{what} ends in {} days", days(left)), mend),
         Ok(left) => told.well(format!("{what} is valid for {} more days", days(left))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_valid_neither_before_nor_after_its_span() {
+        let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+        let told = |from, until| {
+            let mut told = Checked::default();
+            lasts_for("it", Some((from, until)), "renew it", &mut told);
+            told.found.first().map(|finding| (finding.level, finding.what.clone()))
+        };
+        assert_eq!(told(now - day, now + day * 300), None);
+        let (level, what) = told(now + day * 800, now + day * 900).unwrap();
+        assert!(level == Level::Error && what.starts_with("it is not valid before 8"), "{what}");
+        assert!(told(now - day * 9, now - day * 2).unwrap().1.contains("ended"));
+        assert_eq!(told(now - day * 9, now + day * 2).unwrap().0, Level::Warning);
     }
 }

@@ -10,7 +10,7 @@ mod upstreams;
 
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// The same for the rules, which wait for nothing and try all of their cases.
 const RULES_PATIENCE: Duration = Duration::from_secs(120);
 
+/// The config where none is named, for every verb.
+const DEFAULT: &str = "lychgate.toml";
+
 /// A check under way.
 type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, Checked)>>>;
 /// Longest sentence that is shown, in characters: parts of it may be a server's.
@@ -42,10 +45,11 @@ each finding the command that mends it. It takes 8 seconds at the most, or 8 for
 take longer. Servers are asked who they are and nothing else; programs of `stdio` upstreams are looked for and not started. No
 secret is shown.
 
-Exit codes: 0 nothing wrong (notes aside), 1 something found, 2 the config cannot be read.")]
+Exit codes: 0 nothing wrong (notes aside), 1 something found, faults of the config too, 2 there is no
+such config.")]
 pub(super) struct Args {
     /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT)]
     config: PathBuf,
     /// One JSON document
     #[arg(long)]
@@ -116,6 +120,15 @@ impl Checked {
     }
 }
 
+/// A command as it is to be typed for this config.
+fn of_config(mend: &str, config: &Path) -> String {
+    if config == Path::new(DEFAULT) || !mend.starts_with("lychgate ") {
+        return mend.to_owned();
+    }
+    let (command, rest) = mend.split_once(", ").map_or((mend, String::new()), |(command, rest)| (command, format!(", {rest}")));
+    format!("{command} --config '{}'{rest}", config.display())
+}
+
 /// What was found, by what was checked.
 type Report = Vec<(&'static str, Checked)>;
 
@@ -131,7 +144,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         err.flush()?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let report = runtime.block_on(check(args));
+    let mut report = runtime.block_on(check(args));
+    for finding in report.iter_mut().flat_map(|(_, checked)| &mut checked.found) {
+        finding.mend = of_config(&finding.mend, &args.config);
+    }
     // What hangs is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     if progress {
@@ -288,4 +304,18 @@ fn in_json(report: &Report) -> String {
         report.iter().flat_map(|(area, checked)| checked.well.iter().map(move |what| json!({ "area": area, "what": what })));
     let (found, well): (Vec<Value>, Vec<Value>) = (found.collect(), well.collect());
     format!("{:#}\n", json!({ "ok": worst(report) <= Some(Level::Note), "found": found, "well": well }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_for_the_config_that_was_looked_at() {
+        let mend = "lychgate agent add NAME, with `[agents]` in the config";
+        assert_eq!(of_config(mend, Path::new(DEFAULT)), mend);
+        let told = of_config(mend, Path::new("many.toml"));
+        assert_eq!(told, "lychgate agent add NAME --config 'many.toml', with `[agents]` in the config");
+        assert_eq!(of_config("chmod 600 'x'", Path::new("many.toml")), "chmod 600 'x'");
+    }
 }

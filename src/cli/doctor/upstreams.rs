@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::listener::ends_at;
+use super::listener::lasts_for;
 use super::{Checked, Level, dates};
 use crate::cli::auth::lasts;
 use crate::cli::scan::{Client, Failed, login_free};
@@ -171,8 +171,8 @@ async fn connects(name: &str, http: &HttpTransport) -> Checked {
         let Ok((connector, shown)) = connector(http.ca.as_deref()) else { return told };
         let Ok(server) = ServerName::try_from(host.clone()) else { return told };
         let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
-        let ends = shown.lock().unwrap_or_else(PoisonError::into_inner).as_deref().and_then(dates::valid_until);
-        ends_at(&format!("the certificate of `{name}`"), ends, "its operator has to renew it", &mut told);
+        let span = shown.lock().unwrap_or_else(PoisonError::into_inner).as_deref().and_then(dates::validity);
+        lasts_for(&format!("the certificate of `{name}`"), span, "its operator has to renew it", &mut told);
         match stream {
             Ok(Ok(stream)) => head(stream, &url, &host).await,
             _ => None,

@@ -216,6 +216,16 @@ fn gate() -> Vec<Alert> {
             runbook: "Run `lychgate audit verify`, then `lychgate doctor`; the gate's own log has the cause.",
         },
         Alert {
+            name: "LychgateAuditTampered",
+            // Not how fast it grows: what is found at the start is there at the first scrape.
+            expr: format!("{} > 0", now(AUDIT_TAMPERED).by(&["job", "instance", "how"])),
+            lasts: None,
+            severity: "critical",
+            summary: "the audit log of {{ $labels.instance }} is not as the gate left it ({{ $labels.how }})",
+            description: "Lines were cut or changed, put there by somebody else, or the file was deleted while it was written. It is told until the gate is started anew.",
+            runbook: "Run `lychgate audit verify` and keep a copy of the log; compare it with what `anchor_command` or `anchor_url` has kept elsewhere.",
+        },
+        Alert {
             name: "LychgateKeepingFails",
             expr: format!(
                 "{}\nor {} > 0",

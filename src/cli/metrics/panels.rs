@@ -165,6 +165,9 @@ fn audit() -> Vec<Panel> {
         Panel::bars("Checkpoints", &increase(AUDIT_CHECKPOINTS, Step).by(&["outcome"])).called("checkpoints {{outcome}}")
             .also(&increase(AUDIT_ANCHORS, Step).by(&["outcome"]), "anchors {{outcome}}")
             .about("Signed heads of the audit log, and those that were told elsewhere. None should fail: `lychgate audit verify`."),
+        Panel::lines("Audit log found tampered with", &now(AUDIT_TAMPERED).by(&["how"]))
+            .warn(1.0)
+            .about("Cut, written to by somebody else, or deleted while the gate wrote it: `lychgate audit verify`."),
         Panel::bars("Files of the audit log", &increase(AUDIT_FILES, Step).by(&["outcome"])).about("Put aside, and removed once they need not be kept."),
         Panel::bars("Quarantine", &increase(QUARANTINE_ITEMS, Step).by(&["outcome"])).about("What was taken out and what became of it: `lychgate quarantine list`."),
         Panel::bars("Evidence", &increase(EVIDENCE_RECORDS, Step).by(&["outcome"])).called("records {{outcome}}")

@@ -34,7 +34,12 @@ fn token(file: &Path) -> Result<String, Untried> {
         let hint = "run this as the user who runs the gate, while it runs; or start it here with `--offline`";
         Untried(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
     })?;
-    Ok(read.trim().to_owned())
+    let token = read.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let hint = "the gate writes its token there while it runs: one line, and no certificate or key";
+        return Err(Untried(format!("`{}` holds no token\n  hint: {hint}", file.display())));
+    }
+    Ok(token.to_owned())
 }
 
 /// Where somebody on this machine reaches a listener.

@@ -166,7 +166,7 @@ impl Wire {
         let answered: Result<Answer, String> =
             answered.await.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
         answered.map_err(|why| {
-            let hint = "is it running, at the address that the config names? `--offline` starts it here";
+            let hint = hint(&why, self.base.starts_with("http:"));
             Untried(format!("{} does not answer: {why}\n  hint: {hint}", self.base))
         })
     }
@@ -209,6 +209,29 @@ async fn whole(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
         whole.extend_from_slice(&data);
     }
     Ok(whole.freeze())
+}
+
+/// What to do about a gate that does not answer; `why` is what the TLS library or the connection says.
+fn hint(why: &str, plain: bool) -> &'static str {
+    let known = [
+        ("CertificateRequired", "it wants a certificate of its callers: `--client-cert FILE --client-key FILE`"),
+        ("UnknownIssuer", "`--ca FILE` names the authority that signed its certificate"),
+        (
+            "CaUsedAsEndEntity",
+            "its certificate is that of an authority, which no client takes for a server's: make one with \
+             `-addext basicConstraints=critical,CA:FALSE`",
+        ),
+        ("UnsupportedCertVersion", "a certificate is of version 1: those of `--client-cert` and `--ca` must be of version 3"),
+        ("NotValidForName", "the URL must name the gate as its certificate does"),
+        ("Expired", "its certificate is over: `lychgate doctor` looks at its files"),
+    ];
+    if let Some((_, hint)) = known.iter().find(|(word, _)| why.contains(word)) {
+        return hint;
+    }
+    if plain && (why.contains("invalid HTTP version") || why.contains("message completed") || why.contains("connection closed")) {
+        return "does it speak TLS? then its URL begins with `https:`";
+    }
+    "is it running, at the address that the config names? `--offline` starts it here"
 }
 
 /// An error with what is behind it.

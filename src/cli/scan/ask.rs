@@ -24,13 +24,17 @@ const ITEMS: usize = 10_000;
 /// How long a server may take to say that it does not know `server/discover`.
 const DISCOVER: Duration = Duration::from_secs(5);
 
+/// What a server says that does not know a method (JSON-RPC 2.0, section 5.1).
+const NO_METHOD: &str = "-32601";
+const TEMPLATES: &str = "resources/templates/list";
+
 /// The lists of a server: what they are of, the method, the member of the result, the member that names each, and the
 /// capability that goes with it.
 pub(super) const LISTS: [(Kind, &str, &str, &str, &str); 4] = [
     (Kind::Tool, "tools/list", "tools", "name", "tools"),
     (Kind::Prompt, "prompts/list", "prompts", "name", "prompts"),
     (Kind::Resource, "resources/list", "resources", "uri", "resources"),
-    (Kind::Template, "resources/templates/list", "resourceTemplates", "uriTemplate", "resources"),
+    (Kind::Template, TEMPLATES, "resourceTemplates", "uriTemplate", "resources"),
 ];
 
 /// An answer of the server, and what it answers.
@@ -70,6 +74,17 @@ impl Failed {
             Self::Call(error) => {
                 matches!(error, CallError::NotOffered | CallError::BadReply(_) | CallError::NotMcp(_) | CallError::Silent(_))
             }
+        }
+    }
+}
+
+impl Failed {
+    /// Whether the server says that it has nothing like it.
+    fn is_none(&self) -> bool {
+        match self {
+            Self::Error { code, .. } => code == NO_METHOD,
+            Self::Status(status) => status.is_client_error() && *status != StatusCode::UNAUTHORIZED,
+            Self::Call(error) => matches!(error, CallError::NotOffered),
         }
     }
 }
@@ -175,8 +190,9 @@ impl<'u> Client<'u> {
         for _ in 0..PAGES {
             let page = match self.ask(method, &cursor).await {
                 Ok(page) => page,
-                Err(failed) if declared || !failed.is_no() => return said.notes.push(format!("`{method}`: {failed}")),
-                Err(_) => return,
+                // Who has resources need not have templates of them.
+                Err(failed) if failed.is_none() && (!declared || method == TEMPLATES) => return,
+                Err(failed) => return said.notes.push(format!("`{method}`: {failed}")),
             };
             let result = page.message.single().and_then(|envelope| page.message.body(envelope));
             *items += result.and_then(|result| result.get(member)).map_or(0, |list| list.elements().count());

@@ -10,7 +10,7 @@ mod target;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 
@@ -30,6 +30,9 @@ pub(super) use target::login_free;
 /// Servers that are asked at the same time.
 const AT_ONCE: usize = 4;
 
+/// What takes longer than this says how far it is, and again and again.
+const LONG: Duration = Duration::from_secs(1);
+
 /// Arguments of `lychgate scan`.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -42,7 +45,8 @@ No tool is called, no prompt got and no resource read. Logins are those of the g
   lychgate scan https://mcp.example.org/mcp       a server that no config names
   lychgate scan -- npx -y @scope/server --flag    a program, started for the look
 
-Exit codes: 0 nothing found, 1 something found that the gate would act on, 2 a server could not be looked at.")]
+Exit codes: 0 nothing found, 1 something found that the gate would act on, 2 a server could not be looked at, or not to the end of
+its lists.")]
 pub(super) struct Args {
     /// An upstream of the config, or a URL; every upstream of the config if left out
     #[arg(conflicts_with = "command")]
@@ -96,6 +100,13 @@ struct Server {
     looked: Result<Looked, String>,
 }
 
+impl Server {
+    /// Whether all that it has was looked at.
+    fn is_whole(&self) -> bool {
+        self.looked.as_ref().is_ok_and(|looked| looked.notes.is_empty())
+    }
+}
+
 /// What was seen of it.
 struct Looked {
     version: String,
@@ -114,7 +125,7 @@ impl Report {
     fn code(&self) -> u8 {
         let looked = || self.servers.iter().filter_map(|server| server.looked.as_ref().ok());
         let found = looked().flat_map(|looked| &looked.items).flat_map(|item| &item.found).any(|found| found.acts);
-        let missing = self.servers.iter().any(|server| server.looked.is_err());
+        let missing = self.servers.iter().any(|server| !server.is_whole());
         match (found, missing) {
             (true, _) => 1,
             (false, true) => 2,
@@ -123,7 +134,7 @@ impl Report {
     }
 }
 
-/// Looks; 0 if nothing was found, 1 if something was, 2 if a server could not be looked at.
+/// Looks; 0 if nothing was found, 1 if something was, 2 if a server could not be looked at, or not to its end.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let report = runtime.block_on(async { args.look(err).await });
@@ -154,19 +165,24 @@ impl Args {
         let (targets, limits, lock) = target::targets(self)?;
         let progress = io::stderr().is_terminal();
         let time = Duration::from_secs(self.timeout_seconds);
-        let (targets_left, limits_of) = (targets.len(), &limits);
+        let (began, limits_of) = (Instant::now(), &limits);
         let asked = stream::iter(&targets).map(|target| async move { (target, self.ask(target, limits_of, time).await) });
         let mut asked = asked.buffered(AT_ONCE);
         let mut all: Vec<(&Target, Result<Said, String>)> = Vec::new();
-        while let Some((target, said)) = asked.next().await {
-            all.push((target, said));
-            if progress && targets_left > 1 {
+        loop {
+            match tokio::time::timeout(LONG, asked.next()).await {
+                Ok(Some(one)) => all.push(one),
+                Ok(None) => break,
+                Err(_) => {}
+            }
+            if progress && began.elapsed() >= LONG {
                 // A terminal that cannot be written to shows nothing.
-                let _shown = write!(err, "\r\x1b[K{} of {targets_left} servers …", all.len()).and_then(|()| err.flush());
+                let (done, of) = (all.len(), targets.len());
+                let _shown = write!(err, "\r\x1b[Kasking: {done} of {of} answered …").and_then(|()| err.flush());
             }
         }
         drop(asked);
-        if progress && targets_left > 1 {
+        if progress && began.elapsed() >= LONG {
             let _shown = write!(err, "\r\x1b[K").and_then(|()| err.flush());
         }
         let names = names(&all, &lock);

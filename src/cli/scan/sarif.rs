@@ -23,8 +23,11 @@ pub(super) fn document(report: &Report) -> String {
     let failed: Vec<Value> = report
         .servers
         .iter()
-        .filter_map(|server| Some((server, server.looked.as_ref().err()?)))
-        .map(|(server, why)| json!({ "level": "error", "message": { "text": format!("`{}` could not be looked at: {why}", server.name) } }))
+        .flat_map(|server| match &server.looked {
+            Ok(looked) => looked.notes.iter().map(|why| format!("`{}` was not looked at whole: {why}", server.name)).collect(),
+            Err(why) => vec![format!("`{}` could not be looked at: {why}", server.name)],
+        })
+        .map(|text| json!({ "level": "error", "message": { "text": text } }))
         .collect();
     let run = json!({
         "tool": { "driver": {

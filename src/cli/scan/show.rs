@@ -66,7 +66,8 @@ fn one(server: &Server, all: bool, out: &mut String) {
             rows(item, width, all, out);
         }
     } else {
-        out.push_str("  nothing found\n");
+        let where_ = if looked.notes.is_empty() { "" } else { " in what was looked at" };
+        out.push_str(&format!("  nothing found{where_}\n"));
     }
     out.push('\n');
 }
@@ -134,6 +135,10 @@ fn summary(report: &Report) -> String {
     match report.servers.len() - looked.len() {
         0 => {}
         missing => told.push_str(&format!("; {} could not be looked at", number(missing, "server"))),
+    }
+    match looked.iter().filter(|looked| !looked.notes.is_empty()).count() {
+        0 => {}
+        part => told.push_str(&format!("; {} NOT looked at whole", number(part, "server"))),
     }
     told.push('\n');
     told

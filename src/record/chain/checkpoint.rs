@@ -135,6 +135,14 @@ impl Notes {
         }
     }
 
+    /// Whether the last note was signed with another key.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(in crate::record) fn were_of_another_key(&self) -> io::Result<bool> {
+        Ok(self.last()?.is_some_and(|last| last.note.key != self.key_id))
+    }
+
     /// A signed note, without its line feed.
     pub(super) fn line(&self, why: Why, head: &Head, bytes: u64, file: &Path, prev: &Sha) -> io::Result<String> {
         let note = Note {

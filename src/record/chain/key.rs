@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -32,8 +32,17 @@ impl SigningKey {
     /// The key of this file, which is made, for its owner's eyes only, if it is not there.
     ///
     /// # Errors
-    /// The file can be neither read nor made, or holds no such key.
+    /// The file can be neither read nor made, holds no such key, or can be read by others.
     pub(in crate::record) fn open(path: &Path) -> io::Result<Self> {
+        // Orchestrators hand out secrets as files of root's that the group may read.
+        let handed_out =
+            |meta: &std::fs::Metadata| meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
+        let others_read = |meta: std::fs::Metadata| meta.mode() & 0o077 != 0 && !handed_out(&meta);
+        if std::fs::metadata(path).is_ok_and(others_read) {
+            let hint = "others can read it, and who has it can write the log anew\n  hint: chmod 600 it; if somebody may have had it, move it \
+                        away, and the gate makes another";
+            return Err(named(path, &io::Error::new(io::ErrorKind::PermissionDenied, hint)));
+        }
         match Self::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 make(path).map_err(|error| named(path, &error))?;
@@ -151,6 +160,10 @@ mod tests {
         assert!(made.iter().all(|key| *key == made[0]), "all have the same key");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left over");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        let told = SigningKey::open(&path).err().unwrap().to_string();
+        assert!(told.contains("chmod 600") && SigningKey::read(&path).is_ok(), "{told}");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         let key = SigningKey::open(&path).unwrap();
         let signature = key.sign(b"message");
         assert!(key.public().signed(b"message", &signature) && !key.public().signed(b"massage", &signature));
@@ -163,6 +176,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "secret words").unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let told = SigningKey::open(&path).err().unwrap().to_string();
         assert!(told.contains("openssl genpkey") && !told.contains("secret words"), "{told}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "secret words");

@@ -69,6 +69,13 @@ impl Link {
     }
 }
 
+/// Whether a line that hangs in no chain can be one that was not written to its end: an object that does not end, or the zeros
+/// that a failed machine may leave. What is whole was put there by somebody else.
+pub(super) fn is_torn(line: &[u8]) -> bool {
+    let begun = line.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err();
+    begun || line.iter().all(|byte| *byte == 0)
+}
+
 /// The digest of some bytes.
 pub(super) fn sha(bytes: &[u8]) -> Sha {
     Sha256::digest(bytes).into()

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::files::{Lines, Piece};
-use super::{Head, LINE_BYTES, Link, sha};
+use super::{Head, LINE_BYTES, Link, is_torn, sha};
 
 /// First look at the end of a file, in bytes; most ends are found with it.
 const LOOK_BYTES: u64 = 64 << 10;
@@ -20,6 +20,8 @@ pub(in crate::record) struct Tail {
     pub(in crate::record) torn: u64,
     /// The file does not end in a line feed.
     pub(in crate::record) open: bool,
+    /// Among these bytes is what the gate cannot have begun to write.
+    pub(in crate::record) foreign: bool,
 }
 
 impl Tail {
@@ -51,9 +53,9 @@ impl Tail {
             let start = memchr::memrchr(b'\n', before).map(|at| at + 1);
             if let (Some(start), Some(line)) = (start.or(whole.then_some(0)), before.get(start.unwrap_or(0)..)) {
                 if let Some(link) = Link::of(line) {
-                    let mut tail =
-                        Self { head: Some(Head { seq: link.seq, sha: sha(line) }), torn: (end - feed - 1) as u64, open };
-                    tail.take_unended(bytes.get(feed + 1..).unwrap_or_default());
+                    let (torn, left) = ((end - feed - 1) as u64, bytes.get(feed + 1..).unwrap_or_default());
+                    let mut tail = Self { head: Some(Head { seq: link.seq, sha: sha(line) }), torn, open, foreign: false };
+                    tail.take_rest(left);
                     return tail;
                 }
                 rest = before.get(..start).unwrap_or_default();
@@ -62,18 +64,20 @@ impl Tail {
                 break;
             }
         }
-        let mut tail = Self { head: None, torn: bytes.len() as u64, open };
+        let mut tail = Self { head: None, torn: bytes.len() as u64, open, foreign: false };
         if whole {
-            tail.take_unended(bytes);
+            tail.take_rest(bytes);
         }
         tail
     }
 
-    /// A line that lacks nothing but its line feed is a line.
-    fn take_unended(&mut self, torn: &[u8]) {
-        let link = Link::of(torn).filter(|link| self.head.unwrap_or_default().leads_to(link));
-        if let Some(link) = link.filter(|_| !torn.contains(&b'\n')) {
-            *self = Self { head: Some(Head { seq: link.seq, sha: sha(torn) }), torn: 0, open: true };
+    /// What stands after the last whole line. A line that lacks nothing but its line feed is a line.
+    fn take_rest(&mut self, rest: &[u8]) {
+        let link = Link::of(rest).filter(|link| self.head.unwrap_or_default().leads_to(link));
+        if let Some(link) = link.filter(|_| !rest.contains(&b'\n')) {
+            *self = Self { head: Some(Head { seq: link.seq, sha: sha(rest) }), torn: 0, open: true, foreign: false };
+        } else {
+            self.foreign = rest.split(|byte| *byte == b'\n').any(|line| !is_torn(line));
         }
     }
 }
@@ -132,11 +136,16 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&text).unwrap();
         let tail = Tail::read(&file, text.len() as u64).unwrap();
-        assert_eq!(tail, Tail { head: Some(head), torn: (text.len() - whole) as u64, open: true });
+        assert_eq!(tail, Tail { head: Some(head), torn: (text.len() - whole) as u64, open: true, foreign: false });
+        for forged in ["{\"event\":\"judged\"}\n", "junk\n{\"ha", "{\"half\njunk"] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&[&text[..whole], forged.as_bytes()].concat()).unwrap();
+            assert!(Tail::read(&file, (whole + forged.len()) as u64).unwrap().foreign, "{forged}");
+        }
         let plain = b"no chain\n".repeat(20_000);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&plain).unwrap();
         let tail = Tail::read(&file, plain.len() as u64).unwrap();
-        assert_eq!(tail, Tail { head: None, torn: plain.len() as u64, open: false });
+        assert_eq!(tail, Tail { head: None, torn: plain.len() as u64, open: false, foreign: true });
     }
 }

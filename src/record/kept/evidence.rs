@@ -59,13 +59,14 @@ impl Evidence {
     /// The store that the config names; `None` if it names no folder. Makes nothing on disk until something is kept.
     ///
     /// # Errors
-    /// Others can look into the folder, or a key given as a value is none.
+    /// Others can look into the folder, or the key is there and cannot be used.
     pub fn open(config: &EvidenceConfig) -> Result<Option<Self>, KeptError> {
         let Some(folder) = &config.folder else { return Ok(None) };
         let of = error::of(super::EVIDENCE.of);
         let place = Place::new(folder.clone());
         place.there().map_err(&of)?;
         let sources = Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&of)?;
+        sources.check().map_err(&of)?;
         let store = Store { place, keys: Keychain::new(sources), bytes: config.bytes, age: config.age };
         Ok(Some(Self { store: Arc::new(store), writer: OnceLock::new(), counts: OnceLock::new() }))
     }

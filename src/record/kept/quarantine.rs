@@ -101,7 +101,7 @@ impl Quarantine {
     /// kept.
     ///
     /// # Errors
-    /// Others can look into the folder, or a key given as a value is none.
+    /// Others can look into the folder, or the key is there and cannot be used.
     pub fn open(config: &QuarantineConfig) -> Result<Option<Self>, KeptError> {
         let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else { return Ok(None) };
         let of = error::of(super::QUARANTINE.of);
@@ -109,6 +109,7 @@ impl Quarantine {
             .map(|name| Place::new(if name.is_empty() { folder.clone() } else { folder.join(name) }));
         items.there().map_err(&of)?;
         let sources = Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(&of)?;
+        sources.check().map_err(&of)?;
         let (keys, keeping) = (Keychain::new(sources), Mutex::default());
         let QuarantineConfig { items: most, bytes, age, release, .. } = *config;
         Ok(Some(Self { items, released, delivered, notes, keys, most, bytes, age, release, keeping }))

@@ -343,3 +343,19 @@ fn a_segment_does_not_grow_for_so_long_that_its_first_record_outstays_its_time()
     let read: Vec<Kept> = evidence.iter().unwrap().map(Result::unwrap).collect();
     assert_eq!(read, all[1..]);
 }
+
+#[test]
+fn a_key_that_cannot_be_used_is_told_before_anything_is_to_be_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    fs::write(&key, "abcd").unwrap();
+    for (mode, told) in [(0o644, "chmod 600"), (0o600, "holds no key")] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        let errors = [
+            Quarantine::open(&config(dir.path())).unwrap_err().to_string(),
+            Evidence::open(&evidence_config(dir.path())).unwrap_err().to_string(),
+        ];
+        assert!(errors.iter().all(|error| error.contains(told)), "{errors:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use prometheus::IntCounter;
 
+use super::log::Found;
 use crate::record::label::Maker;
 use crate::record::table;
 
@@ -22,6 +23,12 @@ pub(in crate::record) struct Counts {
     pub(in crate::record) anchored: IntCounter,
     /// Checkpoints that were not.
     pub(in crate::record) anchors_failed: IntCounter,
+    /// The log was found with lines missing or changed.
+    pub(in crate::record) cut: IntCounter,
+    /// It was found with what somebody else had written.
+    pub(in crate::record) foreign: IntCounter,
+    /// It was found deleted.
+    pub(in crate::record) deleted: IntCounter,
     /// Files put aside.
     pub(in crate::record) rotated: IntCounter,
     /// Files removed.
@@ -32,6 +39,7 @@ impl Counts {
     /// All of them, at zero.
     pub(in crate::record) fn new(made: &Maker) -> prometheus::Result<Self> {
         let (lines, checkpoints) = (made.counters(table::AUDIT_LINES)?, made.counters(table::AUDIT_CHECKPOINTS)?);
+        let tampered = made.counters(table::AUDIT_TAMPERED)?;
         let (anchors, files) = (made.counters(table::AUDIT_ANCHORS)?, made.counters(table::AUDIT_FILES)?);
         Ok(Self {
             written: lines.with(&["written"]),
@@ -41,8 +49,20 @@ impl Counts {
             not_noted: checkpoints.with(&["failed"]),
             anchored: anchors.with(&["told"]),
             anchors_failed: anchors.with(&["failed"]),
+            cut: tampered.with(&["cut"]),
+            foreign: tampered.with(&["foreign"]),
+            deleted: tampered.with(&["deleted"]),
             rotated: files.with(&["rotated"]),
             removed: files.with(&["removed"]),
         })
+    }
+
+    /// Counts how the log was found.
+    pub(super) fn found(&self, found: Found) {
+        match found {
+            Found::Cut => self.cut.inc(),
+            Found::Foreign => self.foreign.inc(),
+            Found::Deleted => self.deleted.inc(),
+        }
     }
 }

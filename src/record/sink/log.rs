@@ -35,6 +35,21 @@ pub(super) struct LogFile {
     /// When the file was begun.
     began: SystemTime,
     rotate_after: Option<Instant>,
+    /// The file was deleted while it was written.
+    deleted: bool,
+    /// How it was found to be otherwise than it was left, since it was last asked.
+    found: Option<Found>,
+}
+
+/// How a log can be found to be otherwise than it was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Lines are missing or changed.
+    Cut,
+    /// Somebody else has written to it.
+    Foreign,
+    /// It is gone.
+    Deleted,
 }
 
 /// What was done beside writing.
@@ -60,6 +75,8 @@ impl LogFile {
             length: None,
             began,
             rotate_after: None,
+            deleted: false,
+            found: None,
         };
         log.locked(|log| {
             let how = log.begin()?;
@@ -166,9 +183,16 @@ impl LogFile {
         if tail.open {
             out.push(b'\n');
         }
-        let how = if cut {
-            tracing::error!(file = %self.path.display(), "the audit log is not as it was left: lines are missing or changed");
-            Some("after_cut")
+        let found = match (cut, tail.foreign, std::mem::take(&mut self.deleted)) {
+            (true, ..) => Some((Found::Cut, "after_cut", "lines are missing or changed")),
+            (_, true, _) => Some((Found::Foreign, "after_foreign", "somebody else has written to it")),
+            (.., true) => Some((Found::Deleted, "after_deletion", "it was deleted while it was written")),
+            _ => None,
+        };
+        let how = if let Some((found, how, what)) = found {
+            tracing::error!(file = %self.path.display(), "the audit log is not as it was left: {what}; `lychgate audit verify` tells more");
+            self.found = Some(found);
+            Some(how)
         } else if tail.torn > 0 || tail.open {
             Some("after_crash")
         } else {
@@ -245,6 +269,7 @@ impl LogFile {
                     // Another process may have written to it before it was moved.
                     let left = Tail::read(&self.file, self.file.metadata()?.len())?.head;
                     self.head = Some(self.head).max_by_seq(left).unwrap_or_default();
+                    self.deleted = self.file.metadata()?.nlink() == 0 && !self.went_on()?;
                     (self.file, self.began) = open_file(&self.path)?;
                     self.length = None;
                 }
@@ -256,6 +281,22 @@ impl LogFile {
                 Err(error) => return Err(self.named(&error.into())),
             }
         }
+    }
+
+    /// Whether the log is there up to the last line that is known, though the file of that line is gone: it was packed, or another
+    /// process has gone on.
+    fn went_on(&self) -> io::Result<bool> {
+        let when = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let mut files = files::siblings(&self.path)?;
+        files.push(self.path.clone());
+        // Those that cannot be read have no end.
+        let last = files.into_iter().max_by_key(when).and_then(|path| last_of(&path).ok()?);
+        Ok(last.is_some_and(|last| last.seq >= self.head.seq))
+    }
+
+    /// How the log was found to be otherwise than it was left, since this was last asked.
+    pub(super) fn found(&mut self) -> Option<Found> {
+        self.found.take()
     }
 
     fn is_in_place(&self) -> bool {

@@ -70,6 +70,11 @@ impl Sink {
         self.to.is_some()
     }
 
+    /// Whether what must be told can be: false while a log that is required cannot be written.
+    pub(super) fn can_tell(&self) -> bool {
+        !self.required || self.to.as_ref().is_none_or(|(_, shared)| !shared.failing.load(Ordering::Relaxed))
+    }
+
     /// Has lines written; each is a JSON object and ends in a line feed. Where the log is required, nothing that they tell
     /// of may go on before they are on the disk, which is what is given can be waited for.
     pub(super) fn write(&self, lines: String, count: u64) -> Written {
@@ -132,7 +137,8 @@ fn full() -> io::Error {
 /// The line of a log that is opened, or goes on in another file: how it hangs together with what was there, and how many
 /// bytes before it belong to no line.
 fn opened(how: &str, torn_bytes: u64) -> String {
-    let severity = if how == "after_cut" { Severity::Critical } else { Severity::Info };
+    let found = matches!(how, "after_cut" | "after_foreign" | "after_deletion");
+    let severity = if found { Severity::Critical } else { Severity::Info };
     let mut line = start("log_opened", severity);
     line.text(names::HOW, how);
     if torn_bytes > 0 {

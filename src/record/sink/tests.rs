@@ -22,6 +22,9 @@ fn counts() -> Counts {
         not_noted: counter(),
         anchored: counter(),
         anchors_failed: counter(),
+        cut: counter(),
+        foreign: counter(),
+        deleted: counter(),
         rotated: counter(),
         removed: counter(),
     }
@@ -106,9 +109,53 @@ fn a_file_that_was_moved_or_deleted_is_left_and_the_chain_goes_on() {
         write(&sink, "{\"newer\":1}");
         sink.flush();
         assert_eq!(said(&path).last().unwrap(), "{\"newer\":1");
+        assert_eq!(opened_as(&said(&path)[0]), Some("after_deletion"));
+        assert_eq!((sink.counts.deleted.get(), sink.counts.cut.get()), (1, 0));
         let gap = checked(&path);
         assert_eq!(gap.flaws.first().map(|flaw| (flaw.kind, flaw.seq)), Some((Kind::Gap, Some(3))), "{:?}", gap.flaws);
     }
+}
+
+#[test]
+fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let (idle, busy) = (sink(&path, true), sink(&path, true));
+    write(&idle, "{}");
+    // As logrotate does it that packs at once.
+    let packed = files::with_suffix(&path, ".1.gz");
+    let mut encoder = flate2::write::GzEncoder::new(fs::File::create(&packed).unwrap(), flate2::Compression::fast());
+    encoder.write_all(&fs::read(&path).unwrap()).and_then(|()| encoder.finish()).unwrap();
+    fs::remove_file(&path).unwrap();
+    write(&idle, "{}");
+    assert_eq!(opened_as(&said(&path)[0]), Some("reopened"));
+    // As another process does it that keeps few files.
+    fs::remove_file(&packed).unwrap();
+    (0..3).for_each(|_| write(&busy, "{}"));
+    fs::rename(&path, files::with_suffix(&path, ".2")).unwrap();
+    write(&busy, "{}");
+    fs::remove_file(files::with_suffix(&path, ".2")).unwrap();
+    write(&idle, "{}");
+    assert_eq!((idle.counts.deleted.get(), busy.counts.deleted.get()), (0, 0));
+}
+
+#[test]
+fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let sink = sink(&path, true);
+    assert!(sink.can_tell());
+    // Where a file was, there is a folder: nobody can write there.
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(sink.write("{}\n".to_owned(), 1).wait().is_err() && !sink.can_tell());
+    fs::remove_dir(&path).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !sink.can_tell() {
+        assert!(Instant::now() < deadline, "it tries by itself");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(said(&path).iter().any(|line| line.contains("not_written")), "{:?}", said(&path));
 }
 
 #[test]
@@ -336,6 +383,10 @@ fn a_log_cut_short_while_the_gate_runs_shows() {
     OpenOptions::new().write(true).open(&path).unwrap().set_len(cut).unwrap();
     write(&sink, "{}");
     assert_eq!(opened_as(said(&path).iter().nth_back(1).unwrap()), Some("after_cut"));
+    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"forged\":1}\n").unwrap();
+    write(&sink, "{}");
+    assert_eq!(opened_as(said(&path).iter().nth_back(1).unwrap()), Some("after_foreign"));
+    assert_eq!((sink.counts.cut.get(), sink.counts.foreign.get(), sink.counts.deleted.get()), (1, 1, 0));
     drop(sink);
     assert_eq!(checked(&path).flaws[0].kind, Kind::Gap);
 }

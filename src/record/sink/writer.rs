@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,8 @@ pub(super) struct Shared {
     pub(super) waiting: AtomicUsize,
     /// Lines that found the queue full and that the log does not know of yet.
     pub(super) dropped: AtomicU64,
+    /// The system refused the last that was to be written.
+    pub(super) failing: AtomicBool,
 }
 
 /// The writer.
@@ -103,6 +105,8 @@ impl Writer {
             let first = match queue.recv_timeout(IDLE) {
                 Ok(first) => first,
                 Err(RecvTimeoutError::Timeout) => {
+                    // Nobody may come any more who has something to tell, while it is said that nothing can be told.
+                    self.write();
                     self.target.note_if_due(&self.counts);
                     continue;
                 }
@@ -151,7 +155,7 @@ impl Writer {
     fn write(&mut self) {
         let Gathered { text, count, who } = std::mem::take(&mut self.gathered);
         let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
-        if text.is_empty() && dropped == 0 {
+        if text.is_empty() && dropped == 0 && self.failed == 0 {
             return;
         }
         self.shared.waiting.fetch_sub(text.len(), Ordering::Relaxed);
@@ -162,6 +166,9 @@ impl Writer {
             Ok(()) => {
                 self.counts.written.inc_by(count + gaps.len() as u64);
                 self.failed = 0;
+                if !self.well {
+                    tracing::info!("audit lines are written again");
+                }
             }
             Err(error) => {
                 self.counts.failed.inc_by(count);
@@ -174,6 +181,7 @@ impl Writer {
             }
         }
         self.well = written.is_ok();
+        self.shared.failing.store(!self.well, Ordering::Relaxed);
         let told = written.map_err(|error| (error.kind(), error.to_string()));
         for one in who {
             // Whoever asked may have gone.
@@ -187,7 +195,11 @@ impl Target {
         match self {
             Self::Stream(stream) => stream.append(lines),
             Self::File(noted) => {
-                if noted.log.append(lines)?.rotated {
+                let done = noted.log.append(lines)?;
+                if let Some(found) = noted.log.found() {
+                    counts.found(found);
+                }
+                if done.rotated {
                     counts.rotated.inc();
                     noted.keeper.wake();
                     noted.note(Why::Opened, counts);
@@ -253,7 +265,17 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
     // The folder of the log may be that of the key.
     super::log::open_file(path)?;
     let notes = Arc::new(Notes::new(path, SigningKey::open(&key)?));
-    let log = LogFile::open(path, &config.rotation, notes.clone())?;
+    if notes.were_of_another_key()? {
+        tracing::warn!(
+            key = %key.display(),
+            "checkpoints of the audit log were signed with another key than this: if it was not changed on purpose, bring the old one \
+             back; `lychgate audit verify` needs both as `--key`"
+        );
+    }
+    let mut log = LogFile::open(path, &config.rotation, notes.clone())?;
+    if let Some(found) = log.found() {
+        counts.found(found);
+    }
     let anchors = Anchors::start(&config.anchor, counts)?;
     let keeper = Keeper::start(path, &config.rotation, notes, counts.clone())?;
     let mut noted = Noted {

@@ -5,6 +5,7 @@
 //! the key, or cuts log and checkpoints back to the same point, is found out by anchors, which have left the machine.
 
 mod notes;
+mod parts;
 mod report;
 mod walk;
 
@@ -18,6 +19,7 @@ use super::chain::PublicKey;
 use super::chain::files::{self, Lines};
 use super::chain::{Link, sha};
 use notes::Noted;
+pub use parts::{Chain, Hangs, Part};
 pub use report::{FileSeen, Flaw, Kind, Report, Torn};
 use walk::Walk;
 
@@ -65,13 +67,7 @@ fn open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
 
 fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
     let mut all = Vec::new();
-    let own = files::rotated(log)?;
-    let packed_twice = |path: &PathBuf| {
-        let plain = path.to_string_lossy().strip_suffix(files::PACKED).map(PathBuf::from);
-        plain.is_some_and(|plain| own.contains(&plain))
-    };
-    let others = files::siblings(log)?.into_iter().filter(|path| !packed_twice(path));
-    for path in others {
+    for path in put_aside(log)? {
         if let Some(first) = first_seq(&path)? {
             all.push((first, path.clone(), Lines::open(&path)?));
         }
@@ -84,6 +80,16 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no audit log `{}`", log.display())));
     }
     Ok(all)
+}
+
+/// Files that the log was put aside as, by the gate or by others. One that is being packed is there twice: it is whole as it was.
+fn put_aside(log: &Path) -> io::Result<Vec<PathBuf>> {
+    let all = files::siblings(log)?;
+    let twice = |path: &PathBuf| {
+        let plain = path.to_string_lossy().strip_suffix(files::PACKED).map(PathBuf::from);
+        plain.is_some_and(|plain| all.contains(&plain))
+    };
+    Ok(all.iter().filter(|path| !twice(path)).cloned().collect())
 }
 
 /// The number of the first line of a file that has one.

@@ -201,6 +201,8 @@ fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_
         fs::create_dir(crashed.path.parent().unwrap()).unwrap();
         fs::write(&crashed.path, &text[..length]).unwrap();
         fs::write(crashed.config().key().unwrap(), &key).unwrap();
+        let owners = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(crashed.config().key().unwrap(), owners).unwrap();
         fs::write(crashed.notes(), &first_note).unwrap();
         let whole = text[..length].iter().filter(|byte| **byte == b'\n').count() as u64;
         let report = crashed.check();
@@ -225,6 +227,18 @@ fn a_torn_line_excuses_nothing_else() {
     let report = log.check();
     assert_eq!(report.torn.iter().map(|torn| (torn.line, torn.bytes, torn.closed)).collect::<Vec<_>>(), [(4, 6, true)]);
     assert!(report.is_sound());
+    // Whole lines are none that broke off, though the gate went on after them.
+    let (before, foreign) = (log.text(), |report: &Report| report.flaws.iter().any(|flaw| flaw.kind == Kind::Foreign));
+    let notes = fs::read(log.notes()).unwrap();
+    for forged in ["{\"event\":\"judged\"}\n", "{\"event\":\"judged\"}\n{\"half", "junk\njunk", "junk"] {
+        fs::write(&log.path, format!("{before}{forged}")).unwrap();
+        fs::write(log.notes(), &notes).unwrap();
+        assert!(foreign(&log.check()), "{forged}");
+        log.write(1);
+        assert!(foreign(&log.check()) && log.text().contains("\"how\":\"after_foreign\""), "{forged}");
+    }
+    fs::write(&log.path, before).unwrap();
+    fs::write(log.notes(), &notes).unwrap();
     let forged = log.text().replace("{\"half\n", "{\"event\":\"judged\"}\n");
     fs::write(&log.path, forged).unwrap();
     assert_eq!(kinds(&log.check()), [(Kind::Foreign, Some(4), Some(4))]);

@@ -9,7 +9,7 @@ use super::notes::Noted;
 use super::report::{FileSeen, Kind, Report, Torn};
 use super::{digest, unreadable};
 use crate::record::chain::files::{Lines, Piece};
-use crate::record::chain::{Head, Link, hex};
+use crate::record::chain::{Head, Link, hex, is_torn};
 
 /// A walk through a log.
 pub(super) struct Walk {
@@ -19,7 +19,7 @@ pub(super) struct Walk {
     last: Head,
     at: Place,
     started: bool,
-    /// Lines outside the chain since then: where the first stands, their bytes with line feeds, and whether the last is open.
+    /// Lines outside the chain since then.
     loose: Option<Loose>,
 }
 
@@ -29,10 +29,16 @@ struct Place {
     line: u64,
 }
 
+/// Lines outside the chain.
 struct Loose {
+    /// Where the first stands.
     at: Place,
+    /// Their bytes, with line feeds.
     bytes: u64,
+    /// The last has no line feed.
     open: bool,
+    /// Where the first stands that is no line whose writing broke off.
+    foreign: Option<Place>,
 }
 
 impl Walk {
@@ -64,10 +70,14 @@ impl Walk {
                         first = first.or(Some(link.seq));
                         self.line(&line, link, place);
                     }
-                    None => self.aside(place, line.len() as u64 + 1, false),
+                    None => self.aside(place, line.len() as u64 + 1, (false, is_torn(&line))),
                 },
-                Piece::Torn(line) => self.aside(place, line.len() as u64, true),
-                Piece::TooLong(bytes) => self.aside(place, bytes, false),
+                // It may lack nothing but its line feed.
+                Piece::Torn(line) => {
+                    let torn = is_torn(&line) || Link::of(&line).is_some();
+                    self.aside(place, line.len() as u64, (true, torn));
+                }
+                Piece::TooLong(bytes) => self.aside(place, bytes, (false, false)),
             }
         }
         let last_seq = first.map(|_| self.last.seq);
@@ -103,14 +113,13 @@ impl Walk {
         self.report.first_seq = self.report.first_seq.or(Some(link.seq));
     }
 
-    /// A line outside the chain.
-    fn aside(&mut self, place: Place, bytes: u64, open: bool) {
-        match &mut self.loose {
-            Some(loose) => {
-                loose.bytes += bytes;
-                loose.open = open;
-            }
-            None => self.loose = Some(Loose { at: place, bytes, open }),
+    /// A line outside the chain: whether it has no line feed, and whether it can be one whose writing broke off.
+    fn aside(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
+        let loose = self.loose.get_or_insert_with(|| Loose { at: place.clone(), bytes: 0, open, foreign: None });
+        loose.bytes += bytes;
+        loose.open = open;
+        if !torn && loose.foreign.is_none() {
+            loose.foreign = Some(place);
         }
     }
 
@@ -123,7 +132,9 @@ impl Walk {
         }
         let told = serde_json::from_slice::<Opened>(next).ok().filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
         // The line feed of the last of them may have been missing when they were found.
-        match told.filter(|told| told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes) {
+        let fits =
+            |told: &Opened| loose.foreign.is_none() && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes);
+        match told.filter(fits) {
             Some(told) => {
                 let Place { file, line } = loose.at.clone();
                 self.report.torn.push(Torn { file, line, bytes: told.torn_bytes, closed: true });
@@ -135,7 +146,8 @@ impl Walk {
     fn foreign(&mut self, loose: &Loose) {
         let what = "this is no line that the gate wrote: it was changed, or put there by somebody else".to_owned();
         let seq = self.started.then_some(self.last.seq + 1);
-        self.report.flaw(Kind::Foreign, &loose.at.file, Some(loose.at.line), seq, what);
+        let at = loose.foreign.as_ref().unwrap_or(&loose.at);
+        self.report.flaw(Kind::Foreign, &at.file, Some(at.line), seq, what);
     }
 
     /// The first line there is: it begins the log, or comes after what was removed in good order.
@@ -190,7 +202,7 @@ impl Walk {
     pub(super) fn end(mut self, log: &Path) -> Report {
         let name = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match self.loose.take() {
-            Some(loose) if loose.open => {
+            Some(loose) if loose.open && loose.foreign.is_none() => {
                 let Place { file, line } = loose.at;
                 self.report.torn.push(Torn { file, line, bytes: loose.bytes, closed: false });
             }

@@ -5,6 +5,7 @@ use flate2::write::GzEncoder;
 
 use super::*;
 use crate::record::names;
+use crate::review::Follow;
 
 fn line(n: usize) -> String {
     format!("{{\"time_dt\":\"2026-11-22T10:00:0{n}.000Z\",\"event\":\"judged\",\"audit\":\"{n}\"}}\n")
@@ -29,12 +30,12 @@ fn files_are_read_from_the_oldest_to_the_newest_packed_or_not() {
     let path = folder.path().join("audit.jsonl");
     let at = |name: &str| folder.path().join(format!("audit.jsonl.{name}"));
     pack(&at("20261121T100000000Z-0001.gz"), &(line(1) + &line(2)));
-    std::fs::write(at("20261121T100000000Z-0002"), line(3)).unwrap();
+    std::fs::write(at("20261121T100000001Z-0000"), line(3)).unwrap();
     // Being packed: the whole one counts.
     std::fs::write(at("20261122T090000000Z-0003"), line(4) + &line(5)).unwrap();
     pack(&at("20261122T090000000Z-0003.gz"), "");
     std::fs::write(&path, line(6)).unwrap();
-    for other in ["checkpoints", "20261121T100000000Z", "2026x121T100000000Z-0001", "20261121T100000000Z-0001.bak"] {
+    for other in ["checkpoints", "2026x121T100000000Z-0001", "20261121T100000000Z-0001.bak"] {
         std::fs::write(at(other), line(9)).unwrap();
     }
     let log = Log::open(&path).unwrap();
@@ -108,4 +109,61 @@ fn a_line_reads_back() {
         first.findings().map(|found| format!("{} {} {} {}", found.rule(), found.action(), found.at(), found.reading())).collect();
     assert_eq!(found, ["delete-root block /params/arguments/command raw"]);
     assert_eq!((first.event().as_ref(), first.number(names::BYTES)), ("judged", Some(164)));
+}
+
+/// Lines that hang together, each with the digest of the one before.
+fn chained(last: &mut (u64, String), lines: std::ops::Range<usize>) -> String {
+    use sha2::{Digest, Sha256};
+    let mut out = String::new();
+    for n in lines {
+        let line = line(n);
+        let (seq, prev) = (last.0 + 1, &last.1);
+        let line = format!("{},\"seq\":{seq},\"prev\":\"{prev}\"}}", line.trim_end().trim_end_matches('}'));
+        *last = (seq, format!("{:x}", Sha256::digest(&line)));
+        out += &(line + "\n");
+    }
+    out
+}
+
+#[test]
+fn files_that_others_put_aside_are_read_in_the_order_of_their_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let at = |name: &str| folder.path().join(format!("audit.jsonl{name}"));
+    let mut last = (0, "0".repeat(64));
+    // As logrotate numbers them: the oldest has the highest number.
+    pack(&at(".2.gz"), &chained(&mut last, 1..3));
+    std::fs::write(at(".1"), chained(&mut last, 3..5)).unwrap();
+    std::fs::write(at(".20261122T090000000Z-0000"), chained(&mut last, 5..6)).unwrap();
+    std::fs::write(&path, chained(&mut last, 6..8)).unwrap();
+    let log = Log::open(&path).unwrap();
+    assert_eq!(told(log.entries()), ["1", "2", "3", "4", "5", "6", "7"]);
+    let mut follow = Follow::new(&path);
+    assert_eq!(told(std::iter::from_fn(|| follow.poll())), ["6", "7"]);
+    let error = Log::open(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("is a folder"), "{error}");
+}
+
+#[test]
+fn what_the_gate_did_not_write_is_no_line_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut last = (0, "0".repeat(64));
+    let (one, two) = (chained(&mut last, 1..3), chained(&mut last, 3..5));
+    let mut own = (7, "0".repeat(64));
+    std::fs::write(&path, one + &line(8) + &chained(&mut own, 9..10) + &two).unwrap();
+    let mut follow = Follow::new(&path);
+    for told in [told(Log::open(&path).unwrap().entries()), told(std::iter::from_fn(|| follow.poll()))] {
+        assert_eq!((told[0].as_str(), told[1].as_str(), told.len()), ("1", "2", 8), "{told:?}");
+        assert!(told[2].starts_with("3: the gate did not write this line"), "{told:?}");
+        assert!(told[3].starts_with("4: this line does not follow") && told[4] == "9", "{told:?}");
+        assert!(told[5].starts_with("5: this line does not follow") && told[6..] == ["3", "4"], "{told:?}");
+    }
+}
+
+#[test]
+fn what_keeps_a_log_from_being_read_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut follow = Follow::new(folder.path());
+    assert!(follow.poll().is_some_and(|told| told.is_err()) && follow.poll().is_none() && follow.poll().is_none());
 }
