@@ -130,6 +130,43 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     assert!(code == 0 && told.contains("it is suppressed until"), "{told}");
 }
 
+/// A rule that matches many different words.
+const CANNONS: &str = "format = 1\ndirection = \"outbound\"\n[[rule]]\nid = \"no-cannons\"\ntitle = \"A cannon\"\nwhy = \"No.\"\n\
+    severity = \"high\"\naction = \"block\"\nfind.pattern = { keywords = [\"cannon\"], any = ['\\bcannon\\w*'] }\n\
+    catches = [\"ls cannon\"]\nspares = [\"ls canon\"]\n";
+
+#[test]
+fn each_passage_has_a_suppression_of_its_own_and_what_they_cover_is_said() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("mine")).unwrap();
+    std::fs::write(bench.path("mine/cannon.toml"), CANNONS).unwrap();
+    add(&bench.path("gate.toml"), "rules = [\"mine\"]\n");
+    let many: Vec<String> = (0..10).map(|n| format!("cannon{n}")).collect();
+    let lines = bench.traffic("a.jsonl", &[&command("ls cannona cannonb"), &command(&format!("ls {}", many.join(" ")))]);
+    assert_eq!(verdicts(&lines), ["block", "block"]);
+    let explain = |line: &serde_json::Value, more: &[&str]| {
+        let id = line["audit"].as_str().unwrap().to_owned();
+        bench.lychgate(&[&["explain", &id, "--config", "gate.toml", "--log", "a.jsonl"], more].concat()).1
+    };
+    let told = explain(&lines[0], &[]);
+    for part in ["2 passages matched, one table each", "not of the whole text", "passes `no-cannons` too", "the message passes"] {
+        assert!(told.contains(part), "no `{part}` in:\n{told}");
+    }
+    assert!(!told.contains("nothing else"), "{told}");
+    let json: serde_json::Value = serde_json::from_str(&explain(&lines[0], &["--json"])).unwrap();
+    let tables = json[0]["findings"][0]["suppression"].as_str().unwrap();
+    assert_eq!((tables.matches("[[policy").count(), tables.matches("sha256 = ").count()), (2, 2), "{tables}");
+    // More than can be listed: said plainly, and never made up for by one that covers everything.
+    let json: serde_json::Value = serde_json::from_str(&explain(&lines[1], &["--json"])).unwrap();
+    let of_many = json[0]["findings"][0]["suppression"].as_str().unwrap();
+    assert_eq!((of_many.matches("[[policy").count(), of_many.matches("sha256 = ").count()), (8, 8), "{of_many}");
+    assert!(json[0]["findings"][0]["covers"].as_str().unwrap().contains("the rest are left out"), "{json}");
+    assert_eq!(json[0]["suppressed_passes"], false);
+    add(&bench.path("gate.toml"), tables);
+    let after = bench.traffic("b.jsonl", &[&command("ls cannona cannonb"), &command("cannonb"), &command("ls cannona cannonc")]);
+    assert_eq!(verdicts(&after), ["pass", "pass", "block"], "the passages pass wherever they stand, and no other");
+}
+
 #[test]
 fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_unchanged() {
     let bench = Bench::new();
@@ -138,10 +175,7 @@ fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_uncha
         "a.jsonl",
         &[&command("ls cannon"), &command("ls"), &command(&format!("curl -H 'Authorization: Bearer {token}' x.example"))],
     );
-    let rule = "format = 1\ndirection = \"outbound\"\n[[rule]]\nid = \"no-cannons\"\ntitle = \"A cannon\"\nwhy = \"No.\"\n\
-                severity = \"high\"\naction = \"block\"\nfind.pattern = { keywords = [\"cannon\"], any = ['\\bcannon\\b'] }\n\
-                catches = [\"ls cannon\"]\nspares = [\"ls canon\"]\n";
-    std::fs::write(bench.path("cannon.toml"), rule).unwrap();
+    std::fs::write(bench.path("cannon.toml"), CANNONS).unwrap();
     let (code, told, err) = bench.lychgate(&["replay", "--rules", "cannon.toml", "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 1, "{told}{err}");
     for part in ["1  newly blocked", "1  unchanged", "is masked in the log", "0         1  no-cannons", "ls cannon"] {

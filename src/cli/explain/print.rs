@@ -74,11 +74,14 @@ pub(super) fn printed(one: &Explained, style: &Style) -> String {
         out += &format!("\nOnly logged (`--all` explains each): {}.\n", names.join(", "));
     }
     if let Some(passes) = one.suppressed_passes {
-        out += match passes {
-            true => {
+        out += match (passes, one.lacks) {
+            (true, None) => {
                 "\nWith what is proposed above the message passes; the gate takes it up by itself once it is in the config.\n"
             }
-            false => "\nEven with all that is proposed above the message would not pass as it is.\n",
+            (true, Some(_)) => {
+                "\nWith what is proposed above the text as the log shows it passes; what was sent may not, for it lacks something.\n"
+            }
+            (false, _) => "\nEven with all that is proposed above the message would not pass as it is.\n",
         };
     }
     out + "\n"
@@ -119,9 +122,13 @@ fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> Strin
     }
     let same = |other: &&Told| other.suppression.is_some() && other.suppression == told.suppression;
     if let Some(first) = before.iter().position(same) {
-        out += &format!("   what is proposed under {} lets this pass as well\n", first + 1);
+        out += &format!("   what is proposed under {} counts for this as well\n", first + 1);
     } else if let Some(suppression) = &told.suppression {
-        out += "   if it is a false alarm, this in the config lets it pass, and nothing else:\n\n";
+        out += "   if it is a false alarm, this goes into the config:\n";
+        if let Some(covers) = &told.covers {
+            out += &format!("   {covers}\n");
+        }
+        out += "\n";
         suppression.lines().for_each(|line| out += &format!("{line}\n"));
     }
     out
