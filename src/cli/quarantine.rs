@@ -14,6 +14,7 @@ use crate::config::{self, QuarantineConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
 use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
+use crate::review::Named;
 use crate::seal::state_folder;
 
 use super::pins::shown as visible;
@@ -27,7 +28,9 @@ const REASON_BYTES: usize = 500;
 #[command(after_help = "\
 It reads the folder that `[quarantine]` of the config names, with its key; without a config, the folder of whoever runs it.
 What `show`, `release` and `delete` do is told in the audit log by a gate that uses the folder, within two seconds, or when
-one is started.")]
+one is started.
+
+Exit codes: 0 done, 1 a message cannot be opened, 2 there is none of that id (or several), or the quarantine cannot be used.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -52,7 +55,7 @@ enum Verb {
     },
     /// Show a message whole, made harmless for a terminal. That it was read is told in the audit log
     Show {
-        /// Its audit id, as notices and the audit log name it
+        /// Its audit id, as notices and the audit log name it; the last 8 characters will do
         id: String,
         /// Only its bytes, as they came: to a file or a pipe
         #[arg(long, conflicts_with = "json")]
@@ -63,7 +66,7 @@ enum Verb {
     },
     /// Hand a message to its agent, once: as the answer to its next identical call, or as `lychgate://quarantine/ID`
     Release {
-        /// Its audit id
+        /// Its audit id, or the last 8 characters of it
         id: String,
         /// Why, for the audit log
         #[arg(long, value_name = "TEXT")]
@@ -71,7 +74,7 @@ enum Verb {
     },
     /// Delete a message, also one that cannot be opened
     Delete {
-        /// Its audit id
+        /// Its audit id, or the last 8 characters of it
         id: String,
         /// Why, for the audit log
         #[arg(long, value_name = "TEXT")]
@@ -79,8 +82,8 @@ enum Verb {
     },
 }
 
-/// Carries it out; 0 if that went well, 1 if there is no such message or one cannot be opened, 2 if the quarantine cannot be
-/// used.
+/// Carries it out; 0 if that went well, 1 if a message cannot be opened, 2 if there is none of that id, or the quarantine
+/// cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
@@ -113,7 +116,7 @@ impl Args {
                 Ok(u8::from(!listing.faults.is_empty()))
             }
             Verb::Show { id, raw, json } => {
-                let kept = quarantine.get(parsed(id)?)?.ok_or_else(|| none(id))?;
+                let kept = quarantine.get(meant(&quarantine, id)?)?.ok_or_else(|| none(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
                     return Err(Trouble::Told(2, format!("the bytes as they came are not for a terminal\n  hint: {hint}")));
@@ -128,7 +131,7 @@ impl Args {
                 Ok(0)
             }
             Verb::Release { id, reason } => {
-                let release = quarantine.release(parsed(id)?, by(checked(reason)?))?.ok_or_else(|| none(id))?;
+                let release = quarantine.release(meant(&quarantine, id)?, by(checked(reason)?))?.ok_or_else(|| none(id))?;
                 let (agent, until) = (visible(&release.about.agent), time(release.until));
                 writeln!(out, "{}: released to `{agent}` until {until}", release.audit)?;
                 let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
@@ -136,10 +139,11 @@ impl Args {
                 Ok(0)
             }
             Verb::Delete { id, reason } => {
-                if !quarantine.delete(parsed(id)?, by(checked(reason)?))? {
+                let audit = meant(&quarantine, id)?;
+                if !quarantine.delete(audit, by(checked(reason)?))? {
                     return Err(none(id));
                 }
-                writeln!(out, "{id}: deleted")?;
+                writeln!(out, "{audit}: deleted")?;
                 Ok(0)
             }
         }
@@ -159,15 +163,16 @@ impl Args {
     }
 }
 
-fn parsed(id: &str) -> Result<AuditId, Trouble> {
-    let hint = "notices, the audit log and `lychgate quarantine list` name it";
-    let wrong = |_| Trouble::Told(2, format!("`{}` is no audit id\n  hint: {hint}", visible(id)));
-    uuid::Uuid::try_parse(id).map(AuditId).map_err(wrong)
+/// The message that somebody has named.
+fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Trouble> {
+    let told = |message: String| Trouble::Told(2, message);
+    let named = Named::read(id).map_err(told)?;
+    named.one_of(quarantine.ids()?).map_err(told)?.ok_or_else(|| none(id))
 }
 
 fn none(id: &str) -> Trouble {
     let hint = "`lychgate quarantine list` tells what there is; what is too old or too much goes";
-    Trouble::Told(1, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
+    Trouble::Told(2, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
 }
 
 fn checked(reason: &Option<String>) -> Result<Option<String>, Trouble> {

@@ -98,7 +98,8 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
-    let (code, json, _) = bench.lychgate(&["explain", &id[..13], "--config", "gate.toml", "--log", "a.jsonl", "--json"]);
+    let (code, json, _) =
+        bench.lychgate(&["explain", &id[id.len() - 8..], "--config", "gate.toml", "--log", "a.jsonl", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((code, &json[0]["had"], &json[0]["suppressed_passes"]), (0, &"redacted".into(), &true.into()));
     let snippets: Vec<&str> =
@@ -200,7 +201,7 @@ fn a_secret_is_told_by_its_shape_alone() {
     assert!(code == 0 && !told.contains(&token) && !told.contains("aB3dE6"), "{told}{err}");
     assert!(told.contains("a secret (or what may be one) is masked in the log"), "{told}");
     let (code, out, err) = bench.lychgate(&["explain", "00000000", "--config", "gate.toml", "--log", "a.jsonl"]);
-    assert!(code == 1 && out.is_empty() && err.contains("no message of the audit log has the id"), "{err}");
+    assert!(code == 2 && out.is_empty() && err.contains("no message of the audit log has the id"), "{err}");
 }
 
 /// An answer that hides the same order twice: in markup, with characters that nobody sees, and in base64.
@@ -291,6 +292,47 @@ async fn what_explain_proposes_takes_force_while_the_gate_runs() {
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"other":"detonate it"}}}"#;
     let refused = gate.agent().post("up", &[], elsewhere.to_owned()).await.expect(200).await.text().await;
     assert!(refused.contains(r#""isError":true"#), "and nothing else: {refused}");
+}
+
+#[test]
+fn every_verb_takes_a_part_of_an_id_that_only_one_message_has() {
+    let bench = Bench::new();
+    let lines = bench.traffic("a.jsonl", &[&command(BOMB), &command("ls")]);
+    let id = lines[0]["audit"].as_str().unwrap();
+    let explain = |id: &str| bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
+    let show = |id: &str| bench.lychgate(&["audit", "show", id, "a.jsonl"]);
+    let verbs: [&dyn Fn(&str) -> (i32, String, String); 2] = [&explain, &show];
+    for verb in verbs {
+        let (code, told, err) = verb(&id[id.len() - 8..]);
+        assert!(code == 0 && told.contains(id), "{told}{err}");
+        // Ids begin with the time: both begin so.
+        let (code, told, err) = verb(&id[..6]);
+        assert!(code == 2 && told.is_empty() && err.contains("several ids") && err.contains(id), "{told}{err}");
+        for (wrong, why) in [("no-id", "is no audit id"), ("abcde", "too short"), (&format!("{id}0"), "is no audit id")] {
+            let (code, _, err) = verb(wrong);
+            assert!(code == 2 && err.contains(why) && err.contains("the last 8") && !err.contains("group"), "{err}");
+        }
+        let (code, _, err) = verb("01a205d6-03f4-7710-9a93-c7540d6eac97");
+        assert!(code == 2 && err.contains("the id `01a205d6") && err.contains("lychgate audit tail"), "{err}");
+    }
+}
+
+#[test]
+fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
+    let bench = Bench::new();
+    let lines = bench.traffic("a.jsonl", &vec![&*command(BOMB); 7]);
+    let log = std::fs::read_to_string(bench.path("a.jsonl")).unwrap();
+    let all = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let again = all.filter(|line| line["event"] == "refused_again" && line["audit"].is_string()).last().unwrap();
+    let (id, earlier) = (again["audit"].as_str().unwrap(), lines.last().unwrap()["audit"].as_str().unwrap());
+    let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
+    assert_eq!(code, 0, "{err}");
+    for part in [id, earlier, "refused just like earlier ones", "run_command", again["rule"].as_str().unwrap()] {
+        assert!(told.contains(part), "no `{part}` in:\n{told}");
+    }
+    let (_, json, _) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json[0]["event"], &json[0]["earlier"]), (&"refused_again".into(), &earlier.into()));
 }
 
 #[test]

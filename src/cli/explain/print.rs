@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::review::explain::{About, Explained, Step, Told};
+use crate::review::explain::{About, Explained, Repeated, Step, Told};
 
 /// Cases shown of a rule, each way.
 const CASES: usize = 3;
@@ -85,6 +85,28 @@ pub(super) fn printed(one: &Explained, style: &Style) -> String {
         };
     }
     out + "\n"
+}
+
+/// Of a call that was refused unjudged.
+pub(super) fn repeated(one: &Repeated) -> String {
+    let user = one.user.as_ref().map(|user| format!(" for `{user}`")).unwrap_or_default();
+    let mut out =
+        format!("{}  {}\nagent `{}`{user} to `{}`: tool `{}`\n", one.audit, one.time, one.agent, one.upstream, one.tool);
+    let times = one.times.map(|times| format!(", {times} times by then")).unwrap_or_default();
+    out += &format!(
+        "verdict: block, without being judged: the call was refused just like earlier ones{times}, by rule `{}`\n",
+        one.rule
+    );
+    out += &match &one.earlier {
+        Some(id) => {
+            format!("the last call of this tool before it that this rule refused: `lychgate explain {id}` says why\n\n")
+        }
+        None => format!(
+            "the line of the earlier call is not in this log; `lychgate rules explain {}` tells of the rule\n\n",
+            one.rule
+        ),
+    };
+    out
 }
 
 /// The finding at `index` of those that are explained; what an earlier one has said of its rule is not said again.

@@ -167,6 +167,14 @@ impl Quarantine {
         Ok(listing)
     }
 
+    /// The ids of all messages, also of those that cannot be opened.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn ids(&self) -> Result<Vec<AuditId>, KeptError> {
+        Ok(self.files()?.iter().filter_map(|file| id(&file.name)).collect())
+    }
+
     /// What is known of the message of this id, if it is kept.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Why a message was judged as it was.
 
+mod again;
 mod snippet;
 mod steps;
 
@@ -18,6 +19,7 @@ use crate::text::visible;
 use super::rebuilt::{Again, Rebuilt};
 use super::{Entry, Judges, Missing};
 
+pub use again::{Repeated, may_be_earlier, repeated};
 use snippet::Proposed;
 pub use steps::{Part, Step};
 
