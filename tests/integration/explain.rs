@@ -9,27 +9,27 @@ use std::process::{Command, Stdio};
 use super::harness::{Setup, TestGate, call, until, write_whole};
 use super::servers::{Server, json_reply};
 
-const BOMB: &str = ":(){ :|:& };:";
+pub(super) const BOMB: &str = ":(){ :|:& };:";
 
 /// A folder with a config and the log of what went through `lychgate wrap`.
-struct Bench {
+pub(super) struct Bench {
     folder: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let bench = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::write(bench.path("gate.toml"), "[policy.default]\nmode = \"enforce\"\n").unwrap();
         bench
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Sends calls of `run_command` with these arguments through `lychgate wrap` to a server that says everything back, and
     /// gives the lines of the log.
-    fn traffic(&self, log: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
+    pub(super) fn traffic(&self, log: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
         let lines = self.through(&["cat"], log, arguments);
         lines.into_iter().filter(|line| line["direction"] == "outbound").collect()
     }
@@ -65,7 +65,7 @@ impl Bench {
         lines.filter(|line: &serde_json::Value| line["event"] == "judged").collect()
     }
 
-    fn lychgate(&self, args: &[&str]) -> (i32, String, String) {
+    pub(super) fn lychgate(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
         let done = command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.folder.path()).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -77,7 +77,7 @@ fn verdicts(lines: &[serde_json::Value]) -> Vec<&str> {
     lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect()
 }
 
-fn command(text: &str) -> String {
+pub(super) fn command(text: &str) -> String {
     serde_json::json!({ "command": text }).to_string()
 }
 
@@ -187,6 +187,8 @@ fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_uncha
     let (code, told, _) =
         bench.lychgate(&["replay", "--rules", "none", "--config", "gate.toml", "--log", "a.jsonl", "--since", "1h"]);
     assert!(code == 0 && told.contains("0  newly blocked") && told.contains("2  unchanged"), "{told}");
+    let (.., err) = bench.lychgate(&["replay", "--rules", "none", "--config", "gate.toml", "--log", "a.jsonl"]);
+    assert!(err.contains("`none` holds no rules: the candidate has none of its own"), "{err}");
     let (code, _, err) = bench.lychgate(&["replay", "--rules", "nowhere", "--config", "gate.toml", "--log", "a.jsonl"]);
     assert!(code == 2 && err.contains("there is no `nowhere`"), "{err}");
 }
