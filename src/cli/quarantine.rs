@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::config::{self, QuarantineConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
+use crate::record::harmless_json;
 use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
 use crate::review::Named;
 use crate::seal::state_folder;
@@ -93,7 +94,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 
 impl From<KeptError> for Trouble {
     fn from(error: KeptError) -> Self {
-        let of_one = matches!(error, KeptError::Sealed { .. });
+        let of_one = matches!(error, KeptError::Sealed { .. } | KeptError::NoKey { .. });
         Self::Told(if of_one { 1 } else { 2 }, error.to_string())
     }
 }
@@ -108,11 +109,11 @@ impl Args {
                 let here = |item: &&Item| upstream.as_ref().is_none_or(|upstream| item.about.upstream == *upstream);
                 let items: Vec<&Item> = listing.items.iter().filter(young).filter(here).collect();
                 if *json {
-                    list_json(&items, out)?
+                    list_json(&items, &listing.faults, out)?
                 } else {
-                    list(&items, out)?
+                    list(&items, &listing.faults, out)?;
+                    listing.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
                 }
-                listing.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
                 Ok(u8::from(!listing.faults.is_empty()))
             }
             Verb::Show { id, raw, json } => {
@@ -131,11 +132,17 @@ impl Args {
                 Ok(0)
             }
             Verb::Release { id, reason } => {
-                let release = quarantine.release(meant(&quarantine, id)?, by(checked(reason)?))?.ok_or_else(|| none(id))?;
+                let audit = meant(&quarantine, id)?;
+                let renewed = quarantine.releases()?.iter().any(|earlier| earlier.audit == audit && !earlier.is_over());
+                let release = quarantine.release(audit, by(checked(reason)?))?.ok_or_else(|| none(id))?;
                 let (agent, until) = (visible(&release.about.agent), time(release.until));
-                writeln!(out, "{}: released to `{agent}` until {until}", release.audit)?;
+                match renewed {
+                    true => writeln!(out, "{audit}: was released to `{agent}` already; its time is renewed, until {until}")?,
+                    false => writeln!(out, "{audit}: released to `{agent}` until {until}")?,
+                }
                 let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
-                writeln!(out, "It is given once, when the agent {again}reads `lychgate://quarantine/{}`.", release.audit)?;
+                writeln!(out, "It is given once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
+                writeln!(out, "A running gate sees the release within about two seconds.")?;
                 Ok(0)
             }
             Verb::Delete { id, reason } => {
@@ -203,16 +210,18 @@ fn state(state: &State) -> String {
     }
 }
 
-fn list(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
+fn list(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
     for Item { about, state: became } in items {
         writeln!(out, "{}  {}  {}", about.audit, time(about.at), state(became))?;
         writeln!(out, "    {}", whose(about))?;
         writeln!(out, "    {} bytes, {}", about.bytes, why(about))?;
     }
-    if items.is_empty() {
-        writeln!(out, "nothing is kept in quarantine")?;
+    match faults.len() {
+        0 if items.is_empty() => writeln!(out, "nothing is kept in quarantine"),
+        0 => Ok(()),
+        1 => writeln!(out, "1 message is kept that cannot be opened; standard error says why"),
+        n => writeln!(out, "{n} messages are kept that cannot be opened; standard error says why"),
     }
-    Ok(())
 }
 
 fn whose(about: &About) -> String {
@@ -246,7 +255,7 @@ fn as_json(about: &About) -> serde_json::Value {
     })
 }
 
-fn list_json(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
+fn list_json(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
     let each = |item: &&Item| {
         let (mut one, until) =
             (as_json(&item.about), if let State::Released { until } = &item.state { Some(time(*until)) } else { None });
@@ -260,13 +269,14 @@ fn list_json(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
         one
     };
     let all: Vec<_> = items.iter().map(each).collect();
-    writeln!(out, "{}", json!({ "items": all }))
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    writeln!(out, "{}", harmless_json(&json!({ "items": all, "faults": faults }).to_string()))
 }
 
 fn show_json(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
     let mut one = as_json(&kept.about);
     one["message"] = String::from_utf8_lossy(&kept.message).into();
-    writeln!(out, "{one}")
+    writeln!(out, "{}", harmless_json(&one.to_string()))
 }
 
 fn show(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {

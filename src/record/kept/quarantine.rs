@@ -283,7 +283,7 @@ impl Quarantine {
         sealed: Vec<u8>,
     ) -> Result<Zeroizing<Vec<u8>>, KeptError> {
         let keys = self.keys.to_open(&sealed).map_err(failed)?;
-        let wrong = |why| KeptError::Sealed { file: place.path().join(file), why };
+        let wrong = |why| error::closed(place.path().join(file), why, &keys, &self.keys);
         seal::open(keys.all(), purpose, name.as_bytes(), sealed).map_err(wrong)
     }
 
