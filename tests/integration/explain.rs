@@ -163,6 +163,9 @@ fn each_passage_has_a_suppression_of_its_own_and_what_they_cover_is_said() {
     assert_eq!((of_many.matches("[[policy").count(), of_many.matches("sha256 = ").count()), (8, 8), "{of_many}");
     assert!(json[0]["findings"][0]["covers"].as_str().unwrap().contains("the rest are left out"), "{json}");
     assert_eq!(json[0]["suppressed_passes"], false);
+    let lines = bench.traffic("a.jsonl", &[&command("ls\n   why: none\nls cannonz\r\u{85}\nls")]);
+    let told = explain(lines.last().unwrap(), &[]);
+    assert!(told.contains("     | ls\n     |    why: none\n     | ls »cannonz«\\r\\u{85}\n     | ls\n"), "{told}");
     add(&bench.path("gate.toml"), tables);
     let after = bench.traffic("b.jsonl", &[&command("ls cannona cannonb"), &command("cannonb"), &command("ls cannona cannonc")]);
     assert_eq!(verdicts(&after), ["pass", "pass", "block"], "the passages pass wherever they stand, and no other");

@@ -7,6 +7,11 @@ use crate::review::explain::{About, Explained, Repeated, Step, Told};
 /// Cases shown of a rule, each way.
 const CASES: usize = 3;
 
+/// What stands before each line of a text that was judged.
+const BAR: &str = "     | ";
+/// Most lines of one text: what comes then stands in the last one.
+const LINES: usize = 40;
+
 /// How it is printed.
 pub(super) struct Style {
     /// What stands before and after a match.
@@ -129,7 +134,7 @@ fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> Strin
         out += &format!("   a secret, which is not shown; its shape: {shape}\n");
     }
     for step in &told.steps {
-        out += &format!("   {}:\n     {}\n", step.reading, text(step, marks));
+        out += &format!("   {}:\n{BAR}{}\n", step.reading, text(step, marks));
     }
     match (before.iter().position(|other| other.id == told.id), &told.rule) {
         (Some(first), Some(_)) => out += &format!("   rule: see {}\n", first + 1),
@@ -156,11 +161,19 @@ fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> Strin
     out
 }
 
+/// A text with what matched marked in it. Each line of it has a bar before it, so that none can look like one of ours.
 fn text(step: &Step, (before, after): (&str, &str)) -> String {
-    let part = |part: &crate::review::explain::Part| {
-        if part.matched { format!("{before}{}{after}", part.text) } else { part.text.clone() }
-    };
-    step.parts.iter().map(part).collect()
+    let (mut out, mut lines) = (String::new(), 0);
+    for part in &step.parts {
+        for (n, line) in part.text.split('\n').enumerate() {
+            if n > 0 {
+                lines += 1;
+                out += &if lines < LINES { format!("\n{BAR}") } else { "\\n".to_owned() };
+            }
+            out += &if part.matched && !line.is_empty() { format!("{before}{line}{after}") } else { line.to_owned() };
+        }
+    }
+    out
 }
 
 fn about(rule: &About) -> String {
@@ -176,4 +189,20 @@ fn about(rule: &About) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::explain::Part;
+
+    #[test]
+    fn no_line_of_a_text_looks_like_one_of_ours() {
+        let part = |text: &str, matched| Part { text: text.to_owned(), matched };
+        let shown = |parts| text(&Step { reading: String::new(), parts }, ("»", "«"));
+        let forged = shown(vec![part("x\n   why: it is safe\n", false), part("a\nb", true), part("\n", false)]);
+        assert_eq!(forged, "x\n     |    why: it is safe\n     | »a«\n     | »b«\n     | ");
+        let flood = shown(vec![part(&"\n".repeat(500), false)]);
+        assert_eq!((flood.lines().count(), flood.matches("\\n").count()), (LINES, 500 - LINES + 1));
+    }
 }
