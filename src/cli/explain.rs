@@ -47,7 +47,7 @@ enum One {
     /// Of a message that was judged.
     Judged(Box<Explained>),
     /// Of a call that was refused unjudged.
-    Again(Repeated),
+    Again(Box<Repeated>),
 }
 
 /// Explains; 0 if the message is found, 2 if there is none of that id, or something cannot be read.
@@ -103,7 +103,7 @@ fn explained(args: &Args) -> Result<Vec<One>, String> {
         if entry.event() == "refused_again" {
             let before = lines().take_while(|line| !is_it(line));
             let earlier = before.filter(|line| may_be_earlier(line, &entry)).last();
-            all.push(One::Again(repeated(&entry, earlier.as_ref())));
+            all.push(One::Again(Box::new(repeated(&entry, earlier.as_ref()))));
             continue;
         }
         let whole = judges::kept(&stores, id)?;
