@@ -5,18 +5,23 @@ mod print;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::judges;
 use super::progress::patiently;
-use crate::review::explain::{Explained, explain};
-use crate::review::{Entry, Log};
-
-/// Shortest part of an id that is looked for.
-const LEAST: usize = 8;
+use crate::review::explain::{Explained, Repeated, explain, may_be_earlier, repeated};
+use crate::review::{Entry, Log, Named};
+use crate::text::visible;
 
 /// What to explain.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Tells what the text looked like after each reading, what matched, the rule with its cases, and what would let it pass next time.
+A call that was refused just like an earlier one was not judged: of that the earlier one is named.
+
+Exit codes: 0 explained, 2 not found, several of that id, or something cannot be read.")]
 pub(super) struct Args {
-    /// The id, as it stands in the audit log and in what agents are told; its first 8 characters will do
+    /// The id, as it stands in the audit log and in what agents are told; its last 8 characters will do
     audit: String,
     /// Config file with the policies; `lychgate.toml` if it is there
     #[arg(long, value_name = "FILE")]
@@ -35,7 +40,17 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Explains; 0 if the message is found, 1 if there is none of that id, 2 if something cannot be read.
+/// One line, explained.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum One {
+    /// Of a message that was judged.
+    Judged(Box<Explained>),
+    /// Of a call that was refused unjudged.
+    Again(Box<Repeated>),
+}
+
+/// Explains; 0 if the message is found, 2 if there is none of that id, or something cannot be read.
 ///
 /// # Errors
 /// What cannot be written.
@@ -44,10 +59,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         Ok(all) if all.is_empty() => {
             writeln!(
                 err,
-                "no message of the audit log has the id `{}`\n  hint: `lychgate audit tail` shows ids",
-                args.audit.escape_debug()
+                "error: no message of the audit log has the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
+                 rotated away and deleted, or stand in another gate's log (`--log FILE`)",
+                visible(&args.audit)
             )?;
-            Ok(1)
+            Ok(2)
         }
         Ok(all) if args.json => {
             serde_json::to_writer_pretty(&mut *out, &all).map_err(io::Error::from)?;
@@ -57,7 +73,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         Ok(all) => {
             let style = print::Style { marks: print::marks(), all: args.all };
             for one in &all {
-                out.write_all(print::printed(one, &style).as_bytes())?;
+                let text = match one {
+                    One::Judged(one) => print::printed(one, &style),
+                    One::Again(one) => print::repeated(one),
+                };
+                out.write_all(text.as_bytes())?;
             }
             Ok(0)
         }
@@ -68,28 +88,28 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-fn explained(args: &Args) -> Result<Vec<Explained>, String> {
-    if args.audit.len() < LEAST {
-        return Err(format!(
-            "`{}` is too short\n  hint: give {LEAST} characters of the id at the least",
-            args.audit.escape_debug()
-        ));
-    }
+fn explained(args: &Args) -> Result<Vec<One>, String> {
+    let named = Named::read(&args.audit)?;
     let config = judges::config(args.config.as_deref()).map_err(|faults| judges::told(&faults))?;
     let judges = judges::judges(&config, &args.policy).map_err(|faults| judges::told(&faults))?;
     let log = judges::log(args.log.as_deref(), &config)?;
     let stores = judges::stores(&config)?;
-    let entries = Log::open(&log).map_err(|error| error.to_string())?.entries();
-    let is_it = |entry: &Entry| entry.event() == "judged" && entry.audit().is_some_and(|id| id.starts_with(&args.audit));
+    let log = Log::open(&log).map_err(|error| error.to_string())?;
+    let lines = || log.entries().flatten().filter(|entry| matches!(&*entry.event(), "judged" | "refused_again"));
+    let Some(id) = named.one_of(lines().filter_map(|entry| judges::id(&entry)))? else { return Ok(Vec::new()) };
+    let is_it = |entry: &Entry| judges::id(entry) == Some(id);
     let mut all = Vec::new();
-    for entry in entries.flatten().filter(is_it) {
-        let whole = judges::id(&entry).map(|id| judges::kept(&stores, id)).transpose()?.flatten();
+    for entry in lines().filter(is_it) {
+        if entry.event() == "refused_again" {
+            let before = lines().take_while(|line| !is_it(line));
+            let earlier = before.filter(|line| may_be_earlier(line, &entry)).last();
+            all.push(One::Again(Box::new(repeated(&entry, earlier.as_ref()))));
+            continue;
+        }
+        let whole = judges::kept(&stores, id)?;
         let one = explain(&entry, whole.as_ref(), &judges);
-        all.push(one.map_err(|missing| format!("{}\n  hint: name the config with `--config FILE`", missing.words()))?);
+        let one = one.map_err(|missing| format!("{}\n  hint: name the config with `--config FILE`", missing.words()))?;
+        all.push(One::Judged(Box::new(one)));
     }
-    let first = all.first().map(|one: &Explained| one.audit.clone()).unwrap_or_default();
-    match all.iter().find(|one| one.audit != first) {
-        Some(other) => Err(format!("several ids begin so: `{first}`, `{}`\n  hint: give more of it", other.audit)),
-        None => Ok(all),
-    }
+    Ok(all)
 }

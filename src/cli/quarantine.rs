@@ -13,7 +13,9 @@ use serde_json::json;
 use crate::config::{self, QuarantineConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
+use crate::record::harmless_json;
 use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
+use crate::review::Named;
 use crate::seal::state_folder;
 
 use super::pins::shown as visible;
@@ -27,7 +29,9 @@ const REASON_BYTES: usize = 500;
 #[command(after_help = "\
 It reads the folder that `[quarantine]` of the config names, with its key; without a config, the folder of whoever runs it.
 What `show`, `release` and `delete` do is told in the audit log by a gate that uses the folder, within two seconds, or when
-one is started.")]
+one is started.
+
+Exit codes: 0 done, 1 a message cannot be opened, 2 there is none of that id (or several), or the quarantine cannot be used.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -52,7 +56,7 @@ enum Verb {
     },
     /// Show a message whole, made harmless for a terminal. That it was read is told in the audit log
     Show {
-        /// Its audit id, as notices and the audit log name it
+        /// Its audit id, as notices and the audit log name it; the last 8 characters will do
         id: String,
         /// Only its bytes, as they came: to a file or a pipe
         #[arg(long, conflicts_with = "json")]
@@ -63,7 +67,7 @@ enum Verb {
     },
     /// Hand a message to its agent, once: as the answer to its next identical call, or as `lychgate://quarantine/ID`
     Release {
-        /// Its audit id
+        /// Its audit id, or the last 8 characters of it
         id: String,
         /// Why, for the audit log
         #[arg(long, value_name = "TEXT")]
@@ -71,7 +75,7 @@ enum Verb {
     },
     /// Delete a message, also one that cannot be opened
     Delete {
-        /// Its audit id
+        /// Its audit id, or the last 8 characters of it
         id: String,
         /// Why, for the audit log
         #[arg(long, value_name = "TEXT")]
@@ -79,8 +83,8 @@ enum Verb {
     },
 }
 
-/// Carries it out; 0 if that went well, 1 if there is no such message or one cannot be opened, 2 if the quarantine cannot be
-/// used.
+/// Carries it out; 0 if that went well, 1 if a message cannot be opened, 2 if there is none of that id, or the quarantine
+/// cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
@@ -90,7 +94,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 
 impl From<KeptError> for Trouble {
     fn from(error: KeptError) -> Self {
-        let of_one = matches!(error, KeptError::Sealed { .. });
+        let of_one = matches!(error, KeptError::Sealed { .. } | KeptError::NoKey { .. });
         Self::Told(if of_one { 1 } else { 2 }, error.to_string())
     }
 }
@@ -105,15 +109,15 @@ impl Args {
                 let here = |item: &&Item| upstream.as_ref().is_none_or(|upstream| item.about.upstream == *upstream);
                 let items: Vec<&Item> = listing.items.iter().filter(young).filter(here).collect();
                 if *json {
-                    list_json(&items, out)?
+                    list_json(&items, &listing.faults, out)?
                 } else {
-                    list(&items, out)?
+                    list(&items, &listing.faults, out)?;
+                    listing.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
                 }
-                listing.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
                 Ok(u8::from(!listing.faults.is_empty()))
             }
             Verb::Show { id, raw, json } => {
-                let kept = quarantine.get(parsed(id)?)?.ok_or_else(|| none(id))?;
+                let kept = quarantine.get(meant(&quarantine, id)?)?.ok_or_else(|| none(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
                     return Err(Trouble::Told(2, format!("the bytes as they came are not for a terminal\n  hint: {hint}")));
@@ -128,18 +132,25 @@ impl Args {
                 Ok(0)
             }
             Verb::Release { id, reason } => {
-                let release = quarantine.release(parsed(id)?, by(checked(reason)?))?.ok_or_else(|| none(id))?;
+                let audit = meant(&quarantine, id)?;
+                let renewed = quarantine.releases()?.iter().any(|earlier| earlier.audit == audit && !earlier.is_over());
+                let release = quarantine.release(audit, by(checked(reason)?))?.ok_or_else(|| none(id))?;
                 let (agent, until) = (visible(&release.about.agent), time(release.until));
-                writeln!(out, "{}: released to `{agent}` until {until}", release.audit)?;
+                match renewed {
+                    true => writeln!(out, "{audit}: was released to `{agent}` already; its time is renewed, until {until}")?,
+                    false => writeln!(out, "{audit}: released to `{agent}` until {until}")?,
+                }
                 let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
-                writeln!(out, "It is given once, when the agent {again}reads `lychgate://quarantine/{}`.", release.audit)?;
+                writeln!(out, "It is given once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
+                writeln!(out, "A running gate sees the release within about two seconds.")?;
                 Ok(0)
             }
             Verb::Delete { id, reason } => {
-                if !quarantine.delete(parsed(id)?, by(checked(reason)?))? {
+                let audit = meant(&quarantine, id)?;
+                if !quarantine.delete(audit, by(checked(reason)?))? {
                     return Err(none(id));
                 }
-                writeln!(out, "{id}: deleted")?;
+                writeln!(out, "{audit}: deleted")?;
                 Ok(0)
             }
         }
@@ -159,15 +170,16 @@ impl Args {
     }
 }
 
-fn parsed(id: &str) -> Result<AuditId, Trouble> {
-    let hint = "notices, the audit log and `lychgate quarantine list` name it";
-    let wrong = |_| Trouble::Told(2, format!("`{}` is no audit id\n  hint: {hint}", visible(id)));
-    uuid::Uuid::try_parse(id).map(AuditId).map_err(wrong)
+/// The message that somebody has named.
+fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Trouble> {
+    let told = |message: String| Trouble::Told(2, message);
+    let named = Named::read(id).map_err(told)?;
+    named.one_of(quarantine.ids()?).map_err(told)?.ok_or_else(|| none(id))
 }
 
 fn none(id: &str) -> Trouble {
     let hint = "`lychgate quarantine list` tells what there is; what is too old or too much goes";
-    Trouble::Told(1, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
+    Trouble::Told(2, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
 }
 
 fn checked(reason: &Option<String>) -> Result<Option<String>, Trouble> {
@@ -198,16 +210,18 @@ fn state(state: &State) -> String {
     }
 }
 
-fn list(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
+fn list(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
     for Item { about, state: became } in items {
         writeln!(out, "{}  {}  {}", about.audit, time(about.at), state(became))?;
         writeln!(out, "    {}", whose(about))?;
         writeln!(out, "    {} bytes, {}", about.bytes, why(about))?;
     }
-    if items.is_empty() {
-        writeln!(out, "nothing is kept in quarantine")?;
+    match faults.len() {
+        0 if items.is_empty() => writeln!(out, "nothing is kept in quarantine"),
+        0 => Ok(()),
+        1 => writeln!(out, "1 message is kept that cannot be opened; standard error says why"),
+        n => writeln!(out, "{n} messages are kept that cannot be opened; standard error says why"),
     }
-    Ok(())
 }
 
 fn whose(about: &About) -> String {
@@ -241,7 +255,7 @@ fn as_json(about: &About) -> serde_json::Value {
     })
 }
 
-fn list_json(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
+fn list_json(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
     let each = |item: &&Item| {
         let (mut one, until) =
             (as_json(&item.about), if let State::Released { until } = &item.state { Some(time(*until)) } else { None });
@@ -255,13 +269,14 @@ fn list_json(items: &[&Item], out: &mut dyn Write) -> io::Result<()> {
         one
     };
     let all: Vec<_> = items.iter().map(each).collect();
-    writeln!(out, "{}", json!({ "items": all }))
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    writeln!(out, "{}", harmless_json(&json!({ "items": all, "faults": faults }).to_string()))
 }
 
 fn show_json(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
     let mut one = as_json(&kept.about);
     one["message"] = String::from_utf8_lossy(&kept.message).into();
-    writeln!(out, "{one}")
+    writeln!(out, "{}", harmless_json(&one.to_string()))
 }
 
 fn show(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {

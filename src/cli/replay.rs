@@ -1,20 +1,30 @@
 //! `lychgate replay --rules CANDIDATE [AUDIT…]`
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
+
+use uuid::Uuid;
 
 use super::audit::time;
 use super::judges::{self, InOrder};
 use crate::config::{self, Config};
 use crate::review::replay::{Class, Replay, Report};
-use crate::review::{Judges, Log};
+use crate::review::{Judges, Log, Named};
+use crate::rules::Library;
 
 /// Time between two signs of life.
 const TELL: Duration = Duration::from_secs(1);
 
 /// What to judge, and by which rules.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Judges each recorded message by the rules in force, as a control, and by the candidate, and tells what the candidate alone would
+change. What is masked or cut in the log is not judged; with `evidence = \"sealed\"` in a policy whole messages are kept for it.
+
+Exit codes: 0 messages were judged, and none comes out otherwise; 1 some do, as `--fail-on` says; 2 nothing was tested (no message
+was left to judge, an id is unknown), or something cannot be read.")]
 #[command(group = clap::ArgGroup::new("candidate").required(true))]
 pub(super) struct Args {
     /// Candidate rules: a folder in the place of each policy's own folders, or a file to lay over them
@@ -23,7 +33,7 @@ pub(super) struct Args {
     /// A whole candidate config
     #[arg(long, value_name = "FILE", group = "candidate")]
     policy_config: Option<PathBuf>,
-    /// Only the messages of these ids; without any, all of the log
+    /// Only the messages of these ids, whole or their last 8 characters; without any, all of the log
     audit: Vec<String>,
     /// Config file with the policies in force; `lychgate.toml` if it is there
     #[arg(long, value_name = "FILE")]
@@ -52,7 +62,8 @@ enum FailOn {
     Any,
 }
 
-/// Replays; 0 if nothing comes out otherwise, 1 if something does as `--fail-on` says, 2 if something cannot be read.
+/// Replays; 0 if nothing comes out otherwise, 1 if something does as `--fail-on` says, 2 if nothing was tested or something
+/// cannot be read.
 ///
 /// # Errors
 /// What cannot be written.
@@ -72,6 +83,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
     let a_second = report.replayed as f64 / took.as_secs_f64().max(1e-9);
     writeln!(err, "{} messages judged twice in {:.1} s ({a_second:.0} a second)", report.replayed, took.as_secs_f64())?;
+    if let Some(why) = untested(&report, args) {
+        writeln!(err, "error: nothing was tested: {why}")?;
+        return Ok(2);
+    }
     let failed = match args.fail_on {
         FailOn::NewlyBlocked => report.count(Class::NewlyBlocked) > 0,
         FailOn::NewlyPassed => report.count(Class::NewlyPassed) > 0,
@@ -80,16 +95,33 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     Ok(u8::from(failed))
 }
 
+/// Why no message was judged, if none was.
+fn untested(report: &Report, args: &Args) -> Option<String> {
+    let none_read = report.messages == 0 && report.bad_lines > 0;
+    match report {
+        Report { replayed: 1.., .. } => None,
+        Report { messages: all @ 1.., .. } => Some(format!(
+            "none of the {all} recorded messages could be judged again, as the report says\n  hint: `evidence = \"sealed\"` in a \
+             policy keeps messages whole"
+        )),
+        _ if none_read => Some(format!("no message was left to judge, and {} lines cannot be read", report.bad_lines)),
+        _ if args.since.is_some() => Some("no message of the log is as young as `--since` says".to_owned()),
+        _ => Some("the log holds no judged message".to_owned()),
+    }
+}
+
 fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
     let faults = |faults: Vec<crate::document::Fault>| judges::told(&faults);
     let config = judges::config(args.config.as_deref()).map_err(faults)?;
     let current = judges::judges(&config, &args.policy).map_err(faults)?;
-    let candidate = candidate(args, &config)?;
+    let candidate = candidate(args, &config, err)?;
     let since = args.since;
     let mut log = Log::open(&judges::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
     if let Some(since) = since {
         log = log.since(since);
     }
+    let wanted = args.audit.iter().map(|id| wanted(id, &log)).collect::<Result<BTreeSet<_>, _>>()?;
+    let mut seen = BTreeSet::new();
     let (start, mut told, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
     let stores = judges::stores(&config)?;
     let mut evidence = InOrder::of(&stores)?;
@@ -100,11 +132,15 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
             continue;
         };
         let is_old = since.is_some_and(|since| entry.time().is_some_and(|time| time < since));
-        let is_other = !args.audit.is_empty() && !args.audit.iter().any(|id| entry.audit().as_deref() == Some(id));
-        if is_old || is_other {
+        let id = judges::id(&entry);
+        if !wanted.is_empty() {
+            let Some(id) = id.filter(|id| entry.event() == "judged" && wanted.contains(&id.0)) else { continue };
+            seen.insert(id.0);
+        }
+        if is_old {
             continue;
         }
-        let whole = judges::id(&entry).and_then(|id| evidence.get(id));
+        let whole = id.and_then(|id| evidence.get(id));
         replay.add(&entry, whole.as_ref());
         if shows && told.elapsed() > TELL {
             told = Instant::now();
@@ -114,10 +150,25 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     if shows && start.elapsed() > TELL {
         write!(err, "\r").map_err(|error| error.to_string())?;
     }
-    Ok((replay.report(), start.elapsed()))
+    match wanted.difference(&seen).next() {
+        Some(id) => Err(unknown(&id.to_string())),
+        None => Ok((replay.report(), start.elapsed())),
+    }
 }
 
-fn candidate(args: &Args, config: &Config) -> Result<Judges, String> {
+/// The id of a judged message that somebody has named.
+fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
+    let named = Named::read(id)?;
+    let judged = log.entries().flatten().filter(|entry| entry.event() == "judged");
+    let found = named.one_of(judged.filter_map(|entry| judges::id(&entry)))?;
+    found.map(|id| id.0).ok_or_else(|| unknown(named.shown()))
+}
+
+fn unknown(id: &str) -> String {
+    format!("no message of the audit log has the id `{id}`\n  hint: `lychgate audit tail` shows ids")
+}
+
+fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Judges, String> {
     let faults = |faults: Vec<crate::document::Fault>| judges::told(&faults);
     let mut changed = match &args.policy_config {
         Some(file) => config::load_policies(file).map_err(faults)?,
@@ -126,6 +177,11 @@ fn candidate(args: &Args, config: &Config) -> Result<Judges, String> {
     if let Some(path) = &args.rules {
         if !path.exists() {
             return Err(format!("there is no `{}`", path.display()));
+        }
+        if Library::read(false, std::slice::from_ref(path)).is_ok_and(|library| library.rules().is_empty()) {
+            let rest = if path.is_dir() { "only those built in, where its policy has them" } else { "only those in force" };
+            writeln!(err, "note: `{}` holds no rules: the candidate has none of its own, {rest}", path.display())
+                .map_err(|error| error.to_string())?;
         }
         for policy in changed.policies.values_mut() {
             if path.is_dir() {
@@ -141,6 +197,13 @@ fn printed(report: &Report) -> String {
     let mut out = format!("{} recorded messages, {} judged again\n\n", report.messages, report.replayed);
     for class in Class::ALL {
         out += &format!("{:>9}  {}\n", report.count(class), class.words());
+    }
+    if report.only_observed > 0 {
+        out += &format!(
+            "{:>9}  of the newly passed only because the candidate observes (`mode = \"observe\"`): what is found is neither \
+             blocked nor edited\n",
+            report.only_observed
+        );
     }
     for (missing, count) in &report.not_replayed {
         out += &format!("{count:>9}  not judged again: {}\n", missing.words());

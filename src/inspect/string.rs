@@ -158,6 +158,15 @@ impl<'p> Judge<'p, '_> {
             // What is left after stripping, and what went, are judged for themselves.
             hits.retain(|hit| self.is_markup(hit) == strips);
         }
+        if strips {
+            // Markup is told by what it matched, not by what is left: a suppression is asked about the same.
+            for hit in &mut hits {
+                let matched = hit.span.clone().and_then(|span| text.raw().get(span)).unwrap_or(text.raw());
+                let told = self.rule(hit).map(|rule| evidence(rule, matched));
+                let rare = hit.rare.get_or_insert_default();
+                rare.evidence = rare.evidence.take().or(told);
+            }
+        }
         let mut base = text.raw();
         let mut folded = None;
         if let Some(page) = page {

@@ -124,6 +124,22 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().fold(String::with_capacity(text.len()), spelled))
 }
 
+/// JSON as a terminal may be given it: what it would obey instead of showing is escaped in its strings. Line feeds between its
+/// tokens stay.
+pub fn harmless_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if needs_escape(c) && !matches!(c, '"' | '\\' | '\n') {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _infallible = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn needs_escape(c: char) -> bool {
     match c {
         '"' | '\\' => true,

@@ -53,7 +53,7 @@ pub use chain::PublicKey;
 pub use definition::DefinitionChange;
 pub use event::Event;
 pub use keeping::{QUARANTINE_OUTCOMES, Quarantined};
-pub use line::harmless;
+pub use line::{harmless, harmless_json};
 pub use live::{Batch, Live, Watch};
 pub use log::start_log;
 pub use login::{LOGIN_OUTCOMES, Login};

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::inspect::Inspection;
+use crate::inspect::{Inspection, Mode};
 use crate::record::names;
 use crate::text::{cut, visible};
 
-use super::rebuilt::{Again, Rebuilt, recorded};
+use super::rebuilt::{Rebuilt, recorded};
 use super::{Entry, Judges, Missing};
 
 /// Examples kept of each class.
 const EXAMPLES: usize = 5;
+/// The verdict of what is found to have nothing, and what is done where a policy only observes.
+const PASS: &str = "pass";
 /// What is shown of a message, in bytes.
 const SHOWN_BYTES: usize = 200;
 
@@ -23,7 +25,7 @@ const SHOWN_BYTES: usize = 200;
 pub enum Class {
     /// It passed, in whatever form, and would be refused.
     NewlyBlocked,
-    /// It was refused, edited or asked about, and would pass as it is.
+    /// It was refused, edited or asked about, and would pass as it is: nothing is found, or it is only observed.
     NewlyPassed,
     /// It would be treated otherwise in another way, or for other reasons.
     Changed,
@@ -97,6 +99,8 @@ pub struct Report {
     pub bad_lines: u64,
     /// How many messages are of each class.
     pub classes: BTreeMap<Class, u64>,
+    /// How many of the newly passed pass for no other reason than that the candidate only observes.
+    pub only_observed: u64,
     /// How many messages could not be judged again, and why.
     pub not_replayed: BTreeMap<Missing, u64>,
     /// Hits of each rule among those that were.
@@ -169,18 +173,37 @@ impl<'j> Replay<'j> {
             hits.before += u64::from(had.contains_key(rule));
             hits.after += u64::from(has.contains_key(rule));
         }
-        let recorded = recorded(entry);
-        let class = class(&recorded, before.verdict, after.verdict, had == has);
+        let observes = [&current, &candidate].map(|policy| policy.mode == Mode::Observe);
+        let recorded = if observes == [true, false] { done(entry) } else { recorded(entry) };
+        let class = match observes {
+            // Whoever observes is tried by what the rules would have done, unless it is the other who enforces.
+            [true, true] | [false, false] => class(&recorded, before.verdict, after.verdict, had == has),
+            [true, false] => class(&recorded, PASS, after.verdict, had == has),
+            [false, true] if before.verdict != PASS => Class::NewlyPassed,
+            [false, true] => class(&recorded, before.verdict, PASS, had == has),
+        };
+        let only_observed = observes == [false, true] && class == Class::NewlyPassed && after.verdict != PASS;
+        self.report.only_observed += u64::from(only_observed);
         *self.report.classes.entry(class).or_default() += 1;
         let of_class = self.report.examples.iter().filter(|example| example.class == class).count();
         if class != Class::Unchanged && of_class < EXAMPLES {
             let more = has.keys().filter(|rule| !had.contains_key(*rule)).map(|rule| format!("+{rule}"));
             let fewer = had.keys().filter(|rule| !has.contains_key(*rule)).map(|rule| format!("-{rule}"));
             let rules = more.chain(fewer).collect();
-            self.report.examples.push(example(entry, class, recorded, (&before, &after), rules));
+            let [before, after] = match observes {
+                [true, false] => [PASS, after.verdict],
+                [false, true] => [before.verdict, PASS],
+                _ => [before.verdict, after.verdict],
+            };
+            self.report.examples.push(example(entry, class, recorded, (before, after), rules));
         }
         Ok(())
     }
+}
+
+/// What was done then with a message.
+fn done(entry: &Entry) -> String {
+    entry.verdict().unwrap_or_default().into_owned()
 }
 
 /// What becomes of a message. A difference that the rules in force make as well is not the candidate's.
@@ -207,7 +230,7 @@ fn rules(inspection: &Inspection) -> BTreeMap<&str, &'static str> {
     inspection.findings.iter().rev().map(|finding| (finding.rule.as_str(), finding.action.name())).collect()
 }
 
-fn example(entry: &Entry, class: Class, recorded: String, (before, after): (&Again, &Again), rules: Vec<String>) -> Example {
+fn example(entry: &Entry, class: Class, recorded: String, (before, after): (&str, &str), rules: Vec<String>) -> Example {
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
     let shown = entry.arguments().map_or("", |shown| shown.raw());
     let mut start = visible(cut(shown, SHOWN_BYTES));
@@ -222,8 +245,8 @@ fn example(entry: &Entry, class: Class, recorded: String, (before, after): (&Aga
         upstream: text(names::UPSTREAM).unwrap_or_default(),
         tool: text(names::TOOL),
         recorded,
-        before: before.verdict.to_owned(),
-        after: after.verdict.to_owned(),
+        before: before.to_owned(),
+        after: after.to_owned(),
         rules,
         shown: start,
     }

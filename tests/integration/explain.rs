@@ -9,27 +9,27 @@ use std::process::{Command, Stdio};
 use super::harness::{Setup, TestGate, call, until, write_whole};
 use super::servers::{Server, json_reply};
 
-const BOMB: &str = ":(){ :|:& };:";
+pub(super) const BOMB: &str = ":(){ :|:& };:";
 
 /// A folder with a config and the log of what went through `lychgate wrap`.
-struct Bench {
+pub(super) struct Bench {
     folder: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let bench = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::write(bench.path("gate.toml"), "[policy.default]\nmode = \"enforce\"\n").unwrap();
         bench
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Sends calls of `run_command` with these arguments through `lychgate wrap` to a server that says everything back, and
     /// gives the lines of the log.
-    fn traffic(&self, log: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
+    pub(super) fn traffic(&self, log: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
         let lines = self.through(&["cat"], log, arguments);
         lines.into_iter().filter(|line| line["direction"] == "outbound").collect()
     }
@@ -65,7 +65,7 @@ impl Bench {
         lines.filter(|line: &serde_json::Value| line["event"] == "judged").collect()
     }
 
-    fn lychgate(&self, args: &[&str]) -> (i32, String, String) {
+    pub(super) fn lychgate(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
         let done = command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.folder.path()).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -77,7 +77,7 @@ fn verdicts(lines: &[serde_json::Value]) -> Vec<&str> {
     lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect()
 }
 
-fn command(text: &str) -> String {
+pub(super) fn command(text: &str) -> String {
     serde_json::json!({ "command": text }).to_string()
 }
 
@@ -98,7 +98,8 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
-    let (code, json, _) = bench.lychgate(&["explain", &id[..13], "--config", "gate.toml", "--log", "a.jsonl", "--json"]);
+    let (code, json, _) =
+        bench.lychgate(&["explain", &id[id.len() - 8..], "--config", "gate.toml", "--log", "a.jsonl", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((code, &json[0]["had"], &json[0]["suppressed_passes"]), (0, &"redacted".into(), &true.into()));
     let snippets: Vec<&str> =
@@ -130,6 +131,46 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     assert!(code == 0 && told.contains("it is suppressed until"), "{told}");
 }
 
+/// A rule that matches many different words.
+const CANNONS: &str = "format = 1\ndirection = \"outbound\"\n[[rule]]\nid = \"no-cannons\"\ntitle = \"A cannon\"\nwhy = \"No.\"\n\
+    severity = \"high\"\naction = \"block\"\nfind.pattern = { keywords = [\"cannon\"], any = ['\\bcannon\\w*'] }\n\
+    catches = [\"ls cannon\"]\nspares = [\"ls canon\"]\n";
+
+#[test]
+fn each_passage_has_a_suppression_of_its_own_and_what_they_cover_is_said() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("mine")).unwrap();
+    std::fs::write(bench.path("mine/cannon.toml"), CANNONS).unwrap();
+    add(&bench.path("gate.toml"), "rules = [\"mine\"]\n");
+    let many: Vec<String> = (0..10).map(|n| format!("cannon{n}")).collect();
+    let lines = bench.traffic("a.jsonl", &[&command("ls cannona cannonb"), &command(&format!("ls {}", many.join(" ")))]);
+    assert_eq!(verdicts(&lines), ["block", "block"]);
+    let explain = |line: &serde_json::Value, more: &[&str]| {
+        let id = line["audit"].as_str().unwrap().to_owned();
+        bench.lychgate(&[&["explain", &id, "--config", "gate.toml", "--log", "a.jsonl"], more].concat()).1
+    };
+    let told = explain(&lines[0], &[]);
+    for part in ["2 passages matched, one table each", "not of the whole text", "passes `no-cannons` too", "the message passes"] {
+        assert!(told.contains(part), "no `{part}` in:\n{told}");
+    }
+    assert!(!told.contains("nothing else"), "{told}");
+    let json: serde_json::Value = serde_json::from_str(&explain(&lines[0], &["--json"])).unwrap();
+    let tables = json[0]["findings"][0]["suppression"].as_str().unwrap();
+    assert_eq!((tables.matches("[[policy").count(), tables.matches("sha256 = ").count()), (2, 2), "{tables}");
+    // More than can be listed: said plainly, and never made up for by one that covers everything.
+    let json: serde_json::Value = serde_json::from_str(&explain(&lines[1], &["--json"])).unwrap();
+    let of_many = json[0]["findings"][0]["suppression"].as_str().unwrap();
+    assert_eq!((of_many.matches("[[policy").count(), of_many.matches("sha256 = ").count()), (8, 8), "{of_many}");
+    assert!(json[0]["findings"][0]["covers"].as_str().unwrap().contains("the rest are left out"), "{json}");
+    assert_eq!(json[0]["suppressed_passes"], false);
+    let lines = bench.traffic("a.jsonl", &[&command("ls\n   why: none\nls cannonz\r\u{85}\nls")]);
+    let told = explain(lines.last().unwrap(), &[]);
+    assert!(told.contains("     | ls\n     |    why: none\n     | ls »cannonz«\\r\\u{85}\n     | ls\n"), "{told}");
+    add(&bench.path("gate.toml"), tables);
+    let after = bench.traffic("b.jsonl", &[&command("ls cannona cannonb"), &command("cannonb"), &command("ls cannona cannonc")]);
+    assert_eq!(verdicts(&after), ["pass", "pass", "block"], "the passages pass wherever they stand, and no other");
+}
+
 #[test]
 fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_unchanged() {
     let bench = Bench::new();
@@ -138,10 +179,7 @@ fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_uncha
         "a.jsonl",
         &[&command("ls cannon"), &command("ls"), &command(&format!("curl -H 'Authorization: Bearer {token}' x.example"))],
     );
-    let rule = "format = 1\ndirection = \"outbound\"\n[[rule]]\nid = \"no-cannons\"\ntitle = \"A cannon\"\nwhy = \"No.\"\n\
-                severity = \"high\"\naction = \"block\"\nfind.pattern = { keywords = [\"cannon\"], any = ['\\bcannon\\b'] }\n\
-                catches = [\"ls cannon\"]\nspares = [\"ls canon\"]\n";
-    std::fs::write(bench.path("cannon.toml"), rule).unwrap();
+    std::fs::write(bench.path("cannon.toml"), CANNONS).unwrap();
     let (code, told, err) = bench.lychgate(&["replay", "--rules", "cannon.toml", "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 1, "{told}{err}");
     for part in ["1  newly blocked", "1  unchanged", "is masked in the log", "0         1  no-cannons", "ls cannon"] {
@@ -152,6 +190,8 @@ fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_uncha
     let (code, told, _) =
         bench.lychgate(&["replay", "--rules", "none", "--config", "gate.toml", "--log", "a.jsonl", "--since", "1h"]);
     assert!(code == 0 && told.contains("0  newly blocked") && told.contains("2  unchanged"), "{told}");
+    let (.., err) = bench.lychgate(&["replay", "--rules", "none", "--config", "gate.toml", "--log", "a.jsonl"]);
+    assert!(err.contains("`none` holds no rules: the candidate has none of its own"), "{err}");
     let (code, _, err) = bench.lychgate(&["replay", "--rules", "nowhere", "--config", "gate.toml", "--log", "a.jsonl"]);
     assert!(code == 2 && err.contains("there is no `nowhere`"), "{err}");
 }
@@ -166,7 +206,7 @@ fn a_secret_is_told_by_its_shape_alone() {
     assert!(code == 0 && !told.contains(&token) && !told.contains("aB3dE6"), "{told}{err}");
     assert!(told.contains("a secret (or what may be one) is masked in the log"), "{told}");
     let (code, out, err) = bench.lychgate(&["explain", "00000000", "--config", "gate.toml", "--log", "a.jsonl"]);
-    assert!(code == 1 && out.is_empty() && err.contains("no message of the audit log has the id"), "{err}");
+    assert!(code == 2 && out.is_empty() && err.contains("no message of the audit log has the id"), "{err}");
 }
 
 /// An answer that hides the same order twice: in markup, with characters that nobody sees, and in base64.
@@ -257,6 +297,47 @@ async fn what_explain_proposes_takes_force_while_the_gate_runs() {
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"other":"detonate it"}}}"#;
     let refused = gate.agent().post("up", &[], elsewhere.to_owned()).await.expect(200).await.text().await;
     assert!(refused.contains(r#""isError":true"#), "and nothing else: {refused}");
+}
+
+#[test]
+fn every_verb_takes_a_part_of_an_id_that_only_one_message_has() {
+    let bench = Bench::new();
+    let lines = bench.traffic("a.jsonl", &[&command(BOMB), &command("ls")]);
+    let id = lines[0]["audit"].as_str().unwrap();
+    let explain = |id: &str| bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
+    let show = |id: &str| bench.lychgate(&["audit", "show", id, "a.jsonl"]);
+    let verbs: [&dyn Fn(&str) -> (i32, String, String); 2] = [&explain, &show];
+    for verb in verbs {
+        let (code, told, err) = verb(&id[id.len() - 8..]);
+        assert!(code == 0 && told.contains(id), "{told}{err}");
+        // Ids begin with the time: both begin so.
+        let (code, told, err) = verb(&id[..6]);
+        assert!(code == 2 && told.is_empty() && err.contains("several ids") && err.contains(id), "{told}{err}");
+        for (wrong, why) in [("no-id", "is no audit id"), ("abcde", "too short"), (&format!("{id}0"), "is no audit id")] {
+            let (code, _, err) = verb(wrong);
+            assert!(code == 2 && err.contains(why) && err.contains("the last 8") && !err.contains("group"), "{err}");
+        }
+        let (code, _, err) = verb("01a205d6-03f4-7710-9a93-c7540d6eac97");
+        assert!(code == 2 && err.contains("the id `01a205d6") && err.contains("lychgate audit tail"), "{err}");
+    }
+}
+
+#[test]
+fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
+    let bench = Bench::new();
+    let lines = bench.traffic("a.jsonl", &vec![&*command(BOMB); 7]);
+    let log = std::fs::read_to_string(bench.path("a.jsonl")).unwrap();
+    let all = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let again = all.filter(|line| line["event"] == "refused_again" && line["audit"].is_string()).last().unwrap();
+    let (id, earlier) = (again["audit"].as_str().unwrap(), lines.last().unwrap()["audit"].as_str().unwrap());
+    let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
+    assert_eq!(code, 0, "{err}");
+    for part in [id, earlier, "refused just like earlier ones", "run_command", again["rule"].as_str().unwrap()] {
+        assert!(told.contains(part), "no `{part}` in:\n{told}");
+    }
+    let (_, json, _) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json[0]["event"], &json[0]["earlier"]), (&"refused_again".into(), &earlier.into()));
 }
 
 #[test]

@@ -35,6 +35,7 @@
 //! | `redaction` | secrets and data of people are taken out of results where a policy wants that, and JSON stays JSON |
 //! | `refusal` | what must not reach a server does not, and its sender is answered in its own terms |
 //! | `reload` | edited rules take force without dropping a call, bad ones do not, weaker ones are told as such |
+//! | `replay` | a candidate that switches protection off is told, and a test of nothing is no success |
 //! | `scan` | a look at a poisoned server on any transport finds it out, tells it safely, and calls nothing
 //! | `schema` | calls are held to the server's schemas and to the operator's overlays, which agents read in lists |
 //! | `secrets` | what is a secret does not leave, in whichever dress, and is shown nowhere |
@@ -90,6 +91,7 @@ mod quarantine;
 mod redaction;
 mod refusal;
 mod reload;
+mod replay;
 mod scan;
 mod schema;
 mod secrets;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::brief::{brief, plain};
+use crate::cli::judges;
 use crate::cli::progress::patiently;
 use crate::document::Fault;
 use crate::record::{harmless, names};
-use crate::review::{Entry, Log};
+use crate::review::{Entry, Log, Named};
 
 /// Most lines that are shown of one id.
 const LINES: usize = 1000;
@@ -19,12 +20,12 @@ const CALL: Duration = Duration::from_secs(3600);
 #[derive(clap::Args)]
 #[command(
     after_help = "Shows every line of the id, and the other half of its call: the request of an answer, the answer of a request. With \
-    `--json` the lines come as they were written, one object a line.\n\nExit codes: 0 found, 2 not found."
+    `--json` the lines come as they were written, one object a line.\n\nExit codes: 0 found, 2 not found, or several of that id."
 )]
 pub(super) struct Args {
-    /// The id, as refusals, notices and lines tell it (`audit`)
+    /// The id, as refusals, notices and lines tell it (`audit`); its last 8 characters will do
     #[arg(value_name = "ID")]
-    id: uuid::Uuid,
+    id: String,
     /// The log; left out, that of the config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -40,13 +41,22 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
     let (path, log) = all.open(args.file.as_ref())?;
-    let entries = match patiently(format!("looking through `{}`", path.display()), err, || call(&log, args.id)) {
-        Ok(entries) => entries,
+    let told = |message: String| {
+        let (what, hint) = message.split_once("\n  hint: ").unwrap_or((&message, ""));
+        super::fault(what, hint)
+    };
+    let named = Named::read(&args.id).map_err(told)?;
+    let looked = patiently(format!("looking through `{}`", path.display()), err, || {
+        let ids = log.entries().flatten().filter_map(|entry| judges::id(&entry));
+        Ok(named.one_of(ids)?.map(|id| call(&log, id.0)).unwrap_or_default())
+    });
+    let entries = match looked {
+        Ok(entries) => entries.map_err(told)?,
         Err(error) => return Ok(Err(error)),
     };
-    if !entries.iter().any(|entry| is(entry, args.id)) {
-        let hint = "it may have been rotated away and deleted, or stand in another gate's log";
-        return Err(super::fault(&format!("no line of `{}` has the id {}", path.display(), args.id), hint));
+    if entries.is_empty() {
+        let hint = "`lychgate audit tail` shows ids; it may have been rotated away and deleted, or stand in another gate's log";
+        return Err(super::fault(&format!("no line of `{}` has the id `{}`", path.display(), named.shown()), hint));
     }
     Ok(entries
         .iter()

@@ -2,10 +2,15 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::review::explain::{About, Explained, Step, Told};
+use crate::review::explain::{About, Explained, Repeated, Step, Told};
 
 /// Cases shown of a rule, each way.
 const CASES: usize = 3;
+
+/// What stands before each line of a text that was judged.
+const BAR: &str = "     | ";
+/// Most lines of one text: what comes then stands in the last one.
+const LINES: usize = 40;
 
 /// How it is printed.
 pub(super) struct Style {
@@ -74,14 +79,39 @@ pub(super) fn printed(one: &Explained, style: &Style) -> String {
         out += &format!("\nOnly logged (`--all` explains each): {}.\n", names.join(", "));
     }
     if let Some(passes) = one.suppressed_passes {
-        out += match passes {
-            true => {
+        out += match (passes, one.lacks) {
+            (true, None) => {
                 "\nWith what is proposed above the message passes; the gate takes it up by itself once it is in the config.\n"
             }
-            false => "\nEven with all that is proposed above the message would not pass as it is.\n",
+            (true, Some(_)) => {
+                "\nWith what is proposed above the text as the log shows it passes; what was sent may not, for it lacks something.\n"
+            }
+            (false, _) => "\nEven with all that is proposed above the message would not pass as it is.\n",
         };
     }
     out + "\n"
+}
+
+/// Of a call that was refused unjudged.
+pub(super) fn repeated(one: &Repeated) -> String {
+    let user = one.user.as_ref().map(|user| format!(" for `{user}`")).unwrap_or_default();
+    let mut out =
+        format!("{}  {}\nagent `{}`{user} to `{}`: tool `{}`\n", one.audit, one.time, one.agent, one.upstream, one.tool);
+    let times = one.times.map(|times| format!(", {times} times by then")).unwrap_or_default();
+    out += &format!(
+        "verdict: block, without being judged: the call was refused just like earlier ones{times}, by rule `{}`\n",
+        one.rule
+    );
+    out += &match &one.earlier {
+        Some(id) => {
+            format!("the last call of this tool before it that this rule refused: `lychgate explain {id}` says why\n\n")
+        }
+        None => format!(
+            "the line of the earlier call is not in this log; `lychgate rules explain {}` tells of the rule\n\n",
+            one.rule
+        ),
+    };
+    out
 }
 
 /// The finding at `index` of those that are explained; what an earlier one has said of its rule is not said again.
@@ -104,7 +134,7 @@ fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> Strin
         out += &format!("   a secret, which is not shown; its shape: {shape}\n");
     }
     for step in &told.steps {
-        out += &format!("   {}:\n     {}\n", step.reading, text(step, marks));
+        out += &format!("   {}:\n{BAR}{}\n", step.reading, text(step, marks));
     }
     match (before.iter().position(|other| other.id == told.id), &told.rule) {
         (Some(first), Some(_)) => out += &format!("   rule: see {}\n", first + 1),
@@ -119,19 +149,31 @@ fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> Strin
     }
     let same = |other: &&Told| other.suppression.is_some() && other.suppression == told.suppression;
     if let Some(first) = before.iter().position(same) {
-        out += &format!("   what is proposed under {} lets this pass as well\n", first + 1);
+        out += &format!("   what is proposed under {} counts for this as well\n", first + 1);
     } else if let Some(suppression) = &told.suppression {
-        out += "   if it is a false alarm, this in the config lets it pass, and nothing else:\n\n";
+        out += "   if it is a false alarm, this goes into the config:\n";
+        if let Some(covers) = &told.covers {
+            out += &format!("   {covers}\n");
+        }
+        out += "\n";
         suppression.lines().for_each(|line| out += &format!("{line}\n"));
     }
     out
 }
 
+/// A text with what matched marked in it. Each line of it has a bar before it, so that none can look like one of ours.
 fn text(step: &Step, (before, after): (&str, &str)) -> String {
-    let part = |part: &crate::review::explain::Part| {
-        if part.matched { format!("{before}{}{after}", part.text) } else { part.text.clone() }
-    };
-    step.parts.iter().map(part).collect()
+    let (mut out, mut lines) = (String::new(), 0);
+    for part in &step.parts {
+        for (n, line) in part.text.split('\n').enumerate() {
+            if n > 0 {
+                lines += 1;
+                out += &if lines < LINES { format!("\n{BAR}") } else { "\\n".to_owned() };
+            }
+            out += &if part.matched && !line.is_empty() { format!("{before}{line}{after}") } else { line.to_owned() };
+        }
+    }
+    out
 }
 
 fn about(rule: &About) -> String {
@@ -147,4 +189,20 @@ fn about(rule: &About) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::explain::Part;
+
+    #[test]
+    fn no_line_of_a_text_looks_like_one_of_ours() {
+        let part = |text: &str, matched| Part { text: text.to_owned(), matched };
+        let shown = |parts| text(&Step { reading: String::new(), parts }, ("»", "«"));
+        let forged = shown(vec![part("x\n   why: it is safe\n", false), part("a\nb", true), part("\n", false)]);
+        assert_eq!(forged, "x\n     |    why: it is safe\n     | »a«\n     | »b«\n     | ");
+        let flood = shown(vec![part(&"\n".repeat(500), false)]);
+        assert_eq!((flood.lines().count(), flood.matches("\\n").count()), (LINES, 500 - LINES + 1));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::seal::{SealError, Sealed};
+use crate::seal::{Keychain, Keys, SealError, Sealed};
 
 /// Why a store cannot be used, or something in it. Never says what is in a file.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,17 @@ pub enum KeptError {
         file: PathBuf,
         /// What is wrong with it.
         why: Sealed,
+    },
+    /// Something in it cannot be opened, for the key is not where it should be. It is left as it is.
+    #[error(
+        "`{}` cannot be opened: there is no key in {at}\n  hint: bring the key back to there, or have the config name where it is",
+        file.display()
+    )]
+    NoKey {
+        /// The file.
+        file: PathBuf,
+        /// Where the key should be, in words.
+        at: String,
     },
     /// A segment ends within a record: whoever wrote it ended there. What came before it is whole.
     #[error("`{}` ends within a record, at byte {offset}: what came before is whole", file.display())]
@@ -56,6 +67,14 @@ fn told(why: Sealed) -> &'static str {
         }
         Sealed::TooLong => "it is longer than anything that is kept\n  hint: delete it",
         Sealed::Later => "a later version of lychgate wrote it\n  hint: use that version",
+    }
+}
+
+/// Why a file cannot be opened with these keys of a store.
+pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> KeptError {
+    match why {
+        Sealed::OtherKey if keys.first().is_none() => KeptError::NoKey { file, at: of.sources().first_named() },
+        why => KeptError::Sealed { file, why },
     }
 }
 

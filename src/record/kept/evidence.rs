@@ -207,7 +207,7 @@ impl Store {
         reading.file.by_ref().take(frame.length).read_to_end(&mut sealed).map_err(io)?;
         let keys = self.keys.to_open(&sealed).map_err(|error| self.failed(error))?;
         let name = frame::name(&reading.segment.name, frame.offset, frame.audit);
-        let wrong = |why| KeptError::Sealed { file: reading.path.clone(), why };
+        let wrong = |why| error::closed(reading.path.clone(), why, &keys, &self.keys);
         let text = seal::open(keys.all(), RECORD, &name, sealed).map_err(wrong)?;
         Kept::read(&text).ok_or(wrong(seal::Sealed::Damaged))
     }

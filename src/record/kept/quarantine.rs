@@ -168,6 +168,14 @@ impl Quarantine {
         Ok(listing)
     }
 
+    /// The ids of all messages, also of those that cannot be opened.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn ids(&self) -> Result<Vec<AuditId>, KeptError> {
+        Ok(self.files()?.iter().filter_map(|file| id(&file.name)).collect())
+    }
+
     /// What is known of the message of this id, if it is kept.
     ///
     /// # Errors
@@ -276,7 +284,7 @@ impl Quarantine {
         sealed: Vec<u8>,
     ) -> Result<Zeroizing<Vec<u8>>, KeptError> {
         let keys = self.keys.to_open(&sealed).map_err(failed)?;
-        let wrong = |why| KeptError::Sealed { file: place.path().join(file), why };
+        let wrong = |why| error::closed(place.path().join(file), why, &keys, &self.keys);
         seal::open(keys.all(), purpose, name.as_bytes(), sealed).map_err(wrong)
     }
 

@@ -1,7 +1,10 @@
 //! Why a message was judged as it was.
 
+mod again;
 mod snippet;
 mod steps;
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -16,6 +19,8 @@ use crate::text::visible;
 use super::rebuilt::{Again, Rebuilt};
 use super::{Entry, Judges, Missing};
 
+pub use again::{Repeated, may_be_earlier, repeated};
+use snippet::Proposed;
 pub use steps::{Part, Step};
 
 /// Why a message was judged as it was. Every text of a stranger's in it is harmless to show: what a terminal obeys and what
@@ -83,8 +88,10 @@ pub struct Told {
     pub rule: Option<About>,
     /// What the agent was told, if this is what refused the message.
     pub told: Option<String>,
-    /// A suppression that can be pasted into the config.
+    /// Suppressions that can be pasted into the config: a table for each passage that the rule matched at the place.
     pub suppression: Option<String>,
+    /// What else would pass with them.
+    pub covers: Option<String>,
     /// Why there is none, or what is to be known of it.
     pub note: Option<String>,
 }
@@ -148,7 +155,9 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<
         findings: Vec::new(),
         suppressed_passes: None,
     };
-    let teller = Teller { entry, policy: &policy, direction, rebuilt: rebuilt.as_ref().ok(), again: again.as_ref() };
+    let (rebuilt, again) = (rebuilt.as_ref().ok(), again.as_ref());
+    let mut teller = Teller { entry, policy: &policy, direction, rebuilt, again, proposed: BTreeMap::new() };
+    teller.propose();
     made.findings = teller.findings();
     made.suppressed_passes = teller.passes(&made.findings);
     Ok(made)
@@ -174,9 +183,28 @@ struct Teller<'a> {
     direction: Direction,
     rebuilt: Option<&'a Rebuilt>,
     again: Option<&'a Again>,
+    /// What is proposed, by rule and place: findings of one rule at one place share it.
+    proposed: BTreeMap<(String, String), Proposed>,
 }
 
 impl Teller<'_> {
+    fn propose(&mut self) {
+        let (Some(rebuilt), Some(again)) = (self.rebuilt, self.again) else { return };
+        for finding in again.inspection.findings.iter().filter(|finding| finding.suppressed.is_none()) {
+            let key = of(finding);
+            let rule = self.rule(finding.rule.as_str());
+            if !self.proposed.contains_key(&key)
+                && let Some(one) = rule.and_then(|rule| snippet::narrowest(rebuilt, self.policy, self.entry, rule, finding))
+            {
+                self.proposed.insert(key, one);
+            }
+        }
+    }
+
+    fn rule(&self, id: &str) -> Option<&Rule> {
+        self.policy.rules(self.direction).rules().iter().find(|rule| rule.id.as_str() == id).map(AsRef::as_ref)
+    }
+
     /// The recorded findings, with what is found again, and what is found now only.
     fn findings(&self) -> Vec<Told> {
         let now: &[Finding] = self.again.map_or(&[], |again| &again.inspection.findings);
@@ -217,10 +245,13 @@ impl Teller<'_> {
         now: Option<&Finding>,
         secrets: &[String],
     ) -> Told {
-        let rule = self.policy.rules(self.direction).rules().iter().find(|rule| rule.id.as_str() == id);
+        let rule = self.rule(id);
         let trace = now.and_then(|finding| finding.trace.as_deref());
-        let private = rule.is_some_and(|rule| is_private(rule));
-        let (suppression, note) = self.suppression(rule.map(AsRef::as_ref), now, reading);
+        let private = rule.is_some_and(is_private);
+        let (suppression, note) = match self.suppression(rule, now, reading) {
+            Ok(proposed) => (Some(proposed), None),
+            Err(note) => (None, Some(note)),
+        };
         let raw = self.rebuilt.and_then(|rebuilt| rebuilt.text_at(at));
         let steps = match (trace, now) {
             (Some(trace), Some(finding)) if !private => steps::steps(raw.as_deref(), finding, trace, secrets),
@@ -242,8 +273,9 @@ impl Teller<'_> {
             } else {
                 None
             },
-            rule: rule.map(|rule| about(rule)),
-            suppression,
+            rule: rule.map(about),
+            suppression: suppression.map(|proposed| snippet::written(&self.policy.name, proposed)),
+            covers: suppression.map(|proposed| proposed.covers(self.rebuilt.is_some_and(|rebuilt| rebuilt.lacks.is_some()))),
             note,
         }
     }
@@ -259,14 +291,14 @@ impl Teller<'_> {
         }
     }
 
-    /// A suppression of a finding as narrow as works, or why there is none.
-    fn suppression(&self, rule: Option<&Rule>, now: Option<&Finding>, reading: &str) -> (Option<String>, Option<String>) {
-        let none = |why: &str| (None, Some(why.to_owned()));
-        let Some(rule) = rule else {
+    /// Suppressions of a finding as narrow as works, or why there is none.
+    fn suppression(&self, rule: Option<&Rule>, now: Option<&Finding>, reading: &str) -> Result<&Proposed, String> {
+        let none = |why: &str| Err(why.to_owned());
+        if rule.is_none() {
             return none(
                 "the rules in force have no such rule: it was switched off or taken out since, or it is the gate's own word (a schema, a limit, a pin), which its own section of the config changes",
             );
-        };
+        }
         let Some(finding) = now else {
             return none(
                 "it is not found in the text that could be had: it hangs on what the log does not hold (what the session saw before, or what is masked)",
@@ -277,12 +309,10 @@ impl Teller<'_> {
         }
         if let Some(suppressed) = &finding.suppressed {
             let by = &suppressed.by;
-            return (None, Some(format!("it is suppressed until {}: {}", by.until.written, visible(&by.reason))));
+            return Err(format!("it is suppressed until {}: {}", by.until.written, visible(&by.reason)));
         }
-        match self.rebuilt.and_then(|rebuilt| snippet::narrowest(rebuilt, self.policy, self.entry, rule, finding)) {
-            Some(one) => (Some(snippet::written(&self.policy.name, &one)), None),
-            None => none("no suppression of this rule alone would let it pass"),
-        }
+        let proposed = self.proposed.get(&of(finding));
+        proposed.ok_or_else(|| "no suppression of this rule alone would let it pass".to_owned())
     }
 
     /// Whether it passes with all that is proposed.
@@ -290,17 +320,15 @@ impl Teller<'_> {
         if told.iter().all(|one| one.suppression.is_none()) {
             return None;
         }
-        let rebuilt = self.rebuilt?;
-        let now = &self.again?.inspection.findings;
-        let mut policy = self.policy.clone();
-        for finding in now.iter().filter(|finding| finding.suppressed.is_none()) {
-            let rule = self.policy.rules(self.direction).rules().iter().find(|rule| rule.id == finding.rule)?;
-            if let Some(one) = snippet::narrowest(rebuilt, self.policy, self.entry, rule, finding) {
-                policy = policy.suppressing(one);
-            }
-        }
-        Some(rebuilt.judge(&policy, false).verdict == "pass")
+        let all = self.proposed.values().flat_map(|proposed| &proposed.all);
+        let policy = all.fold(self.policy.clone(), |policy, one| policy.suppressing(one.clone()));
+        Some(self.rebuilt?.judge(&policy, false).verdict == "pass")
     }
+}
+
+/// What tells the rule and the place.
+fn of(finding: &Finding) -> (String, String) {
+    (finding.rule.as_str().to_owned(), finding.at.clone())
 }
 
 /// Whether what a rule finds is itself what nobody may see.

@@ -34,7 +34,7 @@ pub struct Step {
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// The part, harmless to show.
+    /// The part, harmless to show but for line feeds, which are as they were: who shows it marks each line as a part of it.
     pub text: String,
     /// Whether this is what matched.
     pub matched: bool,
@@ -125,10 +125,10 @@ impl Shown<'_> {
         let whole: String = parts.iter().map(|(part, _)| *part).collect();
         let masked = self.masked(&whole);
         let mut parts: Vec<Part> = if masked == whole {
-            let part = |(text, matched): (&str, bool)| Part { text: visible(text), matched };
+            let part = |(text, matched): (&str, bool)| Part { text: lines(text), matched };
             parts.into_iter().filter(|(text, _)| !text.is_empty()).map(part).collect()
         } else {
-            vec![Part { text: visible(&masked), matched: false }]
+            vec![Part { text: lines(&masked), matched: false }]
         };
         if shown < text.len() {
             parts.push(Part { text: format!(" … ({} bytes in all)", text.len()), matched: false });
@@ -144,6 +144,11 @@ impl Shown<'_> {
         }
         Redactor::shared().map_or(String::new(), |redactor| redactor.text(&text, text.len()))
     }
+}
+
+/// Harmless to show, line by line.
+fn lines(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// The last of a text.

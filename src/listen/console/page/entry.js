@@ -156,7 +156,7 @@ function explained(found) {
     ]) : null,
     found.suppression ? h('details', {}, [
       h('summary', {}, ['Let this pass from now on']),
-      h('p', { class: 'small soft' }, ['As narrow as can be; put it into the config, with a reason of yours:']),
+      h('p', { class: 'small soft' }, ['Put it into the config, with a reason of yours.', found.covers ? ` ${found.covers}` : '']),
       h('pre', { class: 'text' }, [found.suppression]), h('div', { class: 'row' }, [copier(found.suppression)]),
     ]) : null,
   ]);

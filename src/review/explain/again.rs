@@ -1,0 +1,59 @@
+//! A call that was refused without being judged, for it was just like earlier ones.
+
+use serde::Serialize;
+
+use crate::record::names;
+use crate::text::visible;
+
+use super::Entry;
+
+/// A call that was refused just like earlier ones. Texts in it are harmless to show.
+#[derive(Clone, Debug, Serialize)]
+pub struct Repeated {
+    /// The line's id.
+    pub audit: String,
+    /// `refused_again`.
+    pub event: String,
+    /// When.
+    pub time: String,
+    /// Who.
+    pub agent: String,
+    /// For which user.
+    pub user: Option<String>,
+    /// At which server.
+    pub upstream: String,
+    /// Which tool.
+    pub tool: String,
+    /// The rule that refused the earlier ones.
+    pub rule: String,
+    /// How often by then.
+    pub times: Option<u64>,
+    /// The last call of this tool before it that was judged and refused by this rule, if the log has it.
+    pub earlier: Option<String>,
+}
+
+/// What a line of event `refused_again` tells, with the line that says why.
+pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> Repeated {
+    let text = |name: &str| entry.text(name).map(|text| visible(&text));
+    Repeated {
+        audit: text(names::AUDIT).unwrap_or_default(),
+        event: visible(&entry.event()),
+        time: text(names::TIME).unwrap_or_default(),
+        agent: text(names::AGENT).unwrap_or_default(),
+        user: text(names::USER),
+        upstream: text(names::UPSTREAM).unwrap_or_default(),
+        tool: text(names::TOOL).unwrap_or_default(),
+        rule: text(names::RULE).unwrap_or_default(),
+        times: entry.number(names::TIMES),
+        earlier: earlier.and_then(|earlier| earlier.audit()).map(|id| visible(&id)),
+    }
+}
+
+/// Whether a line tells of a judged call of the same tool, by the same agent, that the same rule refused.
+pub fn may_be_earlier(line: &Entry, entry: &Entry) -> bool {
+    let same = [names::AGENT, names::USER, names::UPSTREAM, names::TOOL, names::RULE];
+    line.event() == "judged"
+        && line.direction().as_deref() == Some("outbound")
+        && line.verdict().as_deref() == Some("block")
+        && same.iter().all(|name| line.text(name) == entry.text(name))
+}
