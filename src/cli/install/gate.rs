@@ -109,11 +109,15 @@ impl GateConfig {
         root.is_some_and(|root| root.get("upstream").and_then(|all| all.get(name)).is_some())
     }
 
-    /// An upstream with this very URL and nothing else to tell them apart.
+    /// An upstream that is this very URL and nothing else: what else a transport has (headers, tokens, certificates, logins) lets
+    /// one in as somebody, and is not lent to another client.
     fn known(&self, kind: &str, url: &Url) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
         let upstreams = root.get("upstream")?.as_table_like()?;
-        let fits = |item: &Item| item.get(kind).and_then(|http| http.get("url")?.as_str()) == Some(&url.url);
+        let fits = |item: &Item| {
+            let http = item.get(kind).and_then(Item::as_table_like);
+            http.is_some_and(|http| http.len() == 1 && http.get("url").and_then(Item::as_str) == Some(&url.url))
+        };
         let found = upstreams.iter().find(|(_, item)| fits(item)).map(|(name, _)| name.to_owned());
         found.filter(|_| url.headers.is_empty())
     }
@@ -167,6 +171,26 @@ mod tests {
             assert!(Document::parse(gate.new.as_str()).is_ok(), "{}", gate.new);
             assert!(gate.remove(&two) && gate.remove(&one) && !gate.remove(&one));
             assert_eq!(gate.new, old);
+        }
+    }
+
+    #[test]
+    fn credentials_of_one_client_are_not_lent_to_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lychgate.toml");
+        for own in [
+            "headers = { Authorization = \"Bearer x\" }",
+            "bearer = { env = \"T\" }",
+            "client_cert = [\"a\", \"b\"]",
+            "oauth = { client_id = \"c\" }",
+        ] {
+            let old = format!("[upstream.a]\nhttp = {{ url = \"https://a/mcp\", {own} }}\n");
+            fs::write(&path, &old).unwrap();
+            let mut gate = GateConfig::read(&path).unwrap();
+            let (name, block) = gate.add("a", &url("https://a/mcp", vec![]));
+            assert_eq!((name.as_str(), block.contains("https://a/mcp")), ("a-2", true), "{own}");
+            // One without any is shared, also when it is not the first with this URL.
+            assert_eq!(gate.add("b", &url("https://a/mcp", vec![])), ("a-2".to_owned(), String::new()), "{own}");
         }
     }
 
