@@ -294,6 +294,23 @@ fn a_file_that_cannot_be_read_is_left_alone() {
 }
 
 #[test]
+fn a_file_is_moved_once_where_the_home_folder_is_the_project() {
+    for (client, path, text) in [(FILES[6].0, FILES[6].1, FILES[6].2), (FILES[2].0, FILES[2].1, FILES[2].2)] {
+        let machine = Machine::new();
+        let file = machine.write(path, text);
+        std::os::unix::fs::symlink(machine.home(), machine.0.path().join("project")).unwrap();
+        let told = machine.install(client);
+        let shown = told.out.lines().filter(|line| line.starts_with("--- ") && line.ends_with(path)).count();
+        assert_eq!((told.code, shown), (0, 1), "{}{}", told.out, told.err);
+        assert!(fs::read_to_string(&file).unwrap().contains("/opt/lychgate"));
+        let list = machine.with(true, |desk| desk.install(&install_args(None))).out;
+        assert_eq!(list.lines().filter(|line| line.starts_with(&client.name())).count(), 1, "{list}");
+        assert_eq!(machine.uninstall(None).code, 0);
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
+}
+
+#[test]
 fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     let machine = Machine::new();
     let (client, name, text, _) = FILES[0];
