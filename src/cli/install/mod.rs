@@ -9,6 +9,7 @@ mod jsonc;
 mod list;
 mod moved;
 mod plan;
+mod records;
 mod server;
 #[cfg(test)]
 mod tests;

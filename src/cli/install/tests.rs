@@ -196,6 +196,16 @@ fn two_clients_of_one_server_share_it_until_both_are_gone() {
     machine.uninstall(Some(Client::GeminiCli));
     assert_eq!(fs::read_to_string(&cursor).unwrap(), text);
     assert_eq!(fs::read_to_string(&gemini).unwrap(), text);
+    assert!(!machine.gate().exists(), "whoever is the last takes it along");
+    // Of three, the last one takes it along too, also when two go at once.
+    let codex = machine.write(".codex/config.toml", "[mcp_servers.w]\nurl = \"https://w.example/mcp\"\n");
+    for client in [Client::Cursor, Client::GeminiCli, Client::Codex] {
+        machine.install(client);
+    }
+    machine.uninstall(Some(Client::Cursor));
+    assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.w]"));
+    machine.uninstall(None);
+    assert!(!machine.gate().exists() && !fs::read_to_string(&codex).unwrap().contains("8800"));
 }
 
 #[test]
