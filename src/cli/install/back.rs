@@ -1,12 +1,12 @@
 //! Putting servers back.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::client::{Client, ConfigFile};
+use super::files::{gone, hold, put, sweep};
 use super::gate::GateConfig;
-use super::moved::{Moved, put};
+use super::moved::Moved;
 use super::records::{Records, Released};
 use super::{Desk, UninstallArgs, diff, read};
 
@@ -15,6 +15,7 @@ impl Desk<'_> {
     pub(super) fn uninstall(&mut self, args: &UninstallArgs) -> io::Result<u8> {
         let mut code = 0;
         let mut steps = vec![];
+        let _held = (!args.dry_run && self.state.exists()).then(|| hold(&self.state)).transpose()?;
         let mut records = Records::read(&self.state)?;
         for (file, place, moved) in self.installed(args, &records)? {
             let text = read(&file)?.unwrap_or_default();
@@ -22,6 +23,9 @@ impl Desk<'_> {
             for name in &back.changed {
                 writeln!(self.err, "left as it is: `{}` of {} was changed since", name.escape_debug(), file.path.display())?;
                 code = 1;
+            }
+            for name in &back.removed {
+                writeln!(self.err, "`{}` of {} was removed since, and stays so", name.escape_debug(), file.path.display())?;
             }
             write!(self.out, "{}", diff::diff(&file.path, file.format, &text, &back.text))?;
             steps.push((file, place, text, back));
@@ -37,7 +41,11 @@ impl Desk<'_> {
             if read(&file)?.unwrap_or_default() != text {
                 return Err(io::Error::other(format!("`{}` has changed meanwhile\n  hint: try again", file.path.display())));
             }
-            put(&file.path, back.text.as_bytes(), None)?;
+            if back.text == text {
+                sweep(&file.path);
+            } else {
+                put(&file.path, back.text.as_bytes(), None)?;
+            }
             if back.changed.is_empty() {
                 self.forget(&place, &mut records)?;
             }
@@ -54,17 +62,13 @@ impl Desk<'_> {
         };
         if let Some(path) = &moved.gate {
             let (mut gate, mut released) = (GateConfig::read(path)?, Released::default());
-            moved.servers.iter().for_each(|server| records.release(server, &mut gate, &mut released));
+            moved.servers.iter().chain(&moved.dropped).for_each(|server| records.release(server, &mut gate, &mut released));
             for name in &released.stay {
                 writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", path.display())?;
             }
             records.write_handed()?;
-            if gate.new.trim().is_empty() {
-                gone(path)?
-            } else {
-                self.write_gate(&gate)?
-            }
-            released.secrets.iter().try_for_each(|secret| gone(secret))?;
+            gate.write()?;
+            released.remove_secrets(&gate)?;
         }
         gone(place)?;
         gone(&moved.backup)
@@ -88,15 +92,5 @@ impl Desk<'_> {
             }
         }
         Ok(out)
-    }
-}
-
-/// Removes a file that may be gone already.
-fn gone(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io::Error::new(error.kind(), format!("`{}` cannot be removed: {error}", path.display())))
-        }
-        _ => Ok(()),
     }
 }

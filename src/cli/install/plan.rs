@@ -38,7 +38,7 @@ pub(super) fn servers(file: &ConfigFile, text: &str, gate: &str) -> Result<Vec<S
     }
 }
 
-/// Moves all servers of a file that are `wanted` behind the gate.
+/// Moves all servers of a file that are `wanted` behind the gate; `before` are those that were moved before.
 ///
 /// # Errors
 /// As [`servers`].
@@ -47,22 +47,29 @@ pub(super) fn plan(
     text: &str,
     wrap: &Wrap,
     gate: &mut GateConfig,
+    before: &[MovedServer],
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
     let base = gate.base();
     let mut plan = Plan { text: String::new(), moved: vec![], left: vec![] };
     let mut all = vec![];
     for server in servers(file, text, &base)?.into_iter().filter(|server| wanted(&server.name)) {
+        let kept = before.iter().find(|kept| kept.path == server.path);
         let mut moved = MovedServer { path: server.path.clone(), ..MovedServer::default() };
         let (edits, written) = match &server.reached {
             Reached::Child(child) => (wrapped(file.format, text, child, wrap), wrap.program.clone()),
             Reached::Url(url) => {
                 let secrets = gate.secrets.len();
-                let (name, block) = gate.add(&server.name, url);
+                let (name, block) = gate.add(&server.name, url, kept);
                 let new = format!("{base}{name}");
                 moved.secrets = gate.secrets.iter().skip(secrets).map(|(path, _)| path.clone()).collect();
                 (moved.upstream, moved.block) = (Some(name), block);
                 (led(file.format, url, &new), new)
+            }
+            Reached::Gate if kept.is_some() => {
+                // Somebody has changed the entry since, and it still needs what it leads to.
+                plan.moved.extend(kept.map(|kept| MovedServer { is_changed: true, ..kept.clone() }));
+                continue;
             }
             Reached::Gate => {
                 plan.left.push((server.name, "is behind the gate already".to_owned()));

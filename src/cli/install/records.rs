@@ -5,11 +5,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::client::ConfigFile;
+use super::files::gone;
 use super::gate::GateConfig;
-use super::moved::{Moved, MovedServer};
+use super::moved::{Moved, MovedServer, hex};
 
 /// All records, by their place.
 pub(super) struct Records {
+    folder: PathBuf,
     all: BTreeMap<PathBuf, Moved>,
     /// Those that are not yet written as they are.
     handed: BTreeSet<PathBuf>,
@@ -22,6 +25,21 @@ pub(super) struct Released {
     pub(super) secrets: Vec<PathBuf>,
     /// Upstreams that somebody has changed since.
     pub(super) stay: Vec<String>,
+}
+
+impl Released {
+    /// Removes those files, and their folder with the last of them.
+    ///
+    /// # Errors
+    /// One of them stays.
+    pub(super) fn remove_secrets(&self, gate: &GateConfig) -> io::Result<()> {
+        for secret in self.secrets.iter().filter(|secret| gate.secrets.iter().all(|(path, _)| path != *secret)) {
+            gone(secret)?;
+            // One that others need is not empty.
+            drop(secret.parent().map(fs::remove_dir));
+        }
+        Ok(())
+    }
 }
 
 impl Records {
@@ -40,11 +58,26 @@ impl Records {
                 all.insert(place, moved);
             }
         }
-        Ok(Self { all, handed: BTreeSet::new() })
+        Ok(Self { folder: folder.to_owned(), all, handed: BTreeSet::new() })
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &Moved)> {
         self.all.iter()
+    }
+
+    pub(super) fn get(&self, place: &Path) -> Option<&Moved> {
+        self.all.get(place)
+    }
+
+    /// Where it is written down for a file of a client.
+    pub(super) fn place(&self, file: &ConfigFile) -> PathBuf {
+        let hash = hex(file.path.as_os_str().as_encoded_bytes());
+        self.folder.join(format!("{}-{}.json", file.client.name(), hash.get(..12).unwrap_or_default()))
+    }
+
+    /// Sets what is written next.
+    pub(super) fn set(&mut self, place: &Path, moved: Moved) {
+        self.all.insert(place.to_owned(), moved);
     }
 
     pub(super) fn take(&mut self, place: &Path) -> Option<Moved> {
@@ -69,6 +102,29 @@ impl Records {
             released.secrets.extend(server.secrets.iter().cloned());
         } else {
             released.stay.push(name.to_owned());
+        }
+    }
+
+    /// Writes down what was set.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn write(&mut self, place: &Path) -> io::Result<()> {
+        self.handed.remove(place);
+        self.all.get(place).map_or(Ok(()), |moved| moved.write(place))
+    }
+
+    /// Writes down that what a file has no more is taken back.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn forget_dropped(&mut self, place: &Path) -> io::Result<()> {
+        match self.all.get_mut(place).filter(|moved| !moved.dropped.is_empty()) {
+            Some(moved) => {
+                moved.dropped.clear();
+                moved.write(place)
+            }
+            None => Ok(()),
         }
     }
 

@@ -7,31 +7,31 @@ use serde_json::json;
 use super::*;
 
 /// A machine with nothing on it, and a person who answers.
-struct Machine(tempfile::TempDir);
+pub(super) struct Machine(pub(super) tempfile::TempDir);
 
-struct Told {
-    code: u8,
-    out: String,
-    err: String,
+pub(super) struct Told {
+    pub(super) code: u8,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn home(&self) -> PathBuf {
+    pub(super) fn home(&self) -> PathBuf {
         self.0.path().join("home")
     }
 
-    fn write(&self, path: &str, text: &str) -> PathBuf {
+    pub(super) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         path
     }
 
-    fn with(&self, answer: bool, work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>) -> Told {
+    pub(super) fn with(&self, answer: bool, work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>) -> Told {
         let (mut out, mut err) = (vec![], vec![]);
         let home = self.home();
         let places = Places { config: home.join(".config"), project: self.0.path().join("project"), is_mac: false, home };
@@ -44,20 +44,20 @@ impl Machine {
         Told { code, out: String::from_utf8(out).unwrap(), err }
     }
 
-    fn install(&self, client: Client) -> Told {
+    pub(super) fn install(&self, client: Client) -> Told {
         self.with(true, |desk| desk.install(&install_args(Some(client))))
     }
 
-    fn uninstall(&self, client: Option<Client>) -> Told {
+    pub(super) fn uninstall(&self, client: Option<Client>) -> Told {
         self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, dry_run: false, yes: true }))
     }
 
-    fn gate(&self) -> PathBuf {
+    pub(super) fn gate(&self) -> PathBuf {
         self.home().join(".config/lychgate/lychgate.toml")
     }
 }
 
-fn install_args(client: Option<Client>) -> InstallArgs {
+pub(super) fn install_args(client: Option<Client>) -> InstallArgs {
     InstallArgs {
         client,
         servers: vec![],
