@@ -74,6 +74,9 @@ pub(super) struct UninstallArgs {
     /// This file only
     #[arg(long, value_name = "FILE", requires = "client")]
     file: Option<PathBuf>,
+    /// Leave the client's file as it is, and forget what was moved: what was added to the gate's config goes unless the file leads to it
+    #[arg(long)]
+    forget: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,

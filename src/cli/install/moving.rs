@@ -200,6 +200,6 @@ fn backup(place: &Path) -> PathBuf {
     place.with_extension("before")
 }
 
-fn count(servers: usize) -> String {
+pub(super) fn count(servers: usize) -> String {
     format!("{servers} server{}", if servers == 1 { "" } else { "s" })
 }

@@ -66,7 +66,7 @@ fn stopped_anywhere(
 }
 
 fn uninstall_args(client: Option<Client>) -> UninstallArgs {
-    UninstallArgs { client, file: None, dry_run: false, yes: true }
+    UninstallArgs { client, file: None, forget: false, dry_run: false, yes: true }
 }
 
 fn relative(machine: &Machine) -> BTreeMap<PathBuf, String> {

@@ -49,7 +49,7 @@ impl Machine {
     }
 
     pub(super) fn uninstall(&self, client: Option<Client>) -> Told {
-        self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, dry_run: false, yes: true }))
+        self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, forget: false, dry_run: false, yes: true }))
     }
 
     pub(super) fn gate(&self) -> PathBuf {
@@ -234,6 +234,46 @@ fn what_the_client_changed_since_stays_changed() {
 }
 
 #[test]
+fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
+    let machine = Machine::new();
+    let (client, path, text, _) = FILES[0];
+    let file = machine.write(path, text);
+    machine.install(client);
+    fs::remove_file(&file).unwrap();
+    let told = machine.uninstall(None);
+    assert_eq!((told.code, told.err.contains("is gone, and stays so")), (0, true), "{}", told.err);
+    assert!(!file.exists() && !machine.gate().exists());
+    assert_eq!(fs::read_dir(machine.0.path().join("state")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_was_changed_since_can_be_forgotten() {
+    let machine = Machine::new();
+    let text = r#"{"mcpServers":{"a":{"url":"https://a/mcp","headers":{"X-Key":"k"}},"b":{"url":"https://b/mcp","headers":{"X-Key":"k"}}}}"#;
+    let file = machine.write(".cursor/mcp.json", text);
+    machine.install(Client::Cursor);
+    let now = fs::read_to_string(&file).unwrap().replace("mcp/a\"", "mcp/a\",\"timeout\":9");
+    fs::write(&file, &now).unwrap();
+    for _ in 0..2 {
+        let told = machine.uninstall(None);
+        assert_eq!((told.code, told.err.contains("a` of"), told.err.contains("b` of")), (1, true, false), "{}", told.err);
+        let kept = told.err.split("as it was: ").nth(1).unwrap().lines().next().unwrap();
+        assert_eq!(fs::read_to_string(kept).unwrap(), text);
+        assert!(told.err.contains("uninstall cursor --forget") && !told.err.contains(": put back"), "{}", told.err);
+    }
+    let left = fs::read_to_string(&file).unwrap();
+    assert!(left.contains("https://b/mcp") && left.contains("8800/mcp/a"), "{left}");
+    let args = UninstallArgs { client: None, file: None, forget: true, dry_run: false, yes: true };
+    let told = machine.with(true, |desk| desk.uninstall(&args));
+    assert_eq!((told.code, fs::read_to_string(&file).unwrap()), (0, left), "{}", told.err);
+    let gate = fs::read_to_string(machine.gate()).unwrap();
+    assert!(gate.contains("[upstream.a]") && !gate.contains("[upstream.b]"), "what the file leads to stays: {gate}");
+    let secrets = machine.gate().with_file_name("secrets");
+    assert!(secrets.join("a-x-key").exists() && !secrets.join("b-x-key").exists());
+    assert_eq!(machine.uninstall(None).err.trim(), "nothing of lychgate is installed there");
+}
+
+#[test]
 fn a_changed_file_of_codex_gets_its_servers_back() {
     let machine = Machine::new();
     let (client, path, text, _) = FILES[6];
@@ -330,7 +370,7 @@ fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     fs::rename(&gate, &aside).unwrap();
     fs::create_dir(&gate).unwrap();
     machine.with(true, |desk| {
-        let failed = desk.uninstall(&UninstallArgs { client: None, file: None, dry_run: false, yes: true });
+        let failed = desk.uninstall(&UninstallArgs { client: None, file: None, forget: false, dry_run: false, yes: true });
         assert!(failed.unwrap_err().to_string().contains("lychgate.toml"));
         Ok(0)
     });
