@@ -72,7 +72,7 @@ pub(super) struct UninstallArgs {
     /// Whose servers to put back; left out, everybody's
     client: Option<Client>,
     /// This file only
-    #[arg(long, value_name = "FILE", requires = "client")]
+    #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Leave the client's file as it is, and forget what was moved: what was added to the gate's config goes unless the file leads to it
     #[arg(long)]

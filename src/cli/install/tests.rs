@@ -247,6 +247,24 @@ fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
 }
 
 #[test]
+fn a_file_is_put_back_by_its_name_alone() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: UninstallArgs,
+    }
+    let machine = Machine::new();
+    let text = r#"{"mcpServers":{"b":{"command":"b"}}}"#;
+    let [one, other] = [".cursor/mcp.json", ".gemini/settings.json"].map(|path| machine.write(path, text));
+    machine.install(Client::Cursor);
+    machine.install(Client::GeminiCli);
+    let args = <Line as clap::Parser>::try_parse_from(["x", "--file", one.to_str().unwrap()]).ok().unwrap().args;
+    assert_eq!(machine.with(true, |desk| desk.uninstall(&args)).code, 0);
+    assert_eq!(fs::read_to_string(&one).unwrap(), text);
+    assert!(fs::read_to_string(&other).unwrap().contains("wrap"));
+}
+
+#[test]
 fn what_was_changed_since_can_be_forgotten() {
     let machine = Machine::new();
     let text = r#"{"mcpServers":{"a":{"url":"https://a/mcp","headers":{"X-Key":"k"}},"b":{"url":"https://b/mcp","headers":{"X-Key":"k"}}}}"#;
