@@ -1,5 +1,6 @@
 //! The gate's own config, to which servers over HTTP are added.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ pub(super) struct GateConfig {
     pub(super) new: String,
     /// Files of secrets to be written beside it.
     pub(super) secrets: Vec<(PathBuf, String)>,
+    /// Variables that servers need which were added: without them the gate does not start.
+    pub(super) variables: BTreeSet<String>,
 }
 
 impl GateConfig {
@@ -47,7 +50,7 @@ impl GateConfig {
                 error.message()
             ))
         })?;
-        Ok(Self { path, old, new, secrets: vec![] })
+        Ok(Self { path, old, new, secrets: vec![], variables: BTreeSet::new() })
     }
 
     /// How the URLs of the gate begin.
@@ -63,6 +66,10 @@ impl GateConfig {
     /// was added before, if it was.
     pub(super) fn add(&mut self, wanted: &str, url: &Url, kept: Option<&MovedServer>) -> (String, String) {
         let kind = if url.sse { "sse" } else { "http" };
+        self.variables.extend(url.headers.iter().filter_map(|(_, header)| match header {
+            Header::Variable(name) | Header::BearerVariable(name) => Some(name.clone()),
+            Header::Text(_) => None,
+        }));
         if let Some((name, block)) = kept.and_then(|kept| Some((kept.upstream.as_ref()?, &kept.block))) {
             let (table, secrets) = self.table(name, kind, url);
             if block.trim_start() == table && self.leads(name, kind) == Some(url.url.clone()) {

@@ -13,9 +13,14 @@ use super::server::{Arguments, Child, Reached, Server, Url};
 /// # Errors
 /// The text is no JSON, in a sentence.
 pub(super) fn servers(text: &str, key: &str, gate: &str) -> Result<Vec<Server>, String> {
-    let Some(Value::Object(root)) = parse(text)? else {
-        return Ok(vec![]);
+    let root = match parse(text)? {
+        None => return Ok(vec![]),
+        Some(Value::Object(root)) => root,
+        Some(_) => return Err("it is no object".to_owned()),
     };
+    if root.get(key).is_some_and(|prop| !matches!(prop.value, Value::Object(_) | Value::NullKeyword(_))) {
+        return Err(format!("its `{key}` is no object with a member for each server"));
+    }
     let mut out = vec![];
     collect(text, &root, &[key], gate, &mut out);
     // Claude Code has further servers for each folder.

@@ -1,5 +1,6 @@
 //! Moving servers behind the gate.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,9 +43,10 @@ impl Desk<'_> {
         let mut records = Records::read(&self.state)?;
         let mut code = 0;
         let mut steps = vec![];
-        for file in self.files(client, args.file.as_ref())? {
-            if let Some(text) = read(&file)? {
-                let step = step(file, text, args, &wrap, &mut gate, &mut records)?;
+        let files = self.files(client, args.file.as_ref())?;
+        for file in &files {
+            if let Some(text) = read(file)? {
+                let step = step(file.clone(), text, args, &wrap, &mut gate, &mut records)?;
                 for (name, why) in &step.plan.left {
                     writeln!(self.err, "left as it is: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
                     code = 1;
@@ -56,11 +58,14 @@ impl Desk<'_> {
         for name in &released.stay {
             writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", gate.path.display())?;
         }
-        steps.retain(|step| step.plan.text != step.text || step.is_for_gate);
-        if steps.is_empty() {
-            writeln!(self.err, "nothing to move for {}", client.name())?;
+        if !self.has_all_named(client, args, &steps)? {
+            return Ok(2);
+        }
+        if steps.iter().all(|step| step.plan.text == step.text && !step.is_for_gate) {
+            self.tell_nothing(client, &files, &steps)?;
             return Ok(code);
         }
+        steps.retain(|step| step.plan.text != step.text || step.is_for_gate);
         for Step { file, text, plan, .. } in steps.iter().filter(|step| step.plan.text != step.text) {
             write!(self.out, "{}", diff::diff(&file.path, file.format, text, &plan.text))?;
         }
@@ -72,13 +77,58 @@ impl Desk<'_> {
             return Ok(1);
         }
         self.carry_out(&steps, &gate, &mut records, &released)?;
-        let more = if gate.is_changed() {
-            format!("\nServers over HTTP need the gate: lychgate run --config {}", gate.path.display())
-        } else {
-            String::new()
-        };
-        writeln!(self.err, "Done; {}.{more}\nTo put it back: lychgate uninstall {}", client.restart(), client.name())?;
+        writeln!(self.err, "Done; {}.", client.restart())?;
+        if steps.iter().flat_map(|step| &step.plan.moved).any(|server| server.upstream.is_some()) {
+            writeln!(self.err, "Servers over HTTP need the gate: lychgate run --config {}", gate.path.display())?;
+        }
+        if !gate.variables.is_empty() {
+            let names = gate.variables.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            writeln!(self.err, "It does not start unless these variables are set where it runs: {names}")?;
+        }
+        writeln!(self.err, "To put it back: lychgate uninstall {}", client.name())?;
         Ok(code)
+    }
+
+    /// Whether everything is there that was named; if not, what there is instead is told.
+    fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[Step]) -> io::Result<bool> {
+        let client = client.name();
+        if let (Some(file), []) = (&args.file, steps) {
+            writeln!(self.err, "`{}` is not there\n  hint: `lychgate install` lists the files that are", file.display())?;
+            return Ok(false);
+        }
+        let names: BTreeSet<_> = steps.iter().flat_map(|step| step.plan.names.iter().map(String::as_str)).collect();
+        let mut has_all = true;
+        for unknown in args.servers.iter().filter(|name| !names.contains(name.as_str())) {
+            has_all = false;
+            writeln!(self.err, "{client} has no server `{}`", unknown.escape_debug())?;
+        }
+        if !has_all {
+            let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
+            writeln!(
+                self.err,
+                "  hint: {}",
+                if names.is_empty() { "it has none".to_owned() } else { format!("it has {names}") }
+            )?;
+        }
+        Ok(has_all)
+    }
+
+    /// Why nothing is to be done.
+    fn tell_nothing(&mut self, client: Client, files: &[ConfigFile], found: &[Step]) -> io::Result<()> {
+        let list = |files: &mut dyn Iterator<Item = &ConfigFile>| {
+            files.map(|file| file.path.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let client = client.name();
+        let plans = || found.iter().map(|step| &step.plan);
+        if found.is_empty() {
+            writeln!(self.err, "nothing to move: {client} has no config here; it would be {}", list(&mut files.iter()))
+        } else if plans().all(|plan| plan.names.is_empty()) {
+            writeln!(self.err, "nothing to move: {client} has no servers in {}", list(&mut found.iter().map(|step| &step.file)))
+        } else if plans().any(|plan| !plan.left.is_empty()) {
+            writeln!(self.err, "nothing else to move for {client}")
+        } else {
+            writeln!(self.err, "nothing to move: the servers of {client} are behind the gate already")
+        }
     }
 
     fn wrap(&self, args: &InstallArgs, gate: &GateConfig) -> io::Result<Wrap> {

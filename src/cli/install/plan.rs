@@ -23,6 +23,8 @@ pub(super) struct Wrap {
 pub(super) struct Plan {
     pub(super) text: String,
     pub(super) moved: Vec<MovedServer>,
+    /// The names of all servers of the file.
+    pub(super) names: Vec<String>,
     /// Servers that stay as they are, and why.
     pub(super) left: Vec<(String, String)>,
 }
@@ -51,9 +53,11 @@ pub(super) fn plan(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
     let base = gate.base();
-    let mut plan = Plan { text: String::new(), moved: vec![], left: vec![] };
+    let servers = servers(file, text, &base)?;
+    let names = servers.iter().map(|server| server.name.clone()).collect();
+    let mut plan = Plan { text: String::new(), moved: vec![], names, left: vec![] };
     let mut all = vec![];
-    for server in servers(file, text, &base)?.into_iter().filter(|server| wanted(&server.name)) {
+    for server in servers.into_iter().filter(|server| wanted(&server.name)) {
         let kept = before.iter().find(|kept| kept.path == server.path);
         let mut moved = MovedServer { path: server.path.clone(), ..MovedServer::default() };
         let (edits, written) = match &server.reached {

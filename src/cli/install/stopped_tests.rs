@@ -135,8 +135,7 @@ fn a_second_install_that_was_stopped_anywhere_is_put_back() {
             r#""a":{"command""#,
             r#""new":{"url":"https://new.example/mcp","headers":{"X-Key":"hunter3"}},"a":{"command""#,
         );
-        let start = text.find(",\n\"s\"").unwrap();
-        format!("{}}}}}", &text[..start])
+        format!("{}}}}}", text.split_once(",\n\"s\"").unwrap().0)
     };
     let installed = || {
         let machine = machine();

@@ -153,7 +153,8 @@ fn every_client_goes_there_and_back_byte_for_byte() {
         assert!(!told.out.contains("hunter2") && !told.err.contains("hunter2"), "{}", told.out);
         assert!(told.out.contains("+") && told.out.contains(&*file.to_string_lossy()), "{}", told.out);
         // What is there already is not moved twice.
-        assert_eq!(machine.install(client).err.trim(), format!("nothing to move for {}", client.name()));
+        let again = machine.install(client).err;
+        assert_eq!(again.trim(), format!("nothing to move: the servers of {} are behind the gate already", client.name()));
         assert_eq!(fs::read_to_string(&file).unwrap(), now);
         assert_eq!(machine.uninstall(Some(client)).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "{client:?}");
@@ -351,9 +352,47 @@ fn the_list_shows_who_is_behind_the_gate() {
 }
 
 #[test]
+fn why_there_is_nothing_to_move_is_told_apart() {
+    let machine = Machine::new();
+    let cursor = |args: InstallArgs| machine.with(true, |desk| desk.install(&args));
+    let plain = || install_args(Some(Client::Cursor));
+    let told = cursor(plain());
+    assert!(told.code == 0 && told.err.contains("no config here") && told.err.contains(".cursor/mcp.json"), "{}", told.err);
+    let file = machine.write(".cursor/mcp.json", r#"{"mcpServers":{}}"#);
+    let told = cursor(plain());
+    assert!(told.code == 0 && told.err.contains("no servers in"), "{}", told.err);
+    let text = r#"{"mcpServers":{"b":{"command":"b"},"c":{"command":"c"}}}"#;
+    fs::write(&file, text).unwrap();
+    let told = cursor(InstallArgs { servers: vec!["b".into(), "nope".into()], ..plain() });
+    assert!(told.code == 2 && told.err.contains("no server `nope`\n  hint: it has `b`, `c`"), "{}", told.err);
+    let told = cursor(InstallArgs { file: Some("nope.json".into()), ..plain() });
+    assert!(told.code == 2 && told.err.contains("`nope.json` is not there"), "{}", told.err);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(cursor(InstallArgs { servers: vec!["b".into()], ..plain() }).code, 0);
+    let now = fs::read_to_string(&file).unwrap();
+    assert!(now.contains(r#""--", "b"]"#) && now.contains(r#"{"command":"c"}"#), "{now}");
+}
+
+#[test]
+fn what_the_gate_needs_to_start_is_told_at_the_end() {
+    let machine = Machine::new();
+    let text = r#"{"mcpServers":{"w":{"url":"https://w/mcp","headers":{"Authorization":"Bearer ${env:W_TOKEN}","X":"${W_X}"}},"v":{"url":"https://v/mcp"}}}"#;
+    machine.write(".cursor/mcp.json", text);
+    let told = machine.install(Client::Cursor);
+    assert_eq!(told.err.matches("these variables are set where it runs: W_TOKEN, W_X\n").count(), 1, "{}", told.err);
+    // The gate is needed by whoever is led to it, also where its config has the server already.
+    machine.write(".gemini/settings.json", r#"{"mcpServers":{"v":{"httpUrl":"https://v/mcp"}}}"#);
+    let told = machine.install(Client::GeminiCli);
+    assert!(told.err.contains("need the gate: lychgate run") && !told.err.contains("variables"), "{}", told.err);
+    machine.write(".codex/config.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
+    let told = machine.install(Client::Codex);
+    assert!(told.err.contains("Done") && !told.err.contains("need the gate"), "{}", told.err);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_left_alone() {
     let machine = Machine::new();
-    for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}"] {
+    for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}", "[]", r#"{"mcpServers": ["a"]}"#] {
         let file = machine.write(".cursor/mcp.json", text);
         let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| machine.install(Client::Cursor))).is_err();
         assert!(failed, "{text}");

@@ -12,9 +12,10 @@ use super::server::{Arguments, Child, Reached, Server, Url};
 /// The text is no TOML, in a sentence.
 pub(super) fn servers(text: &str, key: &str, gate: &str) -> Result<Vec<Server>, String> {
     let root = Document::parse(text).map_err(|error| error.message().to_owned())?;
-    let Some(all) = root.get(key).and_then(Item::as_table_like) else {
+    let Some(all) = root.get(key) else {
         return Ok(vec![]);
     };
+    let all = all.as_table_like().ok_or_else(|| format!("its `{key}` is no table with one for each server"))?;
     let server = |(name, item): (&str, &Item)| Server {
         name: name.to_owned(),
         path: vec![key.to_owned(), name.to_owned()],
