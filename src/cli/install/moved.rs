@@ -38,6 +38,9 @@ pub(super) struct MovedServer {
     /// Its entry as it was, and as it was written.
     pub(super) old: String,
     pub(super) new: String,
+    /// The command or the URL that was written.
+    #[serde(default)]
+    pub(super) led: String,
     /// Its name at the gate, if it is reached over HTTP, and what was added to the gate's config for it.
     pub(super) upstream: Option<String>,
     pub(super) block: String,

@@ -11,6 +11,7 @@ use super::gate::GateConfig;
 use super::moved::{Moved, MovedServer, hex};
 use super::plan::{self, Plan, Wrap};
 use super::records::{Records, Released};
+use super::server::Known;
 use super::{Desk, InstallArgs, diff, read};
 
 /// What is to be done to a file.
@@ -31,7 +32,8 @@ impl Desk<'_> {
         let config = args.config.clone().unwrap_or_else(|| self.places.config.join("lychgate/lychgate.toml"));
         let mut gate = GateConfig::read(&config)?;
         let Some(client) = args.client else {
-            return self.list(&gate, args.json);
+            let known = Records::read(&self.state)?.known(&gate, &self.program);
+            return self.list(&known, args.json);
         };
         let wrap = self.wrap(args, &gate)?;
         let _held = if args.dry_run {
@@ -41,12 +43,13 @@ impl Desk<'_> {
             Some(hold(&self.state)?)
         };
         let mut records = Records::read(&self.state)?;
+        let known = records.known(&gate, &self.program);
         let mut code = 0;
         let mut steps = vec![];
         let files = self.files(client, args.file.as_ref())?;
         for file in &files {
             if let Some(text) = read(file)? {
-                let step = step(file.clone(), text, args, &wrap, &mut gate, &mut records)?;
+                let step = step(file.clone(), text, args, &wrap, &known, &mut gate, &mut records)?;
                 for (name, why) in &step.plan.left {
                     writeln!(self.err, "left as it is: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
                     code = 1;
@@ -196,6 +199,7 @@ fn step(
     text: String,
     args: &InstallArgs,
     wrap: &Wrap,
+    known: &Known,
     gate: &mut GateConfig,
     records: &mut Records,
 ) -> io::Result<Step> {
@@ -213,7 +217,7 @@ fn step(
     let again = |name: &str| before.servers.iter().any(|server| server.name() == name);
     let wanted = |name: &str| args.servers.is_empty() || args.servers.iter().any(|wanted| wanted == name) || again(name);
     let gate_before = gate.new.clone();
-    let plan = plan::plan(&file, &own, wrap, gate, &before.servers, wanted)
+    let plan = plan::plan(&file, &own, wrap, gate, &before.servers, known, wanted)
         .map_err(|why| io::Error::other(format!("`{}` cannot be read: {why}", file.path.display())))?;
     let is_needed =
         |server: &MovedServer| plan.moved.iter().any(|moved| !moved.block.is_empty() && moved.upstream == server.upstream);

@@ -8,7 +8,7 @@ use super::client::{ConfigFile, Format};
 use super::edit::{Edit, apply};
 use super::gate::GateConfig;
 use super::moved::MovedServer;
-use super::server::{Arguments, Child, Reached, Server, Url};
+use super::server::{Arguments, Child, Known, Reached, Server, Url};
 use super::{jsonc, toml};
 
 /// How `wrap` is to be called.
@@ -33,10 +33,10 @@ pub(super) struct Plan {
 ///
 /// # Errors
 /// The file cannot be understood, in a sentence.
-pub(super) fn servers(file: &ConfigFile, text: &str, gate: &str) -> Result<Vec<Server>, String> {
+pub(super) fn servers(file: &ConfigFile, text: &str, known: &Known) -> Result<Vec<Server>, String> {
     match file.format {
-        Format::Json { servers } => jsonc::servers(text, servers, gate),
-        Format::Toml { servers } => toml::servers(text, servers, gate),
+        Format::Json { servers } => jsonc::servers(text, servers, known),
+        Format::Toml { servers } => toml::servers(text, servers, known),
     }
 }
 
@@ -50,10 +50,10 @@ pub(super) fn plan(
     wrap: &Wrap,
     gate: &mut GateConfig,
     before: &[MovedServer],
+    known: &Known,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
-    let base = gate.base();
-    let servers = servers(file, text, &base)?;
+    let servers = servers(file, text, known)?;
     let names = servers.iter().map(|server| server.name.clone()).collect();
     let mut plan = Plan { text: String::new(), moved: vec![], names, left: vec![] };
     let mut all = vec![];
@@ -65,7 +65,7 @@ pub(super) fn plan(
             Reached::Url(url) => {
                 let secrets = gate.secrets.len();
                 let (name, block) = gate.add(&server.name, url, kept);
-                let new = format!("{base}{name}");
+                let new = format!("{}{name}", known.base);
                 moved.secrets = gate.secrets.iter().skip(secrets).map(|(path, _)| path.clone()).collect();
                 (moved.upstream, moved.block) = (Some(name), block);
                 (led(file.format, url, &new), new)
@@ -85,6 +85,7 @@ pub(super) fn plan(
             }
         };
         moved.old = text.get(server.span.clone()).unwrap_or_default().to_owned();
+        moved.led = written.clone();
         moved.new = match file.format {
             Format::Json { .. } => entry(&moved.old, server.span.start, &edits),
             Format::Toml { .. } => written,

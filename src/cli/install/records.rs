@@ -9,6 +9,7 @@ use super::client::ConfigFile;
 use super::files::gone;
 use super::gate::GateConfig;
 use super::moved::{Moved, MovedServer, hex};
+use super::server::Known;
 
 /// All records, by their place.
 pub(super) struct Records {
@@ -73,6 +74,12 @@ impl Records {
     pub(super) fn place(&self, file: &ConfigFile) -> PathBuf {
         let hash = hex(file.path.as_os_str().as_encoded_bytes());
         self.folder.join(format!("{}-{}.json", file.client.name(), hash.get(..12).unwrap_or_default()))
+    }
+
+    /// By what those are known that lead to the gate.
+    pub(super) fn known(&self, gate: &GateConfig, program: &str) -> Known {
+        let written = self.all.values().flat_map(|moved| &moved.servers).map(|server| server.led.clone());
+        Known { base: gate.base(), program: program.to_owned(), written: written.filter(|written| !written.is_empty()).collect() }
     }
 
     /// Sets what is written next.

@@ -390,6 +390,32 @@ fn what_the_gate_needs_to_start_is_told_at_the_end() {
 }
 
 #[test]
+fn what_a_program_of_another_name_has_moved_is_known_again() {
+    let machine = Machine::new();
+    let named = |program: &str, args: InstallArgs| {
+        machine.with(true, |desk| {
+            desk.program = program.to_owned();
+            desk.install(&args)
+        })
+    };
+    let text = r#"{"mcpServers":{"b":{"command":"b"},"u":{"url":"https://u/mcp"}}}"#;
+    let file = machine.write(".cursor/mcp.json", text);
+    assert_eq!(named("/opt/lg-1.2", install_args(Some(Client::Cursor))).code, 0);
+    // The gate has moved since, and so has the program; somebody has changed the entries, too.
+    let gate = fs::read_to_string(machine.gate()).unwrap();
+    fs::write(machine.gate(), format!("[listen]\naddress = \"127.0.0.1:9000\"\n{gate}")).unwrap();
+    let now = fs::read_to_string(&file).unwrap().replace(r#""b"]"#, r#""b", "c"]"#).replace("mcp/u\"", "mcp/u\",\"timeout\":9");
+    fs::write(&file, &now).unwrap();
+    for program in ["/opt/lg-1.2", "/opt/lychgate"] {
+        let list = named(program, install_args(None)).out;
+        assert_eq!(list.matches("behind the gate").count(), 2, "{list}");
+        let told = named(program, install_args(Some(Client::Cursor)));
+        assert_eq!(fs::read_to_string(&file).unwrap(), now, "{}", told.err);
+        assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.u]"), "{}", told.err);
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_left_alone() {
     let machine = Machine::new();
     for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}", "[]", r#"{"mcpServers": ["a"]}"#] {
