@@ -108,6 +108,21 @@ impl Client {
 }
 
 impl ConfigFile {
+    /// Whether it belongs to a project, so that others may get it too, with all that it says of this machine.
+    pub(super) fn is_of_project(&self, places: &Places) -> bool {
+        let users =
+            [&places.home, &places.config].into_iter().any(|folder| self.path.parent().and_then(Path::parent) == Some(folder));
+        let names = [
+            ".mcp.json",
+            ".vscode/mcp.json",
+            ".cursor/mcp.json",
+            ".gemini/settings.json",
+            ".zed/settings.json",
+            ".codex/config.toml",
+        ];
+        !users && names.iter().any(|name| self.path.ends_with(name))
+    }
+
     /// A file that was named by hand, written as this client writes its own.
     pub(super) fn named(client: Client, path: &Path, places: &Places) -> Option<Self> {
         let format = client.files(places).first()?.format;

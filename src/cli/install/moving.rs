@@ -72,6 +72,15 @@ impl Desk<'_> {
         for Step { file, text, plan, .. } in steps.iter().filter(|step| step.plan.text != step.text) {
             write!(self.out, "{}", diff::diff(&file.path, file.format, text, &plan.text))?;
         }
+        for Step { file, plan, .. } in &steps {
+            if file.is_of_project(&self.places) && plan.moved.iter().any(|server| server.upstream.is_none()) {
+                let (path, program) = (file.path.display(), &self.program);
+                writeln!(
+                    self.err,
+                    "warning: `{path}` is a project's, and gets this machine's path of the program, `{program}`: whoever shares the file needs the program there\n  hint: keep the change out of version control, or move servers of your own file"
+                )?;
+            }
+        }
         if gate.is_changed() {
             let format = Format::Toml { servers: "" };
             write!(self.out, "{}", diff::diff(&gate.path, format, gate.old.as_deref().unwrap_or_default(), &gate.new))?;

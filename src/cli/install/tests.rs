@@ -416,6 +416,33 @@ fn what_a_program_of_another_name_has_moved_is_known_again() {
 }
 
 #[test]
+fn whoever_shares_a_file_is_thought_of() {
+    let command = r#"{"mcpServers":{"b":{"command":"b"}},"servers":{"b":{"command":"b"}}}"#;
+    let of_project = [
+        (Client::ClaudeCode, "../project/.mcp.json"),
+        (Client::VsCode, "../project/.vscode/mcp.json"),
+        (Client::Cursor, "../project/.cursor/mcp.json"),
+    ];
+    let of_user = [
+        (Client::ClaudeCode, ".claude.json"),
+        (Client::VsCode, ".config/Code/User/mcp.json"),
+        (Client::Cursor, ".cursor/mcp.json"),
+        (Client::GeminiCli, ".gemini/settings.json"),
+    ];
+    for (client, path) in of_project.into_iter().chain(of_user) {
+        let machine = Machine::new();
+        machine.write(path, command);
+        let told = machine.install(client);
+        let is_told = told.err.contains("warning: `") && told.err.contains("this machine's path of the program, `/opt/lychgate`");
+        assert_eq!((told.code, is_told), (0, path.contains("project")), "{path}: {}", told.err);
+    }
+    // A URL holds no path.
+    let machine = Machine::new();
+    machine.write("../project/.mcp.json", r#"{"mcpServers":{"w":{"url":"https://w/mcp"}}}"#);
+    assert!(!machine.install(Client::ClaudeCode).err.contains("warning"));
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_left_alone() {
     let machine = Machine::new();
     for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}", "[]", r#"{"mcpServers": ["a"]}"#] {
