@@ -75,7 +75,7 @@ impl Client {
     pub(super) fn files(self, places: &Places) -> Vec<ConfigFile> {
         let Places { home, project, .. } = places;
         let code = places.programs().join("Code/User");
-        let (format, paths) = match self {
+        let (servers, paths) = match self {
             Self::ClaudeCode => ("mcpServers", vec![home.join(".claude.json"), project.join(".mcp.json")]),
             Self::ClaudeDesktop => ("mcpServers", vec![places.programs().join("Claude/claude_desktop_config.json")]),
             Self::Cursor => ("mcpServers", vec![home.join(".cursor/mcp.json"), project.join(".cursor/mcp.json")]),
@@ -87,13 +87,13 @@ impl Client {
                 let of_editor = code.join("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
                 ("mcpServers", vec![of_editor, home.join(".cline/data/settings/cline_mcp_settings.json")])
             }
-            Self::Codex => {
-                let paths = [home.join(".codex/config.toml"), project.join(".codex/config.toml")];
-                return paths.map(|path| self.file(path, Format::Toml { servers: "mcp_servers" })).into();
-            }
+            Self::Codex => ("mcp_servers", vec![home.join(".codex/config.toml"), project.join(".codex/config.toml")]),
         };
-        let mut files: Vec<_> = paths.into_iter().map(|path| self.file(path, Format::Json { servers: format })).collect();
-        files.dedup_by(|a, b| a.path == b.path);
+        let format = if self == Self::Codex { Format::Toml { servers } } else { Format::Json { servers } };
+        let mut files: Vec<_> = paths.into_iter().map(|path| ConfigFile { client: self, path, format }).collect();
+        // The home folder may be the project too, also by way of a link.
+        let real = |file: &ConfigFile| file.path.canonicalize().unwrap_or_else(|_| file.path.clone());
+        files.dedup_by(|a, b| real(a) == real(b));
         files
     }
 
@@ -105,13 +105,24 @@ impl Client {
             Self::Cursor | Self::VsCode | Self::Zed | Self::Cline => "it reads the file again by itself, or after a restart",
         }
     }
-
-    fn file(self, path: PathBuf, format: Format) -> ConfigFile {
-        ConfigFile { client: self, path, format }
-    }
 }
 
 impl ConfigFile {
+    /// Whether it belongs to a project, so that others may get it too, with all that it says of this machine.
+    pub(super) fn is_of_project(&self, places: &Places) -> bool {
+        let users =
+            [&places.home, &places.config].into_iter().any(|folder| self.path.parent().and_then(Path::parent) == Some(folder));
+        let names = [
+            ".mcp.json",
+            ".vscode/mcp.json",
+            ".cursor/mcp.json",
+            ".gemini/settings.json",
+            ".zed/settings.json",
+            ".codex/config.toml",
+        ];
+        !users && names.iter().any(|name| self.path.ends_with(name))
+    }
+
     /// A file that was named by hand, written as this client writes its own.
     pub(super) fn named(client: Client, path: &Path, places: &Places) -> Option<Self> {
         let format = client.files(places).first()?.format;

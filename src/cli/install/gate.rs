@@ -1,11 +1,14 @@
 //! The gate's own config, to which servers over HTTP are added.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item};
 
+use super::files::{gone, put, sweep};
+use super::moved::MovedServer;
 use super::server::{Header, Url};
 use super::toml::quoted;
 use crate::config::{is_name, names_a_secret};
@@ -21,6 +24,8 @@ pub(super) struct GateConfig {
     pub(super) new: String,
     /// Files of secrets to be written beside it.
     pub(super) secrets: Vec<(PathBuf, String)>,
+    /// Variables that servers need which were added: without them the gate does not start.
+    pub(super) variables: BTreeSet<String>,
 }
 
 impl GateConfig {
@@ -45,7 +50,7 @@ impl GateConfig {
                 error.message()
             ))
         })?;
-        Ok(Self { path, old, new, secrets: vec![] })
+        Ok(Self { path, old, new, secrets: vec![], variables: BTreeSet::new() })
     }
 
     /// How the URLs of the gate begin.
@@ -57,29 +62,27 @@ impl GateConfig {
         format!("{}/mcp/", url.trim_end_matches('/'))
     }
 
-    /// Adds a server, unless it is there under some name, and gives the name it has and the text that was added.
-    pub(super) fn add(&mut self, wanted: &str, url: &Url) -> (String, String) {
+    /// Adds a server, unless it is there under some name, and gives the name it has and the text that was added. `kept` is how it
+    /// was added before, if it was.
+    pub(super) fn add(&mut self, wanted: &str, url: &Url, kept: Option<&MovedServer>) -> (String, String) {
         let kind = if url.sse { "sse" } else { "http" };
+        self.variables.extend(url.headers.iter().filter_map(|(_, header)| match header {
+            Header::Variable(name) | Header::BearerVariable(name) => Some(name.clone()),
+            Header::Text(_) => None,
+        }));
+        if let Some((name, block)) = kept.and_then(|kept| Some((kept.upstream.as_ref()?, &kept.block))) {
+            let (table, secrets) = self.table(name, kind, url);
+            if block.trim_start() == table && self.leads(name, kind) == Some(url.url.clone()) {
+                self.secrets.extend(secrets);
+                return (name.clone(), block.clone());
+            }
+        }
         if let Some(known) = self.known(kind, url) {
             return (known, String::new());
         }
         let name = self.free(wanted);
-        let mut members = vec![format!("url = {}", quoted(&url.url))];
-        let mut headers = vec![];
-        for (header, value) in &url.headers {
-            match value {
-                Header::BearerVariable(variable) => members.push(format!("bearer = {{ env = {} }}", quoted(variable))),
-                Header::Variable(variable) => headers.push(format!("{} = {{ env = {} }}", quoted(header), quoted(variable))),
-                Header::Text(text) if names_a_secret(header) => {
-                    let file = self.secret(&name, header, text);
-                    headers.push(format!("{} = {{ file = {} }}", quoted(header), quoted(&file)));
-                }
-                Header::Text(text) => headers.push(format!("{} = {}", quoted(header), quoted(text))),
-            }
-        }
-        if !headers.is_empty() {
-            members.push(format!("headers = {{ {} }}", headers.join(", ")));
-        }
+        let (table, secrets) = self.table(&name, kind, url);
+        self.secrets.extend(secrets);
         let gap = if self.new.is_empty() {
             ""
         } else if self.new.ends_with('\n') {
@@ -87,9 +90,55 @@ impl GateConfig {
         } else {
             "\n\n"
         };
-        let block = format!("{gap}[upstream.{name}]\n{kind} = {{ {} }}\n", members.join(", "));
+        let block = format!("{gap}{table}");
         self.new.push_str(&block);
         (name, block)
+    }
+
+    /// A server as the gate's config has it, and the files of secrets that it names.
+    fn table(&self, name: &str, kind: &str, url: &Url) -> (String, Vec<(PathBuf, String)>) {
+        let mut members = vec![format!("url = {}", quoted(&url.url))];
+        let (mut headers, mut secrets) = (vec![], vec![]);
+        for (header, value) in &url.headers {
+            match value {
+                Header::BearerVariable(variable) => members.push(format!("bearer = {{ env = {} }}", quoted(variable))),
+                Header::Variable(variable) => headers.push(format!("{} = {{ env = {} }}", quoted(header), quoted(variable))),
+                Header::Text(text) if names_a_secret(header) => {
+                    let file = self.secret(name, header);
+                    headers.push(format!("{} = {{ file = {} }}", quoted(header), quoted(&file.display().to_string())));
+                    secrets.push((file, format!("{text}\n")));
+                }
+                Header::Text(text) => headers.push(format!("{} = {}", quoted(header), quoted(text))),
+            }
+        }
+        if !headers.is_empty() {
+            members.push(format!("headers = {{ {} }}", headers.join(", ")));
+        }
+        (format!("[upstream.{name}]\n{kind} = {{ {} }}\n", members.join(", ")), secrets)
+    }
+
+    /// Whether there is anything to write.
+    pub(super) fn is_changed(&self) -> bool {
+        self.old.as_deref().unwrap_or_default() != self.new
+    }
+
+    /// Writes what it will be, secrets first; a config that would say nothing goes.
+    ///
+    /// # Errors
+    /// It cannot be written, or somebody has written it since it was read.
+    pub(super) fn write(&self) -> io::Result<()> {
+        if Self::read(&self.path)?.old != self.old {
+            return Err(io::Error::other(format!("`{}` has changed meanwhile\n  hint: try again", self.path.display())));
+        }
+        self.secrets.iter().try_for_each(|(path, secret)| put(path, secret.as_bytes(), Some(0o600)))?;
+        match self.is_changed() {
+            true if self.new.trim().is_empty() => gone(&self.path),
+            true => put(&self.path, self.new.as_bytes(), None),
+            false => {
+                sweep(&self.path);
+                Ok(())
+            }
+        }
     }
 
     /// Takes back what was added; false where it is not there as it was.
@@ -109,11 +158,21 @@ impl GateConfig {
         root.is_some_and(|root| root.get("upstream").and_then(|all| all.get(name)).is_some())
     }
 
-    /// An upstream with this very URL and nothing else to tell them apart.
+    /// The URL that an upstream leads to.
+    fn leads(&self, name: &str, kind: &str) -> Option<String> {
+        let root = Document::parse(self.new.as_str()).ok()?;
+        Some(root.get("upstream")?.get(name)?.get(kind)?.get("url")?.as_str()?.to_owned())
+    }
+
+    /// An upstream that is this very URL and nothing else: what else a transport has (headers, tokens, certificates, logins) lets
+    /// one in as somebody, and is not lent to another client.
     fn known(&self, kind: &str, url: &Url) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
         let upstreams = root.get("upstream")?.as_table_like()?;
-        let fits = |item: &Item| item.get(kind).and_then(|http| http.get("url")?.as_str()) == Some(&url.url);
+        let fits = |item: &Item| {
+            let http = item.get(kind).and_then(Item::as_table_like);
+            http.is_some_and(|http| http.len() == 1 && http.get("url").and_then(Item::as_str) == Some(&url.url))
+        };
         let found = upstreams.iter().find(|(_, item)| fits(item)).map(|(name, _)| name.to_owned());
         found.filter(|_| url.headers.is_empty())
     }
@@ -130,12 +189,10 @@ impl GateConfig {
         std::iter::once(plain.clone()).chain(numbered).find(|name| !self.has(name)).unwrap_or(plain)
     }
 
-    fn secret(&mut self, name: &str, header: &str, text: &str) -> String {
+    /// Where a header of a server is kept.
+    fn secret(&self, name: &str, header: &str) -> PathBuf {
         let header: String = header.to_ascii_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-        let file = self.path.parent().unwrap_or(Path::new(".")).join("secrets").join(format!("{name}-{header}"));
-        let told = file.display().to_string();
-        self.secrets.push((file, format!("{text}\n")));
-        told
+        self.path.parent().unwrap_or(Path::new(".")).join("secrets").join(format!("{name}-{header}"))
     }
 }
 
@@ -157,9 +214,9 @@ mod tests {
             fs::write(&path, old).unwrap();
             let mut gate = GateConfig::read(&path).unwrap();
             let secret = vec![("Authorization".to_owned(), Header::Text("Bearer s3cr3t".into()))];
-            let (first, one) = gate.add("docs", &url("https://a/mcp", vec![]));
-            let (again, nothing) = gate.add("Docs", &url("https://a/mcp", vec![]));
-            let (second, two) = gate.add("My Server!", &url("https://b/mcp", secret));
+            let (first, one) = gate.add("docs", &url("https://a/mcp", vec![]), None);
+            let (again, nothing) = gate.add("Docs", &url("https://a/mcp", vec![]), None);
+            let (second, two) = gate.add("My Server!", &url("https://b/mcp", secret), None);
             assert_eq!(first, if old.contains("docs") { "docs-2" } else { "docs" });
             assert_eq!((again, nothing.as_str()), (first, ""));
             assert_eq!(second, "my-server-");
@@ -167,6 +224,26 @@ mod tests {
             assert!(Document::parse(gate.new.as_str()).is_ok(), "{}", gate.new);
             assert!(gate.remove(&two) && gate.remove(&one) && !gate.remove(&one));
             assert_eq!(gate.new, old);
+        }
+    }
+
+    #[test]
+    fn credentials_of_one_client_are_not_lent_to_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lychgate.toml");
+        for own in [
+            "headers = { Authorization = \"Bearer x\" }",
+            "bearer = { env = \"T\" }",
+            "client_cert = [\"a\", \"b\"]",
+            "oauth = { client_id = \"c\" }",
+        ] {
+            let old = format!("[upstream.a]\nhttp = {{ url = \"https://a/mcp\", {own} }}\n");
+            fs::write(&path, &old).unwrap();
+            let mut gate = GateConfig::read(&path).unwrap();
+            let (name, block) = gate.add("a", &url("https://a/mcp", vec![]), None);
+            assert_eq!((name.as_str(), block.contains("https://a/mcp")), ("a-2", true), "{own}");
+            // One without any is shared, also when it is not the first with this URL.
+            assert_eq!(gate.add("b", &url("https://a/mcp", vec![]), None), ("a-2".to_owned(), String::new()), "{own}");
         }
     }
 

@@ -6,23 +6,28 @@ use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::server::{Arguments, Child, Reached, Server, Url};
+use super::server::{Arguments, Child, Known, Reached, Server, Url};
 
-/// The servers of a file, in its order. `gate` is how the URLs of the gate begin.
+/// The servers of a file, in its order. `known` is by what those are known that lead to the gate.
 ///
 /// # Errors
 /// The text is no JSON, in a sentence.
-pub(super) fn servers(text: &str, key: &str, gate: &str) -> Result<Vec<Server>, String> {
-    let Some(Value::Object(root)) = parse(text)? else {
-        return Ok(vec![]);
+pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server>, String> {
+    let root = match parse(text)? {
+        None => return Ok(vec![]),
+        Some(Value::Object(root)) => root,
+        Some(_) => return Err("it is no object".to_owned()),
     };
+    if root.get(key).is_some_and(|prop| !matches!(prop.value, Value::Object(_) | Value::NullKeyword(_))) {
+        return Err(format!("its `{key}` is no object with a member for each server"));
+    }
     let mut out = vec![];
-    collect(text, &root, &[key], gate, &mut out);
+    collect(text, &root, &[key], known, &mut out);
     // Claude Code has further servers for each folder.
     if let Some(projects) = root.get_object("projects") {
         for project in &projects.properties {
             if let Value::Object(object) = &project.value {
-                collect(text, object, &["projects", project.name.as_str(), key], gate, &mut out);
+                collect(text, object, &["projects", project.name.as_str(), key], known, &mut out);
             }
         }
     }
@@ -103,7 +108,7 @@ fn parse(text: &str) -> Result<Option<Value<'_>>, String> {
     parse_to_ast(text, &CollectOptions::default(), &options).map(|parsed| parsed.value).map_err(|error| error.to_string())
 }
 
-fn collect(text: &str, object: &Object<'_>, path: &[&str], gate: &str, out: &mut Vec<Server>) {
+fn collect(text: &str, object: &Object<'_>, path: &[&str], known: &Known, out: &mut Vec<Server>) {
     let Some(servers) = path.last().and_then(|key| object.get_object(key)) else {
         return;
     };
@@ -111,20 +116,20 @@ fn collect(text: &str, object: &Object<'_>, path: &[&str], gate: &str, out: &mut
         let name = prop.name.as_str().to_owned();
         let path = path.iter().map(|key| (*key).to_owned()).chain([name.clone()]).collect();
         let reached = match &prop.value {
-            Value::Object(entry) => reached(text, entry, gate),
+            Value::Object(entry) => reached(text, entry, known),
             _ => Reached::Otherwise("it is no object".to_owned()),
         };
         out.push(Server { name, path, span: prop.value.start()..prop.value.end(), reached });
     }
 }
 
-fn reached(text: &str, entry: &Object<'_>, gate: &str) -> Reached {
+fn reached(text: &str, entry: &Object<'_>, known: &Known) -> Reached {
     // Zed once wrote the command as an object of its own.
     if let Some(nested) = entry.get_object("command") {
-        return child(nested, "path");
+        return child(nested, "path", known);
     }
     if entry.get("command").is_some() {
-        return child(entry, "command");
+        return child(entry, "command", known);
     }
     for key in ["url", "httpUrl", "serverUrl"] {
         let Some(url) = entry.get_string(key) else {
@@ -150,12 +155,12 @@ fn reached(text: &str, entry: &Object<'_>, gate: &str) -> Reached {
         }
         let url_span = url.start()..url.end();
         let url = Url { url: url.value.clone().into_owned(), url_span, sse, headers: vec![], headers_spans: spans };
-        return Reached::url(url, headers, gate);
+        return Reached::url(url, headers, known);
     }
     Reached::Otherwise("it has neither a command nor a URL; an extension of the client brings it, perhaps".to_owned())
 }
 
-fn child(entry: &Object<'_>, key: &str) -> Reached {
+fn child(entry: &Object<'_>, key: &str, known: &Known) -> Reached {
     let Some(command) = entry.get_string(key) else {
         return Reached::Otherwise(format!("its `{key}` is no string"));
     };
@@ -165,7 +170,7 @@ fn child(entry: &Object<'_>, key: &str) -> Reached {
         Some(_) => return Reached::Otherwise("its `args` are no list".to_owned()),
     };
     let first = entry.get_array("args").and_then(|array| array.elements.first()).and_then(Value::as_string_lit);
-    if Reached::is_gate(&command.value, first.map(|first| &*first.value)) {
+    if known.is_wrap(&command.value, first.map(|first| &*first.value)) {
         return Reached::Gate;
     }
     Reached::Child(Child { command: command.value.clone().into_owned(), command_span: command.start()..command.end(), arguments })

@@ -5,17 +5,17 @@ use std::io;
 use serde_json::json;
 
 use super::client::Client;
-use super::gate::GateConfig;
+use super::server::Known;
 use super::{Desk, plan, read};
 
 impl Desk<'_> {
     /// The list, for people or as JSON.
-    pub(super) fn list(&mut self, gate: &GateConfig, as_json: bool) -> io::Result<u8> {
+    pub(super) fn list(&mut self, known: &Known, as_json: bool) -> io::Result<u8> {
         let mut found = vec![];
         for client in <Client as clap::ValueEnum>::value_variants() {
             for file in client.files(&self.places) {
                 if let Some(text) = read(&file)? {
-                    let servers = plan::servers(&file, &text, &gate.base());
+                    let servers = plan::servers(&file, &text, known);
                     found.push((file, servers));
                 }
             }

@@ -4,12 +4,17 @@ mod back;
 mod client;
 mod diff;
 mod edit;
+mod files;
 mod gate;
 mod jsonc;
 mod list;
 mod moved;
+mod moving;
 mod plan;
+mod records;
 mod server;
+#[cfg(test)]
+mod stopped_tests;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -19,9 +24,6 @@ use std::io::{self, BufRead, IsTerminal, Read as _, Write};
 use std::path::PathBuf;
 
 use client::{Client, ConfigFile, Places};
-use gate::GateConfig;
-use moved::{Moved, hex, put};
-use plan::{Plan, Wrap};
 
 /// Longest config of a client that is read, in bytes.
 const FILE_BYTES: u64 = 64 << 20;
@@ -70,8 +72,11 @@ pub(super) struct UninstallArgs {
     /// Whose servers to put back; left out, everybody's
     client: Option<Client>,
     /// This file only
-    #[arg(long, value_name = "FILE", requires = "client")]
+    #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Leave the client's file as it is, and forget what was moved: what was added to the gate's config goes unless the file leads to it
+    #[arg(long)]
+    forget: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -135,141 +140,6 @@ fn ask(err: &mut dyn Write) -> io::Result<bool> {
     let mut answer = String::new();
     io::Read::take(io::stdin().lock(), 64).read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-impl Desk<'_> {
-    fn install(&mut self, args: &InstallArgs) -> io::Result<u8> {
-        let config = args.config.clone().unwrap_or_else(|| self.places.config.join("lychgate/lychgate.toml"));
-        let mut gate = GateConfig::read(&config)?;
-        let Some(client) = args.client else {
-            return self.list(&gate, args.json);
-        };
-        let wrap = self.wrap(args, &gate)?;
-        let mut code = 0;
-        let mut steps = vec![];
-        for file in self.files(client, args.file.as_ref())? {
-            let Some(text) = read(&file)? else { continue };
-            let place = Moved::place(&self.state, &file);
-            let before = Moved::read(&place)?;
-            // As it would be without lychgate, so that what is kept is the whole of it.
-            let own = before.as_ref().map_or_else(|| text.clone(), |moved| moved.put_back(&text, file.format).text);
-            let again = |name: &str| {
-                before.iter().flat_map(|moved| &moved.servers).any(|server| server.path.last().is_some_and(|last| last == name))
-            };
-            if let Some(before) = &before {
-                before.servers.iter().for_each(|server| {
-                    gate.remove(&server.block);
-                });
-            }
-            let wanted = |name: &str| args.servers.is_empty() || args.servers.iter().any(|wanted| wanted == name) || again(name);
-            let plan = plan::plan(&file, &own, &wrap, &mut gate, wanted)
-                .map_err(|why| io::Error::other(format!("`{}` cannot be read: {why}", file.path.display())))?;
-            for (name, why) in &plan.left {
-                writeln!(self.err, "left as it is: `{}` of {}: {why}", name.escape_debug(), file.path.display())?;
-                code = 1;
-            }
-            if plan.text != text {
-                write!(self.out, "{}", diff::diff(&file.path, file.format, &text, &plan.text))?;
-                steps.push((file, text, own, place, plan));
-            }
-        }
-        if steps.is_empty() {
-            writeln!(self.err, "nothing to move for {}", client.name())?;
-            return Ok(code);
-        }
-        if gate.old.as_deref().unwrap_or_default() != gate.new {
-            write!(
-                self.out,
-                "{}",
-                diff::diff(&gate.path, client::Format::Toml { servers: "" }, gate.old.as_deref().unwrap_or_default(), &gate.new)
-            )?;
-        }
-        if args.dry_run || !(self.yes)(self.err)? {
-            return Ok(1);
-        }
-        self.write_gate(&gate)?;
-        for (file, text, own, place, plan) in steps {
-            self.carry_out(&file, &text, &own, &place, plan, &gate)?;
-        }
-        let more = if gate.old.as_deref().unwrap_or_default() == gate.new {
-            String::new()
-        } else {
-            format!("\nServers over HTTP need the gate: lychgate run --config {}", gate.path.display())
-        };
-        writeln!(self.err, "Done; {}.{more}\nTo put it back: lychgate uninstall {}", client.restart(), client.name())?;
-        Ok(code)
-    }
-
-    fn wrap(&self, args: &InstallArgs, gate: &GateConfig) -> io::Result<Wrap> {
-        let mut options = vec![];
-        if args.config.is_some() || args.policy.is_some() {
-            options.extend(["--config".to_owned(), gate.path.display().to_string()]);
-        }
-        options.extend(args.policy.iter().flat_map(|policy| ["--policy".to_owned(), policy.clone()]));
-        if let Some(audit) = &args.audit {
-            options.extend(["--audit".to_owned(), std::path::absolute(audit)?.display().to_string()]);
-        }
-        Ok(Wrap { program: self.program.clone(), options })
-    }
-
-    fn files(&self, client: Client, named: Option<&PathBuf>) -> io::Result<Vec<ConfigFile>> {
-        match named {
-            None => Ok(client.files(&self.places)),
-            Some(path) => ConfigFile::named(client, path, &self.places)
-                .map(|file| vec![file])
-                .ok_or_else(|| io::Error::other(format!("`{}` is no path", path.display()))),
-        }
-    }
-
-    fn write_gate(&self, gate: &GateConfig) -> io::Result<()> {
-        for (path, secret) in &gate.secrets {
-            put(path, secret.as_bytes(), Some(0o600))?;
-        }
-        if gate.old.as_deref().unwrap_or_default() != gate.new {
-            put(&gate.path, gate.new.as_bytes(), None)?;
-        }
-        Ok(())
-    }
-
-    fn carry_out(
-        &mut self,
-        file: &ConfigFile,
-        text: &str,
-        own: &str,
-        place: &std::path::Path,
-        plan: Plan,
-        gate: &GateConfig,
-    ) -> io::Result<()> {
-        // Clients write their files too: what was shown is what is changed, or nothing is.
-        if read(file)?.as_deref() != Some(text) {
-            let told = format!("`{}` has changed meanwhile; nothing was written to it\n  hint: try again", file.path.display());
-            return Err(io::Error::other(told));
-        }
-        let backup = place.with_extension("before");
-        put(&backup, own.as_bytes(), Some(0o600))?;
-        let gate = plan.moved.iter().any(|server| server.upstream.is_some()).then(|| gate.path.clone());
-        let moved = Moved {
-            file: file.path.clone(),
-            backup: backup.clone(),
-            written_sha256: hex(plan.text.as_bytes()),
-            servers: plan.moved,
-            gate,
-        };
-        // First how to put it back, then the change.
-        moved.write(place)?;
-        put(&file.path, plan.text.as_bytes(), None)?;
-        writeln!(
-            self.err,
-            "{}: {} behind the gate; as it was: {}",
-            file.path.display(),
-            count(moved.servers.len()),
-            backup.display()
-        )
-    }
-}
-
-fn count(servers: usize) -> String {
-    format!("{servers} server{}", if servers == 1 { "" } else { "s" })
 }
 
 /// What a file holds; `None` where it is not there.

@@ -8,7 +8,7 @@ use super::client::{ConfigFile, Format};
 use super::edit::{Edit, apply};
 use super::gate::GateConfig;
 use super::moved::MovedServer;
-use super::server::{Arguments, Child, Reached, Server, Url};
+use super::server::{Arguments, Child, Known, Reached, Server, Url};
 use super::{jsonc, toml};
 
 /// How `wrap` is to be called.
@@ -23,6 +23,8 @@ pub(super) struct Wrap {
 pub(super) struct Plan {
     pub(super) text: String,
     pub(super) moved: Vec<MovedServer>,
+    /// The names of all servers of the file.
+    pub(super) names: Vec<String>,
     /// Servers that stay as they are, and why.
     pub(super) left: Vec<(String, String)>,
 }
@@ -31,14 +33,14 @@ pub(super) struct Plan {
 ///
 /// # Errors
 /// The file cannot be understood, in a sentence.
-pub(super) fn servers(file: &ConfigFile, text: &str, gate: &str) -> Result<Vec<Server>, String> {
+pub(super) fn servers(file: &ConfigFile, text: &str, known: &Known) -> Result<Vec<Server>, String> {
     match file.format {
-        Format::Json { servers } => jsonc::servers(text, servers, gate),
-        Format::Toml { servers } => toml::servers(text, servers, gate),
+        Format::Json { servers } => jsonc::servers(text, servers, known),
+        Format::Toml { servers } => toml::servers(text, servers, known),
     }
 }
 
-/// Moves all servers of a file that are `wanted` behind the gate.
+/// Moves all servers of a file that are `wanted` behind the gate; `before` are those that were moved before.
 ///
 /// # Errors
 /// As [`servers`].
@@ -47,22 +49,31 @@ pub(super) fn plan(
     text: &str,
     wrap: &Wrap,
     gate: &mut GateConfig,
+    before: &[MovedServer],
+    known: &Known,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
-    let base = gate.base();
-    let mut plan = Plan { text: String::new(), moved: vec![], left: vec![] };
+    let servers = servers(file, text, known)?;
+    let names = servers.iter().map(|server| server.name.clone()).collect();
+    let mut plan = Plan { text: String::new(), moved: vec![], names, left: vec![] };
     let mut all = vec![];
-    for server in servers(file, text, &base)?.into_iter().filter(|server| wanted(&server.name)) {
+    for server in servers.into_iter().filter(|server| wanted(&server.name)) {
+        let kept = before.iter().find(|kept| kept.path == server.path);
         let mut moved = MovedServer { path: server.path.clone(), ..MovedServer::default() };
         let (edits, written) = match &server.reached {
             Reached::Child(child) => (wrapped(file.format, text, child, wrap), wrap.program.clone()),
             Reached::Url(url) => {
                 let secrets = gate.secrets.len();
-                let (name, block) = gate.add(&server.name, url);
-                let new = format!("{base}{name}");
+                let (name, block) = gate.add(&server.name, url, kept);
+                let new = format!("{}{name}", known.base);
                 moved.secrets = gate.secrets.iter().skip(secrets).map(|(path, _)| path.clone()).collect();
                 (moved.upstream, moved.block) = (Some(name), block);
                 (led(file.format, url, &new), new)
+            }
+            Reached::Gate if kept.is_some() => {
+                // Somebody has changed the entry since, and it still needs what it leads to.
+                plan.moved.extend(kept.map(|kept| MovedServer { is_changed: true, ..kept.clone() }));
+                continue;
             }
             Reached::Gate => {
                 plan.left.push((server.name, "is behind the gate already".to_owned()));
@@ -74,6 +85,7 @@ pub(super) fn plan(
             }
         };
         moved.old = text.get(server.span.clone()).unwrap_or_default().to_owned();
+        moved.led = written.clone();
         moved.new = match file.format {
             Format::Json { .. } => entry(&moved.old, server.span.start, &edits),
             Format::Toml { .. } => written,

@@ -1,6 +1,7 @@
 //! A server as a client's file has it, and how it is moved behind the gate.
 
 use std::ops::Range;
+use std::path::Path;
 
 /// An entry of a client's file.
 #[derive(Clone, Debug)]
@@ -90,16 +91,37 @@ impl Header {
     }
 }
 
-impl Reached {
+/// By what an entry is known that leads to the gate already.
+pub(super) struct Known {
+    /// How the URLs of the gate begin.
+    pub(super) base: String,
+    /// This program, whatever it is called here.
+    pub(super) program: String,
+    /// The commands and URLs that were ever written and are not put back.
+    pub(super) written: Vec<String>,
+}
+
+impl Known {
     /// Whether a command is this program already.
-    pub(super) fn is_gate(command: &str, first_argument: Option<&str>) -> bool {
-        let program = std::path::Path::new(command).file_name().and_then(|name| name.to_str());
-        program == Some("lychgate") && first_argument == Some("wrap")
+    pub(super) fn is_wrap(&self, command: &str, first_argument: Option<&str>) -> bool {
+        let name = |path| Path::new(path).file_name();
+        let is_program = [name(&*self.program), Some("lychgate".as_ref())].contains(&name(command));
+        first_argument == Some("wrap") && (is_program || self.has_written(command))
     }
 
+    fn is_url(&self, url: &str) -> bool {
+        url.starts_with(&self.base) || self.has_written(url)
+    }
+
+    fn has_written(&self, text: &str) -> bool {
+        self.written.iter().any(|written| written == text)
+    }
+}
+
+impl Reached {
     /// A URL and what goes with it, if the gate can say the same.
-    pub(super) fn url(url: Url, headers: Vec<(String, String)>, gate: &str) -> Self {
-        if url.url.starts_with(gate) {
+    pub(super) fn url(url: Url, headers: Vec<(String, String)>, known: &Known) -> Self {
+        if known.is_url(&url.url) {
             return Self::Gate;
         }
         if url.url.contains("${") {
@@ -152,8 +174,11 @@ mod tests {
 
     #[test]
     fn the_gate_knows_itself() {
-        assert!(Reached::is_gate("/usr/bin/lychgate", Some("wrap")));
-        assert!(!Reached::is_gate("/usr/bin/lychgate", Some("demo")));
-        assert!(!Reached::is_gate("npx", Some("wrap")));
+        let known = Known { base: "http://gate/".into(), program: "/opt/lg-1.2".into(), written: vec!["/old/lg".into()] };
+        for command in ["/usr/bin/lychgate", "lychgate", "/opt/lg-1.2", "/home/me/bin/lg-1.2", "/old/lg"] {
+            assert!(known.is_wrap(command, Some("wrap")), "{command}");
+            assert!(!known.is_wrap(command, Some("demo")), "{command}");
+        }
+        assert!(!known.is_wrap("npx", Some("wrap")) && !known.is_wrap("/other/lg", Some("wrap")));
     }
 }

@@ -7,31 +7,31 @@ use serde_json::json;
 use super::*;
 
 /// A machine with nothing on it, and a person who answers.
-struct Machine(tempfile::TempDir);
+pub(super) struct Machine(pub(super) tempfile::TempDir);
 
-struct Told {
-    code: u8,
-    out: String,
-    err: String,
+pub(super) struct Told {
+    pub(super) code: u8,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn home(&self) -> PathBuf {
+    pub(super) fn home(&self) -> PathBuf {
         self.0.path().join("home")
     }
 
-    fn write(&self, path: &str, text: &str) -> PathBuf {
+    pub(super) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         path
     }
 
-    fn with(&self, answer: bool, work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>) -> Told {
+    pub(super) fn with(&self, answer: bool, work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>) -> Told {
         let (mut out, mut err) = (vec![], vec![]);
         let home = self.home();
         let places = Places { config: home.join(".config"), project: self.0.path().join("project"), is_mac: false, home };
@@ -44,20 +44,20 @@ impl Machine {
         Told { code, out: String::from_utf8(out).unwrap(), err }
     }
 
-    fn install(&self, client: Client) -> Told {
+    pub(super) fn install(&self, client: Client) -> Told {
         self.with(true, |desk| desk.install(&install_args(Some(client))))
     }
 
-    fn uninstall(&self, client: Option<Client>) -> Told {
-        self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, dry_run: false, yes: true }))
+    pub(super) fn uninstall(&self, client: Option<Client>) -> Told {
+        self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, forget: false, dry_run: false, yes: true }))
     }
 
-    fn gate(&self) -> PathBuf {
+    pub(super) fn gate(&self) -> PathBuf {
         self.home().join(".config/lychgate/lychgate.toml")
     }
 }
 
-fn install_args(client: Option<Client>) -> InstallArgs {
+pub(super) fn install_args(client: Option<Client>) -> InstallArgs {
     InstallArgs {
         client,
         servers: vec![],
@@ -153,7 +153,8 @@ fn every_client_goes_there_and_back_byte_for_byte() {
         assert!(!told.out.contains("hunter2") && !told.err.contains("hunter2"), "{}", told.out);
         assert!(told.out.contains("+") && told.out.contains(&*file.to_string_lossy()), "{}", told.out);
         // What is there already is not moved twice.
-        assert_eq!(machine.install(client).err.trim(), format!("nothing to move for {}", client.name()));
+        let again = machine.install(client).err;
+        assert_eq!(again.trim(), format!("nothing to move: the servers of {} are behind the gate already", client.name()));
         assert_eq!(fs::read_to_string(&file).unwrap(), now);
         assert_eq!(machine.uninstall(Some(client)).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "{client:?}");
@@ -196,6 +197,16 @@ fn two_clients_of_one_server_share_it_until_both_are_gone() {
     machine.uninstall(Some(Client::GeminiCli));
     assert_eq!(fs::read_to_string(&cursor).unwrap(), text);
     assert_eq!(fs::read_to_string(&gemini).unwrap(), text);
+    assert!(!machine.gate().exists(), "whoever is the last takes it along");
+    // Of three, the last one takes it along too, also when two go at once.
+    let codex = machine.write(".codex/config.toml", "[mcp_servers.w]\nurl = \"https://w.example/mcp\"\n");
+    for client in [Client::Cursor, Client::GeminiCli, Client::Codex] {
+        machine.install(client);
+    }
+    machine.uninstall(Some(Client::Cursor));
+    assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.w]"));
+    machine.uninstall(None);
+    assert!(!machine.gate().exists() && !fs::read_to_string(&codex).unwrap().contains("8800"));
 }
 
 #[test]
@@ -221,6 +232,64 @@ fn what_the_client_changed_since_stays_changed() {
     assert_eq!(back["mcpServers"]["docs"], was["mcpServers"]["docs"]);
     assert_eq!(back["mcpServers"]["new"], json!({ "command": "n" }));
     assert_eq!(back["projects"]["/home/me/p"]["mcpServers"]["db"]["args"], json!(["mine"]), "{}", told.err);
+}
+
+#[test]
+fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
+    let machine = Machine::new();
+    let (client, path, text, _) = FILES[0];
+    let file = machine.write(path, text);
+    machine.install(client);
+    fs::remove_file(&file).unwrap();
+    let told = machine.uninstall(None);
+    assert_eq!((told.code, told.err.contains("is gone, and stays so")), (0, true), "{}", told.err);
+    assert!(!file.exists() && !machine.gate().exists());
+    assert_eq!(fs::read_dir(machine.0.path().join("state")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_is_put_back_by_its_name_alone() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: UninstallArgs,
+    }
+    let machine = Machine::new();
+    let text = r#"{"mcpServers":{"b":{"command":"b"}}}"#;
+    let [one, other] = [".cursor/mcp.json", ".gemini/settings.json"].map(|path| machine.write(path, text));
+    machine.install(Client::Cursor);
+    machine.install(Client::GeminiCli);
+    let args = <Line as clap::Parser>::try_parse_from(["x", "--file", one.to_str().unwrap()]).ok().unwrap().args;
+    assert_eq!(machine.with(true, |desk| desk.uninstall(&args)).code, 0);
+    assert_eq!(fs::read_to_string(&one).unwrap(), text);
+    assert!(fs::read_to_string(&other).unwrap().contains("wrap"));
+}
+
+#[test]
+fn what_was_changed_since_can_be_forgotten() {
+    let machine = Machine::new();
+    let text = r#"{"mcpServers":{"a":{"url":"https://a/mcp","headers":{"X-Key":"k"}},"b":{"url":"https://b/mcp","headers":{"X-Key":"k"}}}}"#;
+    let file = machine.write(".cursor/mcp.json", text);
+    machine.install(Client::Cursor);
+    let now = fs::read_to_string(&file).unwrap().replace("mcp/a\"", "mcp/a\",\"timeout\":9");
+    fs::write(&file, &now).unwrap();
+    for _ in 0..2 {
+        let told = machine.uninstall(None);
+        assert_eq!((told.code, told.err.contains("a` of"), told.err.contains("b` of")), (1, true, false), "{}", told.err);
+        let kept = told.err.split("as it was: ").nth(1).unwrap().lines().next().unwrap();
+        assert_eq!(fs::read_to_string(kept).unwrap(), text);
+        assert!(told.err.contains("uninstall cursor --forget") && !told.err.contains(": put back"), "{}", told.err);
+    }
+    let left = fs::read_to_string(&file).unwrap();
+    assert!(left.contains("https://b/mcp") && left.contains("8800/mcp/a"), "{left}");
+    let args = UninstallArgs { client: None, file: None, forget: true, dry_run: false, yes: true };
+    let told = machine.with(true, |desk| desk.uninstall(&args));
+    assert_eq!((told.code, fs::read_to_string(&file).unwrap()), (0, left), "{}", told.err);
+    let gate = fs::read_to_string(machine.gate()).unwrap();
+    assert!(gate.contains("[upstream.a]") && !gate.contains("[upstream.b]"), "what the file leads to stays: {gate}");
+    let secrets = machine.gate().with_file_name("secrets");
+    assert!(secrets.join("a-x-key").exists() && !secrets.join("b-x-key").exists());
+    assert_eq!(machine.uninstall(None).err.trim(), "nothing of lychgate is installed there");
 }
 
 #[test]
@@ -283,12 +352,120 @@ fn the_list_shows_who_is_behind_the_gate() {
 }
 
 #[test]
+fn why_there_is_nothing_to_move_is_told_apart() {
+    let machine = Machine::new();
+    let cursor = |args: InstallArgs| machine.with(true, |desk| desk.install(&args));
+    let plain = || install_args(Some(Client::Cursor));
+    let told = cursor(plain());
+    assert!(told.code == 0 && told.err.contains("no config here") && told.err.contains(".cursor/mcp.json"), "{}", told.err);
+    let file = machine.write(".cursor/mcp.json", r#"{"mcpServers":{}}"#);
+    let told = cursor(plain());
+    assert!(told.code == 0 && told.err.contains("no servers in"), "{}", told.err);
+    let text = r#"{"mcpServers":{"b":{"command":"b"},"c":{"command":"c"}}}"#;
+    fs::write(&file, text).unwrap();
+    let told = cursor(InstallArgs { servers: vec!["b".into(), "nope".into()], ..plain() });
+    assert!(told.code == 2 && told.err.contains("no server `nope`\n  hint: it has `b`, `c`"), "{}", told.err);
+    let told = cursor(InstallArgs { file: Some("nope.json".into()), ..plain() });
+    assert!(told.code == 2 && told.err.contains("`nope.json` is not there"), "{}", told.err);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(cursor(InstallArgs { servers: vec!["b".into()], ..plain() }).code, 0);
+    let now = fs::read_to_string(&file).unwrap();
+    assert!(now.contains(r#""--", "b"]"#) && now.contains(r#"{"command":"c"}"#), "{now}");
+}
+
+#[test]
+fn what_the_gate_needs_to_start_is_told_at_the_end() {
+    let machine = Machine::new();
+    let text = r#"{"mcpServers":{"w":{"url":"https://w/mcp","headers":{"Authorization":"Bearer ${env:W_TOKEN}","X":"${W_X}"}},"v":{"url":"https://v/mcp"}}}"#;
+    machine.write(".cursor/mcp.json", text);
+    let told = machine.install(Client::Cursor);
+    assert_eq!(told.err.matches("these variables are set where it runs: W_TOKEN, W_X\n").count(), 1, "{}", told.err);
+    // The gate is needed by whoever is led to it, also where its config has the server already.
+    machine.write(".gemini/settings.json", r#"{"mcpServers":{"v":{"httpUrl":"https://v/mcp"}}}"#);
+    let told = machine.install(Client::GeminiCli);
+    assert!(told.err.contains("need the gate: lychgate run") && !told.err.contains("variables"), "{}", told.err);
+    machine.write(".codex/config.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
+    let told = machine.install(Client::Codex);
+    assert!(told.err.contains("Done") && !told.err.contains("need the gate"), "{}", told.err);
+}
+
+#[test]
+fn what_a_program_of_another_name_has_moved_is_known_again() {
+    let machine = Machine::new();
+    let named = |program: &str, args: InstallArgs| {
+        machine.with(true, |desk| {
+            desk.program = program.to_owned();
+            desk.install(&args)
+        })
+    };
+    let text = r#"{"mcpServers":{"b":{"command":"b"},"u":{"url":"https://u/mcp"}}}"#;
+    let file = machine.write(".cursor/mcp.json", text);
+    assert_eq!(named("/opt/lg-1.2", install_args(Some(Client::Cursor))).code, 0);
+    // The gate has moved since, and so has the program; somebody has changed the entries, too.
+    let gate = fs::read_to_string(machine.gate()).unwrap();
+    fs::write(machine.gate(), format!("[listen]\naddress = \"127.0.0.1:9000\"\n{gate}")).unwrap();
+    let now = fs::read_to_string(&file).unwrap().replace(r#""b"]"#, r#""b", "c"]"#).replace("mcp/u\"", "mcp/u\",\"timeout\":9");
+    fs::write(&file, &now).unwrap();
+    for program in ["/opt/lg-1.2", "/opt/lychgate"] {
+        let list = named(program, install_args(None)).out;
+        assert_eq!(list.matches("behind the gate").count(), 2, "{list}");
+        let told = named(program, install_args(Some(Client::Cursor)));
+        assert_eq!(fs::read_to_string(&file).unwrap(), now, "{}", told.err);
+        assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.u]"), "{}", told.err);
+    }
+}
+
+#[test]
+fn whoever_shares_a_file_is_thought_of() {
+    let command = r#"{"mcpServers":{"b":{"command":"b"}},"servers":{"b":{"command":"b"}}}"#;
+    let of_project = [
+        (Client::ClaudeCode, "../project/.mcp.json"),
+        (Client::VsCode, "../project/.vscode/mcp.json"),
+        (Client::Cursor, "../project/.cursor/mcp.json"),
+    ];
+    let of_user = [
+        (Client::ClaudeCode, ".claude.json"),
+        (Client::VsCode, ".config/Code/User/mcp.json"),
+        (Client::Cursor, ".cursor/mcp.json"),
+        (Client::GeminiCli, ".gemini/settings.json"),
+    ];
+    for (client, path) in of_project.into_iter().chain(of_user) {
+        let machine = Machine::new();
+        machine.write(path, command);
+        let told = machine.install(client);
+        let is_told = told.err.contains("warning: `") && told.err.contains("this machine's path of the program, `/opt/lychgate`");
+        assert_eq!((told.code, is_told), (0, path.contains("project")), "{path}: {}", told.err);
+    }
+    // A URL holds no path.
+    let machine = Machine::new();
+    machine.write("../project/.mcp.json", r#"{"mcpServers":{"w":{"url":"https://w/mcp"}}}"#);
+    assert!(!machine.install(Client::ClaudeCode).err.contains("warning"));
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_left_alone() {
     let machine = Machine::new();
-    for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}"] {
+    for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}", "[]", r#"{"mcpServers": ["a"]}"#] {
         let file = machine.write(".cursor/mcp.json", text);
         let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| machine.install(Client::Cursor))).is_err();
         assert!(failed, "{text}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_file_is_moved_once_where_the_home_folder_is_the_project() {
+    for (client, path, text) in [(FILES[6].0, FILES[6].1, FILES[6].2), (FILES[2].0, FILES[2].1, FILES[2].2)] {
+        let machine = Machine::new();
+        let file = machine.write(path, text);
+        std::os::unix::fs::symlink(machine.home(), machine.0.path().join("project")).unwrap();
+        let told = machine.install(client);
+        let shown = told.out.lines().filter(|line| line.starts_with("--- ") && line.ends_with(path)).count();
+        assert_eq!((told.code, shown), (0, 1), "{}{}", told.out, told.err);
+        assert!(fs::read_to_string(&file).unwrap().contains("/opt/lychgate"));
+        let list = machine.with(true, |desk| desk.install(&install_args(None))).out;
+        assert_eq!(list.lines().filter(|line| line.starts_with(&client.name())).count(), 1, "{list}");
+        assert_eq!(machine.uninstall(None).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 }
@@ -303,7 +480,7 @@ fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     fs::rename(&gate, &aside).unwrap();
     fs::create_dir(&gate).unwrap();
     machine.with(true, |desk| {
-        let failed = desk.uninstall(&UninstallArgs { client: None, file: None, dry_run: false, yes: true });
+        let failed = desk.uninstall(&UninstallArgs { client: None, file: None, forget: false, dry_run: false, yes: true });
         assert!(failed.unwrap_err().to_string().contains("lychgate.toml"));
         Ok(0)
     });

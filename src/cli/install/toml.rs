@@ -4,23 +4,24 @@ use std::ops::Range;
 
 use toml_edit::{Document, Item, TableLike};
 
-use super::server::{Arguments, Child, Reached, Server, Url};
+use super::server::{Arguments, Child, Known, Reached, Server, Url};
 
-/// The servers of a file, in its order. `gate` is how the URLs of the gate begin.
+/// The servers of a file, in its order. `known` is by what those are known that lead to the gate.
 ///
 /// # Errors
 /// The text is no TOML, in a sentence.
-pub(super) fn servers(text: &str, key: &str, gate: &str) -> Result<Vec<Server>, String> {
+pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server>, String> {
     let root = Document::parse(text).map_err(|error| error.message().to_owned())?;
-    let Some(all) = root.get(key).and_then(Item::as_table_like) else {
+    let Some(all) = root.get(key) else {
         return Ok(vec![]);
     };
+    let all = all.as_table_like().ok_or_else(|| format!("its `{key}` is no table with one for each server"))?;
     let server = |(name, item): (&str, &Item)| Server {
         name: name.to_owned(),
         path: vec![key.to_owned(), name.to_owned()],
         span: item.span().unwrap_or_default(),
         reached: match item.as_table_like() {
-            Some(entry) => reached(text, entry, item.is_table(), gate),
+            Some(entry) => reached(text, entry, item.is_table(), known),
             None => Reached::Otherwise("it is no table".to_owned()),
         },
     };
@@ -61,7 +62,7 @@ pub(super) fn private(text: &str) -> Vec<Range<usize>> {
     out
 }
 
-fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, gate: &str) -> Reached {
+fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &Known) -> Reached {
     let string = |key: &str| entry.get(key).and_then(|item| Some((item.as_str()?.to_owned(), item.span()?)));
     if let Some((command, command_span)) = string("command") {
         let arguments = match entry.get("args") {
@@ -72,7 +73,7 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, gate: &str) -> Re
             },
         };
         let first = entry.get("args").and_then(Item::as_array).and_then(|array| array.get(0)?.as_str());
-        if Reached::is_gate(&command, first) {
+        if known.is_wrap(&command, first) {
             return Reached::Gate;
         }
         return Reached::Child(Child { command, command_span, arguments });
@@ -100,7 +101,7 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, gate: &str) -> Re
         }
         spans.push(from.start..line_end(text, span.end));
     }
-    Reached::url(Url { url, url_span, sse: false, headers: vec![], headers_spans: spans }, headers, gate)
+    Reached::url(Url { url, url_span, sse: false, headers: vec![], headers_spans: spans }, headers, known)
 }
 
 /// Where the line ends in which something ends, its line feed included.

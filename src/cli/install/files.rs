@@ -1,0 +1,161 @@
+//! Files that are written whole or not at all, and what is left of those whose writer was stopped.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, test_kill_process};
+
+#[cfg(test)]
+thread_local! {
+    /// After how many steps the verb is stopped, as a signal would stop it.
+    pub(super) static STEPS_LEFT: std::cell::Cell<Option<u32>> = const { std::cell::Cell::new(None) };
+}
+
+/// Stands wherever a verb may be stopped with something half done, so that tests can stop it there.
+#[cfg_attr(not(test), allow(clippy::unnecessary_wraps, reason = "only tests stop here"))]
+fn step() -> io::Result<()> {
+    #[cfg(test)]
+    if let Some(left) = STEPS_LEFT.get() {
+        STEPS_LEFT.set(Some(left.saturating_sub(1)));
+        if left == 0 {
+            return Err(io::Error::other("stopped here"));
+        }
+    }
+    Ok(())
+}
+
+/// Puts a file in its place whole, where a link leads to if it is one, with the mode that it had.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+    step()?;
+    sweep(path);
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().ok_or_else(|| io::Error::other("a file needs a folder"))?;
+    fs::create_dir_all(folder)?;
+    let mode = mode.or_else(|| fs::metadata(&target).ok().map(|found| found.mode() & 0o777)).unwrap_or(0o600);
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = target.with_file_name(name);
+    // Whether or not it was made: there is nothing more to be done about it.
+    let discard = |_: &io::Error| drop(fs::remove_file(&new));
+    let written = (|| {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()
+    })();
+    let placed = written.inspect_err(discard).and_then(|()| {
+        step()?;
+        fs::rename(&new, &target).inspect_err(discard)
+    });
+    placed.map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", target.display())))
+}
+
+/// Removes a file that may be gone already.
+///
+/// # Errors
+/// It is there and stays.
+pub(super) fn gone(path: &Path) -> io::Result<()> {
+    step()?;
+    sweep(path);
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(error.kind(), format!("`{}` cannot be removed: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes what is left beside a file of those who were stopped while they wrote it anew. It holds what the file holds.
+pub(super) fn sweep(path: &Path) {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let entries = target.parent().and_then(|folder| fs::read_dir(folder).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        if left_of(&entry.file_name()).is_some_and(|name| target.file_name() == Some(OsStr::new(&name))) {
+            // Whoever may not do this may not write the file either, and is told so then.
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+/// The name of the file that was to be written, if this is what is left of a process that is gone.
+fn left_of(name: &OsStr) -> Option<String> {
+    let (file, process) = name.to_str()?.strip_suffix(".new")?.rsplit_once('.')?;
+    let process: i32 = process.parse().ok()?;
+    // This process writes one file after the other: what bears its number is of another one that had it.
+    let is_own = u32::try_from(process) == Ok(std::process::id());
+    let is_gone =
+        || test_kill_process(Pid::from_raw(process)?).is_err_and(|error| error == rustix::io::Errno::SRCH).then_some(());
+    (is_own || is_gone().is_some()).then(|| file.to_owned())
+}
+
+/// The folder of what is written down, held by one process at a time.
+pub(super) struct Held {
+    _folder: fs::File,
+}
+
+/// Makes the folder this process's own, and removes what others have left half done in it.
+///
+/// # Errors
+/// Another process has it, or it cannot be read.
+pub(super) fn hold(folder: &Path) -> io::Result<Held> {
+    let opened = fs::File::open(folder)?;
+    flock(&opened, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+        io::Error::new(
+            io::Error::from(error).kind(),
+            format!(
+                "`{}` is held: another `install` or `uninstall` is at work\n  hint: try again once it is done",
+                folder.display()
+            ),
+        )
+    })?;
+    let files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    for file in files {
+        let is_left = file.file_name().and_then(left_of).is_some();
+        // A copy is made before it is written down what it is for, and nothing is changed before that.
+        let is_copy = file.extension().is_some_and(|extension| extension == "before") && !file.with_extension("json").exists();
+        if is_left || is_copy {
+            fs::remove_file(file)?;
+        }
+    }
+    Ok(Held { _folder: opened })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_gone_have_left_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let gone = child.id();
+        child.wait().unwrap();
+        let init = folder.path().join("secret.1.new");
+        let kept = ["secret", "secret.new", "secret.x.new", "other.txt"].map(|name| folder.path().join(name));
+        let left = folder.path().join(format!("secret.{gone}.new"));
+        for file in kept.iter().chain([&init, &left]) {
+            fs::write(file, "x").unwrap();
+        }
+        let of_another = folder.path().join(format!("other.txt.{gone}.new"));
+        fs::write(&of_another, "x").unwrap();
+        sweep(&folder.path().join("secret"));
+        assert!(!left.exists() && init.exists() && of_another.exists());
+        assert!(kept.iter().all(|file| file.exists()));
+    }
+
+    #[test]
+    fn one_at_a_time_holds_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = hold(folder.path()).unwrap();
+        assert!(hold(folder.path()).err().unwrap().to_string().contains("another `install`"));
+        drop(held);
+        assert!(hold(folder.path()).is_ok());
+    }
+}

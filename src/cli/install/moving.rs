@@ -1,0 +1,268 @@
+//! Moving servers behind the gate.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::client::{Client, ConfigFile, Format};
+use super::files::{hold, put};
+use super::gate::GateConfig;
+use super::moved::{Moved, MovedServer, hex};
+use super::plan::{self, Plan, Wrap};
+use super::records::{Records, Released};
+use super::server::Known;
+use super::{Desk, InstallArgs, diff, read};
+
+/// What is to be done to a file.
+struct Step {
+    file: ConfigFile,
+    /// What it holds, and what it would hold without lychgate.
+    text: String,
+    own: String,
+    plan: Plan,
+    place: PathBuf,
+    /// Whether the gate's config changes for it.
+    is_for_gate: bool,
+}
+
+impl Desk<'_> {
+    /// Carries `install` out.
+    pub(super) fn install(&mut self, args: &InstallArgs) -> io::Result<u8> {
+        let config = args.config.clone().unwrap_or_else(|| self.places.config.join("lychgate/lychgate.toml"));
+        let mut gate = GateConfig::read(&config)?;
+        let Some(client) = args.client else {
+            let known = Records::read(&self.state)?.known(&gate, &self.program);
+            return self.list(&known, args.json);
+        };
+        let wrap = self.wrap(args, &gate)?;
+        let _held = if args.dry_run {
+            None
+        } else {
+            fs::create_dir_all(&self.state)?;
+            Some(hold(&self.state)?)
+        };
+        let mut records = Records::read(&self.state)?;
+        let known = records.known(&gate, &self.program);
+        let mut code = 0;
+        let mut steps = vec![];
+        let files = self.files(client, args.file.as_ref())?;
+        for file in &files {
+            if let Some(text) = read(file)? {
+                let step = step(file.clone(), text, args, &wrap, &known, &mut gate, &mut records)?;
+                for (name, why) in &step.plan.left {
+                    writeln!(self.err, "left as it is: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
+                    code = 1;
+                }
+                steps.push(step);
+            }
+        }
+        let released = release(&steps, &mut gate, &mut records);
+        for name in &released.stay {
+            writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", gate.path.display())?;
+        }
+        if !self.has_all_named(client, args, &steps)? {
+            return Ok(2);
+        }
+        if steps.iter().all(|step| step.plan.text == step.text && !step.is_for_gate) {
+            self.tell_nothing(client, &files, &steps)?;
+            return Ok(code);
+        }
+        steps.retain(|step| step.plan.text != step.text || step.is_for_gate);
+        for Step { file, text, plan, .. } in steps.iter().filter(|step| step.plan.text != step.text) {
+            write!(self.out, "{}", diff::diff(&file.path, file.format, text, &plan.text))?;
+        }
+        for Step { file, plan, .. } in &steps {
+            if file.is_of_project(&self.places) && plan.moved.iter().any(|server| server.upstream.is_none()) {
+                let (path, program) = (file.path.display(), &self.program);
+                writeln!(
+                    self.err,
+                    "warning: `{path}` is a project's, and gets this machine's path of the program, `{program}`: whoever shares the file needs the program there\n  hint: keep the change out of version control, or move servers of your own file"
+                )?;
+            }
+        }
+        if gate.is_changed() {
+            let format = Format::Toml { servers: "" };
+            write!(self.out, "{}", diff::diff(&gate.path, format, gate.old.as_deref().unwrap_or_default(), &gate.new))?;
+        }
+        if args.dry_run || !(self.yes)(self.err)? {
+            return Ok(1);
+        }
+        self.carry_out(&steps, &gate, &mut records, &released)?;
+        writeln!(self.err, "Done; {}.", client.restart())?;
+        if steps.iter().flat_map(|step| &step.plan.moved).any(|server| server.upstream.is_some()) {
+            writeln!(self.err, "Servers over HTTP need the gate: lychgate run --config {}", gate.path.display())?;
+        }
+        if !gate.variables.is_empty() {
+            let names = gate.variables.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            writeln!(self.err, "It does not start unless these variables are set where it runs: {names}")?;
+        }
+        writeln!(self.err, "To put it back: lychgate uninstall {}", client.name())?;
+        Ok(code)
+    }
+
+    /// Whether everything is there that was named; if not, what there is instead is told.
+    fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[Step]) -> io::Result<bool> {
+        let client = client.name();
+        if let (Some(file), []) = (&args.file, steps) {
+            writeln!(self.err, "`{}` is not there\n  hint: `lychgate install` lists the files that are", file.display())?;
+            return Ok(false);
+        }
+        let names: BTreeSet<_> = steps.iter().flat_map(|step| step.plan.names.iter().map(String::as_str)).collect();
+        let mut has_all = true;
+        for unknown in args.servers.iter().filter(|name| !names.contains(name.as_str())) {
+            has_all = false;
+            writeln!(self.err, "{client} has no server `{}`", unknown.escape_debug())?;
+        }
+        if !has_all {
+            let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
+            writeln!(
+                self.err,
+                "  hint: {}",
+                if names.is_empty() { "it has none".to_owned() } else { format!("it has {names}") }
+            )?;
+        }
+        Ok(has_all)
+    }
+
+    /// Why nothing is to be done.
+    fn tell_nothing(&mut self, client: Client, files: &[ConfigFile], found: &[Step]) -> io::Result<()> {
+        let list = |files: &mut dyn Iterator<Item = &ConfigFile>| {
+            files.map(|file| file.path.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let client = client.name();
+        let plans = || found.iter().map(|step| &step.plan);
+        if found.is_empty() {
+            writeln!(self.err, "nothing to move: {client} has no config here; it would be {}", list(&mut files.iter()))
+        } else if plans().all(|plan| plan.names.is_empty()) {
+            writeln!(self.err, "nothing to move: {client} has no servers in {}", list(&mut found.iter().map(|step| &step.file)))
+        } else if plans().any(|plan| !plan.left.is_empty()) {
+            writeln!(self.err, "nothing else to move for {client}")
+        } else {
+            writeln!(self.err, "nothing to move: the servers of {client} are behind the gate already")
+        }
+    }
+
+    fn wrap(&self, args: &InstallArgs, gate: &GateConfig) -> io::Result<Wrap> {
+        let mut options = vec![];
+        if args.config.is_some() || args.policy.is_some() {
+            options.extend(["--config".to_owned(), gate.path.display().to_string()]);
+        }
+        options.extend(args.policy.iter().flat_map(|policy| ["--policy".to_owned(), policy.clone()]));
+        if let Some(audit) = &args.audit {
+            options.extend(["--audit".to_owned(), std::path::absolute(audit)?.display().to_string()]);
+        }
+        Ok(Wrap { program: self.program.clone(), options })
+    }
+
+    fn files(&self, client: Client, named: Option<&PathBuf>) -> io::Result<Vec<ConfigFile>> {
+        match named {
+            None => Ok(client.files(&self.places)),
+            Some(path) => ConfigFile::named(client, path, &self.places)
+                .map(|file| vec![file])
+                .ok_or_else(|| io::Error::other(format!("`{}` is no path", path.display()))),
+        }
+    }
+
+    /// First how to put everything back, then what the gate needs, then the clients' files: wherever this is stopped,
+    /// `uninstall` finds what there is to take back.
+    fn carry_out(&mut self, steps: &[Step], gate: &GateConfig, records: &mut Records, released: &Released) -> io::Result<()> {
+        for step in steps {
+            step.is_as_shown()?;
+        }
+        for Step { own, place, .. } in steps {
+            put(&backup(place), own.as_bytes(), Some(0o600))?;
+            records.write(place)?;
+        }
+        records.write_handed()?;
+        gate.write()?;
+        released.remove_secrets(gate)?;
+        for step in steps {
+            let Step { file, plan, place, .. } = step;
+            step.is_as_shown()?;
+            if plan.text != step.text {
+                put(&file.path, plan.text.as_bytes(), None)?;
+            }
+            records.forget_dropped(place)?;
+            let (path, kept) = (file.path.display(), backup(place));
+            writeln!(self.err, "{path}: {} behind the gate; as it was: {}", count(plan.moved.len()), kept.display())?;
+        }
+        Ok(())
+    }
+}
+
+impl Step {
+    /// Clients write their files too: what was shown is what is changed, or nothing is.
+    fn is_as_shown(&self) -> io::Result<()> {
+        if read(&self.file)?.as_ref() == Some(&self.text) {
+            return Ok(());
+        }
+        let told = format!("`{}` has changed meanwhile; nothing was written to it\n  hint: try again", self.file.path.display());
+        Err(io::Error::other(told))
+    }
+}
+
+/// What is to be done to a file, and down it goes in the records, which are not written yet.
+fn step(
+    file: ConfigFile,
+    text: String,
+    args: &InstallArgs,
+    wrap: &Wrap,
+    known: &Known,
+    gate: &mut GateConfig,
+    records: &mut Records,
+) -> io::Result<Step> {
+    let place = records.place(&file);
+    let mut before = records.get(&place).cloned().unwrap_or_default();
+    if let Some(other) = before.gate.take_if(|other| *other != gate.path) {
+        let (client, other) = (file.client.name(), other.display());
+        let told = format!(
+            "the servers of {client} are in `{other}`\n  hint: `--config {other}`, or `lychgate uninstall {client}` first"
+        );
+        return Err(io::Error::other(told));
+    }
+    // As it would be without lychgate, so that what is kept is the whole of it.
+    let own = before.put_back(&text, file.format).text;
+    let again = |name: &str| before.servers.iter().any(|server| server.name() == name);
+    let wanted = |name: &str| args.servers.is_empty() || args.servers.iter().any(|wanted| wanted == name) || again(name);
+    let gate_before = gate.new.clone();
+    let plan = plan::plan(&file, &own, wrap, gate, &before.servers, known, wanted)
+        .map_err(|why| io::Error::other(format!("`{}` cannot be read: {why}", file.path.display())))?;
+    let is_needed =
+        |server: &MovedServer| plan.moved.iter().any(|moved| !moved.block.is_empty() && moved.upstream == server.upstream);
+    let mut dropped = before.dropped;
+    dropped.extend(before.servers.into_iter().filter(|server| !server.block.is_empty()));
+    dropped.retain(|server| !is_needed(server));
+    let is_for_gate = gate.new != gate_before || !dropped.is_empty();
+    let is_led = plan.moved.iter().chain(&dropped).any(|server| server.upstream.is_some());
+    let moved = Moved {
+        file: file.path.clone(),
+        backup: backup(&place),
+        written_sha256: hex(plan.text.as_bytes()),
+        found_sha256: hex(text.as_bytes()),
+        servers: plan.moved.clone(),
+        dropped,
+        gate: is_led.then(|| gate.path.clone()),
+    };
+    records.set(&place, moved);
+    Ok(Step { file, text, own, plan, place, is_for_gate })
+}
+
+/// Takes out of the gate's config what no file needs any more.
+fn release(steps: &[Step], gate: &mut GateConfig, records: &mut Records) -> Released {
+    let mut released = Released::default();
+    for Step { place, .. } in steps {
+        let dropped = records.get(place).map(|moved| moved.dropped.clone()).unwrap_or_default();
+        dropped.iter().for_each(|server| records.release(server, gate, &mut released));
+    }
+    released
+}
+
+/// Where a file is kept as it was.
+fn backup(place: &Path) -> PathBuf {
+    place.with_extension("before")
+}
+
+pub(super) fn count(servers: usize) -> String {
+    format!("{servers} server{}", if servers == 1 { "" } else { "s" })
+}

@@ -1,0 +1,148 @@
+//! What is written down of every client: who uses which upstream of the gate's config.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::client::ConfigFile;
+use super::files::gone;
+use super::gate::GateConfig;
+use super::moved::{Moved, MovedServer, hex};
+use super::server::Known;
+
+/// All records, by their place.
+pub(super) struct Records {
+    folder: PathBuf,
+    all: BTreeMap<PathBuf, Moved>,
+    /// Those that are not yet written as they are.
+    handed: BTreeSet<PathBuf>,
+}
+
+/// What is to follow once servers are out of the gate's config.
+#[derive(Default)]
+pub(super) struct Released {
+    /// Files that nothing needs any more.
+    pub(super) secrets: Vec<PathBuf>,
+    /// Upstreams that somebody has changed since.
+    pub(super) stay: Vec<String>,
+}
+
+impl Released {
+    /// Removes those files, and their folder with the last of them.
+    ///
+    /// # Errors
+    /// One of them stays.
+    pub(super) fn remove_secrets(&self, gate: &GateConfig) -> io::Result<()> {
+        for secret in self.secrets.iter().filter(|secret| gate.secrets.iter().all(|(path, _)| path != *secret)) {
+            gone(secret)?;
+            // One that others need is not empty.
+            drop(secret.parent().map(fs::remove_dir));
+        }
+        Ok(())
+    }
+}
+
+impl Records {
+    /// # Errors
+    /// One of them cannot be read.
+    pub(super) fn read(folder: &Path) -> io::Result<Self> {
+        let mut all = BTreeMap::new();
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            entries => Some(entries?),
+        };
+        for place in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if place.extension().is_some_and(|extension| extension == "json")
+                && let Some(moved) = Moved::read(&place)?
+            {
+                all.insert(place, moved);
+            }
+        }
+        Ok(Self { folder: folder.to_owned(), all, handed: BTreeSet::new() })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &Moved)> {
+        self.all.iter()
+    }
+
+    pub(super) fn get(&self, place: &Path) -> Option<&Moved> {
+        self.all.get(place)
+    }
+
+    /// Where it is written down for a file of a client.
+    pub(super) fn place(&self, file: &ConfigFile) -> PathBuf {
+        let hash = hex(file.path.as_os_str().as_encoded_bytes());
+        self.folder.join(format!("{}-{}.json", file.client.name(), hash.get(..12).unwrap_or_default()))
+    }
+
+    /// By what those are known that lead to the gate.
+    pub(super) fn known(&self, gate: &GateConfig, program: &str) -> Known {
+        let written = self.all.values().flat_map(|moved| &moved.servers).map(|server| server.led.clone());
+        Known { base: gate.base(), program: program.to_owned(), written: written.filter(|written| !written.is_empty()).collect() }
+    }
+
+    /// Sets what is written next.
+    pub(super) fn set(&mut self, place: &Path, moved: Moved) {
+        self.all.insert(place.to_owned(), moved);
+    }
+
+    pub(super) fn take(&mut self, place: &Path) -> Option<Moved> {
+        self.all.remove(place)
+    }
+
+    /// Takes a server that no record here has any more out of the gate's config. Where another client is led to the same
+    /// upstream it stays, and is that client's to take back from now on.
+    pub(super) fn release(&mut self, server: &MovedServer, gate: &mut GateConfig, released: &mut Released) {
+        if server.block.is_empty() {
+            return;
+        }
+        let name = server.upstream.as_deref().unwrap_or_default();
+        let of_this_gate = self.all.iter_mut().filter(|(_, moved)| moved.gate.as_ref() == Some(&gate.path));
+        let mut heirs = of_this_gate.flat_map(|(place, moved)| moved.servers.iter_mut().map(move |server| (place, server)));
+        if let Some((place, heir)) = heirs.find(|(_, heir)| heir.upstream.as_deref() == Some(name)) {
+            if heir.block.is_empty() {
+                (heir.block, heir.secrets) = (server.block.clone(), server.secrets.clone());
+                self.handed.insert(place.clone());
+            }
+        } else if gate.remove(&server.block) || !gate.has(name) {
+            released.secrets.extend(server.secrets.iter().cloned());
+        } else {
+            released.stay.push(name.to_owned());
+        }
+    }
+
+    /// Writes down what was set.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn write(&mut self, place: &Path) -> io::Result<()> {
+        self.handed.remove(place);
+        self.all.get(place).map_or(Ok(()), |moved| moved.write(place))
+    }
+
+    /// Writes down that what a file has no more is taken back.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn forget_dropped(&mut self, place: &Path) -> io::Result<()> {
+        match self.all.get_mut(place).filter(|moved| !moved.dropped.is_empty()) {
+            Some(moved) => {
+                moved.dropped.clear();
+                moved.write(place)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes down what has changed hands: before the record of whoever had it goes.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn write_handed(&mut self) -> io::Result<()> {
+        while let Some(place) = self.handed.pop_first() {
+            self.all.get(&place).map_or(Ok(()), |moved| moved.write(&place))?;
+        }
+        Ok(())
+    }
+}
