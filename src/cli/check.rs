@@ -67,7 +67,7 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     }
     let kept = config.clone().keeping_at_home(state_folder());
     let stores = Stores::open(&kept.quarantine, &kept.evidence);
-    faults.extend(stores.err().map(|error| Fault::of_file(&args.config.display().to_string(), error.to_string(), None)));
+    faults.extend(stores.err().map(|error| Fault::of_file(args.config.display().to_string(), error.to_string(), None)));
     if !faults.is_empty() {
         return Err(faults);
     }
