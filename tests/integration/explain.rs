@@ -306,8 +306,7 @@ fn every_verb_takes_a_part_of_an_id_that_only_one_message_has() {
     let id = lines[0]["audit"].as_str().unwrap();
     let explain = |id: &str| bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     let show = |id: &str| bench.lychgate(&["audit", "show", id, "a.jsonl"]);
-    let verbs: [&dyn Fn(&str) -> (i32, String, String); 2] = [&explain, &show];
-    for verb in verbs {
+    for verb in [&explain as &dyn Fn(&str) -> _, &show] {
         let (code, told, err) = verb(&id[id.len() - 8..]);
         assert!(code == 0 && told.contains(id), "{told}{err}");
         // Ids begin with the time: both begin so.
@@ -325,10 +324,10 @@ fn every_verb_takes_a_part_of_an_id_that_only_one_message_has() {
 #[test]
 fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
     let bench = Bench::new();
-    let lines = bench.traffic("a.jsonl", &vec![&*command(BOMB); 7]);
+    let lines = bench.traffic("a.jsonl", &[&*command(BOMB); 7]);
     let log = std::fs::read_to_string(bench.path("a.jsonl")).unwrap();
     let all = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let again = all.filter(|line| line["event"] == "refused_again" && line["audit"].is_string()).last().unwrap();
+    let again = all.filter(|line| line["event"] == "refused_again" && line["audit"].is_string()).next_back().unwrap();
     let (id, earlier) = (again["audit"].as_str().unwrap(), lines.last().unwrap()["audit"].as_str().unwrap());
     let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 0, "{err}");
