@@ -278,7 +278,7 @@ fn what_was_changed_since_can_be_forgotten() {
         assert_eq!((told.code, told.err.contains("a` of"), told.err.contains("b` of")), (1, true, false), "{}", told.err);
         let kept = told.err.split("as it was: ").nth(1).unwrap().lines().next().unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), text);
-        assert!(told.err.contains("uninstall cursor --forget") && !told.err.contains(": put back"), "{}", told.err);
+        assert!(told.err.contains("uninstall --forget --file /") && !told.err.contains(": put back"), "{}", told.err);
     }
     let left = fs::read_to_string(&file).unwrap();
     assert!(left.contains("https://b/mcp") && left.contains("8800/mcp/a"), "{left}");
