@@ -82,7 +82,7 @@ impl Desk<'_> {
             let (client, count) = (step.file.client.name(), super::moving::count(step.changed));
             return writeln!(
                 self.err,
-                "{path}: {count} not put back; as it was: {backup}\n  hint: put right by hand what was changed and say `lychgate uninstall {client}` again, or `lychgate uninstall {client} --forget` to have it stay as it is"
+                "{path}: {count} not put back; as it was: {backup}\n  hint: put right by hand what was changed and say `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to have it stay as it is"
             );
         }
         self.forget(&step.place, if forget { step.text.as_deref() } else { None }, records)?;

@@ -97,7 +97,14 @@ fn left_of(name: &OsStr) -> Option<String> {
 
 /// The folder of what is written down, held by one process at a time.
 pub(super) struct Held {
-    _folder: fs::File,
+    folder: fs::File,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // A child that somebody is just starting has the file too, for a moment.
+        let _unlocked = flock(&self.folder, FlockOperation::Unlock);
+    }
 }
 
 /// Makes the folder this process's own, and removes what others have left half done in it.
@@ -124,7 +131,7 @@ pub(super) fn hold(folder: &Path) -> io::Result<Held> {
             fs::remove_file(file)?;
         }
     }
-    Ok(Held { _folder: opened })
+    Ok(Held { folder: opened })
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ mod server;
 mod stopped_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod told_tests;
 mod toml;
 
 use std::fs;

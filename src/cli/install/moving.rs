@@ -103,16 +103,18 @@ impl Desk<'_> {
 
     /// Whether everything is there that was named; if not, what there is instead is told.
     fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[Step]) -> io::Result<bool> {
-        let client = client.name();
         if let (Some(file), []) = (&args.file, steps) {
-            writeln!(self.err, "`{}` is not there\n  hint: `lychgate install` lists the files that are", file.display())?;
+            let here = self.files(client, None)?.into_iter().filter(|file| file.path.exists());
+            let here = here.map(|file| format!("`{}`", file.path.display())).collect::<Vec<_>>().join(", ");
+            let hint = if here.is_empty() { "there is none of its own either".to_owned() } else { format!("there is {here}") };
+            writeln!(self.err, "`{}` is not there\n  hint: {hint}", file.display())?;
             return Ok(false);
         }
         let names: BTreeSet<_> = steps.iter().flat_map(|step| step.plan.names.iter().map(String::as_str)).collect();
         let mut has_all = true;
         for unknown in args.servers.iter().filter(|name| !names.contains(name.as_str())) {
             has_all = false;
-            writeln!(self.err, "{client} has no server `{}`", unknown.escape_debug())?;
+            writeln!(self.err, "{} has no server `{}`", client.name(), unknown.escape_debug())?;
         }
         if !has_all {
             let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");

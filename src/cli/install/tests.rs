@@ -278,7 +278,7 @@ fn what_was_changed_since_can_be_forgotten() {
         assert_eq!((told.code, told.err.contains("a` of"), told.err.contains("b` of")), (1, true, false), "{}", told.err);
         let kept = told.err.split("as it was: ").nth(1).unwrap().lines().next().unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), text);
-        assert!(told.err.contains("uninstall cursor --forget") && !told.err.contains(": put back"), "{}", told.err);
+        assert!(told.err.contains("uninstall --forget --file /") && !told.err.contains(": put back"), "{}", told.err);
     }
     let left = fs::read_to_string(&file).unwrap();
     assert!(left.contains("https://b/mcp") && left.contains("8800/mcp/a"), "{left}");
@@ -337,109 +337,6 @@ fn a_link_stays_a_link_and_a_mode_a_mode() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("wrap"));
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
-}
-
-#[test]
-fn the_list_shows_who_is_behind_the_gate() {
-    let machine = Machine::new();
-    machine.write(".cursor/mcp.json", r#"{"mcpServers":{"b":{"command":"b"}}}"#);
-    machine.write(".gemini/settings.json", "{ not json");
-    let list = |json| machine.with(true, |desk| desk.install(&InstallArgs { json, ..install_args(None) })).out;
-    assert!(list(false).contains("b                        stdio") && list(false).contains("cannot be read"), "{}", list(false));
-    machine.install(Client::Cursor);
-    let all: serde_json::Value = serde_json::from_str(&list(true)).unwrap();
-    assert_eq!(all[0]["servers"][0]["reached"], "behind the gate");
-}
-
-#[test]
-fn why_there_is_nothing_to_move_is_told_apart() {
-    let machine = Machine::new();
-    let cursor = |args: InstallArgs| machine.with(true, |desk| desk.install(&args));
-    let plain = || install_args(Some(Client::Cursor));
-    let told = cursor(plain());
-    assert!(told.code == 0 && told.err.contains("no config here") && told.err.contains(".cursor/mcp.json"), "{}", told.err);
-    let file = machine.write(".cursor/mcp.json", r#"{"mcpServers":{}}"#);
-    let told = cursor(plain());
-    assert!(told.code == 0 && told.err.contains("no servers in"), "{}", told.err);
-    let text = r#"{"mcpServers":{"b":{"command":"b"},"c":{"command":"c"}}}"#;
-    fs::write(&file, text).unwrap();
-    let told = cursor(InstallArgs { servers: vec!["b".into(), "nope".into()], ..plain() });
-    assert!(told.code == 2 && told.err.contains("no server `nope`\n  hint: it has `b`, `c`"), "{}", told.err);
-    let told = cursor(InstallArgs { file: Some("nope.json".into()), ..plain() });
-    assert!(told.code == 2 && told.err.contains("`nope.json` is not there"), "{}", told.err);
-    assert_eq!(fs::read_to_string(&file).unwrap(), text);
-    assert_eq!(cursor(InstallArgs { servers: vec!["b".into()], ..plain() }).code, 0);
-    let now = fs::read_to_string(&file).unwrap();
-    assert!(now.contains(r#""--", "b"]"#) && now.contains(r#"{"command":"c"}"#), "{now}");
-}
-
-#[test]
-fn what_the_gate_needs_to_start_is_told_at_the_end() {
-    let machine = Machine::new();
-    let text = r#"{"mcpServers":{"w":{"url":"https://w/mcp","headers":{"Authorization":"Bearer ${env:W_TOKEN}","X":"${W_X}"}},"v":{"url":"https://v/mcp"}}}"#;
-    machine.write(".cursor/mcp.json", text);
-    let told = machine.install(Client::Cursor);
-    assert_eq!(told.err.matches("these variables are set where it runs: W_TOKEN, W_X\n").count(), 1, "{}", told.err);
-    // The gate is needed by whoever is led to it, also where its config has the server already.
-    machine.write(".gemini/settings.json", r#"{"mcpServers":{"v":{"httpUrl":"https://v/mcp"}}}"#);
-    let told = machine.install(Client::GeminiCli);
-    assert!(told.err.contains("need the gate: lychgate run") && !told.err.contains("variables"), "{}", told.err);
-    machine.write(".codex/config.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
-    let told = machine.install(Client::Codex);
-    assert!(told.err.contains("Done") && !told.err.contains("need the gate"), "{}", told.err);
-}
-
-#[test]
-fn what_a_program_of_another_name_has_moved_is_known_again() {
-    let machine = Machine::new();
-    let named = |program: &str, args: InstallArgs| {
-        machine.with(true, |desk| {
-            desk.program = program.to_owned();
-            desk.install(&args)
-        })
-    };
-    let text = r#"{"mcpServers":{"b":{"command":"b"},"u":{"url":"https://u/mcp"}}}"#;
-    let file = machine.write(".cursor/mcp.json", text);
-    assert_eq!(named("/opt/lg-1.2", install_args(Some(Client::Cursor))).code, 0);
-    // The gate has moved since, and so has the program; somebody has changed the entries, too.
-    let gate = fs::read_to_string(machine.gate()).unwrap();
-    fs::write(machine.gate(), format!("[listen]\naddress = \"127.0.0.1:9000\"\n{gate}")).unwrap();
-    let now = fs::read_to_string(&file).unwrap().replace(r#""b"]"#, r#""b", "c"]"#).replace("mcp/u\"", "mcp/u\",\"timeout\":9");
-    fs::write(&file, &now).unwrap();
-    for program in ["/opt/lg-1.2", "/opt/lychgate"] {
-        let list = named(program, install_args(None)).out;
-        assert_eq!(list.matches("behind the gate").count(), 2, "{list}");
-        let told = named(program, install_args(Some(Client::Cursor)));
-        assert_eq!(fs::read_to_string(&file).unwrap(), now, "{}", told.err);
-        assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.u]"), "{}", told.err);
-    }
-}
-
-#[test]
-fn whoever_shares_a_file_is_thought_of() {
-    let command = r#"{"mcpServers":{"b":{"command":"b"}},"servers":{"b":{"command":"b"}}}"#;
-    let of_project = [
-        (Client::ClaudeCode, "../project/.mcp.json"),
-        (Client::VsCode, "../project/.vscode/mcp.json"),
-        (Client::Cursor, "../project/.cursor/mcp.json"),
-    ];
-    let of_user = [
-        (Client::ClaudeCode, ".claude.json"),
-        (Client::VsCode, ".config/Code/User/mcp.json"),
-        (Client::Cursor, ".cursor/mcp.json"),
-        (Client::GeminiCli, ".gemini/settings.json"),
-    ];
-    for (client, path) in of_project.into_iter().chain(of_user) {
-        let machine = Machine::new();
-        machine.write(path, command);
-        let told = machine.install(client);
-        let is_told = told.err.contains("warning: `") && told.err.contains("this machine's path of the program, `/opt/lychgate`");
-        assert_eq!((told.code, is_told), (0, path.contains("project")), "{path}: {}", told.err);
-    }
-    // A URL holds no path.
-    let machine = Machine::new();
-    machine.write("../project/.mcp.json", r#"{"mcpServers":{"w":{"url":"https://w/mcp"}}}"#);
-    assert!(!machine.install(Client::ClaudeCode).err.contains("warning"));
 }
 
 #[test]
