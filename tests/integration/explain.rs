@@ -326,8 +326,8 @@ fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
     let bench = Bench::new();
     let lines = bench.traffic("a.jsonl", &[&*command(BOMB); 7]);
     let log = std::fs::read_to_string(bench.path("a.jsonl")).unwrap();
-    let all = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let again = all.filter(|line| line["event"] == "refused_again" && line["audit"].is_string()).next_back().unwrap();
+    let mut all = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let again = all.rfind(|line| line["event"] == "refused_again" && line["audit"].is_string()).unwrap();
     let (id, earlier) = (again["audit"].as_str().unwrap(), lines.last().unwrap()["audit"].as_str().unwrap());
     let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 0, "{err}");
