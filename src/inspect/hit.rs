@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Evidence, Trace};
 use crate::config::Suppression;
 use crate::detect::Match;
+use crate::rules::{Find, Rule};
 
 /// A match in a text at hand.
 pub(super) struct Hit<'p> {
@@ -46,4 +47,15 @@ impl<'p> Hit<'p> {
     pub(super) fn suppressed(&self) -> Option<&'p Arc<Suppression>> {
         self.rare.as_ref()?.suppressed
     }
+}
+
+/// What is told of a match.
+pub(super) fn evidence(rule: &Rule, matched: &str) -> Evidence {
+    let secret = is_private(rule) || matches!(*rule.find, Find::Flow(_));
+    if secret { Evidence::of_secret(matched) } else { Evidence::of(matched) }
+}
+
+/// Whether what a rule finds is itself what nobody may see.
+pub(super) fn is_private(rule: &Rule) -> bool {
+    matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }

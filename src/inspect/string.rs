@@ -10,11 +10,11 @@ use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::unseen::seen;
 use crate::text::{Page, Text};
 
-use super::hit::{Hit, Rare};
+use super::hit::{Hit, Rare, evidence, is_private};
 use super::nested::is_json;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
 use super::wrap::wrapped;
-use super::{Detail, Evidence, Finding, Suppressed, Suppressions, Trace};
+use super::{Detail, Finding, Suppressed, Suppressions, Trace};
 
 /// Most findings told of one message; more still act.
 const FINDINGS: usize = 500;
@@ -393,15 +393,4 @@ impl<'p> Judge<'p, '_> {
         }
         if text == base { Outcome::Keep } else { Outcome::Replace(text) }
     }
-}
-
-/// What is told of a match.
-fn evidence(rule: &Rule, matched: &str) -> Evidence {
-    let secret = is_private(rule) || matches!(*rule.find, Find::Flow(_));
-    if secret { Evidence::of_secret(matched) } else { Evidence::of(matched) }
-}
-
-/// Whether what a rule finds is itself what nobody may see.
-fn is_private(rule: &Rule) -> bool {
-    matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }

@@ -109,7 +109,9 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
     for torn in &report.torn {
         let then = if torn.closed { "the gate went on after it, and the log says so" } else { "the log ends there" };
         let (file, line, bytes) = (torn.file.escape_debug(), torn.line, torn.bytes);
-        writeln!(out, "{file}:{line}: {bytes} bytes of a line that was not written to its end: {then}. This is no tampering.")?;
+        // Where something else is wrong, it may be a part of that.
+        let harmless = if report.is_sound() { ". This is no tampering." } else { "" };
+        writeln!(out, "{file}:{line}: {bytes} bytes of a line that was not written to its end: {then}{harmless}")?;
     }
     if let Some(through) = report.removed_through {
         writeln!(out, "lines 1 to {through} were removed as the config says, and it is noted")?;
@@ -132,7 +134,10 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
     }
     writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is NOT sound" })?;
     match trusted {
-        Trust::Beside => writeln!(err, "hint: the key was found beside the log; one kept elsewhere says more: `--key`"),
+        Trust::Beside => writeln!(
+            err,
+            "hint: the key is the one of this machine; what `lychgate audit key` printed, kept elsewhere, says more: `--key`"
+        ),
         Trust::None => writeln!(err, "hint: without a key, checkpoints are taken as they are: give it with `--key`"),
         Trust::Given => Ok(()),
     }

@@ -40,6 +40,10 @@ pub struct Against {
 /// # Errors
 /// Something cannot be read.
 pub fn verify(log: &Path, against: &Against) -> io::Result<Report> {
+    if log.is_dir() {
+        let told = format!("`{}` is a folder: name the log in it", log.display());
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
+    }
     // Checkpoints first: a log that is being written may only have more lines than they say.
     let mut report = Report::default();
     let noted = Noted::read(log, against, &mut report)?;

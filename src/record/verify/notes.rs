@@ -1,6 +1,6 @@
 //! What vouches for a log: the checkpoints beside it, and those that were kept elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -9,6 +9,9 @@ use super::{Against, digest};
 use crate::record::chain::checkpoint::{Signed, Why};
 use crate::record::chain::files::{self, Lines, Piece};
 use crate::record::chain::{Head, Sha};
+
+/// Most keys that are told not to count.
+const STRANGERS: usize = 20;
 
 /// What vouches for a line.
 #[derive(Clone, Copy)]
@@ -29,6 +32,8 @@ pub(super) struct Noted {
     pub(super) aside: BTreeMap<u64, String>,
     /// There are no checkpoints at all.
     pub(super) absent: bool,
+    /// Keys that were told not to count.
+    strangers: BTreeSet<String>,
 }
 
 impl Noted {
@@ -43,13 +48,11 @@ impl Noted {
             Err(error) => return Err(error),
         }
         if noted.absent || report.checkpoints == 0 {
-            report.flaw(
-                Kind::Checkpoint,
-                &name,
-                None,
-                None,
-                "the checkpoints of the log are missing (only one that went to standard output never had any)".to_owned(),
-            );
+            let what = match noted.absent {
+                true => "the checkpoints of the log are missing (only one that went to standard output never had any)",
+                false => "no checkpoint is left in the file of the checkpoints",
+            };
+            report.flaw(Kind::Checkpoint, &name, None, None, what.to_owned());
         }
         for file in &against.anchors {
             noted.anchors(file, against, report)?;
@@ -98,7 +101,7 @@ impl Noted {
     fn anchors(&mut self, file: &Path, against: &Against, report: &mut Report) -> io::Result<()> {
         let name = file.display().to_string();
         let opened = Lines::open(file).map_err(|error| io::Error::new(error.kind(), format!("the anchors `{name}`: {error}")));
-        let (mut lines, mut number) = (opened?, 0);
+        let (mut lines, mut number, before) = (opened?, 0, report.anchors);
         while let Some(read) = lines.next()? {
             number += 1;
             let line = match read {
@@ -116,11 +119,14 @@ impl Noted {
                 None => report.flaw(Kind::Checkpoint, &name, Some(number), None, "this is no checkpoint".to_owned()),
             }
         }
+        if report.anchors == before {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("there is no checkpoint among the anchors `{name}`")));
+        }
         Ok(())
     }
 
     /// Whether a checkpoint counts: without keys, all do.
-    fn is_signed(&self, signed: &Signed, (name, number): (&str, u64), against: &Against, report: &mut Report) -> bool {
+    fn is_signed(&mut self, signed: &Signed, (name, number): (&str, u64), against: &Against, report: &mut Report) -> bool {
         let what = match signed.signed_by(&against.keys) {
             _ if against.keys.is_empty() => return true,
             Some(true) => {
@@ -128,6 +134,11 @@ impl Noted {
                 return true;
             }
             Some(false) => "its signature is wrong: it is not as it was written".to_owned(),
+            // Of one key all of them are.
+            None if self.strangers.len() >= STRANGERS || !self.strangers.insert(signed.note.key.clone()) => {
+                report.more_flaws += 1;
+                return false;
+            }
             None => format!("it is signed with another key than those that count: `{}`", signed.note.key.escape_debug()),
         };
         report.flaw(Kind::Signature, name, Some(number), Some(signed.head.seq), what);

@@ -151,8 +151,26 @@ fn checkpoints_that_are_missing_or_changed_show() {
     let mut torn = notes.clone();
     torn.insert(2, "{\"time\":\"20".to_owned());
     assert_eq!(with(&torn), [], "what was torn is no tampering");
+    fs::write(log.notes(), "garbage\n").unwrap();
+    assert!(log.check().flaws[0].what.contains("no checkpoint is left"));
     fs::remove_file(log.notes()).unwrap();
     assert_eq!(kinds(&log.check()), [(Kind::Checkpoint, None, None)]);
+    assert!(log.check().flaws[0].what.contains("are missing"));
+    let empty = log.folder.path().join("empty");
+    fs::write(&empty, "\n").unwrap();
+    let told = verify(&log.path, &Against { keys: Vec::new(), anchors: vec![empty] }).unwrap_err().to_string();
+    assert!(told.contains("no checkpoint among the anchors"), "{told}");
+    let told = verify(log.folder.path(), &Against::default()).unwrap_err().to_string();
+    assert!(told.contains("is a folder"), "{told}");
+}
+
+#[test]
+fn a_key_that_does_not_count_is_told_once() {
+    let (log, other) = (Log::new(3), Log::new(1));
+    log.write(3);
+    let report = verify(&log.path, &Against { keys: vec![other.key()], anchors: Vec::new() }).unwrap();
+    let strange = report.flaws.iter().filter(|flaw| flaw.kind == Kind::Signature).count();
+    assert!(strange == 1 && report.more_flaws == report.checkpoints - 1, "{report:?}");
 }
 
 #[test]
