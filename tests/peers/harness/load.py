@@ -143,7 +143,7 @@ class Load:
         self.bursts += 1
         acts = (
             self.listens, self.quiet, self.orders, self.refused, self.doubts, self.long, self.pictures, self.lists, self.asks,
-            self.turned_away, self.limited, self.fails, self.reloads, self.logins,
+            self.turned_away, self.limited, self.fails, self.reloads, self.logins, self.tampers,
         )
         for act in acts:
             act()
@@ -246,6 +246,16 @@ class Load:
             self.hits(f'lychgate_reloads_total{{outcome="{outcome}"}}')
             self.process.send_signal(signal.SIGHUP)
             self.wait_for_reloads()
+
+    def tampers(self):
+        """Somebody else writes to the audit log, while the gate does not."""
+        time.sleep(0.2)
+        with (self.folder / "audit.jsonl").open("a") as log:
+            log.write('{"event":"judged","agent":"nobody"}\n')
+        self.call("hostile", "plain", era="2025-06-18")
+        self.hits('lychgate_messages_total{upstream="hostile",direction="inbound",verdict="pass"}')
+        self.hits('lychgate_upstream_seconds_count{upstream="hostile"}')
+        self.hits('lychgate_audit_tampered_total{how="foreign"}')
 
     def wait_for_reloads(self):
         due = sum(count for series, count in self.known.items() if series.startswith("lychgate_reloads_total"))

@@ -31,7 +31,7 @@ ABOUT_TARGETS = re.compile(r"up|scrape_\w+|ALERTS\w*|lychgate:.*")
 FIRING = {
     "LychgateInjectionDetected", "LychgateInjectionsRising", "LychgateCommandBlocked", "LychgateDefinitionHeld",
     "LychgateUpstreamDown", "LychgateLoginOwed", "LychgateTokenExpiring", "LychgateReloadRefused", "LychgateProtectionWeakened",
-    "LychgateSuppressionExpired",
+    "LychgateSuppressionExpired", "LychgateAuditTampered",
 }
 MAY_FIRE = {"LychgateSlowInspection", "LychgateUpstreamSlow", "LychgateDown"}
 
