@@ -156,6 +156,13 @@ impl Source {
     }
 }
 
+/// Whether others than its owner can get at a key file.
+pub fn others_read(meta: &fs::Metadata) -> bool {
+    // Orchestrators hand out secrets as files of root's that the group may read: nobody but root can have put us there.
+    let handed_out = meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
+    meta.mode() & 0o077 != 0 && !handed_out
+}
+
 fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
     let file = match OpenOptions::new().read(true).open(path) {
         Ok(file) => file,
@@ -163,9 +170,7 @@ fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
         Err(error) => return Err(SealError::of(path)(error)),
     };
     let meta = file.metadata().map_err(SealError::of(path))?;
-    // Orchestrators hand out secrets as files of root's that the group may read: nobody but root can have put us there.
-    let handed_out = meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
-    if meta.mode() & 0o077 != 0 && !handed_out {
+    if others_read(&meta) {
         return Err(SealError::Open { path: path.to_owned(), mode: "600" });
     }
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES as usize));

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub use error::{SealError, Sealed};
 pub use keychain::Keychain;
-pub use keys::{Keys, Sources};
+pub use keys::{Keys, Sources, others_read};
 pub use place::{Listed, Place};
 pub use sealed::{KEY_BYTES, Key, OVERHEAD_BYTES, Purpose, draw, open, seal};
 

@@ -80,7 +80,7 @@ impl Failed {
 
 impl Failed {
     /// Whether the server says that it has nothing like it.
-    fn is_none(&self) -> bool {
+    fn has_none(&self) -> bool {
         match self {
             Self::Error { code, .. } => code == NO_METHOD,
             Self::Status(status) => status.is_client_error() && *status != StatusCode::UNAUTHORIZED,
@@ -191,7 +191,7 @@ impl<'u> Client<'u> {
             let page = match self.ask(method, &cursor).await {
                 Ok(page) => page,
                 // Who has resources need not have templates of them.
-                Err(failed) if failed.is_none() && (!declared || method == TEMPLATES) => return,
+                Err(failed) if failed.has_none() && (!declared || method == TEMPLATES) => return,
                 Err(failed) => return said.notes.push(format!("`{method}`: {failed}")),
             };
             let result = page.message.single().and_then(|envelope| page.message.body(envelope));

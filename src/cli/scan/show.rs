@@ -66,8 +66,8 @@ fn one(server: &Server, all: bool, out: &mut String) {
             rows(item, width, all, out);
         }
     } else {
-        let where_ = if looked.notes.is_empty() { "" } else { " in what was looked at" };
-        out.push_str(&format!("  nothing found{where_}\n"));
+        let part = if looked.notes.is_empty() { "" } else { " in what was looked at" };
+        out.push_str(&format!("  nothing found{part}\n"));
     }
     out.push('\n');
 }

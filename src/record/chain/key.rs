@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -13,6 +13,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use zeroize::Zeroizing;
 
 use super::{hex, sha};
+use crate::seal::others_read;
 
 /// Longest key file, in bytes.
 const FILE_BYTES: u64 = 4096;
@@ -34,11 +35,7 @@ impl SigningKey {
     /// # Errors
     /// The file can be neither read nor made, holds no such key, or can be read by others.
     pub(in crate::record) fn open(path: &Path) -> io::Result<Self> {
-        // Orchestrators hand out secrets as files of root's that the group may read.
-        let handed_out =
-            |meta: &std::fs::Metadata| meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
-        let others_read = |meta: std::fs::Metadata| meta.mode() & 0o077 != 0 && !handed_out(&meta);
-        if std::fs::metadata(path).is_ok_and(others_read) {
+        if std::fs::metadata(path).is_ok_and(|meta| others_read(&meta)) {
             let hint = "others can read it, and who has it can write the log anew\n  hint: chmod 600 it; if somebody may have had it, move it \
                         away, and the gate makes another";
             return Err(named(path, &io::Error::new(io::ErrorKind::PermissionDenied, hint)));
