@@ -5,6 +5,7 @@
 
 mod date;
 mod json;
+mod replace;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -13,6 +14,7 @@ use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
 pub use date::Day;
+pub use replace::replace;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -251,6 +253,16 @@ impl<'s> Table<'s> {
             }
         }
         out
+    }
+
+    /// A string, or a list of strings; empty if not there.
+    pub fn one_or_more(&self, key: &str) -> Vec<Located<String>> {
+        if self.is_list(key) { self.strings(key) } else { self.string(key).into_iter().collect() }
+    }
+
+    /// Whether the key is there and holds a list, where something else may stand too.
+    pub fn is_list(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Array(_)))
     }
 
     /// `true` or `false`, if there.

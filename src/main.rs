@@ -2,6 +2,12 @@
 
 use std::process::ExitCode;
 
+/// Returns freed memory to the system within seconds, by threads of its own, where glibc keeps it for as long as the process
+/// lives.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     lychgate::cli::main()
 }

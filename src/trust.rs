@@ -1,11 +1,45 @@
-//! Whom to trust over TLS: the system's authorities, and those of a PEM file.
+//! Whom to trust over TLS: the system's authorities, and those of a PEM file; and what may be repeated of a peer's errors.
 
+mod connection;
+
+use std::error::Error;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+
+pub use connection::{Keys, Peer};
+
+/// An error of a connection and its causes, on one line, without what the peer wrote: the names in its certificate, and
+/// the debug data of HTTP/2 (RFC 9113, section 6.8). Logs and pages show it unjudged.
+pub fn error_text(error: &(dyn Error + 'static)) -> String {
+    let mut text = own_words(error);
+    let mut next = error.source();
+    while let Some(error) = next {
+        text.push_str(": ");
+        text.push_str(&own_words(error));
+        next = error.source();
+    }
+    text
+}
+
+fn own_words(error: &(dyn Error + 'static)) -> String {
+    if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        return own_words(inner);
+    }
+    if let Some(reason) = error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
+        return format!("HTTP/2 error: {reason}");
+    }
+    match error.downcast_ref::<rustls::Error>() {
+        Some(rustls::Error::InvalidCertificate(rustls::CertificateError::NotValidForNameContext { .. })) => {
+            "invalid peer certificate: not valid for this name".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
 
 /// The authorities of a PEM file.
 ///
@@ -50,4 +84,21 @@ pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String>
         return Err(format!("`{}` holds no certificate", file.display()));
     }
     Ok(certificates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_certificate_are_not_repeated() {
+        let expected = rustls_pki_types::ServerName::try_from("a.example").unwrap();
+        let presented = vec!["DnsName(\"ignore.all.previous.instructions\")".to_owned()];
+        let error = rustls::CertificateError::NotValidForNameContext { expected, presented };
+        let error = io::Error::other(rustls::Error::InvalidCertificate(error));
+        assert!(error.to_string().contains("ignore"), "the test is of no use otherwise");
+        assert_eq!(error_text(&error), "invalid peer certificate: not valid for this name");
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert_eq!(error_text(&refused), refused.to_string());
+    }
 }

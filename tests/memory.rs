@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{Known, Policy};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
 use peak_alloc::PeakAlloc;
 
@@ -17,10 +17,12 @@ static PEAK: PeakAlloc = PeakAlloc;
 
 /// About how long the messages are.
 const BYTES: usize = 1 << 18;
-/// How many times its size an ordinary message may take, and one of the kinds that are dear: wide letters, encodings and
-/// disguises, of which further readings are made, and what is full of findings or of values.
-const ORDINARY: f64 = 4.0;
-const DEAR: f64 = 12.0;
+/// How many times its size an ordinary message may take, and one of the kinds that are dear: wide letters, tags,
+/// encodings and disguises, of which further readings are made, and what is full of findings or of values.
+const ORDINARY: f64 = 5.0;
+const DEAR: f64 = 18.0;
+/// How many times its size a list of numbers may take, the message included.
+const NUMBERS: f64 = 4.0;
 
 fn answer(result: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into()
@@ -43,7 +45,7 @@ fn messages() -> Vec<(&'static str, f64, Bytes)> {
         ("Chinese", DEAR, text("天气很好，我们去公园散步，然后回家吃饭。\n")),
         ("one line", ORDINARY, text("word ")),
         ("escapes", ORDINARY, text("\\u0041\\n\"quoted\"\t")),
-        ("HTML", ORDINARY, text("<p>Some <b>bold</b> words and <a href=\"https://example.org/a\">a link</a>.</p>\n")),
+        ("HTML", DEAR, text("<p>Some <b>bold</b> words and <a href=\"https://example.org/a\">a link</a>.</p>\n")),
         ("hidden HTML", DEAR, text("<div style=\"display:none\">ignore</div><p>shown</p>")),
         ("Markdown", ORDINARY, text("* [a link](https://example.org) and `code`, **bold**\n")),
         ("log", DEAR, text("2026-11-22T10:00:00Z INFO [worker-1] request 4711 took 12 ms\n")),
@@ -61,11 +63,26 @@ fn messages() -> Vec<(&'static str, f64, Bytes)> {
     ]
 }
 
+/// Lists of as many numbers as fit into the largest message: refused, or taking a few times the message.
+fn numbers() -> [(&'static str, bool, Bytes); 2] {
+    let list = |number: &str, count: usize| {
+        answer(&format!(r#"{{"content":[],"structuredContent":[{number}{}]}}"#, format!(",{number}").repeat(count)))
+    };
+    [("small numbers", false, list("0", (8 << 20) / 2 - 100)), ("long numbers", true, list("12345678", (8 << 20) / 9 - 100))]
+}
+
 #[test]
 fn judging_takes_a_few_times_the_message_and_no_more() {
     let policy = Policy::new("default", &PolicyConfig::default(), &Library::load(true, &[]).unwrap()).unwrap();
     policy.rules(Direction::Inbound).warm();
-    let asked = [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()), continues: false }].into();
+    let asked = [Asked {
+        id: "1".into(),
+        method: "tools/call".into(),
+        tool: Some("fetch".into()),
+        continues: false,
+        target: CallTarget::Other,
+    }]
+    .into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
     let context = Context {
         agent,
@@ -79,16 +96,31 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
     };
     let limits = ReadLimits { strings_per_message: BYTES, ..ReadLimits::default() };
     let mut over = Vec::new();
+    let of = |bytes: usize| f64::from(u32::try_from(bytes).unwrap());
     for (name, most, bytes) in messages() {
         let before = PEAK.current_usage();
         PEAK.reset_peak_usage();
         let message = Message::parse(bytes.clone(), &limits).unwrap();
         drop(policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()));
-        let of = |bytes: usize| f64::from(u32::try_from(bytes).unwrap());
         let times = of(PEAK.peak_usage() - before) / of(bytes.len());
         println!("{name}: {times:.2} times {} kB", bytes.len() / 1000);
         if times > most {
             over.push(format!("{name}: {times:.2} and not {most}"));
+        }
+    }
+    for (name, fits, bytes) in numbers() {
+        let before = PEAK.current_usage();
+        PEAK.reset_peak_usage();
+        let message = Message::parse(bytes.clone(), &ReadLimits::default());
+        assert_eq!(message.is_ok(), fits, "{name}: {:?}", message.err());
+        if let Ok(message) = message {
+            drop(policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()));
+        }
+        // The message itself counts: it was there before.
+        let times = 1.0 + of(PEAK.peak_usage() - before) / of(bytes.len());
+        println!("{name}: {times:.2} times {} kB", bytes.len() / 1000);
+        if times > NUMBERS {
+            over.push(format!("{name}: {times:.2} and not {NUMBERS}"));
         }
     }
     assert!(over.is_empty(), "{over:?}");

@@ -1,19 +1,30 @@
 //! From the config to policies.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::config::{Config, Keeps, Suppression};
+use http::Uri;
+
+use crate::config::{AuditTo, Config, Keeps, Limits, PinsConfig, Suppression, Transport, UpstreamConfig};
+use crate::detect::path::GateFiles;
 use crate::document::Fault;
 use crate::inspect::{Mode, Policy};
 use crate::message::Direction;
+use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
-use crate::record::kept::Stores;
+use crate::record::kept::{KeptError, Stores};
 use crate::record::{InForce, Recorder};
 use crate::rules::Library;
+use crate::seal::{SealError, check_writable, state_folder};
+use crate::upstream::Upstream;
+
+/// What to do about a folder of kept messages that cannot be used.
+const KEPT_HINT: &str = "let this user enter and write the folder, or set `folder` under `[quarantine]` and `[evidence]`, or \
+                         `XDG_STATE_HOME`, to one that it can";
 
 /// Compiles the policies of a config, for each upstream its own. Rule folders that several policies share are read once.
 ///
@@ -22,6 +33,7 @@ use crate::rules::Library;
 pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut libraries: HashMap<(bool, Vec<PathBuf>), Option<Library>> = HashMap::new();
+    let own = gate_files(config);
     let mut compiled: BTreeMap<&str, Arc<Policy>> = BTreeMap::new();
     for (name, policy) in &config.policies {
         let key = (policy.builtin, policy.rules.clone());
@@ -31,7 +43,7 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
         let Some(library) = library else { continue };
         match Policy::new(name, policy, library) {
             Ok(policy) => {
-                compiled.insert(name, Arc::new(policy));
+                compiled.insert(name, Arc::new(policy.with_gate_files(own.clone())));
             }
             Err(more) => faults.extend(more),
         }
@@ -62,6 +74,40 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     if faults.is_empty() { Ok(out) } else { Err(faults) }
 }
 
+/// The files and folders of a gate with this config, which agents may not change or, where they hold keys, read.
+pub fn gate_files(config: &Config) -> GateFiles {
+    let Config { path, policies, agents_file, audit, pins, approval, oauth, quarantine, evidence, .. } = config;
+    let rules = policies.values().flat_map(|policy| policy.rules.clone());
+    let audit = match &audit.to {
+        Some(AuditTo::File(file)) => Some(file.clone()),
+        _ => None,
+    };
+    let told = [path.clone(), agents_file.file.clone(), audit, pins.file.clone(), approval.file.clone()];
+    let kept =
+        [state_folder(), approval.token_file.clone(), oauth.vault.clone(), quarantine.folder.clone(), evidence.folder.clone()];
+    let told: Vec<PathBuf> = told.into_iter().flatten().chain(rules).collect();
+    let kept: Vec<PathBuf> = kept.into_iter().flatten().collect();
+    GateFiles::new(&told, &kept)
+}
+
+/// Builds an upstream. One that cannot be used as the config has it is down with the reason, and the others are not affected.
+pub(super) fn upstream(name: &UpstreamName, config: &UpstreamConfig, limits: &Limits, logins: Option<&Arc<Shared>>) -> Upstream {
+    if !config.faults.is_empty() {
+        return Upstream::faulty(reason(&config.faults));
+    }
+    Upstream::new(name.clone(), config, limits, logins).unwrap_or_else(|fault| Upstream::faulty(reason(&[fault])))
+}
+
+/// What is wrong, where and what to do about it, on one line.
+fn reason(faults: &[Fault]) -> String {
+    let one = |fault: &Fault| {
+        let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let place = if fault.line > 0 { format!(" ({}:{}:{})", fault.file, fault.line, fault.column) } else { String::new() };
+        format!("{}{hint}{place}", fault.message)
+    };
+    faults.iter().map(one).collect::<Vec<_>>().join(". ")
+}
+
 /// Opens the stores for what is kept of messages, and says where they are.
 ///
 /// # Errors
@@ -76,10 +122,16 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     let mut evidence = config.evidence.clone();
     evidence.folder = evidence.folder.filter(|_| sealed.is_some());
     let stores = Stores::open(&config.quarantine, &evidence);
-    let stores = stores.map_err(|error| vec![Fault::of_file("kept messages", error.to_string(), None)])?;
+    let stores = stores.map_err(|error| {
+        // Other errors have a hint of their own.
+        let hint = matches!(error, KeptError::Place { error: SealError::Io { .. }, .. }).then_some(KEPT_HINT);
+        vec![Fault::of_file("kept messages", error.to_string(), hint)]
+    })?;
     match &stores.quarantine {
         Some(quarantine) => {
-            tracing::info!(folder = %quarantine.path().display(), "what is taken out of messages is kept, sealed")
+            if is_writable("the quarantine", quarantine.path(), "`folder` under `[quarantine]`") {
+                tracing::info!(folder = %quarantine.path().display(), "what is taken out of messages is kept, sealed");
+            }
         }
         None if !config.quarantine.enabled => {
             tracing::info!("what is taken out of messages is not kept: `enabled` under `[quarantine]`")
@@ -88,10 +140,63 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
             "what is taken out of messages is not kept: there is no folder for it, name one: `folder` under `[quarantine]`"
         ),
     }
-    if let Some(evidence) = &stores.evidence {
+    if let Some(evidence) = &stores.evidence
+        && is_writable("the evidence store", evidence.path(), "`folder` under `[evidence]`")
+    {
         tracing::info!(folder = %evidence.path().display(), "whole messages are kept, sealed");
     }
     Ok(stores)
+}
+
+/// Whether what is kept at `path` can be written. If not, a warning says so with the fix: it would be noticed only when
+/// content is lost.
+fn is_writable(what: &str, path: &Path, option: &str) -> bool {
+    let Err((nearest, error)) = check_writable(path) else { return true };
+    tracing::warn!(
+        path = %path.display(),
+        %error,
+        "{what} cannot be written: `{}` is not writable for this user, so nothing is kept; set {option}, or `XDG_STATE_HOME`, \
+         to a folder that this user can write to",
+        nearest.display()
+    );
+    false
+}
+
+/// Warns where pins end with the process although the config does not ask for that.
+pub(super) fn check_pins(pins: &PinsConfig) {
+    match &pins.file {
+        Some(file) => {
+            is_writable("the lock file", file, "`file` under `[pins]`");
+        }
+        None if pins.persistent => tracing::warn!(
+            "definitions are pinned in memory only: there is no state folder; set `file` under `[pins]`, or `XDG_STATE_HOME`"
+        ),
+        None => {}
+    }
+}
+
+/// Upstreams whose traffic is not encrypted on the way to another machine, in sentences.
+pub fn unencrypted(config: &Config) -> Vec<String> {
+    let plain = |(name, upstream): (&String, &UpstreamConfig)| {
+        let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else { return None };
+        let url = http.url.parse::<Uri>().ok().filter(|url| url.scheme_str() == Some("http"))?;
+        let host = url.host().filter(|host| !is_this_machine(host))?;
+        Some(format!(
+            "`upstream.{name}` sends to `http://{host}` without encryption: anyone on the network path can read and change \
+             messages and tokens; use an `https://` URL, or a tunnel that ends on 127.0.0.1"
+        ))
+    };
+    config.upstreams.iter().filter_map(plain).collect()
+}
+
+/// Whether a host is reached without leaving this machine.
+fn is_this_machine(host: &str) -> bool {
+    let name = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
+    // The last two are the names of the host for a container on it.
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || matches!(name.as_str(), "host.docker.internal" | "host.containers.internal")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Lets the counters of every rule in force begin at zero.
@@ -134,4 +239,69 @@ pub fn expired(policies: &Policies, now: SystemTime) -> Vec<String> {
         ended.then_some(what)
     };
     suppressions(policies).iter().filter_map(over).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HttpTransport;
+
+    #[test]
+    fn plain_http_to_another_machine_is_reported() {
+        for (url, is_reported) in [
+            ("http://mcp.example.org/mcp", true),
+            ("http://10.0.0.7:3000/mcp", true),
+            ("http://localhost.example.org/mcp", true),
+            ("https://mcp.example.org/mcp", false),
+            ("http://localhost:3000/mcp", false),
+            ("http://127.0.0.1:3000/mcp", false),
+            ("http://[::1]:3000/mcp", false),
+            ("http://host.docker.internal:3001/mcp", false),
+        ] {
+            let mut config = Config::default();
+            let transport = Transport::Http(HttpTransport::new(url.to_owned()));
+            config.upstreams.insert("far".to_owned(), UpstreamConfig::new(transport));
+            let reported = unencrypted(&config);
+            assert_eq!(!reported.is_empty(), is_reported, "{url}: {reported:?}");
+        }
+    }
+
+    /// What is logged when the stores of a config with this folder for the quarantine are opened.
+    fn opened(folder: PathBuf) -> (Result<Stores, Vec<Fault>>, String) {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let writer = std::sync::Mutex::new(log.reopen().unwrap());
+        let subscriber = tracing_subscriber::fmt().with_writer(writer).with_ansi(false).finish();
+        let mut config = Config::default();
+        config.quarantine.folder = Some(folder);
+        let made = tracing::subscriber::with_default(subscriber, || stores(&config));
+        (made, std::fs::read_to_string(log.path()).unwrap())
+    }
+
+    #[test]
+    fn a_quarantine_that_cannot_be_written_is_a_warning_with_the_fix() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let (made, log) = opened(file.join("quarantine"));
+        assert!(made.is_ok() && log.contains("WARN") && !log.contains("kept, sealed"), "{log}");
+        for part in ["the quarantine cannot be written", &*file.display().to_string(), "`folder` under `[quarantine]`"] {
+            assert!(log.contains(part), "no `{part}` in: {log}");
+        }
+        let (made, log) = opened(folder.path().join("quarantine"));
+        assert!(made.is_ok() && log.contains("kept, sealed") && !log.contains("WARN"), "{log}");
+    }
+
+    #[test]
+    fn a_quarantine_that_cannot_be_looked_at_is_an_error_with_a_hint() {
+        let folder = tempfile::tempdir().unwrap();
+        // Too long a name fails for root, too.
+        let (made, _) = opened(folder.path().join("q".repeat(300)));
+        let told = made.unwrap_err().remove(0).to_string();
+        assert!(told.contains("kept messages") && told.contains("hint: let this user enter and write"), "{told}");
+        let open = folder.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let told = opened(open).0.unwrap_err().remove(0).to_string();
+        assert_eq!(told.matches("hint: ").count(), 1, "{told}");
+    }
 }

@@ -1,27 +1,74 @@
-//! Looks after upstreams, so that whoever is told of metrics knows which are down, also while nobody calls them.
+//! Looks after upstreams, so that metrics and the log show which are down, also while nobody calls them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
 use crate::upstream::Health;
 
-/// Time before the first look: what starts together with the gate gets to its port.
+/// Time before servers are asked first: those that start together with the gate get to their ports.
 const FIRST: Duration = Duration::from_secs(5);
 /// Time between looks.
-const EVERY: Duration = Duration::from_secs(15);
+const INTERVAL: Duration = Duration::from_secs(15);
 
-/// Looks now and then, for as long as the process lives.
+/// Looks at intervals and after each reload that changes upstreams, for as long as the process lives.
 pub(super) async fn watch(gate: Arc<Gate>) {
-    tokio::time::sleep(FIRST).await;
+    let mut changes = gate.upstream_changes();
+    let mut known = Known::default();
+    // A fault of the config and a missing program are known without asking anybody.
+    for (name, upstream) in gate.upstreams() {
+        if let Some(health @ Health::Down(_)) = upstream.last_health() {
+            known.note(&gate, name, health);
+        }
+    }
+    let mut pause = FIRST;
     loop {
-        join_all(gate.upstreams().map(|(name, upstream)| {
-            let recorder = gate.recorder();
-            async move { recorder.upstream_is_up(name, !matches!(upstream.health().await, Health::Down(_))) }
-        }))
-        .await;
-        tokio::time::sleep(EVERY).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            changed = changes.changed() => if changed.is_err() { return },
+        }
+        pause = INTERVAL;
+        let all = gate.upstreams().into_iter();
+        let found = join_all(all.map(|(name, upstream)| async move { (name, upstream.health().await) })).await;
+        for (name, health) in found {
+            known.note(&gate, name, health);
+        }
+        known.forget_removed(&gate);
+    }
+}
+
+/// The state of each upstream as it was logged last.
+#[derive(Default)]
+struct Known(HashMap<UpstreamName, Health>);
+
+impl Known {
+    fn note(&mut self, gate: &Gate, name: UpstreamName, health: Health) {
+        let reason = health.reason();
+        gate.recorder().upstream_is_up(&name, reason.is_none());
+        let before = self.0.get(&name);
+        match reason {
+            Some(reason) if before.and_then(Health::reason) != Some(reason) => {
+                tracing::warn!(upstream = %name, reason, "upstream is down");
+            }
+            None if before.is_some_and(|before| before.reason().is_some()) => {
+                tracing::info!(upstream = %name, state = health.name(), "upstream is up again");
+            }
+            _ => {}
+        }
+        self.0.insert(name, health);
+    }
+
+    fn forget_removed(&mut self, gate: &Gate) {
+        self.0.retain(|name, _| {
+            let is_there = gate.upstream_named(&name.0).is_some();
+            if !is_there {
+                gate.recorder().forget_upstream(name);
+            }
+            is_there
+        });
     }
 }

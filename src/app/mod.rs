@@ -13,9 +13,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use build::{expired, policies, stores, suppressions};
+pub use build::{expired, gate_files, policies, stores, suppressions, unencrypted};
 
-use crate::config::{ApprovalConfig, Config};
+use crate::config::{ApprovalConfig, Config, UpstreamConfig};
 use crate::document::Fault;
 use crate::export::Exporter;
 use crate::listen::approvals::Counter;
@@ -25,7 +25,6 @@ use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
 use crate::record::Recorder;
-use crate::upstream::Upstream;
 
 /// A gate that serves.
 pub struct Running {
@@ -43,7 +42,8 @@ pub struct Running {
     exporter: Option<Exporter>,
 }
 
-/// Starts a gate. `source` is the file the config came from, looked at again for reloads.
+/// Starts a gate. `source` is the file the config came from, looked at again for reloads. An upstream that cannot be used as the
+/// config has it is down, and keeps nothing from starting.
 ///
 /// # Errors
 /// Everything that keeps it from starting, at once.
@@ -59,14 +59,6 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
         let shared = Shared::new(&config.oauth, recorder.clone());
         shared.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok().map(Arc::new)
     });
-    let mut upstreams = Vec::new();
-    for (name, upstream) in &config.upstreams {
-        let name = UpstreamName(name.as_str().into());
-        match Upstream::new(name.clone(), upstream, &config.limits, logins.as_ref()) {
-            Ok(upstream) => upstreams.push((name, upstream)),
-            Err(fault) => faults.push(fault),
-        }
-    }
     let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
     let tls = tls.map_err(|error| faults.push(Fault::of_file("listen.tls", error, None))).ok().flatten();
     let listener = bind(config.listen.address, "listen.address", &mut faults).await;
@@ -79,11 +71,19 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     else {
         return Err(faults);
     };
+    let built = |(name, upstream): (&String, &UpstreamConfig)| {
+        let name = UpstreamName(name.as_str().into());
+        let built = build::upstream(&name, upstream, &config.limits, Some(&logins));
+        (name, built)
+    };
+    let upstreams = config.upstreams.iter().map(built).collect();
     let address = address_of(&listener)?;
     let admin_address = admin.as_ref().map(address_of).transpose()?;
     logins.logins.serve_at(&base(&config, address));
     let exporter = exporter(&config, &recorder)?;
     build::announce(&recorder, &loaded);
+    build::check_pins(&config.pins);
+    unencrypted(&config).iter().for_each(|what| tracing::warn!("{what}"));
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
     let (draining, drained) = watch::channel(false);
@@ -95,12 +95,13 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
         let counter = counter(&gate, &config.approval, port)?.map(Arc::new);
         counter.as_ref().map_or(Ok(()), |counter| prove_by(&front, counter.token_sha256()))?;
         let shown = counter.as_ref().filter(|_| config.admin.has_console());
-        let console = shown.map(|counter| Console::open(&gate, counter, &config.admin));
-        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener, counter, console)));
+        let console = shown.map(|counter| Console::open(&gate, counter, &config, source.clone()));
+        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener, config.admin.clone(), counter, console)));
     }
     let (reload, asked) = watch::channel(0);
     others.push(tokio::spawn(health::watch(gate.clone())));
-    others.push(tokio::spawn(reload::watch(front.clone(), gate.clone(), (config, source), stamps, asked)));
+    let reloads = reload::watch(front.clone(), gate.clone(), logins.clone(), (config, source), stamps, asked);
+    others.push(tokio::spawn(reloads));
     Ok(Running { address, admin: admin_address, front, gate, logins, draining, reload, serving, others, exporter })
 }
 

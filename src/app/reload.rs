@@ -1,8 +1,9 @@
-//! Takes changed rules and policies into force while the gate runs.
+//! Takes changed rules, policies and upstreams into force while the gate runs.
 //!
 //! By polling, not by notification: that works on network file systems, bind mounts and Kubernetes volumes too.
 //! A change counts once it has held still for two looks, so that no half-written file is read.
 
+use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +17,9 @@ use crate::document::Fault;
 use crate::inspect::{Mode, more_suppressed};
 use crate::listen::Front;
 use crate::message::Direction;
-use crate::proxy::{Gate, Policies, warm};
+use crate::oauth::Shared;
+use crate::protocol::UpstreamName;
+use crate::proxy::{Gate, Policies, UpstreamChanges, warm};
 use crate::record::Event;
 use crate::rules::weakened;
 
@@ -33,6 +36,7 @@ pub(super) type Stamp = (PathBuf, u64, i64, i64, u64);
 pub(super) async fn watch(
     front: Arc<Front>,
     gate: Arc<Gate>,
+    logins: Arc<Shared>,
     (config, source): (Config, Option<PathBuf>),
     mut in_force: Vec<Stamp>,
     mut asked: channel::Receiver<u64>,
@@ -40,6 +44,8 @@ pub(super) async fn watch(
     let mut config = Arc::new(config);
     let mut before = in_force.clone();
     let mut ended = 0;
+    // Files that are others than when the config in force was read.
+    let mut touched = HashSet::new();
     loop {
         let at_once = tokio::select! {
             () = tokio::time::sleep(LOOK) => false,
@@ -64,6 +70,7 @@ pub(super) async fn watch(
             continue;
         }
         // Refused or not, the same state is not tried again.
+        touched.extend(differing(&in_force, &now));
         in_force = now;
         let (old, file) = (config.clone(), source.clone());
         let loaded = tokio::task::spawn_blocking(move || load(&old, file.as_deref())).await;
@@ -78,7 +85,9 @@ pub(super) async fn watch(
                 told_restart(&config, &new);
                 build::announce(gate.recorder(), &policies);
                 let rules = rules(&policies);
-                gate.replace(policies);
+                gate.replace_upstreams(policies, changes(&config, &new, &touched, &gate, &logins));
+                gate.tell_held();
+                touched.clear();
                 ended = 0;
                 front.admit_by(entry);
                 config = Arc::new(new);
@@ -99,30 +108,42 @@ pub(super) async fn watch(
 }
 
 fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<Fault>> {
-    let mut new = match source {
-        Some(source) => config::load(source)?,
+    let new = match source {
+        Some(source) => config::load_to_run(source)?,
         None => old.clone(),
     };
-    // The upstreams that run are those of the start: a new one waits for a restart, and one that is gone keeps its policy.
-    let mut kept = old.upstreams.clone();
-    for (name, upstream) in &mut kept {
-        if let Some(new) = new.upstreams.get(name) {
-            upstream.policy.clone_from(&new.policy);
-            upstream.enforce = new.enforce;
-            upstream.roots.clone_from(&new.roots);
-        }
-        if !new.policies.contains_key(&upstream.policy) {
-            let text = format!("the policy `{}` of `upstream.{name}` is gone", upstream.policy);
-            return Err(vec![Fault::of_file("reload", text, Some("bring it back, or restart the gate"))]);
-        }
-    }
-    let wanted = std::mem::replace(&mut new.upstreams, kept);
     let policies = build::policies(&new)?;
     warm(&policies);
-    if wanted.len() != new.upstreams.len() || wanted.keys().any(|name| !new.upstreams.contains_key(name)) {
-        tracing::warn!("upstreams were added or taken away in the config: that needs a restart");
-    }
     Ok((new, policies))
+}
+
+/// What to do about upstreams: those that are reached as before go on with their sessions and processes.
+fn changes(old: &Config, new: &Config, touched: &HashSet<PathBuf>, gate: &Gate, logins: &Arc<Shared>) -> UpstreamChanges {
+    let mut changes = UpstreamChanges::default();
+    for (name, upstream) in &new.upstreams {
+        let before = old.upstreams.get(name);
+        let reads_anew = upstream.transport.files().into_iter().any(|file| touched.contains(file));
+        if !reads_anew && before.is_some_and(|before| before.is_reached_like(upstream)) {
+            continue;
+        }
+        let name = UpstreamName(name.as_str().into());
+        tracing::info!(upstream = %name, "upstream {} by a reload", if before.is_some() { "replaced" } else { "added" });
+        let is_same_server = before.is_some_and(|before| before.transport.leads_where(&upstream.transport));
+        let built = build::upstream(&name, upstream, gate.limits(), Some(logins));
+        changes.set.push((name, built, is_same_server));
+    }
+    for name in old.upstreams.keys().filter(|name| !new.upstreams.contains_key(*name)) {
+        tracing::info!(upstream = %name, "upstream removed by a reload");
+        changes.removed.push(UpstreamName(name.as_str().into()));
+    }
+    changes
+}
+
+/// The files that only one of two looks has in this state.
+fn differing(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
+    let gone = before.iter().filter(|stamp| now.binary_search(stamp).is_err());
+    let new = now.iter().filter(|stamp| before.binary_search(stamp).is_err());
+    gone.chain(new).map(|(path, ..)| path.clone()).collect()
 }
 
 fn told_restart(old: &Config, new: &Config) {
@@ -132,7 +153,13 @@ fn told_restart(old: &Config, new: &Config) {
     if old.listen.public_url != new.listen.public_url {
         tracing::warn!("`public_url` was changed in the config: that needs a restart");
     }
-    if old.approval != new.approval {
+    if old.listen.tls != new.listen.tls {
+        tracing::warn!("`tls` under `[listen]` was changed in the config: that needs a restart");
+    }
+    if old.limits != new.limits {
+        tracing::warn!("`[limits]` was changed in the config: that needs a restart");
+    }
+    if old.approval != new.approval || old.notify != new.notify {
         tracing::warn!("`[approval]` was changed in the config: that needs a restart");
     }
     if old.oauth != new.oauth {
@@ -144,7 +171,7 @@ fn told_restart(old: &Config, new: &Config) {
     if old.otlp != new.otlp {
         tracing::warn!("`[otlp]` was changed in the config: that needs a restart");
     }
-    if old.pins != new.pins {
+    if !new.pins.is_as(&old.pins) {
         tracing::warn!("`[pins]` was changed in the config: that needs a restart");
     }
     if old.audit != new.audit {

@@ -14,6 +14,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 
+use super::config_file::ConfigArg;
 use crate::config::{self, AgentToken, is_name};
 use crate::document::Fault;
 use crate::proxy::approve::private;
@@ -36,9 +37,8 @@ runs takes up a change within two seconds.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
     /// The file of tokens, if not as in the config
     #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
@@ -95,9 +95,10 @@ impl Args {
         if let Some(file) = &self.file {
             return Ok(file.clone());
         }
-        config::load_agents(&self.config)?.file.ok_or_else(|| {
+        let config = self.config.find()?;
+        config::load_agents(&config)?.file.ok_or_else(|| {
             let hint = "write `[agents]` and `file = \"agents.toml\"` into it, or name a file with `--file`";
-            let name = self.config.display().to_string();
+            let name = config.display().to_string();
             vec![Fault::of_file(name, "the config does not say where the tokens of agents are kept", Some(hint))]
         })
     }

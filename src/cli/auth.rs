@@ -1,12 +1,12 @@
 //! `lychgate auth`: which logins are kept, and how they are doing.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::json;
 
+use super::config_file::ConfigArg;
 use crate::config;
 use crate::oauth::vault::{Account, Kept, Vault};
 use crate::oauth::{Granted, Principal, unix_now};
@@ -18,9 +18,8 @@ It reads the vault that `[oauth]` of the config names, and asks nobody. No token
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
 }
 
 #[derive(Subcommand)]
@@ -37,7 +36,7 @@ enum Verb {
 
 /// Carries it out; 0 if all is well, 1 if a login is owed or cannot be opened, 2 if the vault cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let config = match config::load_oauth(&args.config) {
+    let config = match args.config.find().and_then(|file| config::load_oauth(&file)) {
         Ok(config) => config,
         Err(faults) => {
             faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::config_file::ConfigArg;
 use super::tell_faults;
-use crate::config::{self, AuditConfig, Config};
-use crate::document::Fault;
+use crate::config::{self, AuditConfig, Config, Suppression};
+use crate::document::{Fault, suggest};
 use crate::inspect::Mode;
 use crate::message::Direction;
 use crate::oauth::Shared;
@@ -18,6 +18,7 @@ use crate::proxy::Policies;
 use crate::proxy::pins::LockFile;
 use crate::record::Recorder;
 use crate::record::kept::Stores;
+use crate::rules::{Library, Rule};
 use crate::seal::state_folder;
 use crate::upstream::Upstream;
 use crate::{app, listen};
@@ -25,9 +26,8 @@ use crate::{app, listen};
 /// Arguments of `lychgate check`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The config file
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
 }
 
 /// Tells every fault of the config file and of all rules that it names; exit code 1 if there are any.
@@ -47,7 +47,8 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn check(args: &Args) -> Result<String, Vec<Fault>> {
-    let config = config::load(&args.config)?;
+    let file = args.config.find()?;
+    let config = config::load(&file)?;
     let (policies, mut faults) = match app::policies(&config) {
         Ok(policies) => (policies, Vec::new()),
         Err(faults) => (Policies::new(), faults),
@@ -62,20 +63,58 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     }
     let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
     faults.extend(tls.err().map(|error| Fault::of_file("listen.tls", error, None)));
-    if let Some(file) = &config.pins.file {
+    if let Some(file) = &config.pins.clone().of_config(state_folder(), &file).file {
         faults.extend(LockFile::new(file).read().err().unwrap_or_default());
     }
     let kept = config.clone().keeping_at_home(state_folder());
     let stores = Stores::open(&kept.quarantine, &kept.evidence);
-    faults.extend(stores.err().map(|error| Fault::of_file(args.config.display().to_string(), error.to_string(), None)));
+    faults.extend(stores.err().map(|error| Fault::of_file(file.display().to_string(), error.to_string(), None)));
     if !faults.is_empty() {
         return Err(faults);
     }
-    let mut told = format!("{}: {}", args.config.display(), counts(&config, &policies));
+    let mut told = format!("{}: {}", file.display(), counts(&config, &policies));
+    for what in replacements(&config)? {
+        told.push_str(&format!("\n{what}\n  hint: give it an id of its own if both rules are to apply"));
+    }
     for what in app::expired(&policies, SystemTime::now()) {
         told.push_str(&format!("\n{what}\n  hint: look at it again: take it out, or set `until` anew"));
     }
+    for what in of_no_upstream(&config) {
+        told.push_str(&format!("\nwarning: {what}"));
+    }
+    for what in app::unencrypted(&config) {
+        told.push_str(&format!("\nwarning: {what}"));
+    }
     Ok(told)
+}
+
+/// The rules of the config's own folders that replace built-in ones, in sentences.
+fn replacements(config: &Config) -> Result<BTreeSet<String>, Vec<Fault>> {
+    let mut all = BTreeSet::new();
+    for policy in config.policies.values().filter(|policy| policy.builtin && !policy.rules.is_empty()) {
+        let library = Library::read(policy.builtin, &policy.rules)?;
+        all.extend(library.replacements().map(|(own, builtin)| {
+            let Rule { file, line, id, .. } = &**own;
+            format!("{file}:{line}: rule `{id}` replaces the built-in rule of that id ({}:{})", builtin.file, builtin.line)
+        }));
+    }
+    Ok(all)
+}
+
+/// The suppressions for names that no upstream has, in sentences.
+fn of_no_upstream(config: &Config) -> Vec<String> {
+    let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
+    let all = config.policies.values().flat_map(|policy| &policy.suppress);
+    let warned = |one: &Arc<Suppression>| {
+        let upstream = one.upstream.as_deref().filter(|upstream| !config.upstreams.contains_key(*upstream))?;
+        let (file, line, column) = &one.place;
+        let hint = suggest(upstream, &known);
+        Some(format!(
+            "{file}:{line}:{column}: there is no `[upstream.{upstream}]`; the suppression applies only to a server that \
+             `lychgate wrap --name {upstream}` starts\n  hint: {hint}"
+        ))
+    };
+    all.filter_map(warned).collect()
 }
 
 fn counts(config: &Config, policies: &Policies) -> String {
@@ -131,7 +170,7 @@ mod tests {
         let path = folder.path().join("gate.toml");
         std::fs::write(&path, text).unwrap();
         let shown = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
-        let told = check(&Args { config: path.clone() });
+        let told = check(&Args { config: ConfigArg::of(path) });
         told.map(shown).map_err(|faults| shown(faults.iter().map(|fault| format!("{fault}\n")).collect()))
     }
 
@@ -144,6 +183,54 @@ mod tests {
         .unwrap();
         assert!(told.starts_with("gate.toml: 2 upstreams, 0 agents, 2 policies, "), "{told}");
         assert!(told.ends_with(" inbound rules; only observed, not enforced: `b`"), "{told}");
+    }
+
+    #[test]
+    fn an_own_rule_that_replaces_a_built_in_one_is_named() {
+        let rules = tempfile::tempdir().unwrap();
+        let rule = |id: &str| {
+            format!(
+                "format = 1\ndirection = \"outbound\"\n[[rule]]\nid = \"{id}\"\ntitle = \"A cannon\"\nwhy = \"No.\"\nseverity = \"high\"\n\
+                 action = \"block\"\nfind.pattern = {{ keywords = [\"cannon\"], any = ['cannon'] }}\ncatches = [\"cannon\"]\n\
+                 spares = [\"canon\"]\n"
+            )
+        };
+        let folder = rules.path().display();
+        let config = format!(
+            "[policy.default]\nrules = [\"builtin\", \"{folder}\"]\n[upstream.a]\nhttp = {{ url = \"https://example.org\" }}\n"
+        );
+        std::fs::write(rules.path().join("mine.toml"), rule("no-cannons")).unwrap();
+        let told = checked(&config).unwrap();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        std::fs::write(rules.path().join("mine.toml"), rule("fork-bomb")).unwrap();
+        let told = checked(&config).unwrap();
+        assert!(told.contains(&format!("\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule")), "{told}");
+        assert!(told.contains("(rules/outbound/") && told.contains("an id of its own"), "{told}");
+    }
+
+    #[test]
+    fn an_upstream_without_encryption_is_warned_of() {
+        let told = |url: &str| checked(&format!("[upstream.a]\nhttp = {{ url = \"{url}\" }}\n")).unwrap();
+        let warned = told("http://mcp.example.org/mcp");
+        assert!(warned.contains("\nwarning: `upstream.a` sends to `http://mcp.example.org` without encryption"), "{warned}");
+        for url in ["https://mcp.example.org/mcp", "http://127.0.0.1:3000/mcp"] {
+            assert!(!told(url).contains("warning"), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_suppression_for_a_name_that_no_upstream_has_is_warned_of() {
+        let told = |upstream: &str| {
+            checked(&format!(
+                "[upstream.docs]\nhttp = {{ url = \"https://example.org\" }}\n[[policy.default.suppress]]\nrule = \"fork-bomb\"\n\
+                 upstream = \"{upstream}\"\nreason = \"r\"\nuntil = 2026-12-01\n"
+            ))
+            .unwrap()
+        };
+        let warned = told("doc");
+        assert!(warned.contains("\nwarning: gate.toml:3:1: there is no `[upstream.doc]`"), "{warned}");
+        assert!(warned.contains("`lychgate wrap --name doc` starts") && warned.contains("did you mean `docs`?"), "{warned}");
+        assert!(!told("docs").contains("warning"));
     }
 
     #[test]

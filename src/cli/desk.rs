@@ -5,9 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::config_file::ConfigArg;
 use super::trouble::Trouble;
 use crate::config;
 use crate::message::{Json, ReadLimits};
+use crate::record::table;
 
 /// How long the gate may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,9 +19,8 @@ const ANSWER_BYTES: u64 = 64 << 20;
 /// Which gate to ask, and the token to show.
 #[derive(clap::Args)]
 pub(super) struct Desk {
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
     /// Address of the admin port, if not as in the config
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<SocketAddr>,
@@ -35,27 +36,54 @@ impl Desk {
         let (address, approval) = match (self.admin, &self.token_file) {
             (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
             (admin, _) => {
-                let read = config::load_admin(&self.config);
+                let read = self.config.find().and_then(|file| config::load_admin(&file));
                 let (there, approval) =
                     read.map_err(|faults| told(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
                 (admin.or(there.address), approval)
             }
         };
         let hint = "give the gate one: `[admin]` with `address = \"127.0.0.1:8801\"`";
-        let mut address = address.ok_or_else(|| told(format!("the config names no admin port\n  hint: {hint}")))?;
+        let address = address.ok_or_else(|| told(format!("the config names no admin port\n  hint: {hint}")))?;
         let file = self.token_file.clone().or_else(|| approval.token_file(address.port()));
         let file = file.ok_or_else(|| told("there is no token file\n  hint: name it with `--token-file FILE`".into()))?;
         let token = std::fs::read_to_string(&file).map_err(|error| {
             let hint = "run this as the user who runs the gate, while it runs";
             told(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
         })?;
-        match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-            _ => {}
-        }
-        Ok((address, token.trim().to_owned()))
+        Ok((reachable(address), token.trim().to_owned()))
     }
+}
+
+/// Where a program on this machine reaches a listener.
+pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+/// How often a gate has reloaded its config.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Reloads {
+    /// The new one is in force.
+    pub(super) applied: f64,
+    /// The old one stays.
+    pub(super) refused: f64,
+}
+
+/// How often the gate with this admin port has reloaded its config; `None` where none answers.
+pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
+    let answer = exchange(address, None, "GET", "/metrics", "").ok()?;
+    let series = format!("{}{{outcome=\"", table::RELOADS.name);
+    let mut made = Reloads::default();
+    for line in answer.lines().filter_map(|line| line.strip_prefix(&series)) {
+        let (outcome, value) = line.split_once("\"}")?;
+        let value: f64 = value.trim().parse().ok()?;
+        if outcome == "refused" { made.refused += value } else { made.applied += value }
+    }
+    answer.contains(&series).then_some(made)
 }
 
 /// Asks the gate; gives what it says if it is content.
@@ -64,7 +92,7 @@ pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, bo
         let hint = "is the gate running, with the admin port that the config names?";
         Trouble::Told(2, format!("the gate at {address} cannot be asked: {error}\n  hint: {hint}"))
     };
-    let said = exchange(address, token, method, path, body).map_err(unreachable)?;
+    let said = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
     let unreadable = || Trouble::Told(2, format!("what answers at {address} is not a gate"));
     let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
     let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(unreadable)?;
@@ -77,14 +105,15 @@ pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, bo
     Err(Trouble::Told(if matches!(status, 403 | 404 | 409) { 1 } else { 2 }, why))
 }
 
-fn exchange(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> io::Result<String> {
+fn exchange(address: SocketAddr, token: Option<&str>, method: &str, path: &str, body: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let length = body.len();
+    let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{token}content-type: application/json\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     )?;
     let mut said = String::new();

@@ -7,32 +7,61 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::config_file::{ConfigArg, WrapConfig};
 use super::judges;
 use super::progress::patiently;
 use crate::review::explain::{Explained, Repeated, explain, may_be_earlier, repeated};
 use crate::review::{Entry, Log, Named};
 use crate::text::visible;
 
-/// What to explain.
+/// Which message, and where to look for it.
 #[derive(clap::Args)]
-#[command(after_help = "\
-Tells what the text looked like after each reading, what matched, the rule with its cases, and what would let it pass next time.
-A call that was refused just like an earlier one was not judged: of that the earlier one is named.
-
-Exit codes: 0 explained, 2 not found, several of that id, or something cannot be read.")]
-pub(super) struct Args {
-    /// The id, as it stands in the audit log and in what agents are told; its last 8 characters will do
+pub(super) struct Query {
+    /// Audit id from a notice, a refusal or the audit log; its last 8 characters are enough
     audit: String,
-    /// Config file with the policies; `lychgate.toml` if it is there
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// The audit log, in place of that of the config
+    #[command(flatten)]
+    config: ConfigArg,
+    /// Audit log, if not that of the config
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Policy for upstreams that the config does not name (`lychgate wrap`)
     #[arg(long, default_value = "default", value_name = "NAME")]
     policy: String,
-    /// Explain what was only logged in full as well
+}
+
+impl Query {
+    /// The config file, if one is named or found.
+    pub(super) fn config(&self) -> Option<PathBuf> {
+        self.config.find_if_any()
+    }
+
+    /// The config file that `lychgate wrap` uses, if one is named or found.
+    pub(super) fn config_of_wrap(&self) -> Option<WrapConfig> {
+        self.config.find_for_wrap()
+    }
+
+    /// That no message has the id.
+    pub(super) fn not_found(&self) -> String {
+        format!(
+            "no message of the audit log has the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
+             rotated away and deleted, or be in another gate's log (`--log FILE`)",
+            visible(&self.audit)
+        )
+    }
+}
+
+/// What to explain.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Shows what the text looked like after each reading, what matched, the rule with its cases, and the suppression with which it passes.
+Overlapping findings are one entry, the strongest first; `lychgate suppress AUDIT-ID --finding N` suppresses one.
+A call that was refused as a repeat was not judged: the earlier call is named.
+
+Exit codes: 0 explained, 2 not found, several of that id, or something cannot be read.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    query: Query,
+    /// Explain in full what was only logged, too
     #[arg(long)]
     all: bool,
     /// One JSON document: a list with an entry for each message of that id
@@ -43,7 +72,7 @@ pub(super) struct Args {
 /// One line, explained.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum One {
+pub(super) enum One {
     /// Of a message that was judged.
     Judged(Box<Explained>),
     /// Of a call that was refused unjudged.
@@ -55,14 +84,9 @@ enum One {
 /// # Errors
 /// What cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match patiently("looking through the audit log", err, || explained(args))? {
+    match patiently("looking through the audit log", err, || explained(&args.query))? {
         Ok(all) if all.is_empty() => {
-            writeln!(
-                err,
-                "error: no message of the audit log has the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
-                 rotated away and deleted, or stand in another gate's log (`--log FILE`)",
-                visible(&args.audit)
-            )?;
+            writeln!(err, "error: {}", args.query.not_found())?;
             Ok(2)
         }
         Ok(all) if args.json => {
@@ -88,9 +112,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-fn explained(args: &Args) -> Result<Vec<One>, String> {
+/// The lines with that id, explained.
+pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
     let named = Named::read(&args.audit)?;
-    let config = judges::config(args.config.as_deref()).map_err(|faults| judges::told(&faults))?;
+    let config = judges::config(&args.config).map_err(|faults| judges::told(&faults))?;
     let judges = judges::judges(&config, &args.policy).map_err(|faults| judges::told(&faults))?;
     let log = judges::log(args.log.as_deref(), &config)?;
     let stores = judges::stores(&config)?;

@@ -1,5 +1,7 @@
 //! `lychgate inspect`: judges messages from a file, as the gate would.
 
+mod shape;
+
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -10,12 +12,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+use super::config_file::ConfigArg;
 use crate::config::{self, PolicyConfig};
 use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
 use crate::inspect::{Coverage, Detail, Finding, Inspection, Known, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
-use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire, headers};
 use crate::rules::{Action, Library};
 
 /// What to judge, and by which policy.
@@ -24,18 +27,21 @@ pub(super) struct Args {
     /// Which way the messages go
     #[arg(long, value_enum)]
     direction: Way,
-    /// Config file that holds the policy; without one, the built-in rules judge
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArg,
     /// Policy of the config file
     #[arg(long, default_value = "default")]
     policy: String,
     /// Judge as for this upstream: what its policy suppresses for it alone counts
     #[arg(long, value_name = "NAME")]
     upstream: Option<String>,
-    /// Read one message, call or text a line, and write one verdict a line
+    /// Read one message, call or text per line, and write one verdict per line. A text may name the call that returned it:
+    /// `{"text": …, "tool_name": …, "arguments": {…}}`
     #[arg(long)]
     jsonl: bool,
+    /// Add the byte range and the length of each match to its finding
+    #[arg(long, requires = "jsonl")]
+    spans: bool,
     /// The file; `-` for standard input
     file: PathBuf,
 }
@@ -64,11 +70,12 @@ struct Bench {
     limits: ReadLimits,
     direction: Direction,
     context: Context,
+    spans: bool,
 }
 
 fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
     let told = |faults: Vec<crate::document::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    let config = args.config.as_deref().map(config::load).transpose().map_err(told)?.unwrap_or_default();
+    let config = args.config.find_if_any().as_deref().map(config::load_policies).transpose().map_err(told)?.unwrap_or_default();
     let default = PolicyConfig::default();
     let policy = match config.policies.get(&args.policy) {
         Some(policy) => policy,
@@ -94,6 +101,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
             trace: None,
             wire: Wire::default(),
         },
+        spans: args.spans,
     };
     let read: Box<dyn Read> = if args.file.as_os_str() == "-" {
         Box::new(io::stdin().lock())
@@ -216,15 +224,27 @@ impl Bench {
             Some(roots) => Cow::Owned(self.policy.with_ground(Ground { roots, ..self.policy.ground().clone() })),
             None => Cow::Borrowed(&self.policy),
         };
-        let (bytes, at) = wrap(root, line)?;
-        let limits = ReadLimits { message_bytes: bytes.len(), ..limits };
-        let message = Message::parse(bytes, &limits).map_err(|error| error.to_string())?;
+        let (bytes, at) = shape::message(root, line, self.direction)?;
+        let parse = |bytes: Bytes| {
+            let limits = ReadLimits { message_bytes: bytes.len(), ..limits.clone() };
+            Message::parse(bytes, &limits).map_err(|error| error.to_string())
+        };
+        let message = parse(bytes)?;
+        let call = match self.direction {
+            Direction::Inbound => shape::call_of_text(root)?.map(parse).transpose()?,
+            Direction::Outbound => None,
+        };
+        let context = match &call {
+            Some(call) => Cow::Owned(Context { asked: headers::asked(call).into(), ..self.context.clone() }),
+            None => Cow::Borrowed(&self.context),
+        };
+        let known = Known { trace: self.spans, ..Known::default() };
         let start = Instant::now();
-        let inspection = policy.inspect(self.direction, &message, &self.context, AuditId::make(), &Known::default());
+        let inspection = policy.inspect(self.direction, &message, &context, AuditId::make(), &known);
         let micros = start.elapsed().as_nanos() as f64 / 1000.0;
         let text = self.given(&message, &inspection, at, &limits)?;
         let flagged = inspection.findings.iter().any(|finding| finding.action > Action::Strip);
-        let findings: Vec<String> = inspection.findings.iter().map(written).collect();
+        let findings: Vec<String> = inspection.findings.iter().map(|finding| written(finding, self.spans)).collect();
         writeln!(
             out,
             r#"{{"id":{id},"verdict":"{}","flagged":{flagged},"coverage":"{}","findings":[{}],"text":{text},"us":{micros:.1}}}"#,
@@ -269,33 +289,10 @@ fn roots(line: Value<'_>) -> Option<Roots> {
     Some(Roots::new(folders.elements().filter_map(text), links.map_or(Links::Unknown, Links::Given)))
 }
 
-/// A line as a message, and where in it the text stands, if it was one.
-fn wrap(root: Value<'_>, line: Bytes) -> Result<(Bytes, &'static [&'static str]), String> {
-    if root.get("jsonrpc").is_some() {
-        return Ok((line, &[]));
-    }
-    let raw = |key: &str| root.get(key).map(|value| value.raw());
-    if let Some(tool) = raw("tool_name") {
-        let arguments = raw("arguments").unwrap_or("{}");
-        let call =
-            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{tool},"arguments":{arguments}}}}}"#);
-        return Ok((call.into(), &[]));
-    }
-    let text = raw("text").ok_or("neither `jsonrpc` nor `tool_name` nor `text`")?;
-    let (result, at): (String, &[&str]) = if raw("format") == Some(r#""tool_description""#) {
-        (
-            format!(r#"{{"tools":[{{"name":"tool","description":{text},"inputSchema":{{"type":"object"}}}}]}}"#),
-            &["tools", "description"],
-        )
-    } else {
-        (format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#), &["content", "text"])
-    };
-    Ok((format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(), at))
-}
-
-fn written(finding: &Finding) -> String {
+fn written(finding: &Finding, spans: bool) -> String {
+    let span = if spans { span(finding) } else { String::new() };
     format!(
-        r#"{{"rule":{},"severity":"{}","action":"{}","surface":"{}","at":{},"reading":"{}"}}"#,
+        r#"{{"rule":{},"severity":"{}","action":"{}","surface":"{}","at":{},"reading":"{}"{span}}}"#,
         quote(finding.rule.as_str()),
         finding.severity.name(),
         finding.action.name(),
@@ -304,3 +301,13 @@ fn written(finding: &Finding) -> String {
         finding.reading
     )
 }
+
+/// The range of a match in the reading that it was found in, `null` for the whole of it, and its length.
+fn span(finding: &Finding) -> String {
+    let span = finding.trace.as_deref().and_then(|trace| trace.span.as_ref());
+    let span = span.map_or_else(|| "null".to_owned(), |span| format!("[{},{}]", span.start, span.end));
+    format!(r#","span":{span},"length":{}"#, finding.evidence.length)
+}
+
+#[cfg(test)]
+mod tests;

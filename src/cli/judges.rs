@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::config_file::ConfigArg;
 use crate::app;
 use crate::config::{self, AuditTo, Config};
 use crate::document::Fault;
@@ -29,11 +30,10 @@ pub(super) fn id(entry: &Entry) -> Option<AuditId> {
     uuid::Uuid::try_parse(&entry.audit()?).ok().map(AuditId)
 }
 
-/// The config that a verb was given, or `lychgate.toml` where there is one, or what counts without any.
-pub(super) fn config(path: Option<&Path>) -> Result<Config, Vec<Fault>> {
-    let usual = Path::new("lychgate.toml");
-    let mut config = match path.or_else(|| usual.is_file().then_some(usual)) {
-        Some(path) => config::load_policies(path)?.keeping_at_home(state_folder()),
+/// The config that a verb is given or finds, or what counts without any.
+pub(super) fn config(file: &ConfigArg) -> Result<Config, Vec<Fault>> {
+    let mut config = match file.find_if_any() {
+        Some(path) => config::load_policies(&path)?.keeping_at_home(state_folder()),
         None => Config::default().keeping_at_home(state_folder()),
     };
     config.policies.entry("default".to_owned()).or_default();

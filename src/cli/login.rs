@@ -1,13 +1,13 @@
 //! `lychgate login`: a whole login at a server, without a gate that runs.
 
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use super::config_file::ConfigArg;
 use super::trouble::Trouble;
 use crate::config::{self, AuditConfig, Callback, Grant, HttpTransport, LoginConfig, OAuthConfig, TokenOf};
 use crate::oauth::callback::{Loopback, redirect_uri};
@@ -51,9 +51,8 @@ pub(super) struct Args {
     /// The port that the browser comes back to, if not as in the config
     #[arg(long, value_name = "PORT", conflicts_with = "device")]
     port: Option<u16>,
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
 }
 
 /// Carries it out; 0 if the login is made, 1 if it is not, 2 if it cannot be begun.
@@ -78,7 +77,7 @@ impl From<LoginError> for Trouble {
 
 impl Args {
     fn prepare(&self) -> Result<(Login, Runtime), Trouble> {
-        let read = config::load_login(&self.config, &self.upstream);
+        let read = self.config.find().and_then(|file| config::load_login(&file, &self.upstream));
         let (config, transport) =
             read.map_err(|faults| before(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
         let name = &self.upstream;

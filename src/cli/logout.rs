@@ -1,8 +1,8 @@
 //! `lychgate logout`: gives tokens back to the server, and forgets them.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
+use super::config_file::ConfigArg;
 use crate::config::{self, LoginConfig, OAuthConfig};
 use crate::oauth::Principal;
 use crate::oauth::assertion::SigningKey;
@@ -27,15 +27,14 @@ pub(super) struct Args {
     /// All logins at the upstream
     #[arg(long, group = "whose")]
     all: bool,
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
 }
 
 /// Carries it out; 0 if all tokens were given back and erased, 1 if some were erased only, or there were none, 2 if something
 /// could not be erased.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let (config, transport) = match config::load_login(&args.config, &args.upstream) {
+    let (config, transport) = match args.config.find().and_then(|file| config::load_login(&file, &args.upstream)) {
         Ok(read) => read,
         Err(faults) => {
             faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;

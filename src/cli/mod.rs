@@ -6,18 +6,23 @@ mod audit;
 mod auth;
 mod check;
 mod completions;
+mod config_file;
+mod confirm;
 mod console;
 pub mod demo;
 mod desk;
 mod doctor;
 mod explain;
+mod init;
 mod inspect;
 mod install;
 mod judges;
+mod liveness;
 mod login;
 mod logout;
 mod metrics;
 mod pins;
+mod program;
 mod progress;
 mod prove;
 mod quarantine;
@@ -25,6 +30,8 @@ mod replay;
 mod rules;
 mod run;
 mod scan;
+mod service;
+mod suppress;
 mod trouble;
 mod wrap;
 
@@ -47,6 +54,8 @@ struct Cli {
 enum Verb {
     /// Show the gate at work, with an agent and a server that it brings along
     Demo(demo::Args),
+    /// Write a first config file
+    Init(init::Args),
     /// Serve until told to stop
     Run(run::Args),
     /// Stand where a stdio server stood, and judge what passes
@@ -73,6 +82,8 @@ enum Verb {
     Install(install::InstallArgs),
     /// Put back what `install` moved, byte for byte
     Uninstall(install::UninstallArgs),
+    /// Run the gate as a service of this user, in the background and after each login
+    Service(service::Args),
     /// List, show, release and delete what was taken out of messages
     Quarantine(quarantine::Args),
     /// Look at what servers say of themselves and of what they have, by the rules that judge it in the gate
@@ -93,6 +104,8 @@ enum Verb {
     Man(completions::ManArgs),
     /// Say why a message was judged as it was, and how to have it pass next time
     Explain(explain::Args),
+    /// Silence a false alarm: add the narrowest suppression of what was found in a message to the config
+    Suppress(suppress::Args),
     /// Judge what was recorded by other rules, and show what they would change
     Replay(replay::Args),
 }
@@ -101,6 +114,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     match Cli::parse().verb {
         Verb::Demo(args) => demo::run(&args),
+        Verb::Init(args) => written(init::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
         Verb::Agent(args) => written(agent::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
@@ -114,6 +128,7 @@ pub fn main() -> ExitCode {
         Verb::Prove(args) => written(prove::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Install(args) => written(install::install(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Uninstall(args) => written(install::uninstall(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Service(args) => written(service::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Quarantine(args) => written(quarantine::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Scan(args) => written(scan::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Doctor(args) => written(doctor::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
@@ -122,6 +137,7 @@ pub fn main() -> ExitCode {
         Verb::Man(args) => written(completions::man(&args, Cli::command(), &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Explain(args) => written(explain::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Suppress(args) => written(suppress::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Replay(args) => written(replay::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Metrics(args) => written(metrics::run(&args, &mut io::stdout().lock())),
         Verb::Rules(args) => written(rules::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),

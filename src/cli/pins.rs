@@ -7,23 +7,24 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::config_file::ConfigArg;
 use crate::config::{self, ChangeClass, PinsConfig};
 use crate::document::Fault;
-use crate::inspect::definitions::{Content, Key, Kind, Pin};
+use crate::inspect::definitions::{Content, Key, Kind, Pin, compared};
 use crate::proxy::pins::{Lock, LockFile};
+use crate::seal::state_folder;
 
 /// Arguments of `lychgate pins`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 A gate that runs takes up what is approved or reset here within two seconds, and tells agents that the list has changed where
-their stream and the server allow. The file is the one that `[pins]` of the config names; without a config at hand, the one
-that `lychgate wrap` keeps for whoever runs it.")]
+their stream and the server allow. The file is the one that `[pins]` of the config names, or the one in the state folder that
+`lychgate run` keeps for this config; without a config, the one that `lychgate wrap` keeps.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
     /// The lock file, if not as in the config
     #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
@@ -92,8 +93,10 @@ impl Args {
     fn file(&self) -> Result<LockFile, Vec<Fault>> {
         let named = match &self.file {
             Some(file) => Some(file.clone()),
-            None if self.config.exists() => config::load_pins(&self.config)?.file,
-            None => None,
+            None => match self.config.find_if_any() {
+                Some(config) => config::load_pins(&config)?.of_config(state_folder(), &config).file,
+                None => None,
+            },
         };
         let hint = "name it with `--file FILE`, or with `file` under `[pins]`";
         let none = || vec![Fault::of_file("--file", "there is no lock file", Some(hint))];
@@ -237,51 +240,6 @@ pub(super) fn shown(name: &str) -> String {
                 .collect::<Vec<_>>()
         })
         .collect()
-}
-
-/// Lines compared at the most; what is longer is shown whole, old before new.
-const LINES: usize = 2000;
-
-/// The lines of two texts: those of both, of the old one alone and of the new one alone. A person reads this: the longest
-/// common part, found the plain way.
-fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    if old.len() > LINES || new.len() > LINES {
-        return old.into_iter().map(|line| ('-', line)).chain(new.into_iter().map(|line| ('+', line))).collect();
-    }
-    let width = new.len() + 1;
-    let mut longest = vec![0usize; (old.len() + 1) * width];
-    let at = |row: usize, column: usize| row * width + column;
-    for (row, a) in old.iter().enumerate().rev() {
-        for (column, b) in new.iter().enumerate().rev() {
-            let get = |index: usize| longest.get(index).copied().unwrap_or(0);
-            let best =
-                if a == b { get(at(row + 1, column + 1)) + 1 } else { get(at(row + 1, column)).max(get(at(row, column + 1))) };
-            if let Some(cell) = longest.get_mut(at(row, column)) {
-                *cell = best;
-            }
-        }
-    }
-    let (mut out, mut row, mut column) = (Vec::new(), 0, 0);
-    loop {
-        let get = |index: usize| longest.get(index).copied().unwrap_or(0);
-        match (old.get(row), new.get(column)) {
-            (None, None) => return out,
-            (Some(a), Some(b)) if a == b => {
-                out.push((' ', *a));
-                (row, column) = (row + 1, column + 1);
-            }
-            (Some(a), b) if b.is_none() || get(at(row + 1, column)) >= get(at(row, column + 1)) => {
-                out.push(('-', *a));
-                row += 1;
-            }
-            (_, Some(b)) => {
-                out.push(('+', *b));
-                column += 1;
-            }
-            (Some(_), None) => return out,
-        }
-    }
 }
 
 #[cfg(test)]

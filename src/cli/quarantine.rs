@@ -4,12 +4,12 @@
 #![allow(clippy::indexing_slicing, reason = "by a key of an object that is made here, which cannot fail")]
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Subcommand;
 use serde_json::json;
 
+use super::config_file::ConfigArg;
 use crate::config::{self, QuarantineConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
@@ -18,6 +18,7 @@ use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
 use crate::review::Named;
 use crate::seal::state_folder;
 
+use super::confirm::require_terminal;
 use super::pins::shown as visible;
 use super::trouble::Trouble;
 
@@ -28,6 +29,7 @@ const REASON_BYTES: usize = 500;
 #[derive(clap::Args)]
 #[command(after_help = "\
 It reads the folder that `[quarantine]` of the config names, with its key; without a config, the folder of whoever runs it.
+`show` and `release` are for a person: where standard input is not a terminal they need `--yes`.
 What `show`, `release` and `delete` do is told in the audit log by a gate that uses the folder, within two seconds, or when
 one is started.
 
@@ -35,9 +37,8 @@ Exit codes: 0 done, 1 a message cannot be opened, 2 there is none of that id (or
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
 }
 
 #[derive(Subcommand)]
@@ -64,6 +65,9 @@ enum Verb {
         /// As one JSON document, the message as a string
         #[arg(long)]
         json: bool,
+        /// Show it where standard input is not a terminal
+        #[arg(long)]
+        yes: bool,
     },
     /// Hand a message to its agent, once: as the answer to its next identical call, or as `lychgate://quarantine/ID`
     Release {
@@ -72,6 +76,9 @@ enum Verb {
         /// Why, for the audit log
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
+        /// Release it where standard input is not a terminal
+        #[arg(long)]
+        yes: bool,
     },
     /// Delete a message, also one that cannot be opened
     Delete {
@@ -116,7 +123,8 @@ impl Args {
                 }
                 Ok(u8::from(!listing.faults.is_empty()))
             }
-            Verb::Show { id, raw, json } => {
+            Verb::Show { id, raw, json, yes } => {
+                require_terminal(*yes, "show quarantined content, which may instruct whoever reads it")?;
                 let kept = quarantine.get(meant(&quarantine, id)?)?.ok_or_else(|| none(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
@@ -131,7 +139,8 @@ impl Args {
                 }
                 Ok(0)
             }
-            Verb::Release { id, reason } => {
+            Verb::Release { id, reason, yes } => {
+                require_terminal(*yes, "release quarantined content to its agent")?;
                 let audit = meant(&quarantine, id)?;
                 let renewed = quarantine.releases()?.iter().any(|earlier| earlier.audit == audit && !earlier.is_over());
                 let release = quarantine.release(audit, by(checked(reason)?))?.ok_or_else(|| none(id))?;
@@ -160,9 +169,9 @@ impl Args {
         let told = |faults: Vec<crate::document::Fault>| {
             Trouble::Told(2, faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         };
-        let config = match self.config.exists() || self.config.as_os_str() != "lychgate.toml" {
-            true => config::load_kept(&self.config).map_err(told)?.0,
-            false => QuarantineConfig::default(),
+        let config = match self.config.find_if_any() {
+            Some(file) => config::load_kept(&file).map_err(told)?.0,
+            None => QuarantineConfig::default(),
         };
         let hint = "name a folder: `folder` under `[quarantine]`";
         let nowhere = || Trouble::Told(2, format!("there is no quarantine: it is off, or has no folder\n  hint: {hint}"));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
 
 use super::audit::time;
+use super::config_file::ConfigArg;
 use super::judges::{self, InOrder};
 use crate::config::{self, Config};
 use crate::review::replay::{Class, Replay, Report};
@@ -35,9 +36,8 @@ pub(super) struct Args {
     policy_config: Option<PathBuf>,
     /// Only the messages of these ids, whole or their last 8 characters; without any, all of the log
     audit: Vec<String>,
-    /// Config file with the policies in force; `lychgate.toml` if it is there
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArg,
     /// The audit log, in place of that of the config
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -112,7 +112,7 @@ fn untested(report: &Report, args: &Args) -> Option<String> {
 
 fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
     let faults = |faults: Vec<crate::document::Fault>| judges::told(&faults);
-    let config = judges::config(args.config.as_deref()).map_err(faults)?;
+    let config = judges::config(&args.config).map_err(faults)?;
     let current = judges::judges(&config, &args.policy).map_err(faults)?;
     let candidate = candidate(args, &config, err)?;
     let since = args.since;

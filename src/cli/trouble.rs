@@ -1,5 +1,6 @@
 //! What ends a verb before it is done.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 /// What went wrong.
@@ -8,6 +9,11 @@ pub(super) enum Trouble {
     Write(io::Error),
     /// The exit code, and why.
     Told(u8, String),
+}
+
+/// An error with exit code 2.
+pub(super) fn error(text: impl Display) -> Trouble {
+    Trouble::Told(2, format!("error: {text}"))
 }
 
 impl From<io::Error> for Trouble {

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
+use super::config_file::{ConfigArg, WrapConfig};
 use super::tell_faults;
 use crate::app;
 use crate::config::{self, AuditConfig, AuditTo, Config, PinsConfig};
@@ -23,18 +24,23 @@ use crate::seal::state_folder;
 
 /// Arguments of `lychgate wrap`.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Without --config and LYCHGATE_CONFIG it reads ~/.config/lychgate/lychgate.toml, or else /etc/lychgate/lychgate.toml (policies and limits
+only). It never reads ./lychgate.toml: a client starts it in the folder of a project, whose file could switch the rules off.")]
 pub(super) struct Args {
     /// The policy to judge by, as the config names it
     #[arg(long, value_name = "NAME", default_value = "default")]
     policy: String,
-    /// A config file: its policies and limits; none is needed
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Where audit lines go; without it none are written
+    #[command(flatten)]
+    config: ConfigArg,
+    /// The server's name in audit lines, metrics and pins: up to 64 of a-z, 0-9, `_` and `-`; left out, that of its program
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    name: Option<String>,
+    /// Where audit lines go; without it, the file of the config's `[audit]`, if there is one
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
-    /// The server, exactly as it was started without lychgate
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The server, exactly as it was started without lychgate; everything from its first word on is its own
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -70,7 +76,8 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn pipe(args: &Args) -> Result<(Pipe, Option<Exporter>), Vec<Fault>> {
-    let mut config = args.config.as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
+    let found = args.config.find_for_wrap();
+    let mut config = found.as_ref().map(load).transpose()?.unwrap_or_default();
     config.pins.file = config.pins.file.or_else(PinsConfig::of_user);
     let config = config.keeping_at_home(state_folder());
     let default = config::PolicyConfig::default();
@@ -79,14 +86,18 @@ fn pipe(args: &Args) -> Result<(Pipe, Option<Exporter>), Vec<Fault>> {
         Some(policy) => policy,
         None if args.policy == "default" => &default,
         None => {
-            let hint =
-                if args.config.is_some() { suggest(&args.policy, &known) } else { "name the config with `--config FILE`".into() };
-            return Err(vec![Fault::of_file("--policy", format!("there is no `[policy.{}]`", args.policy), Some(&hint))]);
+            let (of, hint) = match &found {
+                Some(found) => (format!(" in `{}`", found.path().display()), suggest(&args.policy, &known)),
+                None => (String::new(), "name the config with `--config FILE`".to_owned()),
+            };
+            return Err(vec![Fault::of_file("--policy", format!("there is no `[policy.{}]`{of}", args.policy), Some(&hint))]);
         }
     };
     let library = Library::load(policy.builtin, &policy.rules)?;
-    let name = name(&args.command);
-    let policy = Policy::new(&args.policy, policy, &library)?.at(&name).for_child(&policy.places.roots, None);
+    let name = args.name.clone().unwrap_or_else(|| name(&args.command));
+    let roots = &policy.places.roots;
+    let own = app::gate_files(&Config { audit: audit(args, &config)?, ..config.clone() });
+    let policy = Policy::new(&args.policy, policy, &library)?.with_gate_files(own).at(&name).for_child(roots, None);
     for one in policy.suppressions().iter().filter(|one| one.until.ends <= SystemTime::now()) {
         tracing::warn!("a suppression has ended on {} and has no effect: {}", one.until.written, one.named());
     }
@@ -96,12 +107,31 @@ fn pipe(args: &Args) -> Result<(Pipe, Option<Exporter>), Vec<Fault>> {
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
     let recorder = Arc::new(recorder.keeping(app::stores(&config)?));
     let exporter = app::exporter(&config, &recorder)?;
-    Ok((Pipe::new(policy, recorder, &config, upstream, pinned_as(&args.command))?, exporter))
+    Ok((Pipe::new(policy, recorder, &config, upstream, pinned_as(args))?, exporter))
 }
 
-/// The name by which a server is pinned: that of its program, and what tells it from others that the same program starts.
-/// Arguments may hold secrets and are not written down.
-fn pinned_as(command: &[OsString]) -> Box<str> {
+/// Reads the config. Of a file that nobody named, an audit log on standard output does not apply, which belongs to the server
+/// here; of the system's, policies and limits alone do: its logs and stores are those of the user of a service.
+fn load(found: &WrapConfig) -> Result<Config, Vec<Fault>> {
+    let mut config = config::load_policies(found.path())?;
+    match found {
+        WrapConfig::Named(_) => {}
+        WrapConfig::User(_) => config.audit.to = config.audit.to.filter(|to| !matches!(to, AuditTo::Stdout)),
+        WrapConfig::System(_) => {
+            let Config { policies, limits, path, files, .. } = config;
+            config = Config { policies, limits, path, files, ..Config::default() };
+        }
+    }
+    Ok(config)
+}
+
+/// The name by which a server is pinned: the one it was given, or that of its program with a digest of the command, since one
+/// program (`npx`) starts many servers. Arguments may hold secrets and are not written down.
+fn pinned_as(args: &Args) -> Box<str> {
+    if let Some(name) = &args.name {
+        return name.as_str().into();
+    }
+    let command = &args.command;
     let mut hash = Sha256::new();
     for word in command {
         hash.update(word.as_encoded_bytes());
@@ -122,7 +152,12 @@ fn audit(args: &Args, config: &Config) -> Result<AuditConfig, Vec<Fault>> {
     }
 }
 
-/// The server's name in audit lines: that of its program.
+fn server_name(name: &str) -> Result<String, String> {
+    let fault = "use up to 64 of a-z, 0-9, `_` and `-`";
+    if config::is_name(name) { Ok(name.to_owned()) } else { Err(fault.to_owned()) }
+}
+
+/// The name of a server's program.
 fn name(command: &[OsString]) -> String {
     let program = command.first().and_then(|program| Path::new(program).file_name());
     program.map_or_else(|| "server".to_owned(), |program| program.to_string_lossy().into_owned())

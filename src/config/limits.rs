@@ -1,20 +1,39 @@
 //! Bounds on everything: `[limits]`.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{CallLimits, KeptResults};
 use crate::detect::flow::TraceLimits;
+use crate::detect::work::{self, WorkLimits};
 use crate::message::ReadLimits;
 
 /// Bounds on everything. In the file each has its unit in its name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// What is read as one message: `message_bytes`, `strings_per_message`, `depth`.
     pub read: ReadLimits,
+    /// What judging one message may cost beyond its own bytes: `unpacked_bytes_per_message`, `judged_bytes_per_message`.
+    pub work: WorkLimits,
+    /// A judgement that takes longer than this on a thread that carries traffic is counted and logged:
+    /// `judging_milliseconds`.
+    pub judging: Duration,
     /// Longest request head, in bytes: `header_bytes`.
     pub header_bytes: usize,
     /// Open connections from agents: `connections`.
     pub connections: usize,
+    /// Those among them that have not shown a valid credential, where agents have one: `unauthenticated_connections`.
+    pub unauthenticated_connections: usize,
+    /// Open connections from one remote address: `connections_per_address`. See [`Limits::per_address`].
+    pub connections_per_address: Option<usize>,
+    /// Open connections to the admin port: `admin_connections`.
+    pub admin_connections: usize,
+    /// Different wrong tokens that are checked from one remote address: `wrong_tokens_per_minute`.
+    pub wrong_tokens_per_minute: usize,
+    /// Bytes of requests and answers in flight, of all agents: `bytes_in_flight`.
+    pub bytes_in_flight: usize,
+    /// The same of one agent: `bytes_in_flight_per_agent`.
+    pub bytes_in_flight_per_agent: usize,
     /// Calls in flight for one agent: `calls_per_agent`.
     pub calls_per_agent: usize,
     /// Calls in flight to one upstream: `calls_per_upstream`.
@@ -27,6 +46,8 @@ pub struct Limits {
     pub session_idle: Duration,
     /// A stream on which nothing came for this long ends: `stream_idle_seconds`.
     pub stream_idle: Duration,
+    /// An event stream to an agent gets a comment after this long a silence; zero for none: `keep_alive_seconds`.
+    pub keep_alive: Duration,
     /// Time for an agent to send its request head and, again, its body: `request_read_seconds`.
     pub request_read: Duration,
     /// Child processes of one upstream: `children_per_upstream`.
@@ -56,13 +77,23 @@ pub struct Limits {
 
 impl Limits {
     /// Every limit, by its name in the file.
-    pub const NAMES: [&'static str; 34] = [
+    pub const NAMES: [&'static str; 44] = [
         "message_bytes",
         "strings_per_message",
         "depth",
         "batch_items",
+        "values_per_message",
+        work::UNPACKED,
+        work::JUDGED,
+        "judging_milliseconds",
         "header_bytes",
         "connections",
+        "unauthenticated_connections",
+        "connections_per_address",
+        "admin_connections",
+        "wrong_tokens_per_minute",
+        "bytes_in_flight",
+        "bytes_in_flight_per_agent",
         "calls_per_agent",
         "calls_per_upstream",
         "calls_per_minute_per_agent",
@@ -92,20 +123,39 @@ impl Limits {
         "kept_result_seconds",
         "drain_seconds",
     ];
+
+    /// Connections from one remote address that are allowed when `connections_per_address` is not set. Loopback addresses
+    /// are not limited then: local agents and reverse proxies on the same host share them.
+    const CONNECTIONS_PER_ADDRESS: usize = 1024;
+
+    /// The limit on open connections from a remote address.
+    pub fn per_address(&self, address: IpAddr) -> usize {
+        let unset = if address.is_loopback() { usize::MAX } else { Self::CONNECTIONS_PER_ADDRESS };
+        self.connections_per_address.unwrap_or(unset)
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             read: ReadLimits::default(),
+            work: WorkLimits::default(),
+            judging: Duration::from_millis(100),
             header_bytes: 32 << 10,
             connections: 4096,
+            unauthenticated_connections: 512,
+            connections_per_address: None,
+            admin_connections: 64,
+            wrong_tokens_per_minute: 30,
+            bytes_in_flight: 256 << 20,
+            bytes_in_flight_per_agent: 128 << 20,
             calls_per_agent: 256,
             calls_per_upstream: 512,
             calls: CallLimits::default(),
             sessions: 10_000,
             session_idle: Duration::from_secs(24 * 3600),
             stream_idle: Duration::from_secs(900),
+            keep_alive: Duration::from_secs(15),
             request_read: Duration::from_secs(30),
             children_per_upstream: 32,
             queued_messages: 256,

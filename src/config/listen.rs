@@ -35,7 +35,7 @@ impl Default for Listen {
 }
 
 /// Certificate and key of the listener, PEM files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenTls {
     /// Certificate chain.
     pub cert: PathBuf,

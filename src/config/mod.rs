@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::document::Fault;
+use crate::inspect::Unread;
+
 mod access;
 mod agents;
 mod approval;
@@ -18,6 +21,7 @@ mod limits;
 mod listen;
 mod load;
 mod model;
+mod notify;
 mod oauth;
 mod otlp;
 mod own;
@@ -40,9 +44,11 @@ pub use kept::{EvidenceConfig, Keeps, QuarantineConfig};
 pub use limits::Limits;
 pub use listen::{Listen, ListenTls};
 pub use load::{
-    load, load_admin, load_agents, load_audit, load_kept, load_listen, load_login, load_oauth, load_pins, load_policies,
+    load, load_admin, load_agents, load_audit, load_edited, load_kept, load_listen, load_login, load_oauth, load_pins,
+    load_policies, load_to_run,
 };
 pub use model::ModelConfig;
+pub use notify::NotifyConfig;
 pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
 pub use otlp::OtlpConfig;
 pub use own::OwnConfig;
@@ -52,7 +58,7 @@ pub use results::KeptResults;
 pub use secret::{Secret, names_a_secret};
 pub use suppress::Suppression;
 pub use tokens::{AgentToken, is_name};
-pub use tool::{ArgumentConfig, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
+pub use tool::{ArgumentConfig, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
 
 /// Everything a config file says.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +83,8 @@ pub struct Config {
     pub admin: Admin,
     /// How people are asked about calls.
     pub approval: ApprovalConfig,
+    /// How people are notified that a call waits for approval.
+    pub notify: NotifyConfig,
     /// Where definitions are pinned.
     pub pins: PinsConfig,
     /// How the gate logs in to servers.
@@ -89,6 +97,8 @@ pub struct Config {
     pub otlp: Option<OtlpConfig>,
     /// Bounds on everything.
     pub limits: Limits,
+    /// The file that it was read from.
+    pub path: Option<PathBuf>,
     /// Files that secrets were read from, besides the config file: a change of one is a change of the config.
     pub files: Vec<PathBuf>,
 }
@@ -144,6 +154,8 @@ pub struct PolicyConfig {
     pub schema: SchemaConfig,
     /// What is done about definitions that change (`pins`).
     pub changes: ChangesConfig,
+    /// Which texts are rendered as pages (`render_pages`).
+    pub render_pages: RenderPages,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
     /// The same for each block of it; no other bound where nothing is said.
@@ -152,6 +164,8 @@ pub struct PolicyConfig {
     pub places: PlacesConfig,
     /// Values that must never leave.
     pub own: OwnConfig,
+    /// Reasons for which content that was not inspected blocks its message (`block_uninspected`).
+    pub block_uninspected: Vec<Unread>,
     /// Whether secrets are taken out of results (`redact_results`, which switches packs on for all else).
     pub redact_secrets: bool,
     /// Which tools give and take what (`flow`).
@@ -189,10 +203,12 @@ impl Default for PolicyConfig {
             through_agent: true,
             schema: SchemaConfig::default(),
             changes: ChangesConfig::default(),
+            render_pages: RenderPages::default(),
             result_text_bytes: BTreeMap::new(),
             result_block_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
             own: OwnConfig::default(),
+            block_uninspected: vec![],
             redact_secrets: false,
             flow: FlowConfig::default(),
             classifier: None,
@@ -221,12 +237,15 @@ pub struct UpstreamConfig {
     pub enforce: Option<bool>,
     /// Time for the answer to `initialize` (`initialize_timeout_seconds`, 10).
     pub initialize_timeout: Duration,
-    /// Time for each other answer to begin (`request_timeout_seconds`, 30); between the events of a stream `stream_idle` counts.
+    /// Time for each other answer to begin (`request_timeout_seconds`, 300); between the events of a stream `stream_idle` counts.
     pub request_timeout: Duration,
     /// Folders that paths must stay in, in place of those of the policy (`roots`).
     pub roots: Option<Vec<String>>,
     /// Which tools give and take what, in place of what the policy says (`flow`).
     pub flow: Option<FlowConfig>,
+    /// What the file refers to for this upstream and is missing: variables, secrets, files. With one of them the upstream is
+    /// down, and the rest of it is not to be used.
+    pub faults: Vec<Fault>,
 }
 
 impl UpstreamConfig {
@@ -237,15 +256,24 @@ impl UpstreamConfig {
             policy: "default".to_owned(),
             enforce: None,
             initialize_timeout: Duration::from_secs(10),
-            request_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(300),
             roots: None,
             flow: None,
+            faults: Vec::new(),
         }
+    }
+
+    /// Whether the server is reached in the same way, so that what runs for it may go on. Policies may differ.
+    pub fn is_reached_like(&self, other: &Self) -> bool {
+        self.transport == other.transport
+            && self.initialize_timeout == other.initialize_timeout
+            && self.request_timeout == other.request_timeout
+            && self.faults == other.faults
     }
 }
 
 /// How a server is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// Streamable HTTP.
     Http(HttpTransport),
@@ -256,7 +284,7 @@ pub enum Transport {
 }
 
 /// A server reached by HTTP.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct HttpTransport {
     /// The URL, as written.
     pub url: String,
@@ -279,6 +307,35 @@ impl HttpTransport {
     }
 }
 
+impl Transport {
+    /// Whether this leads to the same server as another, whatever the credentials are.
+    pub fn leads_where(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Http(one), Self::Http(other)) | (Self::Sse(one), Self::Sse(other)) => one.url == other.url,
+            (Self::Stdio(one), Self::Stdio(other)) => one.command == other.command && one.directory == other.directory,
+            _ => false,
+        }
+    }
+
+    /// The files that are read when the upstream is built.
+    pub fn files(&self) -> Vec<&PathBuf> {
+        match self {
+            Self::Http(http) | Self::Sse(http) => {
+                let pair = http.client_cert.iter().flat_map(|(certificate, key)| [certificate, key]);
+                http.ca.iter().chain(pair).collect()
+            }
+            Self::Stdio(_) => Vec::new(),
+        }
+    }
+}
+
+impl StdioTransport {
+    /// The program, empty if none is named.
+    pub fn program(&self) -> &str {
+        self.command.first().map(String::as_str).unwrap_or_default()
+    }
+}
+
 impl std::fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Some servers take a key in the query.
@@ -288,7 +345,7 @@ impl std::fmt::Debug for HttpTransport {
 }
 
 /// A server that is a child process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StdioTransport {
     /// Program and arguments, exactly; no shell.
     pub command: Vec<String>,
@@ -305,6 +362,8 @@ pub struct StdioTransport {
 pub struct Admin {
     /// Where to listen; no admin port if not set.
     pub address: Option<SocketAddr>,
+    /// Host names by which the port is reached, besides `localhost` and the address itself: `hosts`.
+    pub hosts: Vec<String>,
     /// Whether people may look at the gate in a browser: `console`. Said of no address, it is so on loopback.
     pub console: Option<bool>,
     /// The `https` URL by which browsers reach the console through a proxy that speaks TLS, without a path: `console_url`.

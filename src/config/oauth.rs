@@ -96,6 +96,8 @@ pub struct LoginConfig {
     pub grant: Grant,
     /// The authorization server; needed with `client_id`, which belongs to it alone: `issuer`.
     pub issuer: Option<String>,
+    /// The resource identifier that the server's metadata names, where it is not the server's URL: `resource`.
+    pub resource: Option<String>,
     /// The id that the gate was registered with: `client_id`.
     pub client_id: Option<String>,
     /// Its secret: `client_secret`.

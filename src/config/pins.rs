@@ -1,12 +1,22 @@
 //! Where definitions are pinned, and what is done about those that change.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 
 /// Where definitions are pinned: `[pins]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinsConfig {
     /// The lock file; without one, pins last as long as the process: `file`.
     pub file: Option<PathBuf>,
+    /// Whether a lock file in the state folder is used where none is named: `persistent`.
+    pub persistent: bool,
+}
+
+impl Default for PinsConfig {
+    fn default() -> Self {
+        Self { file: None, persistent: true }
+    }
 }
 
 impl PinsConfig {
@@ -16,6 +26,23 @@ impl PinsConfig {
         let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
         Some(folder.join("lychgate").join("lychgate.lock"))
+    }
+
+    /// With a lock file in the `state` folder where none is named and pins are persistent. Each config has its own file: two
+    /// gates may give the same name to different servers.
+    #[must_use]
+    pub fn of_config(self, state: Option<PathBuf>, config: &Path) -> Self {
+        let Some(state) = state.filter(|_| self.file.is_none() && self.persistent) else { return self };
+        // Links are not followed: Kubernetes replaces what they lead to with each change.
+        let path = std::path::absolute(config).unwrap_or_else(|_| config.to_owned());
+        let digest: String =
+            Sha256::digest(path.as_os_str().as_encoded_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        Self { file: Some(state.join(format!("lychgate-{digest}.lock"))), ..self }
+    }
+
+    /// Whether this is what `old` was made of.
+    pub fn is_as(&self, old: &Self) -> bool {
+        Self { file: self.file.clone().or_else(|| old.file.clone().filter(|_| self.persistent)), ..self.clone() } == *old
     }
 }
 

@@ -6,19 +6,19 @@ use crate::document::Day;
 /// name, it does not care about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
-    /// The rule.
-    pub rule: Box<str>,
+    /// The rules.
+    pub rules: Box<[Box<str>]>,
     /// The server that the message goes to or comes from.
     pub upstream: Option<Box<str>>,
     /// The tool that is called, or that answers, or that is described.
     pub tool: Option<Box<str>>,
     /// The argument of a call: names joined by dots, indices left out.
     pub argument: Option<Box<str>>,
-    /// The place, as a JSON pointer (RFC 6901) from the root of the message; `*` stands for any one step.
-    pub at: Option<Box<str>>,
-    /// What matched, by the digest that the audit line gives of it (`evidence`).
-    pub sha256: Option<Box<str>>,
-    /// Who decided it and why. Stands in the audit line.
+    /// The places, as JSON pointers (RFC 6901) from the root of the message, where `*` matches any one step. Empty for any place.
+    pub at: Box<[Box<str>]>,
+    /// The matched texts, by the digests in the audit line (`evidence`). Empty for any text.
+    pub sha256: Box<[Box<str>]>,
+    /// Who decided it and why. Recorded in the audit line.
     pub reason: Box<str>,
     /// The last day on which it counts.
     pub until: Day,
@@ -30,22 +30,26 @@ impl Suppression {
     /// Whether two are for the same findings, for whatever reason and time.
     pub fn is_for_the_same(&self, other: &Self) -> bool {
         let names = |one: &Self| {
-            let Self { rule, upstream, tool, argument, at, sha256, .. } = one.clone();
-            (rule, upstream, tool, argument, at, sha256)
+            let Self { rules, upstream, tool, argument, at, sha256, .. } = one.clone();
+            (rules, upstream, tool, argument, at, sha256)
         };
         names(self) == names(other)
     }
 
     /// What it covers, in words for people.
     pub fn named(&self) -> String {
-        let narrower = [
-            ("upstream", &self.upstream),
-            ("tool", &self.tool),
-            ("argument", &self.argument),
-            ("place", &self.at),
-            ("digest", &self.sha256),
+        let list = |names: &[Box<str>]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let single = |name: &Option<Box<str>>| name.as_deref().map(|name| format!("`{name}`")).unwrap_or_default();
+        let plural = |word: &str, names: &[Box<str>]| if names.len() > 1 { format!("{word}s") } else { word.to_owned() };
+        let parts = [
+            (plural("rule", &self.rules), list(&self.rules)),
+            ("upstream".to_owned(), single(&self.upstream)),
+            ("tool".to_owned(), single(&self.tool)),
+            ("argument".to_owned(), single(&self.argument)),
+            (plural("place", &self.at), list(&self.at)),
+            (plural("digest", &self.sha256), list(&self.sha256)),
         ];
-        let narrower = narrower.iter().filter_map(|(what, name)| Some(format!(" {what} `{}`", name.as_deref()?)));
-        format!("rule `{}`{}", self.rule, narrower.map(|part| format!(",{part}")).collect::<String>())
+        let named = parts.iter().filter(|(_, names)| !names.is_empty());
+        named.map(|(what, names)| format!("{what} {names}")).collect::<Vec<_>>().join(", ")
     }
 }

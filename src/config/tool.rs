@@ -21,8 +21,36 @@ pub struct ToolConfig {
     pub ask: Option<AskTool>,
     /// Whether of SQL only queries may pass in its arguments (`sql_read_only`).
     pub sql_read_only: Option<bool>,
+    /// Which of the texts that it returns are rendered as pages (`render_pages`).
+    pub render_pages: Option<RenderPages>,
     /// How many of its calls, how fast, how large.
     pub limits: ToolLimits,
+}
+
+/// Which texts an agent gets as a person would see them, without markup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RenderPages {
+    /// Every text with HTML in it, source files included.
+    Always,
+    /// A text that is an HTML page from its beginning and does not come from a file.
+    #[default]
+    Pages,
+    /// None.
+    Never,
+}
+
+impl RenderPages {
+    /// Words of the config file.
+    pub const WORDS: [(&'static str, Self); 3] = [("always", Self::Always), ("pages", Self::Pages), ("never", Self::Never)];
+
+    /// Whether a text with HTML in it is rendered; `whole` if it is a page from its beginning.
+    pub fn renders(self, whole: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Pages => whole,
+            Self::Never => false,
+        }
+    }
 }
 
 /// What a policy says of one argument of a tool.

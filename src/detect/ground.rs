@@ -1,6 +1,6 @@
 //! What a policy says of where calls may reach. Detectors ask it; rules say what is made of the answer.
 
-use super::path::Roots;
+use super::path::{GateFiles, Roots};
 use super::secret::Own;
 use super::url::Hosts;
 
@@ -13,4 +13,6 @@ pub struct Ground {
     pub hosts: Hosts,
     /// Values that must never leave.
     pub own: Own,
+    /// The gate's own files.
+    pub gate: GateFiles,
 }

@@ -22,6 +22,7 @@ pub use ground::Ground;
 use std::fmt;
 use std::ops::Range;
 
+use crate::config::RenderPages;
 use crate::document::Table;
 use crate::message::{Direction, Role};
 use crate::text::Text;
@@ -182,6 +183,8 @@ pub struct Place<'a> {
     pub read_only: bool,
     /// Inbound: text that markup hid from a person's eyes.
     pub hidden: bool,
+    /// Inbound: which texts are rendered as pages here.
+    pub render: RenderPages,
     /// What it comes down to when it is run, if a shell or an interpreter reads it.
     pub script: Option<&'a command::Script<'a>>,
     /// Where the call may reach; `None` where nothing is known of it.
@@ -194,6 +197,8 @@ pub struct Place<'a> {
     pub flow: Option<flow::Here<'a>>,
     /// The tools around what is listed.
     pub around: Option<&'a shadow::Around<'a>>,
+    /// The remaining work of the message; `None` where a text is judged by itself.
+    pub budget: Option<&'a work::Budget>,
     /// A rule's own case is tried: signals are told that add up to nothing, too.
     pub trial: bool,
 }
@@ -210,12 +215,14 @@ impl Default for Place<'_> {
             read_as: ReadAs::Text,
             read_only: false,
             hidden: false,
+            render: RenderPages::default(),
             script: None,
             ground: None,
             lookup: None,
             seen: None,
             flow: None,
             around: None,
+            budget: None,
             trial: false,
         }
     }

@@ -1,5 +1,10 @@
 //! Readings by which rules say that a text was too much to look at. What was not looked at is not passed on, and each is
 //! counted as the limit of this name in `lychgate_limits_hit_total`. The numbers are constants beside what they bound.
+//!
+//! [`Budget`] bounds what a message can cost beyond its own bytes: one for all strings and blocks of the message, since a
+//! limit on each block does not bound a message of many blocks.
+
+use std::cell::Cell;
 
 /// Commands: bytes, steps, depth, expansions.
 pub const COMMAND: &str = "command_work";
@@ -18,3 +23,102 @@ pub const SCHEMA: &str = "schema_work";
 
 /// All of them.
 pub const ALL: [&str; 7] = [COMMAND, SQL, SECRET, PATTERN, PATH, URL, SCHEMA];
+
+/// The limit on [`WorkLimits::unpacked_bytes`], by its name in the config.
+pub const UNPACKED: &str = "unpacked_bytes_per_message";
+/// The limit on [`WorkLimits::judged_bytes`], by its name in the config.
+pub const JUDGED: &str = "judged_bytes_per_message";
+
+/// Limits on the work that a message can cause beyond its own bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkLimits {
+    /// Bytes decompressed from all packed data of a message: `unpacked_bytes_per_message`.
+    pub unpacked_bytes: usize,
+    /// Bytes of text found in packed and encoded data of a message that are judged, each reading counted:
+    /// `judged_bytes_per_message`.
+    pub judged_bytes: usize,
+}
+
+impl Default for WorkLimits {
+    fn default() -> Self {
+        Self { unpacked_bytes: 4 << 20, judged_bytes: 4 << 20 }
+    }
+}
+
+/// The remaining work of one message.
+#[derive(Debug)]
+pub struct Budget {
+    unpacked: Cell<usize>,
+    judged: Cell<usize>,
+    exceeded: Cell<Exceeded>,
+}
+
+/// Which limits of a [`Budget`] were exceeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Exceeded {
+    unpacked: bool,
+    judged: bool,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new(WorkLimits::default())
+    }
+}
+
+impl Budget {
+    /// The whole budget of a message.
+    pub fn new(limits: WorkLimits) -> Self {
+        Self { unpacked: Cell::new(limits.unpacked_bytes), judged: Cell::new(limits.judged_bytes), exceeded: Cell::default() }
+    }
+
+    /// Bytes that may still be unpacked.
+    pub fn unpacked_left(&self) -> usize {
+        self.unpacked.get()
+    }
+
+    /// Pays for unpacked bytes.
+    pub fn spend_unpacked(&self, bytes: usize) {
+        self.unpacked.set(self.unpacked.get().saturating_sub(bytes));
+    }
+
+    /// Records that data was left packed because of this budget.
+    pub fn refuse_unpacking(&self) {
+        self.exceeded.set(Exceeded { unpacked: true, ..self.exceeded.get() });
+    }
+
+    /// Pays for judging a text; `false` if the remaining budget is too small, and then nothing is paid.
+    pub fn spend_judged(&self, bytes: usize) -> bool {
+        let left = self.judged.get().checked_sub(bytes);
+        match left {
+            Some(left) => self.judged.set(left),
+            None => self.exceeded.set(Exceeded { judged: true, ..self.exceeded.get() }),
+        }
+        left.is_some()
+    }
+
+    /// The limits that were exceeded, by their names in the config.
+    pub fn exceeded(&self) -> impl Iterator<Item = &'static str> {
+        let Exceeded { unpacked, judged } = self.exceeded.get();
+        [(unpacked, UNPACKED), (judged, JUDGED)].into_iter().filter_map(|(exceeded, name)| exceeded.then_some(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_spent_once_and_names_its_limits() {
+        let budget = Budget::new(WorkLimits { unpacked_bytes: 10, judged_bytes: 20 });
+        budget.spend_unpacked(4);
+        assert_eq!(budget.unpacked_left(), 6);
+        budget.spend_unpacked(60);
+        assert_eq!(budget.unpacked_left(), 0);
+        assert!(budget.spend_judged(15) && budget.exceeded().next().is_none());
+        assert!(!budget.spend_judged(6) && budget.spend_judged(5));
+        assert_eq!(budget.exceeded().collect::<Vec<_>>(), [JUDGED]);
+        budget.refuse_unpacking();
+        assert_eq!(budget.exceeded().collect::<Vec<_>>(), [UNPACKED, JUDGED]);
+    }
+}

@@ -24,7 +24,7 @@ use crate::message::{Json, ReadLimits, Role, Value, ValueKind};
 use super::readers::{Readers, ToolReaders};
 use super::tools::Definition;
 pub(super) use names::Head;
-use tool::Tool;
+use tool::{Runs, Tool};
 
 /// One string of the arguments, or several that the receiver reads as one.
 pub(super) struct Unit<'m> {
@@ -81,6 +81,8 @@ struct Frame<'j> {
 
 /// Longest dotted name; the rest of a longer one is left out.
 const NAME_BYTES: usize = 256;
+/// Most steps that are put together.
+const STEPS: usize = 64;
 /// Strings that hold JSON are opened this often.
 const JSON_DEPTH: usize = 2;
 
@@ -94,19 +96,34 @@ pub(super) fn place_arguments<'m>(
     let mut units = Units::default();
     let described = definition.is_some_and(Definition::runs_commands);
     let scope = Scope { tool: Rc::new(Tool::new(tool, described)), language: None, executes: false, kept: false };
-    let frame = Frame {
-        value: arguments,
-        node: None,
-        argument: String::new(),
-        head: Head::Unknown,
-        pinned: false,
-        order: true,
-        scope: Rc::new(scope),
-        covered: false,
-        listed: false,
-    };
-    units.walk(frame, &readers.of(tool, definition), 0, |text| text);
+    let opened = arguments.str().filter(|text| text.trim_start().starts_with('{'));
+    let opened = opened.and_then(|text| Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).ok());
+    let readers = readers.of(tool, definition);
+    if let Some(json) = opened {
+        // Some clients send the arguments as a string of JSON, and some servers take them so.
+        let root = Frame::root(json.root(), scope);
+        units.walk(root, &readers, 1, |text| Cow::Owned(text.into_owned()));
+        return units;
+    }
+    units.walk(Frame::root(arguments, scope), &readers, 0, |text| text);
     units
+}
+
+impl<'j> Frame<'j> {
+    /// The arguments as a whole.
+    fn root(value: Value<'j>, scope: Scope) -> Self {
+        Self {
+            value,
+            node: None,
+            argument: String::new(),
+            head: Head::Unknown,
+            pinned: false,
+            order: true,
+            scope: Rc::new(scope),
+            covered: false,
+            listed: false,
+        }
+    }
 }
 
 impl<'m> Units<'m> {
@@ -164,7 +181,15 @@ impl<'m> Units<'m> {
         keep: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
         let members: Vec<(Cow<'j, str>, Value<'j>)> = frame.value.members().collect();
-        let heads: Vec<Head> = members.iter().map(|(key, _)| names::head(key)).collect();
+        let cell = members.iter().find(|(key, _)| names::is_cell_type(key)).and_then(|(_, value)| value.str());
+        let in_notebook = cell.is_some() || frame.scope.tool.notebook;
+        let head = |key: &str| match names::head(key) {
+            // What a cell of a notebook holds; a cell of text runs nothing.
+            _ if names::is_source(key) && cell.as_deref().is_some_and(|cell| cell != "code") => Head::Text,
+            _ if names::is_source(key) && in_notebook => Head::Code,
+            head => head,
+        };
+        let heads: Vec<Head> = members.iter().map(|(key, _)| head(key)).collect();
         let scope = Rc::new(frame.scope.within(&members, &heads, names::is_record(last_name(&frame.argument)), frame.pinned));
         let covered = self.join(frame, &scope, &members, readers);
         let start = frames.len();
@@ -199,6 +224,17 @@ impl<'m> Units<'m> {
         let elements: Vec<Value<'j>> = frame.value.elements().collect();
         let mut covered = frame.covered;
         let listed = names::is_plural(last_name(&frame.argument)) && !frame.listed;
+        self.steps(frame, &elements);
+        if let (Head::Code, false, Some(node)) = (frame.head, covered, frame.node) {
+            let lines: Vec<Cow<'_, str>> = elements.iter().filter_map(|value| value.str()).collect();
+            if lines.len() > 1 {
+                // The lines of a notebook's cell; some end in a line end and some do not.
+                let text: String = lines.iter().map(|line| format!("{}\n", line.trim_end_matches('\n'))).collect();
+                let (argument, read_as) = (frame.argument.clone(), frame.read_as(&text));
+                self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });
+                covered = true;
+            }
+        }
         if let (true, Some(node)) = (!covered && frame.is_command(), frame.node) {
             let texts: Vec<Cow<'_, str>> = elements.iter().filter_map(|value| value.str()).collect();
             let lines = join::lines(&texts, listed);
@@ -218,6 +254,23 @@ impl<'m> Units<'m> {
             frames.push(child);
         }
         frames.get_mut(start..).unwrap_or_default().reverse();
+    }
+
+    /// Steps that are a command each, as one script: `[{ "run": "cd /" }, { "run": "rm -rf *" }]`.
+    fn steps(&mut self, frame: &Frame<'_>, elements: &[Value<'_>]) {
+        let Some(node) = frame.node.filter(|_| !frame.covered && !frame.scope.kept && frame.scope.tool.runs != Runs::Mentions)
+        else {
+            return;
+        };
+        let command = |element: &Value<'_>| {
+            let mut commands = element.members().filter(|(key, _)| names::head(key) == Head::Shell && !names::is_language(key));
+            commands.find_map(|(_, value)| value.str().map(Cow::into_owned))
+        };
+        let commands: Vec<String> = elements.iter().take(STEPS).filter_map(command).collect();
+        if commands.len() > 1 {
+            let (text, argument) = (Cow::Owned(commands.join("\n")), frame.argument.clone());
+            self.units.push(Unit { text, argument, role: Role::Value, read_as: ReadAs::Shell, joined: true, node });
+        }
     }
 
     fn string<'j>(&mut self, frame: Frame<'j>, readers: &ToolReaders<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {

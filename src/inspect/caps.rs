@@ -1,6 +1,7 @@
 //! How much text of a tool's result an agent gets at once.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use crate::config::{PolicyConfig, RESULT_TEXT_BYTES, SHELL_RESULT_TEXT_BYTES};
 use crate::protocol::AuditId;
@@ -44,14 +45,26 @@ impl Caps {
 }
 
 /// That what does not fit is kept for the agent to read on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Paging {
-    /// What the addresses of everything that is kept of this message begin with: nobody can guess it.
-    pub id: String,
     /// Longest text that is kept, in bytes.
     pub most_bytes: usize,
     /// Whether the agent's client knows links to resources (2025-06-18 on).
     pub links: bool,
+    /// Few messages need one: it is drawn for the first text that does not fit.
+    id: OnceLock<String>,
+}
+
+impl Paging {
+    /// Keeps texts of at most `most_bytes`.
+    pub fn new(most_bytes: usize, links: bool) -> Self {
+        Self { most_bytes, links, id: OnceLock::new() }
+    }
+
+    /// The first part of the addresses of everything that is kept of this message: 122 random bits.
+    pub(super) fn id(&self) -> &str {
+        self.id.get_or_init(|| uuid::Uuid::new_v4().simple().to_string())
+    }
 }
 
 /// A text that did not fit, from where it was cut.
@@ -145,7 +158,7 @@ impl<'p> Budget<'p> {
         let kept = self.paging.filter(|paging| total - before <= paging.most_bytes);
         let at = kept.map(|paging| {
             *number += 1;
-            let id = format!("{}-{number}", paging.id);
+            let id = format!("{}-{number}", paging.id());
             let at = address(&id, 2);
             let (text, page_bytes) = (rest.to_owned(), self.cap.all.min(self.cap.block));
             let wrapped = wrapped.map(|_| self.markers.clone());
@@ -175,23 +188,25 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_kept_in_order() {
-        let paging = Paging { id: "id".into(), most_bytes: 100, links: false };
+        let paging = Paging::new(100, false);
+        let id = paging.id();
         let cap = Cap { all: 20, block: usize::MAX };
         let mut budget = Budget::new(cap, 40, Some(&paging), AuditId::make());
         let mut number = 0;
         assert!(budget.take("one two three ", &mut number, "").is_none());
         let (shown, gone) = budget.take("four five six ", &mut number, "").unwrap();
-        assert!(shown.starts_with("four \n[lychgate: … 19 of 40 bytes; more: lychgate://result/id-1/2 "), "{shown}");
+        let more = format!("four \n[lychgate: … 19 of 40 bytes; more: lychgate://result/{id}-1/2 ");
+        assert!(shown.starts_with(&more), "{shown}");
         assert_eq!((gone, budget.take("seven", &mut number, "\n").unwrap()), (9, (String::new(), 5)));
         assert_eq!(
             budget.rests,
-            [Rest { id: "id-1".into(), text: "five six \nseven".into(), page_bytes: 20, before_bytes: 19, wrapped: None }]
+            [Rest { id: format!("{id}-1"), text: "five six \nseven".into(), page_bytes: 20, before_bytes: 19, wrapped: None }]
         );
     }
 
     #[test]
     fn a_block_has_a_cap_of_its_own() {
-        let paging = Paging { id: "id".into(), most_bytes: 4, links: false };
+        let paging = Paging::new(4, false);
         let mut budget = Budget::new(Cap { all: 100, block: 8 }, 50, Some(&paging), AuditId::make());
         let mut number = 0;
         let (shown, _) = budget.take("aaa bbb ccc", &mut number, "").unwrap();

@@ -11,7 +11,7 @@ use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
 use super::finding::{Detail, Own};
-use super::rewrite::{MARK, NOTICE, Outcome, Withheld};
+use super::rewrite::{MARK, Outcome, Withheld, without_notices};
 use super::string::{Judge, Site};
 use super::wrap::{WARNING, wrapped};
 use super::{Evidence, Finding, Inspection, Refusal};
@@ -266,8 +266,8 @@ fn signals(judge: &Judge<'_, '_>, text: &str, place: &Place<'_>) -> bool {
     matches.iter().any(|found| !judge.of_markup(found.rule))
 }
 
-/// A text without the line that the gate has put in front of it: that names attacks, and is none.
+/// A text without the lines that the gate has put above it: they name attacks and are none.
 fn without_our_words(text: &str) -> &str {
-    let ours = text.starts_with(NOTICE) || text.starts_with(WARNING);
-    text.split_once('\n').filter(|_| ours).map_or(text, |(_, rest)| rest)
+    let warned = text.split_once('\n').filter(|_| text.starts_with(WARNING));
+    without_notices(warned.map_or(text, |(_, rest)| rest))
 }

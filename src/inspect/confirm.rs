@@ -59,7 +59,8 @@ impl Confirm {
             None => {
                 let scopes = vec![if name == EVERY_USE { Scope::Once } else { Scope::Session }];
                 let (title, why, through_agent) = (title.into(), why.into(), self.through_agent);
-                Question { item, rules: vec![own], title, why, severity: Severity::Medium, scopes, through_agent }
+                let (rules, severity, private) = (vec![own], Severity::Medium, Vec::new());
+                Question { item, rules, title, why, severity, scopes, through_agent, private }
             }
         })
     }

@@ -7,7 +7,10 @@ use crate::text::Text;
 use super::binary::Contents;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
-use super::{Coverage, Evidence, Finding, Uninspected};
+use super::{Coverage, Evidence, Finding, Uninspected, Unread};
+
+/// Markup is judged as it is written and, again, as the visible and the hidden text of a page.
+const MARKUP_READINGS: usize = 2;
 
 impl Judge<'_, '_> {
     /// Judges the texts in data, which nobody can edit; notes what was not read, and a type that is not the declared one.
@@ -43,19 +46,30 @@ impl Judge<'_, '_> {
             coverage.uninspected.push(Uninspected { at: (site.at)(), reason, bytes });
         }
         let mut gone = None;
+        let mut skipped = 0;
         for text in &contents.texts {
+            let readings = if text.contains('<') { MARKUP_READINGS } else { 1 };
+            if !self.budget.spend_judged(text.len().saturating_mul(readings)) {
+                skipped += text.len();
+                continue;
+            }
             coverage.strings += 1;
             coverage.bytes += text.len();
             let text = Text::new(text.as_str());
             // Of markup, what a person would see and what not are judged apart as well.
-            let seen = text.page().map(|page| (page.visible.as_str(), false));
-            let hidden = text.page().map(|page| (page.hidden.as_str(), true));
-            for (text, hidden) in seen.into_iter().chain(hidden).chain([(text.raw(), false)]) {
+            let parts = text.page().map(|page| [(page.visible.as_str(), false), (page.hidden.as_str(), true)]);
+            for (part, hidden) in parts.into_iter().flatten() {
                 let place = Place { hidden, ..*place };
-                if let Outcome::Withhold(notice) = self.string(&Text::new(text), &place, site) {
+                if let Outcome::Withhold(notice) = self.string(&Text::new(part), &place, site) {
                     gone = gone.or(Some(notice));
                 }
             }
+            if let Outcome::Withhold(notice) = self.string(&text, place, site) {
+                gone = gone.or(Some(notice));
+            }
+        }
+        if skipped > 0 {
+            coverage.uninspected.push(Uninspected { at: (site.at)(), reason: Unread::OverBudget, bytes: skipped });
         }
         gone
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::config::{PolicyConfig, Transport, UpstreamConfig};
 use crate::detect::Ground;
-use crate::detect::path::{Links, Roots};
+use crate::detect::path::{GateFiles, Links, Roots};
 use crate::detect::url::Hosts;
 
 use super::Policy;
@@ -13,7 +13,8 @@ use super::Policy;
 pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
     let tools = config.tools.iter().map(|(tool, of_tool)| (tool.clone(), of_tool.urls.clone())).collect();
     let hosts = Hosts::new(tools, config.places.urls.clone());
-    Ground { roots: Roots::new(config.places.roots.iter().cloned(), Links::Unknown), hosts, own: config.own.guarded.clone() }
+    let roots = Roots::new(config.places.roots.iter().cloned(), Links::Unknown);
+    Ground { roots, hosts, own: config.own.guarded.clone(), ..Ground::default() }
 }
 
 impl Policy {
@@ -21,6 +22,11 @@ impl Policy {
     pub fn for_upstream(&self, name: &str, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
         let same = self.at(name).with_flow(upstream.flow.clone().unwrap_or_else(|| policy.flow.clone()));
         same.reaching(policy, upstream)
+    }
+
+    /// The same policy for a gate with these files of its own.
+    pub fn with_gate_files(&self, gate: GateFiles) -> Self {
+        self.with_ground(Ground { gate, ..self.ground().clone() })
     }
 
     fn reaching(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {

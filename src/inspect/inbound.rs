@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::{Around, Names};
+use crate::detect::work::Budget;
 use crate::detect::{Place, Surface};
 use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer, quote};
 use crate::protocol::{AuditId, Context, opaque::is_opaque};
@@ -18,12 +19,12 @@ use super::caps::Paging;
 use super::classify::Classifier;
 use super::delivery::{broken_digests, quarter_tokens};
 use super::finding::Own;
-use super::joined::{Heard, Joined};
-use super::rewrite::Outcome;
+use super::joined::{Heard, Joined, judge_rows};
+use super::rewrite::{Outcome, field_value};
 use super::shorten::counted;
 use super::string::{Judge, Site};
 use super::tools::Tools;
-use super::{Inspection, Policy, Refusal, surface};
+use super::{Inspection, Policy, Refusal, Uninspected, Unread, surface};
 
 /// One message of a body, on its way to an agent.
 pub(super) struct Inbound<'a> {
@@ -46,6 +47,8 @@ pub(super) struct Inbound<'a> {
     pub(super) heard: Option<&'a Heard>,
     /// Whether findings hold their texts.
     pub(super) trace: bool,
+    /// The remaining work of the message.
+    pub(super) budget: &'a Budget,
 }
 
 impl Inbound<'_> {
@@ -72,6 +75,7 @@ impl Inbound<'_> {
             suppressions: &self.policy.suppressions,
             audit: self.audit,
             item: self.item,
+            budget: self.budget,
             findings: &mut inspection.findings,
             readings: &mut inspection.readings,
             matches: Vec::new(),
@@ -84,6 +88,7 @@ impl Inbound<'_> {
         let around = here.as_ref().map(|here| Around { all, here, server });
         let (coverage, delivery, open) = (&mut inspection.coverage, &mut inspection.delivery, &mut inspection.unclassified);
         let is_result = self.envelope.kind == MessageKind::Result;
+        let rendering = self.policy.pages.of(asked);
         self.message.value(self.envelope).walk(|path, value, role| {
             if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
                 holders.truncate(path.len());
@@ -97,10 +102,23 @@ impl Inbound<'_> {
             if string.is_none() && !self.policy.numbers {
                 return;
             }
+            if let Some(string) = &string
+                && surface::is_fixed(path, role, string)
+            {
+                coverage.strings += 1;
+                coverage.bytes += string.len();
+                if is_result {
+                    delivery.quarter_tokens += quarter_tokens(string);
+                }
+                return;
+            }
             let surface = surface::inbound(self.envelope, asked, path);
             let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
             let around = around.as_ref();
-            let place = Place { surface, method, tool, role, seen: self.seen, ground, flow, around, ..Place::default() };
+            let budget = Some(self.budget);
+            let render = rendering.within(holders.last().copied());
+            let place =
+                Place { surface, method, tool, role, seen: self.seen, ground, flow, around, budget, render, ..Place::default() };
             let at = || self.pointer(path);
             let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
             let entry = blocks::entry(path).and_then(|depth| holders.get(depth)).copied();
@@ -112,14 +130,16 @@ impl Inbound<'_> {
             };
             if role == Role::Value {
                 let holder = path.len().checked_sub(1).and_then(|at| holders.get(at));
-                if let Some((declared, bytes)) = holder.and_then(|holder| block_data(path, *holder, &string)) {
-                    let contents = binary::open(&bytes);
+                if let Some((declared, bytes, exact)) = holder.and_then(|holder| block_data(path, *holder, &string)) {
+                    let contents = binary::open(&bytes, self.budget);
                     let site = Site { at: &at, opaque: &|| true, in_block: block.is_some() };
                     let gone = judge.contents(&contents, &declared, &place, &site, coverage, string.len());
-                    if let (Some(notice), Some(block)) = (gone, block) {
-                        edits.push(blocks::without(block, path, &notice));
+                    let withheld = gone.zip(block).map(|(notice, block)| blocks::without(block, path, &notice));
+                    let ends = exact || withheld.is_some();
+                    edits.extend(withheld);
+                    if ends {
+                        return;
                     }
-                    return;
                 }
             }
             coverage.strings += 1;
@@ -135,14 +155,22 @@ impl Inbound<'_> {
                 self.policy.outbound.learn(&text, &place);
             }
             let found = judge.findings.len();
-            let mut outcome = judge.string(&text, &place, &site);
-            if outcome == Outcome::Keep && role == Role::Value && text.raw().contains(";base64,") {
+            let mut outcome = match judge.string(&text, &place, &site) {
+                Outcome::Replace(with) if surface == Surface::Structured => Outcome::Replace(field_value(with)),
+                outcome => outcome,
+            };
+            if outcome == Outcome::Keep && role == Role::Value {
                 let in_block = block.is_some() || !is_opaque(path, role);
                 let site = Site { at: &at, opaque: &|| true, in_block };
-                for (declared, contents) in binary::in_addresses(text.raw()) {
+                let addresses = binary::in_addresses(text.raw(), self.budget).into_iter();
+                let others = binary::in_text(text.raw(), self.budget).into_iter().map(|contents| (String::new(), contents));
+                for (declared, contents) in addresses.chain(others) {
                     let gone = judge.contents(&contents, &declared, &place, &site, coverage, text.raw().len());
                     outcome = gone.map_or(outcome, Outcome::Withhold);
                 }
+            }
+            if text.is_read_in_part() {
+                coverage.uninspected.push(Uninspected { at: at(), reason: Unread::TooMuchText, bytes: text.raw().len() });
             }
             if let Some(classifier) = self.classifier {
                 outcome = classifier.judge(&text, outcome, &mut judge, (&place, &site), open);
@@ -195,12 +223,19 @@ impl Inbound<'_> {
             seen: self.seen,
             ground,
             flow,
+            budget: Some(self.budget),
             ..Place::default()
         };
         let at = || if is_result { "/result/content" } else { "/params" }.to_owned();
         let site = Site { at: &at, opaque: &|| false, in_block: false };
         if joined.judge(&mut judge, &place, &site, edits, self.message.bytes()) {
             heard.clear();
+        }
+        if let Some(structured) = self.message.body(self.envelope).and_then(|body| body.get("structuredContent")) {
+            let place = Place { surface: Surface::Structured, ..place };
+            let at = || self.pointer(&[Step::Key("result".into()), Step::Key("structuredContent".into())]);
+            let site = Site { at: &at, ..site };
+            judge_rows(structured, &mut judge, (&place, &site), edits, self.message.bytes());
         }
         inspection.heard = heard;
         edits.extend(blocks::left_out(self.message.body(self.envelope), &left_out));
@@ -260,8 +295,12 @@ impl Inbound<'_> {
     }
 }
 
-/// The declared type and the bytes of a binary block, if the string at `path` is one. What only claims to be is text.
-fn block_data(path: &Path<'_>, holder: Value<'_>, string: &str) -> Option<(String, Vec<u8>)> {
+/// The declared type and the bytes of a binary block, if the string at `path` is one, and whether it is base64 to the letter.
+/// What only claims to be is text, and what a decoder that skips other characters makes of it.
+fn block_data(path: &Path<'_>, holder: Value<'_>, string: &str) -> Option<(String, Vec<u8>, bool)> {
     let declared = binary::declared(path, holder)?;
-    Some((declared, binary::decoded(string)?))
+    match binary::decoded(string) {
+        Some(bytes) => Some((declared, bytes, true)),
+        None => Some((declared, binary::lenient(string.as_bytes())?, false)),
+    }
 }

@@ -1,13 +1,14 @@
 //! Texts that a model reads one after the other, judged as one: a sentence cut in two is still one, whether it was cut between
 //! the blocks of an answer or between the messages of a stream.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use crate::detect::Place;
-use crate::message::{Edit, Json, ReadLimits};
-use crate::text::cut;
+use crate::message::{Edit, Json, ReadLimits, Role, Value, ValueKind};
+use crate::text::{cut, is_rejoined};
 
 use super::rewrite::MARK;
 use super::string::{Across, Judge, Site};
@@ -120,33 +121,77 @@ impl Joined {
         for part in &self.parts {
             let start = text.len();
             text.push_str(&part.text);
-            pieces.push((start..text.len(), part.span.as_ref()));
+            pieces.push((start..text.len(), part.span.clone()));
             text.push_str(between);
         }
-        let heard = pieces.iter().take_while(|(_, at)| at.is_none()).last().map_or(0, |(piece, _)| piece.end);
-        let inside = |span: &Range<usize>| {
-            span.end <= heard || pieces.iter().any(|(piece, _)| piece.start <= span.start && span.end <= piece.end)
-        };
-        let Some(Across { span, notice, wraps }) = judge.across(&text, &inside, place, site) else { return false };
-        let mut notice = Some(notice);
-        for (piece, at) in &pieces {
-            let Some(at) = at.filter(|_| !piece.is_empty() && piece.start < span.end && span.start < piece.end) else { continue };
-            let edit = edits.iter_mut().find(|edit| edit.span == *at);
-            let with = match &wraps {
-                Some(rules) => {
-                    let text = edit.as_ref().map_or_else(|| said(bytes, at), |edit| edit.with.clone());
-                    wrapped(&text, rules, judge.audit)
-                }
-                None => None,
-            };
-            let with = with.unwrap_or_else(|| notice.take().unwrap_or_default() + MARK);
-            match edit {
-                Some(edit) => edit.with = with,
-                None => edits.push(Edit::text(at.clone(), with)),
-            }
-        }
-        true
+        judge_pieces(&text, &pieces, judge, (place, site), edits, bytes)
     }
+}
+
+/// Part of a text, and its place in the message; `None` for text that the agent has already.
+type Piece = (Range<usize>, Option<Range<usize>>);
+
+/// Judges what `text` says across its pieces, and adds the replacements of the affected pieces to `edits`.
+fn judge_pieces(
+    text: &str,
+    pieces: &[Piece],
+    judge: &mut Judge<'_, '_>,
+    (place, site): (&Place<'_>, &Site<'_>),
+    edits: &mut Vec<Edit>,
+    bytes: &Bytes,
+) -> bool {
+    let heard = pieces.iter().take_while(|(_, at)| at.is_none()).last().map_or(0, |(piece, _)| piece.end);
+    let inside = |span: &Range<usize>| {
+        let before = pieces.partition_point(|(piece, _)| piece.start <= span.start);
+        let last = before.checked_sub(1).and_then(|last| pieces.get(last));
+        span.end <= heard || last.is_some_and(|(piece, _)| span.end <= piece.end)
+    };
+    let Some(Across { span, notice, wraps }) = judge.across(text, &inside, place, site) else { return false };
+    let mut notice = Some(notice);
+    let edited: BTreeMap<usize, usize> = edits.iter().enumerate().map(|(nth, edit)| (edit.span.start, nth)).collect();
+    for (piece, at) in pieces {
+        let Some(at) = at.as_ref().filter(|_| !piece.is_empty() && piece.start < span.end && span.start < piece.end) else {
+            continue;
+        };
+        let edit = edited.get(&at.start).and_then(|nth| edits.get_mut(*nth)).filter(|edit| edit.span == *at);
+        let with = match &wraps {
+            Some(rules) => {
+                let text = edit.as_ref().map_or_else(|| said(bytes, at), |edit| edit.with.clone());
+                wrapped(&text, rules, judge.audit)
+            }
+            None => None,
+        };
+        let with = with.unwrap_or_else(|| notice.take().unwrap_or_default() + MARK);
+        match edit {
+            Some(edit) => edit.with = with,
+            None => edits.push(Edit::text(at.clone(), with)),
+        }
+    }
+    true
+}
+
+/// Judges what a JSON value says across its strings: words in the items of a list, or down the rows of a table. Adds the
+/// replacements of the affected strings to `edits`.
+pub(super) fn judge_rows(
+    value: Value<'_>,
+    judge: &mut Judge<'_, '_>,
+    (place, site): (&Place<'_>, &Site<'_>),
+    edits: &mut Vec<Edit>,
+    bytes: &Bytes,
+) -> bool {
+    let raw = value.raw();
+    if !is_rejoined(raw) {
+        return false;
+    }
+    let base = value.span().start;
+    let mut pieces: Vec<Piece> = Vec::new();
+    value.walk(|_, value, role| {
+        if role == Role::Value && value.kind() == ValueKind::String {
+            let inner = value.span().start + 1..value.span().end.saturating_sub(1);
+            pieces.push((inner.start - base..inner.end - base, Some(inner)));
+        }
+    });
+    judge_pieces(raw, &pieces, judge, (place, site), edits, bytes)
 }
 
 /// All that the string says between whose quotes a span is.

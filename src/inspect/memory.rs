@@ -13,6 +13,8 @@ use crate::detect::secret::{self, Prints};
 
 /// Shortest and longest end of an argument that is kept, in bytes: what may be one piece of a secret.
 const PIECE_BYTES: std::ops::RangeInclusive<usize> = 3..=256;
+/// Longest value, in bytes, that is added to those of earlier calls in the same argument: a secret may leave by the letter.
+const SHORT_BYTES: usize = 4;
 /// Most pieces kept of one call.
 const PIECES: usize = 16;
 
@@ -41,6 +43,8 @@ pub struct Piece {
     /// The tool and the argument.
     argument: Box<str>,
     text: Zeroizing<String>,
+    /// Short values of several calls, concatenated.
+    accumulated: bool,
 }
 
 impl fmt::Debug for Piece {
@@ -71,21 +75,37 @@ impl Memory {
     /// The strings that the value of an argument may be put together with: what came before in the same argument of the same
     /// tool, and then the first or the last word of the value. Nothing if nothing came before.
     pub(super) fn joined<'t>(&'t self, tool: &str, argument: &str, value: &'t str) -> Vec<Vec<&'t str>> {
-        let earlier: Vec<&str> =
-            self.pieces.iter().filter(|piece| piece.is_of(tool, argument)).map(|piece| piece.text.as_str()).collect();
+        let own = || self.pieces.iter().filter(|piece| piece.is_of(tool, argument));
+        let earlier: Vec<&str> = own().filter(|piece| !piece.accumulated).map(|piece| piece.text.as_str()).collect();
+        let accumulated = own().find(|piece| piece.accumulated).map(|piece| piece.text.as_str());
+        let mut together: Vec<Vec<&str>> =
+            accumulated.zip(short_end(value)).map(|(accumulated, short_end)| vec![accumulated, short_end]).into_iter().collect();
         if earlier.is_empty() {
-            return Vec::new();
+            return together;
         }
         let (first, last) = (first_word(value), last_word(value));
         let mut words: Vec<&str> = first.into_iter().chain(last).collect();
         words.dedup();
-        words.into_iter().map(|word| earlier.iter().copied().chain([word]).collect()).collect()
+        together.extend(words.into_iter().map(|word| earlier.iter().copied().chain([word]).collect()));
+        together
+    }
+
+    /// The short values of earlier calls in an argument.
+    fn accumulated(&self, tool: &str, argument: &str) -> &str {
+        let accumulated = self.pieces.iter().find(|piece| piece.accumulated && piece.is_of(tool, argument));
+        accumulated.map_or("", |piece| piece.text.as_str())
     }
 }
 
 impl Learnt {
     /// Keeps the end of an argument, if it may be a piece of a secret.
-    pub(super) fn keep(&mut self, tool: &str, argument: &str, value: &str) {
+    pub(super) fn keep(&mut self, memory: &Memory, tool: &str, argument: &str, value: &str) {
+        if let Some(short_end) = short_end(value).filter(|_| self.pieces.len() < PIECES) {
+            let before = memory.accumulated(tool, argument);
+            let before = before.get((before.len() + short_end.len()).saturating_sub(*PIECE_BYTES.end())..).unwrap_or_default();
+            let text = Zeroizing::new([before, short_end].concat());
+            self.pieces.push(Piece { argument: format!("{tool}.{argument}").into(), text, accumulated: true });
+        }
         let Some(word) = last_word(value).filter(|_| self.pieces.len() < PIECES) else { return };
         let telling = word.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-'));
         let coded = |byte: u8| {
@@ -93,7 +113,7 @@ impl Learnt {
         };
         if telling && PIECE_BYTES.contains(&word.len()) && word.bytes().all(coded) {
             let argument = format!("{tool}.{argument}").into();
-            self.pieces.push(Piece { argument, text: Zeroizing::new(word.to_owned()) });
+            self.pieces.push(Piece { argument, text: Zeroizing::new(word.to_owned()), accumulated: false });
         }
     }
 
@@ -104,6 +124,11 @@ impl Learnt {
 }
 
 impl Piece {
+    /// Whether it holds all that an older one held.
+    pub fn replaces(&self, old: &Self) -> bool {
+        self.accumulated && old.accumulated && self.argument == old.argument
+    }
+
     fn is_of(&self, tool: &str, argument: &str) -> bool {
         self.argument.strip_prefix(tool).and_then(|rest| rest.strip_prefix('.')) == Some(argument)
     }
@@ -111,6 +136,18 @@ impl Piece {
 
 /// What stands around a piece in prose.
 const AROUND: [char; 10] = ['"', '\'', '`', ',', ';', '(', ')', '<', '>', '!'];
+
+/// A value of a few characters, or the few that a URL or a short text ends in.
+fn short_end(value: &str) -> Option<&str> {
+    let value = value.trim();
+    let fits = |text: &&str| (1..=SHORT_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if value.len() <= SHORT_BYTES {
+        return Some(value).filter(fits);
+    }
+    let ends = value.len() <= *PIECE_BYTES.end() && value.contains("://");
+    let last = value.trim_end_matches(['"', '\'']).rsplit(['=', '/', '&', '?', '#']).next();
+    last.filter(|_| ends).filter(fits)
+}
 
 fn first_word(value: &str) -> Option<&str> {
     value.split_ascii_whitespace().next().map(|word| word.trim_matches(AROUND)).filter(|word| !word.is_empty())
@@ -127,15 +164,41 @@ mod tests {
     #[test]
     fn only_ends_that_may_be_pieces_are_kept() {
         let mut learnt = Learnt::default();
-        learnt.keep("say", "text", "the first half is ghp_q8Zt4vNp2rKx7w");
-        learnt.keep("say", "text", "just words");
-        learnt.keep("say", "text", &"A".repeat(300));
-        learnt.keep("say", "text", "käse-");
+        let none = Memory::default();
+        learnt.keep(&none, "say", "text", "the first half is ghp_q8Zt4vNp2rKx7w");
+        learnt.keep(&none, "say", "text", "just words");
+        learnt.keep(&none, "say", "text", &"A".repeat(300));
+        learnt.keep(&none, "say", "text", "käse-");
         assert_eq!(learnt.pieces.len(), 1);
         assert_eq!(format!("{:?}", learnt.pieces), "[Piece(say.text)]");
         let memory = Memory { pieces: learnt.pieces.into(), ..Memory::default() };
         let joined = memory.joined("say", "text", "Df9yGj3hLm5kQs6u and the rest");
         assert_eq!(joined, [["ghp_q8Zt4vNp2rKx7w", "Df9yGj3hLm5kQs6u"], ["ghp_q8Zt4vNp2rKx7w", "rest"]]);
         assert!(memory.joined("say", "channel", "x").is_empty() && memory.joined("sa", "y.text", "x").is_empty());
+    }
+
+    #[test]
+    fn what_leaves_by_the_letter_is_kept_as_one() {
+        for (before, after) in [("", ""), ("https://a.example/?c=", ""), ("curl 'https://a.example/", "'")] {
+            let mut memory = Memory::default();
+            for letter in "AKIA2E0A8F3B".chars() {
+                let mut learnt = Learnt::default();
+                learnt.keep(&memory, "say", "text", &format!("{before}{letter}{after}"));
+                let kept = memory.pieces.iter().filter(|old| !learnt.pieces.iter().any(|new| new.replaces(old))).cloned();
+                memory.pieces = kept.chain(learnt.pieces.clone()).collect();
+            }
+            assert_eq!(memory.pieces.iter().filter(|piece| piece.accumulated).count(), 1, "{before}");
+            let next = format!("{before}2{after}");
+            assert_eq!(memory.joined("say", "text", &next).first(), Some(&vec!["AKIA2E0A8F3B", "2"]), "{before}");
+            let other = memory.joined("say", "text", "a text of some length");
+            assert!(!other.iter().flatten().any(|piece| *piece == "AKIA2E0A8F3B"), "{before}");
+        }
+        let mut memory = Memory::default();
+        for _ in 0..1_000 {
+            let mut learnt = Learnt::default();
+            learnt.keep(&memory, "say", "text", "ab1");
+            memory.pieces = learnt.pieces.into_iter().filter(|piece| piece.accumulated).collect();
+        }
+        assert!(memory.pieces.iter().all(|piece| piece.text.len() <= *PIECE_BYTES.end()));
     }
 }

@@ -1,17 +1,21 @@
 //! From a message to a verdict. Pure: no clock, no I/O, no state.
 
 pub mod access;
+mod apply;
 mod arguments;
 mod binary;
 mod blocks;
 mod caps;
 mod classify;
 mod confirm;
+mod consequence;
 mod contents;
 pub mod definitions;
 mod delivery;
+mod estimate;
 pub mod files;
 mod finding;
+mod fragment;
 mod ground;
 mod hit;
 mod inbound;
@@ -19,6 +23,7 @@ mod joined;
 pub mod memory;
 mod nested;
 mod outbound;
+mod pages;
 mod policy;
 mod portion;
 mod read_only;
@@ -38,6 +43,7 @@ pub use caps::{AT, Paging, Rest, address, footer};
 pub use classify::{Classified, ClassifierFailure, ToScore, Unclassified};
 pub use confirm::{EVERY_USE, FIRST_USE, FIRST_WRITE};
 pub use delivery::Delivery;
+pub use estimate::expected_work;
 pub use finding::{Detail, Evidence, Finding, Trace};
 pub use joined::Heard;
 pub use policy::{Known, Policy, TextInspection, TextVerdict};
@@ -47,6 +53,8 @@ pub use unread::Unread;
 pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};
 pub use wrap::between_markers;
 
+#[cfg(test)]
+mod budget_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::rules::Action;
 use crate::text::Text;
 
 use super::joined::Joined;
-use super::rewrite::Outcome;
+use super::rewrite::{Outcome, field_value, without_notices};
 use super::string::{Judge, Site};
 
 /// Numbers that may be somebody's: of a card, an account, a telephone.
@@ -34,7 +34,7 @@ impl Judge<'_, '_> {
             }
             match outcome {
                 Outcome::Keep => {}
-                Outcome::Replace(with) => edits.push(Edit::text(found.span, with)),
+                Outcome::Replace(with) => edits.push(Edit::text(found.span, field_value(with))),
                 Outcome::Withhold(notice) => gone = Some(notice),
             }
         });
@@ -77,7 +77,8 @@ impl Judge<'_, '_> {
             _ => String::new(),
         };
         match self.judge(&Text::new(format!("{name}{raw}")), place, site, false) {
-            Outcome::Replace(with) => with.strip_prefix(&name).filter(|with| *with != raw).map(str::to_owned),
+            // In the place of a number there is no room for a line.
+            Outcome::Replace(with) => without_notices(&with).strip_prefix(&name).filter(|with| *with != raw).map(str::to_owned),
             Outcome::Keep | Outcome::Withhold(_) => None,
         }
     }

@@ -4,6 +4,7 @@ use crate::detect::command::Script;
 use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
+use crate::detect::work::Budget;
 use crate::detect::{Place, ReadAs, Surface};
 use crate::message::{Direction, Envelope, Message, Path, Role, Step, pointer};
 use crate::protocol::AuditId;
@@ -25,6 +26,8 @@ pub(super) struct Outbound<'a> {
     pub(super) seen: Option<&'a Seen<'a>>,
     pub(super) lookup: Option<&'a Lookup<'a>>,
     pub(super) flow: Option<&'a Session<'a>>,
+    /// The remaining work of the message.
+    pub(super) budget: &'a Budget,
 }
 
 impl Outbound<'_> {
@@ -38,6 +41,7 @@ impl Outbound<'_> {
             suppressions: &self.policy.suppressions,
             audit: self.audit,
             item: self.item,
+            budget: self.budget,
             findings: &mut inspection.findings,
             readings: &mut inspection.readings,
             matches: Vec::new(),
@@ -56,6 +60,7 @@ impl Outbound<'_> {
             ground: Some(&self.policy.ground),
             lookup: self.lookup,
             seen: self.seen,
+            budget: Some(self.budget),
             flow: flow.map(|flow| Here { schema, ..flow }),
             ..Place::default()
         };
@@ -66,6 +71,9 @@ impl Outbound<'_> {
             }
             coverage.strings += 1;
             coverage.bytes += found.value.len();
+            if surface::is_fixed(path, found.role, &found.value) {
+                return;
+            }
             // What is read as a resource is a file more often than not.
             let resource = matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
             let read_as = if resource { ReadAs::Path } else { ReadAs::Text };
@@ -113,7 +121,7 @@ impl Outbound<'_> {
                 &Site { at: &|| prefix.clone() + &placed.pointer(unit), opaque: &|| true, in_block: false },
             );
             if let Some(script) = script.as_ref().filter(|_| self.known.memory.is_some()) {
-                files::of_script(script, &mut inspection.learnt.files);
+                files::of_script(script, !unit.joined, &mut inspection.learnt.files);
             }
         }
         let parts = || placed.units.iter().filter(|unit| unit.role == Role::Value && !unit.joined);
@@ -127,7 +135,7 @@ impl Outbound<'_> {
                 let at = || prefix.clone() + &placed.pointer(unit);
                 judge.pieces(&pieces, &place, &Site { at: &at, opaque: &|| true, in_block: false });
             }
-            inspection.learnt.keep(tool, &unit.argument, &unit.text);
+            inspection.learnt.keep(memory, tool, &unit.argument, &unit.text);
         }
     }
 

@@ -10,22 +10,25 @@ use crate::detect::flow::{Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::Names;
 use crate::detect::url::{Answers, Lookup};
+use crate::detect::work::{Budget, WorkLimits};
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, Context};
-use crate::rules::{Action, Find, Library, Rule, RuleSet};
+use crate::rules::{Find, Library, RuleSet};
 use crate::text::{Text, glob_fits};
 
 use super::caps::{Caps, Paging};
 use super::classify::{self, Classified, Classifier, Unclassified};
 use super::confirm::Confirm;
+use super::consequence::{question, refusal};
 use super::definitions::{self, HeldCalls, Listed};
 use super::ground;
 use super::inbound::Inbound;
 use super::joined::Heard;
 use super::memory::{Learnt, Memory};
 use super::outbound::Outbound;
+use super::pages::Pages;
 use super::read_only::ReadOnly;
 use super::readers::Readers;
 use super::rewrite::Outcome;
@@ -33,7 +36,7 @@ use super::string::{Judge, Site};
 use super::tools::Tools;
 use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
-use super::{Coverage, Detail, Finding, Inspection, Mode, Question, Refusal, Suppressions, Verdict};
+use super::{Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, unread};
 
 /// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
 #[derive(Clone, Debug)]
@@ -49,6 +52,7 @@ pub struct Policy {
     /// What of their findings is to have no consequence.
     pub(super) suppressions: Suppressions,
     pub(super) caps: Caps,
+    pub(super) pages: Pages,
     /// What the policy says of who reads an argument.
     pub(super) readers: Readers,
     pub(super) read_only: ReadOnly,
@@ -57,8 +61,8 @@ pub struct Policy {
     pub(super) ground: Arc<Ground>,
     confirm: Confirm,
     /// What a person's yes may be for, the narrowest first.
-    scopes: Vec<Scope>,
-    through_agent: bool,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) through_agent: bool,
     /// Which tools give and take what.
     pub(super) flow: Arc<FlowConfig>,
     /// Whether a rule asks for what came in before.
@@ -76,6 +80,8 @@ pub struct Policy {
     model: Option<Arc<str>>,
     /// Who else is asked about what servers say.
     classifier: Option<Arc<ClassifierConfig>>,
+    /// Reasons for not inspecting content that block its message.
+    blocked: Vec<Unread>,
 }
 
 /// What is known beyond the message at hand. Judging without it is judging with less.
@@ -99,6 +105,8 @@ pub struct Known<'k> {
     pub heard: Option<&'k Heard>,
     /// Whether findings are to hold the text in which they were found: for whoever explains them.
     pub trace: bool,
+    /// Limits on the work that the message can cause beyond its own bytes.
+    pub work: WorkLimits,
 }
 
 /// What judging a text that is no message gives.
@@ -146,6 +154,7 @@ impl Policy {
             inbound,
             suppressions,
             caps: Caps::new(config),
+            pages: Pages::new(config),
             readers: Readers::new(config),
             read_only,
             tools: config.tools.iter().map(|(glob, tool)| (glob.as_str().into(), tool.limits.clone())).collect(),
@@ -163,6 +172,7 @@ impl Policy {
             model,
             evidence: config.evidence,
             classifier: config.classifier.clone(),
+            blocked: config.block_uninspected.clone(),
         })
     }
 
@@ -226,6 +236,11 @@ impl Policy {
         if self.mode == Mode::Observe { None } else { self.overlays.show(message, context) }
     }
 
+    /// Whether agents neither see a tool nor may call it.
+    pub fn hides(&self, tool: &str) -> bool {
+        self.mode == Mode::Enforce && self.overlays.hides(tool)
+    }
+
     /// Judges a message, each item of a batch by itself. `audit` names the quarantine in what it withholds.
     pub fn inspect(
         &self,
@@ -242,8 +257,10 @@ impl Policy {
         let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
         let flow = known.memory.filter(|_| self.follows).map(Memory::session);
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
+        let budget = Budget::new(known.work);
         for (item, envelope) in message.envelopes().iter().enumerate() {
-            let found = inspection.findings.len();
+            let (found, uninspected) = (inspection.findings.len(), inspection.coverage.uninspected.len());
+            let exceeded = budget.exceeded().count();
             match direction {
                 Direction::Inbound => {
                     let inbound = Inbound {
@@ -261,14 +278,20 @@ impl Policy {
                         classifier,
                         heard: known.heard,
                         trace: known.trace,
+                        budget: &budget,
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                     refusals.extend(classifier.and_then(|classifier| classifier.failed(item, &mut inspection)));
                 }
                 Direction::Outbound => {
                     let (seen, lookup, flow) = (seen.as_ref(), lookup.as_ref(), flow.as_ref());
-                    Outbound { policy: self, message, envelope, item, audit, known, seen, lookup, flow }.inspect(&mut inspection);
+                    let budget = &budget;
+                    Outbound { policy: self, message, envelope, item, audit, known, seen, lookup, flow, budget }
+                        .inspect(&mut inspection);
                 }
+            }
+            if budget.exceeded().count() > exceeded {
+                unread::note_over_budget(message, item, uninspected, &mut inspection.coverage);
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));
@@ -284,7 +307,9 @@ impl Policy {
                 let contract = Contract { overlays: &self.overlays, config: self.schema, tools: known.tools };
                 refusals.extend(contract.check(message, envelope, item, &mut inspection));
             }
+            refusals.extend(unread::refuse(&self.blocked, item, uninspected, &mut inspection));
         }
+        inspection.limits_hit = budget.exceeded().collect();
         inspection.coverage.readings = std::mem::take(&mut inspection.readings);
         inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
         inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
@@ -304,6 +329,8 @@ impl Policy {
         let session = known.memory.filter(|_| self.follows).map(Memory::session);
         let flow = session.as_ref().map(|session| self.flow.here(session, None, Sides::default()));
         let place = Place { surface: Surface::Error, flow, ..Place::default() };
+        let budget = Budget::new(known.work);
+        let place = Place { budget: Some(&budget), ..place };
         let mut findings = Vec::new();
         let mut coverage = Coverage { strings: 1, bytes: text.len(), model: self.model.clone(), ..Coverage::default() };
         let mut judge = Judge {
@@ -316,6 +343,7 @@ impl Policy {
             matches: Vec::new(),
             numbers: self.numbers,
             trace: known.trace,
+            budget: &budget,
         };
         let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false, in_block: false });
         findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
@@ -340,50 +368,4 @@ impl Policy {
     pub fn rules_digest(&self, direction: Direction) -> &str {
         self.rules(direction).digest()
     }
-}
-
-/// The refusal that the findings of one item call for: that of the gravest rule that blocks.
-fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal> {
-    let rule = gravest(rules, findings, Action::Block)?;
-    let why = match rules.direction() {
-        Direction::Outbound if matches!(*rule.find, Find::Flow(_)) => {
-            // What an agent was given it may not know for what it is: it is told where it stands.
-            let finding = findings.iter().find(|finding| finding.rule == rule.id);
-            let at = finding.map_or("", |finding| finding.at.as_str());
-            let source = finding.and_then(|finding| finding.detail.as_ref()).map(Detail::words).unwrap_or_default();
-            format!("{} It stands in `{at}`.{source}", rule.why)
-        }
-        Direction::Outbound => format!("{} Send the call without that, or ask the user to do it.", rule.why),
-        Direction::Inbound => format!("{} Go on without this answer, or ask the user to look at it.", rule.why),
-    };
-    Some(Refusal { item, rule: rule.id.clone(), title: rule.title.clone(), why })
-}
-
-/// The question that the findings of one item call for: that of the gravest rule that has a person asked.
-fn question(rules: &RuleSet, findings: &[Finding], item: usize, policy: &Policy) -> Option<Question> {
-    let rule = gravest(rules, findings, Action::Ask)?;
-    let mut asking = vec![rule.id.clone()];
-    for finding in findings.iter().filter(|finding| finding.action == Action::Ask) {
-        if !asking.contains(&finding.rule) {
-            asking.push(finding.rule.clone());
-        }
-    }
-    let (title, why) = (rule.title.clone(), rule.why.clone());
-    Some(Question {
-        item,
-        rules: asking,
-        title,
-        why,
-        severity: rule.severity,
-        scopes: policy.scopes.clone(),
-        through_agent: policy.through_agent,
-    })
-}
-
-/// The gravest rule among those whose findings call for `action`.
-fn gravest<'r>(rules: &'r RuleSet, findings: &[Finding], action: Action) -> Option<&'r Rule> {
-    let calling = findings.iter().filter(|finding| finding.action == action);
-    // Of those that are as grave, the first: rule files begin with what is plainest.
-    let gravest = calling.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
-    rules.rules().iter().find(|rule| rule.id == gravest.rule).map(AsRef::as_ref)
 }

@@ -68,7 +68,8 @@ impl OfCall<'_> {
             ReadAs::Path | ReadAs::Url => false,
             _ => self.all && unit.role == Role::Value && words(),
         };
-        self.whole_tool && may_be_sql || self.arguments.iter().any(listed)
+        // The name of an argument is no statement either.
+        self.whole_tool && may_be_sql || unit.role == Role::Value && self.arguments.iter().any(listed)
     }
 }
 
@@ -87,11 +88,10 @@ mod tests {
         PolicyConfig { tools, ..PolicyConfig::default() }
     }
 
-    #[test]
-    fn tools_of_which_only_queries_are_wanted_take_nothing_else() {
-        let policy = Policy::new("p", &config(&[("db_admin", false), ("db_*", true)]), &Library::load(true, &[]).unwrap());
-        let policy = policy.unwrap();
-        let passes = |tool: &str, arguments: &str| {
+    /// Whether a call passes, by tool and arguments.
+    fn passes(config: &PolicyConfig) -> impl Fn(&str, &str) -> bool + use<> {
+        let policy = Policy::new("p", config, &Library::load(true, &[]).unwrap()).unwrap();
+        move |tool, arguments| {
             let text = format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
             );
@@ -110,7 +110,27 @@ mod tests {
             let known = Known::default();
             let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known).verdict;
             !matches!(verdict, Verdict::Block(_))
-        };
+        }
+    }
+
+    #[test]
+    fn an_argument_of_which_only_queries_are_wanted_takes_nothing_else() {
+        let passes = passes(&PolicyConfig { sql_read_only: vec!["query.sql".into()], ..PolicyConfig::default() });
+        for (tool, arguments, fine) in [
+            ("query", r#"{"sql":"SELECT 1"}"#, true),
+            ("query", r#"{"sql":["SELECT a FROM t","SHOW TABLES"],"limit":5}"#, true),
+            ("query", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, false),
+            ("query", r#"{"sql":"SELECT 1; DROP TABLE t"}"#, false),
+            ("query", r#"{"other":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+            ("admin", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+        ] {
+            assert_eq!(passes(tool, arguments), fine, "{tool} {arguments}");
+        }
+    }
+
+    #[test]
+    fn tools_of_which_only_queries_are_wanted_take_nothing_else() {
+        let passes = passes(&config(&[("db_admin", false), ("db_*", true)]));
         for (tool, arguments, fine) in [
             ("db_query", r#"{"sql":"SELECT a FROM t WHERE b = 1"}"#, true),
             ("db_query", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, false),

@@ -20,6 +20,14 @@ pub(super) enum Outcome {
 /// Stands where a passage was.
 pub(super) const MARK: &str = "[withheld]";
 
+/// How the mark of a redaction begins; the rule follows.
+const REDACTED: &str = "[redacted: ";
+
+/// Replaces a match that is redacted.
+pub(super) fn redaction_mark(rule: &str) -> String {
+    format!("{REDACTED}{rule}]")
+}
+
 /// A line up to this long is withheld whole; of a longer one, the sentence.
 const LINE_BYTES: usize = 1000;
 /// How far a sentence reaches from the match to each side at most.
@@ -111,9 +119,62 @@ impl Withheld<'_> {
     }
 
     fn named(&self) -> String {
-        let rules: Vec<String> = self.rules.iter().map(|rule| format!("`{rule}`")).collect();
-        let word = if rules.len() == 1 { "rule" } else { "rules" };
-        format!("{word} {}", rules.join(", "))
+        named(&self.rules)
+    }
+}
+
+fn named(rules: &BTreeSet<&str>) -> String {
+    let quoted: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+    let word = if rules.len() == 1 { "rule" } else { "rules" };
+    format!("{word} {}", quoted.join(", "))
+}
+
+/// The line above a page that was rendered.
+pub(super) fn rendered(rules: BTreeSet<&str>, bytes: usize, audit: AuditId) -> String {
+    format!("[lychgate rendered this HTML page of {bytes} bytes as text: {}, audit {audit}]\n", named(&rules))
+}
+
+/// The line above a text from which characters were removed that nobody sees.
+pub(super) fn removed(rules: &BTreeSet<&str>, characters: usize, audit: AuditId) -> String {
+    let word = if characters == 1 { "character" } else { "characters" };
+    format!("[lychgate removed {characters} invisible {word}: {}, audit {audit}]\n", named(rules))
+}
+
+/// How the line above a text with redactions begins.
+const REDACTION_NOTICE: &str = "[lychgate redacted ";
+
+/// The line above a text, made of `base`, in which matches of these rules were redacted. `None` where no mark is left.
+pub(super) fn redacted(base: &str, text: &str, rules: &BTreeSet<&str>, audit: AuditId) -> Option<String> {
+    let marks = text.matches(REDACTED).count();
+    if rules.is_empty() || marks == 0 {
+        return None;
+    }
+    // A text can contain marks of its own; a line without any redaction is never written, so there is one at least.
+    let count = marks.saturating_sub(base.matches(REDACTED).count()).max(1);
+    let word = if count == 1 { "passage" } else { "passages" };
+    Some(format!("{REDACTION_NOTICE}{count} {word}: {}, audit {audit}]\n", named(rules)))
+}
+
+/// A text without the lines of notices above it.
+pub(super) fn without_notices(text: &str) -> &str {
+    let notice = |text: &str| text.starts_with(NOTICE) || text.starts_with(REDACTION_NOTICE);
+    let mut left = text;
+    while let Some((_, rest)) = left.split_once('\n').filter(|_| notice(left)) {
+        left = rest;
+    }
+    left
+}
+
+/// A value of JSON data: where a redaction replaced the whole of it (an address, a card number), it is the mark alone, which
+/// names the rule. Programs read such a field, and a line in each of a thousand rows helps nobody.
+pub(super) fn field_value(text: String) -> String {
+    let is_mark = |left: &str| {
+        let rule = left.strip_prefix(REDACTED).and_then(|rest| rest.strip_suffix(']'));
+        rule.is_some_and(|rule| !rule.contains(['[', ']']))
+    };
+    match text.split_once('\n') {
+        Some((line, left)) if line.starts_with(REDACTION_NOTICE) && is_mark(left) => left.to_owned(),
+        _ => text,
     }
 }
 
@@ -139,5 +200,27 @@ mod tests {
         let at = long.find("this").unwrap();
         let taken = &long[passage(&long, &(at..at + 4))];
         assert!(taken.starts_with(" Do ignore this.") && taken.len() < 2 * SENTENCE_BYTES, "{taken}");
+    }
+
+    #[test]
+    fn a_redaction_is_noted_above_a_text_and_not_in_a_field_of_data() {
+        let rules = BTreeSet::from(["email-address"]);
+        let audit = AuditId::make();
+        let line = |base: &str, text: &str| redacted(base, text, &rules, audit);
+        let one = line("a b", "a [redacted: email-address]").unwrap();
+        assert_eq!(one, format!("[lychgate redacted 1 passage: rule `email-address`, audit {audit}]\n"));
+        let two = line("a b", "[redacted: email-address] [redacted: email-address]").unwrap();
+        assert!(two.starts_with("[lychgate redacted 2 passages: "), "{two}");
+        // A mark that the server wrote is not counted, and hides no redaction.
+        let forged = line("[redacted: x] a@b.example", "[redacted: x] [redacted: email-address]").unwrap();
+        assert!(forged.starts_with("[lychgate redacted 1 passage: "), "{forged}");
+        assert_eq!(line("a b", "[withheld]"), None);
+        let mark = redaction_mark("email-address");
+        assert_eq!(field_value(format!("{one}{mark}")), mark);
+        let more = format!("{one}Mail {mark}");
+        assert_eq!(field_value(more.clone()), more);
+        let withheld = format!("{NOTICE}1 passage …]\n{more}");
+        assert_eq!(field_value(withheld.clone()), withheld);
+        assert_eq!(without_notices(&withheld), format!("Mail {mark}"));
     }
 }

@@ -15,6 +15,9 @@ use super::surface;
 /// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
 const CUTTABLE_BYTES: usize = 200;
 
+/// Maximum number of lists of a result that end early: each is compared with those before it.
+const LISTS: usize = 256;
+
 /// A list that ends early: its elements from the first that goes on.
 struct Cut<'j> {
     list: Value<'j>,
@@ -66,11 +69,18 @@ impl Inbound<'_> {
                 inside.into_iter().map(|edit| Edit { span: edit.span.start - span.start..edit.span.end - span.start, ..edit });
             // What goes is kept as the agent would have got it.
             let raw = self.message.bytes().slice(span.clone());
-            let left = splice(&raw, moved.collect()).unwrap_or_default();
-            let left = String::from_utf8_lossy(&left).trim_start_matches([',', ' ', '\n', '\r', '\t']).to_owned();
+            let moved: Vec<Edit> = moved.collect();
+            let left = if moved.is_empty() { raw } else { splice(&raw, moved).unwrap_or_default() };
+            let left = String::from_utf8_lossy(&left);
+            let left = left.trim_start_matches([',', ' ', '\n', '\r', '\t']);
             let total = list.elements().count();
             let lines = if text.is_empty() { "" } else { "\n\n" };
-            text += &format!("{lines}{} from {stays} on, of {total}:\n[{left}]", self.pointer_to(at));
+            let before = format!("{lines}{} from {stays} on, of {total}:\n[", self.pointer_to(at));
+            // Written without a copy in between: a list can be as long as its message.
+            text.reserve_exact(before.len() + left.len() + 1);
+            text.push_str(&before);
+            text.push_str(left);
+            text.push(']');
             gone += span.len();
             edits.push(Edit::json(span.clone(), String::new()));
         }
@@ -82,7 +92,7 @@ impl Inbound<'_> {
         let (before_bytes, total) = (structured.raw().len() - gone, structured.raw().len());
         let kept = self.paging.filter(|paging| text.len() <= paging.most_bytes);
         let at = kept.map(|paging| {
-            let id = format!("{}-{}", paging.id, delivery.rests.len() + 1);
+            let id = format!("{}-{}", paging.id(), delivery.rests.len() + 1);
             let at = address(&id, 2);
             delivery.rests.push(Rest { id, text, page_bytes: most.max(1), before_bytes, wrapped: None });
             at
@@ -170,30 +180,45 @@ impl Inbound<'_> {
 
 /// Which lists of a value end where, so that it is no longer than `most` bytes: the longest first, none within another.
 fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
-    let mut lists: Vec<(Value<'_>, String)> = Vec::new();
-    structured.walk(|path, value, _| {
-        if value.kind() == ValueKind::Array {
-            lists.push((value, format!("/result/structuredContent{}", pointer(path))));
+    let mut lists: Vec<Value<'_>> = Vec::new();
+    structured.walk(|_, value, _| {
+        if value.kind() == ValueKind::Array && value.elements().nth(1).is_some() {
+            lists.push(value);
         }
     });
-    lists.sort_by_key(|(list, _)| std::cmp::Reverse(list.raw().len()));
+    lists.sort_by_key(|list| std::cmp::Reverse(list.raw().len()));
     let (mut over, mut out) = (structured.raw().len().saturating_sub(most), Vec::<Cut<'_>>::new());
-    for (list, at) in lists {
+    for list in lists {
         let around = |cut: &Cut<'_>| cut.list.span().start <= list.span().start && list.span().end <= cut.list.span().end;
-        let elements: Vec<Range<usize>> = list.elements().map(|element| element.span()).collect();
-        if over == 0 || out.iter().any(around) || elements.len() < 2 {
+        if over == 0 || out.len() >= LISTS {
+            break;
+        }
+        if out.iter().any(around) {
             continue;
         }
-        let end = elements.last().map_or(0, |last| last.end);
+        let end = list.elements().last().map_or(0, |last| last.span().end);
         // The first element stays: it shows what the list is of.
-        let goes = elements.iter().rposition(|element| end.saturating_sub(element.end) >= over);
-        let stays = goes.map_or(1, |last| last + 1).max(1);
-        let Some(start) = stays.checked_sub(1).and_then(|last| elements.get(last)).map(|last| last.end) else { continue };
+        let (mut stays, mut start) = (0, end);
+        for element in list.elements() {
+            let element_end = element.span().end;
+            if stays > 0 && end.saturating_sub(element_end) < over {
+                break;
+            }
+            (stays, start) = (stays + 1, element_end);
+        }
         if start < end {
             over = over.saturating_sub(end - start);
-            out.push(Cut { list, at, span: start..end, stays });
+            out.push(Cut { list, at: String::new(), span: start..end, stays });
         }
     }
+    let by_start: HashMap<usize, usize> = out.iter().enumerate().map(|(n, cut)| (cut.list.span().start, n)).collect();
+    structured.walk(|path, value, _| {
+        let is_list = value.kind() == ValueKind::Array;
+        let cut = by_start.get(&value.span().start).filter(|_| is_list).and_then(|n| out.get_mut(*n));
+        if let Some(cut) = cut {
+            cut.at = format!("/result/structuredContent{}", pointer(path));
+        }
+    });
     out
 }
 

@@ -3,23 +3,20 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::detect::{Match, Place, work};
+use crate::detect::work::{self, Budget};
+use crate::detect::{Match, Place};
 use crate::message::Direction;
 use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
-use crate::text::unseen::seen;
 use crate::text::{Page, Text};
 
 use super::hit::{Hit, Rare, evidence, is_private};
 use super::nested::is_json;
-use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage};
-use super::wrap::wrapped;
+use super::rewrite::{Outcome, Withheld, passage, rendered};
 use super::{Detail, Finding, Suppressed, Suppressions, Trace};
 
 /// Most findings told of one message; more still act.
 const FINDINGS: usize = 500;
-/// A text in which cutting leaves something to cut after so many rounds is withheld whole.
-const ROUNDS: usize = 4;
 
 /// Judges the strings of one item of a message.
 pub(super) struct Judge<'p, 'f> {
@@ -36,6 +33,8 @@ pub(super) struct Judge<'p, 'f> {
     pub(super) numbers: bool,
     /// Whether findings hold the text in which they were found.
     pub(super) trace: bool,
+    /// The remaining work of the message.
+    pub(super) budget: &'p Budget,
 }
 
 /// Where a string stands, for its findings and its rewriting. Asked only when something is found.
@@ -153,10 +152,17 @@ impl<'p> Judge<'p, '_> {
         }
         // Markup of a name or an address is no page, and strips to nothing useful.
         let page = page.filter(|_| !opaque);
-        let strips = page.is_some() && hits.iter().any(|hit| self.is_markup(hit) && self.action(hit) >= Action::Strip);
+        let markup = hits.iter().filter(|hit| self.is_markup(hit)).map(|hit| self.action(hit)).max();
+        // An operator may want more done about markup than to have it rendered.
+        let renders = page.is_some_and(|page| place.render.renders(page.whole) || markup > Some(Action::Strip));
+        let strips = renders && markup >= Some(Action::Strip);
         if strips || opaque {
             // What is left after stripping, and what went, are judged for themselves.
             hits.retain(|hit| self.is_markup(hit) == strips);
+        }
+        if let Some(page) = page.filter(|_| !strips) {
+            let read = if page.whole { text.parts() } else { None };
+            return self.fragment(text.raw(), read.as_ref().unwrap_or(page), hits, place, site);
         }
         if strips {
             // Markup is told by what it matched, not by what is left: a suppression is asked about the same.
@@ -167,6 +173,7 @@ impl<'p> Judge<'p, '_> {
                 rare.evidence = rare.evidence.take().or(told);
             }
         }
+        let shown;
         let mut base = text.raw();
         let mut folded = None;
         if let Some(page) = page {
@@ -179,7 +186,8 @@ impl<'p> Judge<'p, '_> {
                 folded = text.folded_page();
             }
             if strips {
-                base = folded.as_ref().map_or(&page.visible, |folded| &folded.visible);
+                shown = folded.as_ref().unwrap_or(page).shown();
+                base = &shown;
                 let visible = Text::new(base);
                 self.rules.scan(&visible, place, matches);
                 let found = matches.drain(..).filter(|found| !self.of_markup(found.rule));
@@ -197,9 +205,16 @@ impl<'p> Judge<'p, '_> {
                 Outcome::Keep
             };
         }
-        match self.rewrite(base, place, site, hits) {
-            Outcome::Keep => page.filter(|_| strips).map_or(Outcome::Keep, |page| Outcome::Replace(page.written())),
-            replaced => replaced,
+        let notice = page.filter(|_| strips).map(|_| {
+            let rules = hits.iter().filter(|hit| self.is_markup(hit)).filter_map(|hit| self.rule(hit));
+            rendered(rules.map(|rule| rule.id.as_str()).collect(), text.raw().len(), self.audit)
+        });
+        match (self.rewrite(base, place, site, hits, false), notice) {
+            (Outcome::Keep, Some(notice)) => {
+                page.map_or(Outcome::Keep, |page| Outcome::Replace(format!("{notice}{}", page.shown())))
+            }
+            (Outcome::Replace(left), Some(notice)) => Outcome::Replace(format!("{notice}{left}")),
+            (outcome, _) => outcome,
         }
     }
 
@@ -219,13 +234,19 @@ impl<'p> Judge<'p, '_> {
                 if !told.insert(hit.rule()) {
                     continue;
                 }
-                let matched = hit.span.clone().and_then(|span| text.raw().get(span)).unwrap_or(text.raw());
-                let evidence = self.rule(&hit).map(|rule| evidence(rule, matched));
-                let trace = self.traced(text.raw(), hit.span.clone(), place);
-                let rare = Some(Box::new(Rare { evidence, trace, suppressed: hit.suppressed() }));
-                hits.push(Hit { span: None, hidden: place.hidden, rare, ..hit });
+                let hit = self.with_evidence(hit, text.raw(), place);
+                hits.push(Hit { span: None, hidden: place.hidden, ..hit });
             }
         }
+    }
+
+    /// A hit in another reading than the text at hand, with what that reading contains there.
+    pub(super) fn with_evidence(&self, hit: Hit<'p>, text: &str, place: &Place<'_>) -> Hit<'p> {
+        let matched = hit.span.clone().and_then(|span| text.get(span)).unwrap_or(text);
+        let evidence = self.rule(&hit).map(|rule| evidence(rule, matched));
+        let trace = self.traced(text, hit.span.clone(), place);
+        let rare = Some(Box::new(Rare { evidence, trace, suppressed: hit.suppressed() }));
+        Hit { rare, ..hit }
     }
 
     /// A match in `text`.
@@ -244,7 +265,7 @@ impl<'p> Judge<'p, '_> {
         self.trace.then(|| Box::new(Trace { text: text.to_owned(), span, read_as, hidden }))
     }
 
-    fn rule(&self, hit: &Hit<'_>) -> Option<&'p Rule> {
+    pub(super) fn rule(&self, hit: &Hit<'_>) -> Option<&'p Rule> {
         self.rules.rules().get(hit.rule()).map(AsRef::as_ref)
     }
 
@@ -253,7 +274,7 @@ impl<'p> Judge<'p, '_> {
         if hit.suppressed().is_some() { Action::Log } else { self.rule(hit).map_or(Action::Block, |rule| rule.action) }
     }
 
-    fn is_markup(&self, hit: &Hit<'_>) -> bool {
+    pub(super) fn is_markup(&self, hit: &Hit<'_>) -> bool {
         self.of_markup(hit.rule())
     }
 
@@ -261,7 +282,7 @@ impl<'p> Judge<'p, '_> {
         self.rules.rules().get(rule).is_some_and(|rule| matches!(*rule.find, Find::Markup(_)))
     }
 
-    fn note(&mut self, hits: &[Hit<'_>], base: &str, place: &Place<'_>, site: &Site<'_>, opaque: bool) {
+    pub(super) fn note(&mut self, hits: &[Hit<'_>], base: &str, place: &Place<'_>, site: &Site<'_>, opaque: bool) {
         for (n, hit) in hits.iter().enumerate() {
             let earlier = hits.get(..n).unwrap_or_default();
             let same = |other: &Hit<'_>| (other.rule(), other.hidden) == (hit.rule(), hit.hidden);
@@ -307,13 +328,15 @@ impl<'p> Judge<'p, '_> {
     }
 
     /// Has it remembered what gives orders: what the agent does not get, or gets marked.
-    fn taken(&self, hits: &[Hit<'_>], base: &str, page: Option<&Page>, place: &Place<'_>) {
+    pub(super) fn taken(&self, hits: &[Hit<'_>], base: &str, page: Option<&Page>, place: &Place<'_>) {
         let Some(here) = place.flow.filter(|_| place.direction == Direction::Inbound) else { return };
         let mut done = BTreeSet::new();
         for hit in hits.iter().filter(|hit| !self.is_markup(hit)) {
             let span = match (self.action(hit), &hit.span) {
                 (Action::Log | Action::Strip | Action::Redact | Action::Ask, _) => continue,
                 (Action::Quarantine | Action::Wrap | Action::Block, Some(span)) if !hit.hidden => passage(base, span),
+                // What markup hides in a text that is not rendered.
+                (_, Some(span)) => span.clone(),
                 _ => 0..base.len(),
             };
             if done.insert((hit.hidden, span.start, span.end)) {
@@ -321,76 +344,5 @@ impl<'p> Judge<'p, '_> {
                 here.session.withheld(hidden.unwrap_or(base.get(span).unwrap_or(base)));
             }
         }
-    }
-
-    /// The block goes because of what was found in it.
-    fn without_block<'h>(&self, hits: impl Iterator<Item = &'h Hit<'p>>, place: &Place<'_>) -> Outcome
-    where
-        'p: 'h,
-    {
-        let mut withheld = Withheld::default();
-        withheld.rules.extend(hits.filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
-        Outcome::Withhold(withheld.block_notice(place.surface, self.audit))
-    }
-
-    fn rewrite(&self, base: &str, place: &Place<'_>, site: &Site<'_>, mut hits: Vec<Hit<'p>>) -> Outcome {
-        let withholds = |hit: &&Hit<'_>| self.action(hit) == Action::Withhold;
-        if hits.iter().any(|hit| withholds(&hit)) {
-            return self.without_block(hits.iter().filter(withholds), place);
-        }
-        let mut withheld = Withheld::default();
-        let wraps = |hit: &&Hit<'_>| self.action(hit) == Action::Wrap;
-        let wrapping: BTreeSet<&str> =
-            hits.iter().filter(wraps).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
-        let mut text = base.to_owned();
-        let unseen = hits.iter().any(|hit| !self.is_markup(hit) && self.action(hit) == Action::Strip);
-        for round in 0.. {
-            let mut cuts = Vec::new();
-            for hit in &hits {
-                let Some(rule) = self.rule(hit) else { continue };
-                let span = hit.span.clone().unwrap_or(0..text.len());
-                match self.action(hit) {
-                    Action::Quarantine => {
-                        withheld.rules.insert(rule.id.as_str());
-                        if hit.hidden {
-                            withheld.passages += 1;
-                        } else {
-                            let whole = hit.span.is_none() || round >= ROUNDS;
-                            let span = if whole { 0..text.len() } else { passage(&text, &span) };
-                            cuts.push(Cut { span, mark: MARK.into() });
-                        }
-                    }
-                    Action::Redact if !hit.hidden => cuts.push(Cut { span, mark: format!("[redacted: {}]", rule.id) }),
-                    Action::Withhold if round > 0 => cuts.push(Cut { span: 0..text.len(), mark: MARK.into() }),
-                    _ => {}
-                }
-            }
-            if cuts.is_empty() {
-                break;
-            }
-            let before = text.matches(MARK).count();
-            text = carry_out(&text, cuts);
-            withheld.passages += text.matches(MARK).count().saturating_sub(before);
-            if round >= ROUNDS {
-                break;
-            }
-            let mut matches = Vec::new();
-            self.rules.scan(&Text::new(text.as_str()), place, &mut matches);
-            let found = matches.into_iter().filter(|found| !self.of_markup(found.rule));
-            hits = found.map(|found| self.hit(found, &text, place, site)).collect();
-        }
-        if unseen {
-            text = seen(&text);
-        }
-        if !wrapping.is_empty() {
-            match wrapped(&text, &wrapping, self.audit) {
-                Some(wrapped) => text = wrapped,
-                None => return self.without_block(std::iter::empty(), place),
-            }
-        }
-        if withheld.passages > 0 {
-            text.insert_str(0, &withheld.notice(place.surface, self.audit));
-        }
-        if text == base { Outcome::Keep } else { Outcome::Replace(text) }
     }
 }

@@ -27,9 +27,9 @@ pub struct Suppressed {
 /// The suppressions of a policy.
 #[derive(Clone, Debug, Default)]
 pub struct Suppressions {
-    /// As the config has them, with the rules by the ids they have now.
-    all: Arc<[(RuleId, Arc<Suppression>)]>,
-    /// Those that count for the upstream at hand.
+    /// As the config has them, each with the current ids of its rules.
+    all: Arc<[(Vec<RuleId>, Arc<Suppression>)]>,
+    /// Those that apply to the upstream at hand, by rule.
     here: HashMap<RuleId, Vec<Arc<Suppression>>>,
 }
 
@@ -41,13 +41,17 @@ impl Suppressions {
     pub(super) fn new(written: &[Arc<Suppression>], library: &Library) -> Result<Self, Vec<Fault>> {
         let (mut all, mut faults) = (Vec::new(), Vec::new());
         for one in written {
-            match resolve(one, library) {
-                Ok(rule) => all.push((rule, one.clone())),
-                Err((message, hint)) => {
-                    let (file, line, column) = one.place.clone();
-                    faults.push(Fault { file: file.into(), line, column, message, hint: Some(hint) });
+            let mut rules = Vec::new();
+            for rule in &one.rules {
+                match resolve(rule, one, library) {
+                    Ok(rule) => rules.push(rule),
+                    Err((message, hint)) => {
+                        let (file, line, column) = one.place.clone();
+                        faults.push(Fault { file: file.into(), line, column, message, hint: Some(hint) });
+                    }
                 }
             }
+            all.push((rules, one.clone()));
         }
         if !faults.is_empty() {
             return Err(faults);
@@ -58,22 +62,31 @@ impl Suppressions {
     /// The same for messages to and from one upstream; `None` for an upstream that has no name.
     pub(super) fn at(&self, upstream: Option<&str>) -> Self {
         let mut here: HashMap<RuleId, Vec<Arc<Suppression>>> = HashMap::new();
-        for (rule, one) in self.all.iter().filter(|(_, one)| one.upstream.is_none() || one.upstream.as_deref() == upstream) {
-            here.entry(rule.clone()).or_default().push(one.clone());
+        for (rules, one) in self.all.iter().filter(|(_, one)| one.upstream.is_none() || one.upstream.as_deref() == upstream) {
+            for rule in rules {
+                here.entry(rule.clone()).or_default().push(one.clone());
+            }
         }
         Self { all: self.all.clone(), here }
     }
 
-    /// The same with one more.
-    pub(super) fn with(&self, one: Suppression) -> Self {
-        let mut more = self.clone();
-        more.here.entry(RuleId::new(&one.rule)).or_default().push(Arc::new(one));
-        more
+    /// The same with more.
+    pub(super) fn with(&self, more: impl IntoIterator<Item = Suppression>) -> Self {
+        let mut made = self.clone();
+        for one in more.into_iter().map(Arc::new) {
+            for rule in &one.rules {
+                made.here.entry(RuleId::new(rule)).or_default().push(one.clone());
+            }
+        }
+        made
     }
 
-    /// Those that count for the upstream at hand, whether or not their time is over.
+    /// Those that apply to the upstream at hand, whether or not they have expired. One that names several rules comes once.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Suppression>> {
-        self.here.values().flatten()
+        let mut all: Vec<&Arc<Suppression>> = self.here.values().flatten().collect();
+        all.sort_by_key(|one| Arc::as_ptr(one).addr());
+        all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        all.into_iter()
     }
 
     /// Whether there are none.
@@ -101,8 +114,8 @@ impl Suppressions {
             now < one.until.ends
                 && is(&one.tool, place.tool)
                 && is(&one.argument, place.argument)
-                && one.at.as_ref().is_none_or(|wanted| leads_to(wanted, &at()))
-                && one.sha256.as_ref().is_none_or(|wanted| **wanted == *evidence().sha256)
+                && is_one_of(&one.at, at, |wanted, at: &String| leads_to(wanted, at))
+                && is_one_of(&one.sha256, evidence, |wanted, found: &Evidence| *wanted == *found.sha256)
         })
     }
 }
@@ -115,10 +128,10 @@ impl Policy {
         same
     }
 
-    /// The same rules with one more suppression.
-    pub fn suppressing(&self, one: Suppression) -> Self {
+    /// The same rules with more suppressions.
+    pub fn suppressing(&self, more: impl IntoIterator<Item = Suppression>) -> Self {
         let mut same = self.clone();
-        same.suppressions = self.suppressions.with(one);
+        same.suppressions = self.suppressions.with(more);
         same
     }
 
@@ -126,6 +139,15 @@ impl Policy {
     pub fn suppressions(&self) -> &Suppressions {
         &self.suppressions
     }
+}
+
+/// Whether what was found is one of those that a suppression names. It is made only if there are any.
+fn is_one_of<T>(wanted: &[Box<str>], found: &dyn Fn() -> T, is: impl Fn(&str, &T) -> bool) -> bool {
+    if wanted.is_empty() {
+        return true;
+    }
+    let found = found();
+    wanted.iter().any(|wanted| is(wanted, &found))
 }
 
 /// When an audit line was made: its id begins with the time (UUID version 7, RFC 9562).
@@ -159,17 +181,17 @@ fn tells_limits(rule: &Rule) -> bool {
     }
 }
 
-fn resolve(one: &Suppression, library: &Library) -> Result<RuleId, (String, String)> {
-    let Some(rule) = library.find(&one.rule) else {
-        let hint = library.nearest(&one.rule);
+fn resolve(name: &str, one: &Suppression, library: &Library) -> Result<RuleId, (String, String)> {
+    let Some(rule) = library.find(name) else {
+        let hint = library.nearest(name);
         let hint = if hint.starts_with("did you mean") { hint } else { OWN.to_owned() };
-        return Err((format!("there is no rule `{}` to suppress", one.rule), hint));
+        return Err((format!("there is no rule `{name}` to suppress"), hint));
     };
     if tells_limits(rule) {
         let message = format!("`{}` cannot be suppressed: it tells of what could not be judged", rule.id);
         return Err((message, "what cannot be judged is not passed on: send less of it at once".to_owned()));
     }
-    if one.sha256.is_some() && matches!(*rule.find, Find::Secret(_) | Find::Personal(_) | Find::Flow(_)) {
+    if !one.sha256.is_empty() && matches!(*rule.find, Find::Secret(_) | Find::Personal(_) | Find::Flow(_)) {
         let message = format!("what `{}` finds has no digest that lasts", rule.id);
         return Err((message, "leave `sha256` out, and name `tool` and `argument` (or `at`)".to_owned()));
     }

@@ -1,7 +1,7 @@
 //! Which part of a message a string belongs to.
 
 use crate::detect::Surface;
-use crate::message::{Envelope, MessageKind, Path, Step};
+use crate::message::{Envelope, MessageKind, Path, Role, Step};
 use crate::protocol::Asked;
 
 /// The surface of an inbound string. `path` starts at the message's object; `asked` is the request it answers.
@@ -42,6 +42,28 @@ fn result(asked: Option<&Asked>, path: &Path<'_>) -> Surface {
     }
 }
 
+/// Whether a string is a fixed part of an envelope or of a block of text (JSON-RPC 2.0, 4 and 5; MCP 2025-11-25, `TextContent`):
+/// its place and its spelling leave nothing to inspect, so it is compared and no detector reads it.
+pub(super) fn is_fixed(path: &Path<'_>, role: Role, text: &str) -> bool {
+    let name = |at: usize| match path.get(at) {
+        Some(Step::Key(key)) => &**key,
+        _ => "",
+    };
+    let block = || name(0) == "result" && name(1) == "content" && matches!(path.get(2), Some(Step::Index(_)));
+    match (path.len(), role) {
+        (1, Role::Key) => matches!(text, "jsonrpc" | "id" | "method" | "params" | "result" | "error"),
+        (1, Role::Value) => name(0) == "jsonrpc" && text == "2.0",
+        (2, Role::Key) => match name(0) {
+            "params" => matches!(text, "name" | "arguments"),
+            "result" => matches!(text, "content" | "isError" | "structuredContent"),
+            _ => false,
+        },
+        (4, Role::Key) => matches!(text, "type" | "text") && block(),
+        (4, Role::Value) => text == "text" && name(3) == "type" && block(),
+        _ => false,
+    }
+}
+
 /// Whether a model may read the string at `path` as going on from the one before: text of results, and what is told while one
 /// is awaited.
 pub(super) fn reads_on(surface: Surface, path: &Path<'_>) -> bool {
@@ -62,4 +84,31 @@ pub(super) fn is_tool_result(asked: Option<&Asked>) -> bool {
 pub(super) fn outbound(envelope: &Envelope, path: &Path<'_>) -> Surface {
     let answers = matches!(path.get(1), Some(Step::Key(key)) if key == "inputResponses");
     if envelope.is_answer() || answers { Surface::Answer } else { Surface::Params }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::message::{Json, ReadLimits};
+
+    #[test]
+    fn fixed_strings_are_known_by_place_and_spelling() {
+        let fixed = |text: &'static str| {
+            let json = Json::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
+            let mut left = Vec::new();
+            json.root().strings(|path, found| {
+                if !is_fixed(path, found.role, &found.value) {
+                    left.push(found.value.into_owned());
+                }
+            });
+            left
+        };
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"a","arguments":{"name":"text","type":"text"}}}"#;
+        assert_eq!(fixed(call), ["ping", "a", "name", "text", "type", "text"]);
+        let result = r#"{"jsonrpc":"2.0","id":"b","result":{"content":[{"type":"text","text":"text"},{"type":"image"}],"x":{"type":"text"}}}"#;
+        assert_eq!(fixed(result), ["b", "text", "image", "x", "type", "text"]);
+        assert_eq!(fixed(r#"{"jsonrpc":"2.1","result":{"name":"jsonrpc"},"Id":2}"#), ["2.1", "name", "jsonrpc", "Id"]);
+    }
 }

@@ -94,6 +94,8 @@ pub struct Question {
     pub scopes: Vec<Scope>,
     /// Whether the agent may put it to its own user.
     pub through_agent: bool,
+    /// Where secrets were found in the message, as JSON pointers: they are masked outside the gate.
+    pub private: Vec<String>,
 }
 
 /// How much of a message was looked at. "Clean" may be said only where nothing is uninspected.
@@ -152,6 +154,8 @@ pub struct Inspection {
     pub unclassified: Unclassified,
     /// What it said, once it was asked.
     pub classified: Option<Arc<Classified>>,
+    /// Limits of the message's work budget that were exceeded, by their names in the config.
+    pub limits_hit: Vec<&'static str>,
     /// The last texts of the stream that it came on, when it has gone on.
     pub heard: Heard,
 }

@@ -1,11 +1,15 @@
 //! Whether a request was meant for this listener: `Host` and `Origin`, checked on every one.
 
-use std::net::IpAddr;
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv6Addr};
 
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Request, StatusCode, Uri};
 
-use crate::config::Listen;
+use crate::config::{Admin, Listen};
+
+/// Longest name of a host, in bytes (RFC 1035, section 2.3.4).
+const NAME_BYTES: usize = 253;
 
 /// Why a request is turned away before it is a call.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +18,7 @@ pub(super) struct TurnedAway {
     /// A short name, a metric label.
     pub(super) reason: &'static str,
     /// What to do about it.
-    pub(super) hint: &'static str,
+    pub(super) hint: Cow<'static, str>,
     /// The error code of the challenge (RFC 6750, section 3.1), where a credential was shown.
     pub(super) error: Option<&'static str>,
     /// The scopes that a token needs here.
@@ -22,24 +26,149 @@ pub(super) struct TurnedAway {
 }
 
 pub(super) const fn turned(status: StatusCode, reason: &'static str, hint: &'static str) -> TurnedAway {
-    TurnedAway { status, reason, hint, error: None, scope: None }
+    TurnedAway { status, reason, hint: Cow::Borrowed(hint), error: None, scope: None }
 }
 
-/// Checks that a request was meant for this listener and that no foreign web page sent it: names that resolve here
-/// by a trick (DNS rebinding) and browsers on other sites are turned away (2025-11-25, `basic/transports`, Security Warning).
-///
-/// # Errors
-/// 400 without a host, 403 for a foreign host or origin.
-pub(super) fn place<B>(request: &Request<B>, listen: &Listen) -> Result<(), TurnedAway> {
-    let headers = request.headers();
-    let host = host(request.uri(), headers).ok_or(turned(StatusCode::BAD_REQUEST, "host", "send one `Host` header"))?;
-    if !host_allowed(host, listen) {
-        return Err(turned(StatusCode::FORBIDDEN, "host", "this name is not in `listen.hosts` of the gate's config"));
+/// The names by which a port is reached, and the pages that may ask there.
+pub(super) struct Site<'c> {
+    /// Whether it is bound to loopback.
+    loopback: bool,
+    /// The scheme that it is asked by.
+    scheme: &'static str,
+    hosts: &'c [String],
+    origins: &'c [String],
+    /// The URL by which a proxy is reached that stands before it.
+    public_url: Option<&'c str>,
+    unknown_host: &'static str,
+    foreign_origin: &'static str,
+}
+
+impl<'c> Site<'c> {
+    /// The agents' listener.
+    pub(super) fn of_agents(listen: &'c Listen) -> Self {
+        Self {
+            loopback: listen.address.ip().is_loopback(),
+            scheme: if listen.tls.is_some() { "https" } else { "http" },
+            hosts: &listen.hosts,
+            origins: &listen.origins,
+            public_url: listen.public_url.as_deref(),
+            unknown_host: "this name is not in `listen.hosts` of the gate's config",
+            foreign_origin: "this origin is not in `listen.origins` of the gate's config",
+        }
     }
-    match one(headers, &ORIGIN) {
-        Ok(None) => Ok(()),
-        Ok(Some(origin)) if origin_allowed(origin, host, listen) => Ok(()),
-        _ => Err(turned(StatusCode::FORBIDDEN, "origin", "this origin is not in `listen.origins` of the gate's config")),
+
+    /// The admin port, apart from the console, which has a site of its own.
+    pub(super) fn of_admin(admin: &'c Admin) -> Self {
+        Self {
+            loopback: admin.address.is_some_and(|address| address.ip().is_loopback()),
+            scheme: "http",
+            hosts: &admin.hosts,
+            origins: &[],
+            public_url: admin.console_url.as_deref(),
+            unknown_host: "this name is not in `admin.hosts` of the gate's config",
+            foreign_origin: "pages of other origins cannot ask here",
+        }
+    }
+
+    /// Checks that a request was meant for this port and that no foreign web page sent it: names that resolve here by a
+    /// trick (DNS rebinding) and browsers on other sites are turned away (2025-11-25, `basic/transports`, Security Warning).
+    ///
+    /// # Errors
+    /// 400 without a host, 403 for a foreign host or origin.
+    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), TurnedAway> {
+        let headers = request.headers();
+        let host = host(request.uri(), headers).ok_or(turned(StatusCode::BAD_REQUEST, "host", "send one valid `Host` header"))?;
+        if !self.is_reached_by(&host) {
+            return Err(turned(StatusCode::FORBIDDEN, "host", self.unknown_host));
+        }
+        match one(headers, &ORIGIN) {
+            Ok(None) => Ok(()),
+            Ok(Some(origin)) if self.admits_page(origin, &host) => Ok(()),
+            _ => Err(turned(StatusCode::FORBIDDEN, "origin", self.foreign_origin)),
+        }
+    }
+
+    fn is_reached_by(&self, host: &Host<'_>) -> bool {
+        let listed = |allowed: &String| allowed.eq_ignore_ascii_case(host.name) || allowed.eq_ignore_ascii_case(host.text);
+        if self.hosts.iter().any(listed) || self.public_scheme(host).is_some() {
+            return true;
+        }
+        match host.address() {
+            // A numeric address cannot be rebound; on loopback only loopback's own are meant.
+            Some(address) => address.is_loopback() || !self.loopback,
+            None => host.name.eq_ignore_ascii_case("localhost"),
+        }
+    }
+
+    /// The scheme of the public URL, if a host is that URL's.
+    fn public_scheme(&self, host: &Host<'_>) -> Option<&'c str> {
+        let (scheme, site) = self.public_url?.split_once("://")?;
+        Host::parse(site)?.is(host, scheme).then_some(scheme)
+    }
+
+    fn admits_page(&self, origin: &str, host: &Host<'_>) -> bool {
+        let own = self.public_scheme(host).unwrap_or(self.scheme);
+        let is_own = origin.split_once("://").is_some_and(|(scheme, site)| {
+            let same =
+                |site: Host<'_>| site.is(host, own) || site.is_loopback() && host.is_loopback() && site.has_port_of(host, own);
+            scheme.eq_ignore_ascii_case(own) && Host::parse(site).is_some_and(same)
+        });
+        is_own || is_listed(origin, self.origins)
+    }
+}
+
+/// A host and maybe a port, as `Host` has them (RFC 9110, section 7.2). Nothing else is read as one: no user before `@`, no
+/// path, no letters beyond those of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Host<'h> {
+    /// As it came.
+    pub(super) text: &'h str,
+    /// Without the port; an IPv6 address in its brackets.
+    pub(super) name: &'h str,
+    pub(super) port: Option<u16>,
+}
+
+impl<'h> Host<'h> {
+    pub(super) fn parse(text: &'h str) -> Option<Self> {
+        let end = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (address, _) = rest.split_once(']')?;
+                address.parse::<Ipv6Addr>().ok()?;
+                address.len() + 2
+            }
+            None => text.find(':').unwrap_or(text.len()),
+        };
+        let (name, port) = text.split_at_checked(end)?;
+        let is_letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+        if !name.starts_with('[') && (name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(is_letter)) {
+            return None;
+        }
+        let port = match port.strip_prefix(':') {
+            None if port.is_empty() => None,
+            Some(digits) if digits.len() <= 5 && digits.bytes().all(|b| b.is_ascii_digit()) => Some(digits.parse().ok()?),
+            _ => return None,
+        };
+        Some(Self { text, name, port })
+    }
+
+    /// The address that it is, if it is no name.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.name.trim_start_matches('[').trim_end_matches(']').parse().ok()
+    }
+
+    /// Whether it is the same host and port, by a scheme.
+    fn is(&self, other: &Self, scheme: &str) -> bool {
+        self.name.eq_ignore_ascii_case(other.name) && self.has_port_of(other, scheme)
+    }
+
+    fn has_port_of(&self, other: &Self, scheme: &str) -> bool {
+        let default = if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 };
+        self.port.unwrap_or(default) == other.port.unwrap_or(default)
+    }
+
+    /// Whether it names this machine: `localhost` and loopback addresses are one place, and browsers use either.
+    fn is_loopback(&self) -> bool {
+        self.address().map_or_else(|| self.name.eq_ignore_ascii_case("localhost"), |address| address.is_loopback())
     }
 }
 
@@ -54,51 +183,18 @@ pub(super) fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Optio
 }
 
 /// The host asked for: HTTP/2 has it in the URI, HTTP/1.1 in a header; where both are there they must agree.
-pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
+pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Host<'r>> {
     let header = one(headers, &HOST).ok()?;
     match (uri.authority().map(http::uri::Authority::as_str), header) {
         (Some(authority), Some(header)) if authority != header => None,
-        (Some(authority), _) => Some(authority),
-        (None, header) => header,
+        (Some(authority), _) => Host::parse(authority),
+        (None, header) => Host::parse(header?),
     }
-}
-
-/// `name:port` without its port.
-pub(super) fn name(host: &str) -> &str {
-    let end = match host.rfind(']') {
-        Some(bracket) => bracket + 1,
-        None => host.find(':').unwrap_or(host.len()),
-    };
-    host.get(..end).unwrap_or(host)
-}
-
-pub(super) fn address(name: &str) -> Option<IpAddr> {
-    name.trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
-fn host_allowed(host: &str, listen: &Listen) -> bool {
-    let name = name(host);
-    if listen.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host)) {
-        return true;
-    }
-    match address(name) {
-        // A numeric address cannot be rebound; on loopback only loopback's own are meant.
-        Some(address) => address.is_loopback() || !listen.address.ip().is_loopback(),
-        None => name.eq_ignore_ascii_case("localhost"),
-    }
-}
-
-fn origin_allowed(origin: &str, host: &str, listen: &Listen) -> bool {
-    let own = match origin.split_once("://") {
-        Some(("http" | "https", site)) => site.eq_ignore_ascii_case(host),
-        _ => false,
-    };
-    own || listed(origin, listen)
 }
 
 /// Whether the config lists an origin, so that its pages may read answers.
-pub(super) fn listed(origin: &str, listen: &Listen) -> bool {
-    listen.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
+pub(super) fn is_listed(origin: &str, origins: &[String]) -> bool {
+    origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
 }
 
 #[cfg(test)]
@@ -114,7 +210,7 @@ mod tests {
     }
 
     fn status(pairs: &[(&str, &str)], listen: &Listen) -> u16 {
-        place(&request(pairs), listen).map_or_else(|turned| turned.status.as_u16(), |()| 200)
+        Site::of_agents(listen).check(&request(pairs)).map_or_else(|turned| turned.status.as_u16(), |()| 200)
     }
 
     #[test]
@@ -133,14 +229,63 @@ mod tests {
             (&[("host", "localhost"), ("host", "localhost")], 400),
             (&[("host", "localhost:8800"), ("origin", "http://localhost:8800")], 200),
             (&[("host", "localhost:8800"), ("origin", "http://localhost:3000")], 403),
+            (&[("host", "127.0.0.1:8800"), ("origin", "http://localhost:8800")], 200),
+            (&[("host", "localhost:8800"), ("origin", "http://127.0.0.1:8800")], 200),
+            (&[("host", "127.0.0.1:8800"), ("origin", "http://[::1]:8800")], 200),
+            (&[("host", "127.0.0.1:8800"), ("origin", "http://localhost:3000")], 403),
+            (&[("host", "127.0.0.1:8800"), ("origin", "https://localhost:8800")], 403),
+            (&[("host", "127.0.0.1:8800"), ("origin", "http://localhost.evil.example:8800")], 403),
+            (&[("host", "gate.example:8800"), ("origin", "http://localhost:8800")], 403),
             (&[("host", "localhost:8800"), ("origin", "https://app.example")], 200),
             (&[("host", "localhost:8800"), ("origin", "null")], 403),
+            (&[("host", "localhost"), ("origin", "http://localhost:80")], 200),
+            (&[("host", "localhost:8800"), ("origin", "https://localhost:8800")], 403),
+            (&[("host", "localhost:8800"), ("origin", "ftp://localhost:8800")], 403),
+            (&[("host", "localhost:8800"), ("origin", "http://localhost:8800@evil.example")], 403),
+            (&[("host", "localhost:8800"), ("origin", "http://localhost:8800/")], 403),
+            (&[("host", "127.0.0.1:1@evil")], 400),
+            (&[("host", "127.0.0.1@evil.example")], 400),
+            (&[("host", "127.0.0.1:80:90")], 400),
+            (&[("host", "127.0.0.1:")], 400),
+            (&[("host", "127.0.0.1:99999")], 400),
+            (&[("host", "127.0.0.1:+80")], 400),
+            (&[("host", "127.0.0.1/evil")], 400),
+            (&[("host", "127.0.0.1%00.evil")], 400),
+            (&[("host", "[::1]evil.example")], 400),
+            (&[("host", "[::1%25eth0]:80")], 400),
+            (&[("host", "[::1]:80@evil.example")], 400),
+            (&[("host", "evil.example[::1]")], 400),
+            (&[("host", "[127.0.0.1]")], 400),
+            (&[("host", "")], 400),
+            (&[("host", "127.0.0.1.")], 403),
+            (&[("host", "0x7f.1")], 403),
+            (&[("host", "[::ffff:127.0.0.1]")], 403),
             (&[("host", "evil.example"), ("origin", "http://evil.example")], 403),
         ] {
             assert_eq!(status(pairs, &listen), expected, "{pairs:?}");
         }
+        let authority = |uri: &str| {
+            let request = Request::builder().uri(uri).body(()).unwrap();
+            Site::of_agents(&listen).check(&request).map_err(|turned| turned.status.as_u16())
+        };
+        assert_eq!(authority("http://127.0.0.1:8800/mcp/x"), Ok(()));
+        assert_eq!(authority("http://127.0.0.1:1@evil/mcp/x"), Err(400));
         let open = Listen { address: ([0, 0, 0, 0], 80).into(), ..Listen::default() };
         assert_eq!(status(&[("host", "10.0.0.1")], &open), 200, "off loopback by its number");
         assert_eq!(status(&[("host", "evil.example")], &open), 403);
+    }
+
+    #[test]
+    fn behind_a_proxy_the_scheme_of_the_public_url_is_the_own_one() {
+        let listen = Listen { public_url: Some("https://gate.example".into()), ..Listen::default() };
+        for (host, origin, expected) in [
+            ("gate.example", "https://gate.example", 200),
+            ("gate.example:443", "https://gate.example", 200),
+            ("gate.example", "http://gate.example", 403),
+            ("localhost:8800", "http://localhost:8800", 200),
+            ("localhost:8800", "https://localhost:8800", 403),
+        ] {
+            assert_eq!(status(&[("host", host), ("origin", origin)], &listen), expected, "{host} {origin}");
+        }
     }
 }

@@ -6,12 +6,15 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::header::{HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::admin::text;
+use super::connections::Connection;
+use super::console::denied_for;
 use super::token::Token;
 use super::{Body, body};
 use crate::config::Scope;
@@ -36,7 +39,7 @@ impl Counter {
     /// # Errors
     /// The file cannot be written.
     pub fn open(gate: &Gate, file: &Path) -> io::Result<Self> {
-        let token = Arc::new(Token::make(file)?);
+        let token = Arc::new(Token::make(file, gate.limits().wrong_tokens_per_minute)?);
         Ok(Self { desk: gate.desk(), token })
     }
 
@@ -46,17 +49,23 @@ impl Counter {
     }
 
     /// Answers one request about the question `id`, or about all if it is empty.
-    pub(super) async fn answer(&self, gate: &Gate, request: Request<Incoming>, id: &str) -> Response<Body> {
+    pub(super) async fn answer(
+        &self,
+        gate: &Gate,
+        request: Request<Incoming>,
+        id: &str,
+        connection: &Connection,
+    ) -> Response<Body> {
         if !same_origin(request.headers()) {
             gate.tell(Event::TurnedAway { reason: "origin" });
             return refuse(StatusCode::FORBIDDEN, "a page of another origin cannot ask or answer here");
         }
-        if !self.token.is_borne(request.headers()) {
-            gate.tell(Event::TurnedAway { reason: "token" });
-            let mut response = refuse(StatusCode::UNAUTHORIZED, "show the token of the token file, as `lychgate approve` does");
+        if let Err(denied) = self.token.check_bearer(connection.from, request.headers(), Instant::now()) {
+            let mut response = denied_for(gate, &denied, "show the token of the token file, as `lychgate approve` does");
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
+        connection.authenticated();
         match (request.method(), id) {
             (&Method::GET, "") => text(StatusCode::OK, JSON, self.desk.list()),
             (&Method::POST, id) if !id.is_empty() => {

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 
 use crate::config::Limits;
 use crate::message::{ParseError, ReadLimits};
-use crate::protocol::CallError;
+use crate::protocol::{AgentName, CallError, InFlight, Reservation};
 
 /// The body of a response: nothing, bytes at hand, or a stream of them.
 pub enum Body {
@@ -59,19 +59,21 @@ impl HttpBody for Body {
 /// As [`read`].
 pub(super) async fn read_at_most(body: Incoming, limits: &Limits, bytes: usize) -> Result<Bytes, CallError> {
     let limits = Limits { read: ReadLimits { message_bytes: bytes, ..ReadLimits::default() }, ..limits.clone() };
-    read(body, &limits).await
+    read(body, &limits, InFlight::unlimited().reservation(&AgentName("".into()))).await
 }
 
-/// Reads a request's body within the limits of size and time.
+/// Reads a request's body within the limits of size and time. Its bytes are reserved before they are read: all that the
+/// request announces, else as they arrive.
 ///
 /// # Errors
-/// `Limit` where it is too long or too slow.
-pub(super) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, CallError> {
+/// `Limit` where it is too slow or too many bytes are in flight, `BadMessage` where it is too long.
+pub(super) async fn read(body: Incoming, limits: &Limits, mut reservation: Reservation) -> Result<Bytes, CallError> {
     let most = limits.read.message_bytes;
     let too_large = || CallError::BadMessage(ParseError::TooLarge { limit: most });
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
+    reservation.announce(usize::try_from(body.size_hint().lower()).unwrap_or(most))?;
     let gather = async {
         let mut body = body;
         let mut first: Option<Bytes> = None;
@@ -83,6 +85,7 @@ pub(super) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, CallE
             if held + data.len() > most {
                 return Err(too_large());
             }
+            reservation.grow(held + data.len())?;
             // Most bodies come in one piece, which need not be copied.
             match &first {
                 None => first = Some(data),
@@ -94,7 +97,7 @@ pub(super) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, CallE
                 }
             }
         }
-        Ok(if more.is_empty() { first.unwrap_or_default() } else { more.freeze() })
+        Ok(reservation.attach(if more.is_empty() { first.unwrap_or_default() } else { more.freeze() }))
     };
     tokio::time::timeout(limits.request_read, gather).await.map_err(|_| CallError::Limit("request_read_seconds"))?
 }

@@ -1,15 +1,17 @@
 //! Who comes in: by a token of its own, by a token that somebody else vouches for, or by a certificate.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::admit::{TurnedAway, one};
+use super::admit::{TurnedAway, one, turned};
 use super::certificate::Names;
+use super::connections::Connection;
+use super::guesses::Guesses;
 use crate::config::{AccessConfig, Agent, Config, IssuerConfig};
 use crate::oauth::assertion::{Claims, issuer_of};
 use crate::oauth::issuer::{Issuer, Refused};
@@ -118,9 +120,16 @@ impl Entry {
     /// Who sends a request. Tokens made elsewhere must be for one of `audiences`, where their issuer's table names no other.
     ///
     /// # Errors
-    /// 400 for a credential that is none, 401 without one that is known, 403 where it is not enough, 503 where that
-    /// cannot be found out.
-    pub(super) async fn who(&self, headers: &HeaderMap, names: &Names, audiences: &[String]) -> Result<Who, TurnedAway> {
+    /// 400 for a malformed credential, 401 without a known one, 403 where it is not enough, 429 after too many wrong
+    /// ones from the same address, 503 where that cannot be found out.
+    pub(super) async fn who(
+        &self,
+        headers: &HeaderMap,
+        connection: &Connection,
+        audiences: impl Fn() -> Vec<String>,
+        guesses: &Guesses,
+    ) -> Result<Who, TurnedAway> {
+        let names = &connection.names;
         if self.open {
             return Ok(self.made(&AgentName("local".into()), None, Vec::new(), By::Nothing));
         }
@@ -131,9 +140,19 @@ impl Entry {
             return Ok(self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), by));
         };
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        let who = match self.by_token(&hash) {
-            Some(agent) => self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), By::Token(hash)),
-            None => self.by_issuer(token, audiences).await?,
+        let (from, now) = (connection.from, Instant::now());
+        let locked = guesses.locked(from, &hash, now);
+        let who = match self.by_token(&hash).filter(|_| !locked) {
+            Some(agent) => {
+                guesses.right(from, &hash, now);
+                self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), By::Token(hash))
+            }
+            // Signed tokens cannot be guessed: many users behind one address may show expired ones.
+            None => match self.issuer_named_by(token) {
+                Some(issuer) => Box::pin(self.by_issuer(token, issuer, &audiences())).await?,
+                None if locked || guesses.wrong(from, &hash, now) => return Err(guessed()),
+                None => return Err(self.unknown(Some("invalid_token"))),
+            },
         };
         self.agrees(&who, names, by_certificate)?;
         Ok(who)
@@ -149,22 +168,26 @@ impl Entry {
         self.agents.get(usize::try_from(found).ok()?.checked_sub(1)?)
     }
 
-    async fn by_issuer(&self, token: &str, audiences: &[String]) -> Result<Who, TurnedAway> {
-        let invalid = || self.unknown(Some("invalid_token"));
+    /// The issuer that a token says it is from.
+    fn issuer_named_by(&self, token: &str) -> Option<&Issuer> {
         if self.issuers.is_empty() {
-            return Err(invalid());
+            return None;
         }
-        let named = issuer_of(token).map_err(|_| invalid())?;
-        let issuer = self.issuers.iter().find(|issuer| issuer.config().issuer == named).ok_or_else(invalid)?;
+        let named = issuer_of(token).ok()?;
+        self.issuers.iter().find(|issuer| issuer.config().issuer == named).map(Arc::as_ref)
+    }
+
+    async fn by_issuer(&self, token: &str, issuer: &Issuer, audiences: &[String]) -> Result<Who, TurnedAway> {
+        let invalid = || self.unknown(Some("invalid_token"));
         let claims = issuer.check(token, audiences).await.map_err(|refused| match refused {
             Refused::Invalid(error) => {
-                tracing::info!(issuer = named, %error, "a token was refused");
+                tracing::info!(issuer = issuer.config().issuer, %error, "a token was refused");
                 invalid()
             }
             Refused::Unreachable => TurnedAway {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 reason: "issuer",
-                hint: "the token cannot be checked now, since its issuer's keys cannot be fetched; try again",
+                hint: "the token cannot be checked now, since its issuer's keys cannot be fetched; try again".into(),
                 error: None,
                 scope: None,
             },
@@ -174,7 +197,7 @@ impl Entry {
             return Err(TurnedAway {
                 status: StatusCode::FORBIDDEN,
                 reason: "scope",
-                hint: "the token lacks a scope; get one with all that `WWW-Authenticate` names",
+                hint: "the token lacks a scope; get one with all that `WWW-Authenticate` names".into(),
                 error: Some("insufficient_scope"),
                 scope: Some(config.scopes.join(" ")),
             });
@@ -208,18 +231,21 @@ impl Entry {
         let wanted = self.agents.iter().find(|agent| *agent.name == *who.agent.0).and_then(|agent| agent.certificate.as_ref());
         let another = by_certificate.is_some_and(|agent| *agent.name != *who.agent.0);
         if another || names.shown && wanted.is_some_and(|name| !names.have(name)) {
-            let hint = "the token and the certificate are of two agents";
+            let hint = "the token and the certificate are of two agents".into();
             return Err(TurnedAway { reason: "certificate", hint, ..self.unknown(Some("invalid_token")) });
         }
         Ok(())
     }
 
-    /// Nobody that is known.
+    /// Nobody that is known: without a token, or with one that is not valid here.
     fn unknown(&self, error: Option<&'static str>) -> TurnedAway {
+        let missing = "no token was sent; send `Authorization: Bearer TOKEN` with the agent's token";
+        let wrong = "the token is not valid here: it belongs to no agent of this gate, has expired, or is for another server; \
+                     send the current one (on the gate, `lychgate agent list` shows the agents)";
         TurnedAway {
             status: StatusCode::UNAUTHORIZED,
             reason: "token",
-            hint: "send `Authorization: Bearer` with the agent's token",
+            hint: if error.is_some() { wrong } else { missing }.into(),
             error,
             scope: self.scope(),
         }
@@ -244,6 +270,11 @@ impl Entry {
     }
 }
 
+/// The refusal of an address that has shown too many wrong tokens.
+pub(super) fn guessed() -> TurnedAway {
+    turned(StatusCode::TOO_MANY_REQUESTS, "token", "too many wrong tokens were sent from this address; try again in a minute")
+}
+
 /// What a request shows: `None` where there is no bearer token.
 ///
 /// # Errors
@@ -252,7 +283,7 @@ fn credential(headers: &HeaderMap) -> Result<Option<&str>, TurnedAway> {
     let malformed = || TurnedAway {
         status: StatusCode::BAD_REQUEST,
         reason: "credential",
-        hint: "send one `Authorization: Bearer TOKEN`",
+        hint: "send one `Authorization: Bearer TOKEN`".into(),
         error: Some("invalid_request"),
         scope: None,
     };
@@ -297,7 +328,8 @@ mod tests {
 
     async fn asked(config: &Config, values: &[&str], names: &Names) -> Result<String, (u16, &'static str, Option<&'static str>)> {
         let entry = Entry::new(config, None).unwrap();
-        let who = entry.who(&headers(values), names, &[]).await;
+        let connection = Connection::testing(names.clone());
+        let who = entry.who(&headers(values), &connection, Vec::new, &Guesses::new(30)).await;
         who.map(|who| who.agent.to_string()).map_err(|turned| (turned.status.as_u16(), turned.reason, turned.error))
     }
 

@@ -5,33 +5,43 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, ORIGIN, VARY, WWW_AUTHENTICATE};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, ORIGIN, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::admit::{self, TurnedAway, turned};
-use super::certificate::Names;
+use super::admit::{Site, TurnedAway, is_listed, turned};
+use super::connections::Connection;
 use super::entry::Who;
-use super::{Body, Front, body, prove, resource};
+use super::{Body, Front, body, guesses, keep_alive, mcp_page, prove, resource};
 use crate::message::Message;
 use crate::protocol::{
-    Ask, Call, CallError, Carrier, Context, Era, Framing, Reply, SessionId, UpstreamName, Wire, answer, header, headers, sse,
+    Ask, Call, CallError, Carrier, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, Wire, answer, header, headers,
+    sse,
 };
 use crate::record::Event;
 
+/// Upstreams that a refusal names at most.
+const NAMES_SHOWN: usize = 32;
+
 /// Answers one request.
-pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, names: Arc<Names>) -> Response<Body> {
+pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
     let path = request.uri().path().to_owned();
+    let browses = mcp_page::is_asked_for(&request);
     let site = resource::site(request.uri(), request.headers(), &front.listen, front.bound);
-    let answered = try_answer(&front, request, &names, site.as_deref()).await;
+    let answered = try_answer(&front, request, &connection, site.as_deref()).await;
     let mut response = answered.unwrap_or_else(|turned| {
         front.gate.tell(Event::TurnedAway { reason: turned.reason });
+        if turned.status == StatusCode::TOO_MANY_REQUESTS {
+            front.gate.tell(Event::Limit { name: "wrong_tokens_per_minute" });
+        }
         let challenge = resource::challenge(&turned, &path, site.as_deref(), &front.entry.load());
-        turn_away(&turned, challenge)
+        turn_away(&turned, challenge, browses)
     });
     // Pages of listed origins may read answers; no wildcard, no credentials.
-    if let Some(origin) = origin.filter(|origin| origin.to_str().is_ok_and(|origin| admit::listed(origin, &front.listen))) {
+    if let Some(origin) = origin.filter(|origin| origin.to_str().is_ok_and(|origin| is_listed(origin, &front.listen.origins))) {
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(VARY, HeaderValue::from_static("origin"));
@@ -47,11 +57,20 @@ pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, names:
     response
 }
 
-fn turn_away(turned: &TurnedAway, challenge: Option<HeaderValue>) -> Response<Body> {
-    let text = answer::error(None, answer::REFUSED, &format!("Refused: {}.", turned.hint), None);
-    let mut response = Response::new(Body::Whole(text.into()));
-    *response.status_mut() = turned.status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+/// Answers who is turned away: with a page, where a browser asks without a credential.
+fn turn_away(turned: &TurnedAway, challenge: Option<HeaderValue>, browses: bool) -> Response<Body> {
+    let mut response = if browses && turned.status == StatusCode::UNAUTHORIZED {
+        mcp_page::unauthorized(&turned.hint)
+    } else {
+        let text = answer::error(None, answer::REFUSED, &format!("Refused: {}.", turned.hint), None);
+        let mut response = Response::new(Body::Whole(text.into()));
+        *response.status_mut() = turned.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    };
+    if turned.status == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(guesses::WINDOW.as_secs()));
+    }
     if let Some(challenge) = challenge {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
@@ -61,10 +80,10 @@ fn turn_away(turned: &TurnedAway, challenge: Option<HeaderValue>) -> Response<Bo
 async fn try_answer(
     front: &Arc<Front>,
     request: Request<Incoming>,
-    names: &Names,
+    connection: &Connection,
     site: Option<&str>,
 ) -> Result<Response<Body>, TurnedAway> {
-    admit::place(&request, &front.listen)?;
+    Site::of_agents(&front.listen).check(&request)?;
     if request.method() == Method::OPTIONS {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -72,21 +91,24 @@ async fn try_answer(
     }
     if let Some(path) = request.uri().path().strip_prefix("/oauth/") {
         let path = path.to_owned();
-        return Ok(super::logins::answer(front, request, &path).await);
+        return Ok(Box::pin(super::logins::answer(front, request, &path)).await);
     }
     let path = request.uri().path().to_owned();
     if let (Some(prover), Some(rest)) = (front.prover.get(), prove::path(&path)) {
-        return prover.answer(front, request, rest).await;
+        return Box::pin(prover.answer(front, request, rest, connection)).await;
     }
     let entry = front.entry.load_full();
-    if let Some(metadata) = resource::metadata(request.method(), &path, site, &entry, front.gate.only_upstream()) {
+    if let Some(metadata) =
+        resource::metadata(request.method(), &path, site, &entry, front.gate.only_upstream().as_ref().map(|name| &*name.0))
+    {
         return Ok(metadata);
     }
-    let who = entry.who(request.headers(), names, &resource::audiences(site, &path)).await?;
-    let hint =
-        "the gate has no such upstream for this agent; its paths are `/mcp/<upstream>` and, for HTTP+SSE, `/sse/<upstream>`";
-    let unknown = || turned(StatusCode::NOT_FOUND, "path", hint);
-    let mut parts = path.trim_start_matches('/').split('/');
+    let audiences = || resource::audiences(site, &path);
+    let who = entry.who(request.headers(), connection, audiences, &front.guesses).await?;
+    connection.authenticated();
+    let unknown = || unknown_path(front, &who);
+    let own = resource::alias_of(&path).map(|name| format!("/mcp/{name}"));
+    let mut parts = own.as_deref().unwrap_or(&path).trim_start_matches('/').split('/');
     let (kind, name, rest) = (parts.next(), parts.next().unwrap_or(""), parts.next());
     if parts.next().is_some() {
         return Err(unknown());
@@ -96,11 +118,33 @@ async fn try_answer(
         return Err(unknown());
     }
     match (kind, rest) {
+        (Some("mcp" | "sse"), None | Some("")) if mcp_page::is_asked_for(&request) => {
+            Ok(mcp_page::endpoint(&upstream, site, &path))
+        }
         (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, who, upstream).await),
         (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, who, upstream)),
-        (Some("sse"), Some(id)) => Ok(super::sse::post(front, request, who, &upstream, id).await),
-        _ => Err(turned(StatusCode::NOT_FOUND, "path", "the gate's paths are `/mcp/<upstream>` and `/sse/<upstream>`")),
+        (Some("sse"), Some(id)) => Ok(Box::pin(super::sse::post(front, request, who, &upstream, id)).await),
+        _ => Err(unknown()),
     }
+}
+
+/// The refusal of a path that leads nowhere. It names the upstreams that this caller may use and no others: a hidden one
+/// reads as one that does not exist.
+fn unknown_path(front: &Front, who: &Who) -> TurnedAway {
+    let may_use =
+        |name: &UpstreamName| who.reaches(name) && who.caller.access.as_ref().is_none_or(|access| access.upstream(name).is_ok());
+    let upstreams = front.gate.upstreams();
+    let mut names: Vec<&str> =
+        upstreams.iter().map(|(name, _)| name).filter(|&name| may_use(name)).map(|name| &*name.0).collect();
+    names.sort_unstable();
+    let shown: Vec<String> = names.iter().take(NAMES_SHOWN).map(|name| format!("`/mcp/{name}`")).collect();
+    let more = names.len().saturating_sub(NAMES_SHOWN);
+    let hint = match (shown.is_empty(), more) {
+        (true, _) => "no such path, and this agent has access to no upstream".to_owned(),
+        (false, 0) => format!("no such path; available: {} (`/sse/` instead of `/mcp/` for HTTP+SSE)", shown.join(", ")),
+        (false, more) => format!("no such path; available: {} and {more} more", shown.join(", ")),
+    };
+    TurnedAway { hint: hint.into(), ..turned(StatusCode::NOT_FOUND, "path", "") }
 }
 
 /// One request to an upstream's transparent path.
@@ -116,41 +160,37 @@ pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who
         trace: None,
         wire: Wire::new(Carrier::Http, None),
     };
-    let (method, sent) = (request.method().clone(), headers::travelling(request.headers()));
-    let (mut call, message) = match read(front, request, &mut context).await {
+    let sent = headers::travelling(request.headers());
+    let (call, message) = match read(front, request, &mut context).await {
         Ok(ask) => {
             let message = if let Ask::Send(message) = &ask { Some(message.clone()) } else { None };
-            (Call { ask, headers: sent, context: context.clone() }, message)
+            (Call { ask, headers: sent, context }, message)
         }
         Err((error, message)) => {
             front.gate.tell_failed(&context, &error);
             return respond(front, answer::failed(&error, Some(&context), message.as_ref()), None).await;
         }
     };
-    if method != Method::POST {
-        call.headers.remove(CONTENT_TYPE);
-    }
     let listens = message.as_ref().is_none_or(|m| m.single().and_then(|e| e.method()) == Some("subscriptions/listen"));
-    let reply = match front.gate.carry(call).await {
-        Ok(reply) => closed_off(reply, context, message),
-        Err(error) => answer::failed(&error, Some(&context), message.as_ref()),
-    };
+    let reply = keep_alive::carry(front, call).await;
     respond(front, reply, listens.then_some(who)).await
 }
 
 /// Reads what is asked, and fills in who asks.
 async fn read(front: &Front, request: Request<Incoming>, context: &mut Context) -> Result<Ask, (CallError, Option<Message>)> {
-    let headers = request.headers().clone();
+    let (head, body) = request.into_parts();
+    let headers = head.headers;
     let alone = |error| (error, None);
     headers::single(&headers).map_err(alone)?;
     if let Some(value) = headers.get(header::SESSION) {
         let session = value.to_str().ok().and_then(SessionId::new);
         context.session = Some(session.ok_or((CallError::UnknownSession, None))?);
     }
-    let ask = match *request.method() {
+    let ask = match head.method {
         Method::POST => {
             content(&headers).map_err(alone)?;
-            let bytes = body::read(request.into_body(), front.gate.limits()).await.map_err(alone)?;
+            let reservation = front.gate.in_flight().reservation(&context.agent);
+            let bytes = body::read(body, front.gate.limits(), reservation).await.map_err(alone)?;
             Ask::Send(Message::parse(bytes, &front.gate.limits().read).map_err(|error| alone(CallError::BadMessage(error)))?)
         }
         Method::GET => Ask::Listen,
@@ -186,7 +226,7 @@ fn content(headers: &HeaderMap) -> Result<(), CallError> {
 }
 
 /// The reply whose stream, should it fail on the way for a reason that its client cannot see, says so at its end.
-fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply {
+pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply {
     if reply.framing != Framing::Events {
         return reply;
     }
@@ -199,7 +239,7 @@ fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply
         async move {
             let Some(mut reply) = failed else { return frame };
             match reply.frames.next().await {
-                Some(Ok(said)) => Ok(answer::made(sse::event(Some("message"), &said.raw))),
+                Some(Ok(error)) => Ok(error),
                 _ => frame,
             }
         }
@@ -210,27 +250,36 @@ fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply
 /// Writes a reply as HTTP. Streams on which somebody only `listens` end when the gate drains, or when that one may no more;
 /// others may finish.
 pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: Option<Who>) -> Response<Body> {
-    let Reply { status, headers, framing, mut frames } = reply;
+    let Reply { status, mut headers, framing, mut frames } = reply;
+    // A client decodes the body as this header says: a server's own could turn inspected text into another text.
+    headers.remove(CONTENT_TYPE);
+    let mut content_type = None;
     let body = match framing {
         Framing::Empty => Body::Empty,
         Framing::Body => match frames.next().await {
-            Some(Ok(frame)) => Body::Whole(frame.raw),
+            Some(Ok(frame)) => {
+                let text = matches!(frame.payload, Payload::Text(_));
+                content_type = Some(if text { "text/plain; charset=utf-8" } else { "application/json" });
+                frame.text().cloned().map_or(Body::Empty, Body::Whole)
+            }
             Some(Err(error)) => return Box::pin(respond(front, answer::failed(&error, None, None), None)).await,
             None => Body::Empty,
         },
         Framing::Events => {
+            content_type = Some(sse::MEDIA_TYPE);
             let open = front.gate.recorder().open_stream();
             let bytes = frames.map(move |frame| {
                 let _counted = &open;
-                frame.map(|frame| frame.raw).map_err(io::Error::other)
+                frame.map(|frame| frame.event()).map_err(io::Error::other)
             });
-            let bytes = bytes.boxed();
+            let bytes = keep_alive::commented(bytes.boxed(), front.gate.limits().keep_alive);
             Body::Stream(match listens {
                 Some(who) => until_over(front, who, bytes),
                 None => bytes,
             })
         }
     };
+    headers.extend(content_type.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = headers;

@@ -12,6 +12,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderValue, LOCATION, S
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
+pub(super) use page::{escape, page};
+
 use super::{Body, Front, body};
 use crate::oauth::grant::Answer;
 use crate::oauth::{From, LoginError, identity};
@@ -113,7 +115,7 @@ fn document(front: &Front) -> Response<Body> {
 }
 
 /// A page that runs nothing, loads nothing and stands in no other page; its address is told to nobody.
-fn html(status: StatusCode, text: String) -> Response<Body> {
+pub(super) fn html(status: StatusCode, text: String) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
     for (name, value) in [

@@ -5,11 +5,17 @@ mod admit;
 pub mod approvals;
 mod body;
 mod certificate;
+mod connections;
 pub mod console;
 mod entry;
+mod guesses;
 mod http;
+mod http_server;
+mod keep_alive;
 mod lines;
 mod logins;
+mod mcp_page;
+mod plain_http;
 pub mod prove;
 mod resource;
 mod sse;
@@ -17,22 +23,17 @@ pub mod stdio;
 pub mod tls;
 mod token;
 
-use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use ::http::{Request, Response};
 use arc_swap::ArcSwap;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioExecutor;
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::config::{Config, Limits, Listen};
 use crate::document::Fault;
@@ -41,8 +42,10 @@ use crate::proxy::Gate;
 use crate::record::Event;
 pub use body::Body;
 use certificate::Names;
+use connections::{Admitted, Connection, ConnectionTable};
 pub use entry::Entry;
 use entry::Who;
+use guesses::Guesses;
 
 /// What every request from an agent needs.
 pub struct Front {
@@ -54,6 +57,8 @@ pub struct Front {
     bound: SocketAddr,
     logins: Arc<Shared>,
     channels: sse::Channels,
+    /// Wrong tokens of agents.
+    guesses: Guesses,
     draining: watch::Receiver<bool>,
     /// Who may try the gate with canaries, once somebody may.
     prover: OnceLock<prove::Prover>,
@@ -74,7 +79,8 @@ impl Front {
         let entry = Entry::new(config, None).map_err(|error| Fault::of_file("issuer", error, None))?;
         let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
         let entered = watch::Sender::new(());
-        Ok(Self { gate, listen, entry, entered, bound, logins, channels, draining, prover: OnceLock::new() })
+        let guesses = Guesses::new(gate.limits().wrong_tokens_per_minute);
+        Ok(Self { gate, listen, entry, entered, bound, logins, channels, guesses, draining, prover: OnceLock::new() })
     }
 
     /// From now on the holder of the token with this SHA-256 may try the gate with canaries.
@@ -130,48 +136,61 @@ impl Front {
 
 /// Accepts agents until the gate drains, then lets open connections end.
 pub async fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcceptor>) {
-    let limits = front.gate.limits().clone();
-    let places = Arc::new(Semaphore::new(limits.connections));
-    let graceful = GracefulShutdown::new();
+    let limits = Arc::new(front.gate.limits().clone());
+    let table = ConnectionTable::for_agents(&limits);
+    let builder = Arc::new(http_server::builder(&limits));
+    // Each connection holds a receiver: when the last is gone, all have ended.
+    let open = watch::Sender::new(());
     let mut draining = front.draining.clone();
     loop {
-        let stream = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    // Out of file descriptors or the like: let others end before the next try.
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
+        let (stream, from) = tokio::select! {
+            accepted = accept(&listener) => accepted,
             () = drained(&mut draining) => break,
         };
-        let Ok(place) = places.clone().try_acquire_owned() else {
-            front.gate.tell(Event::Limit { name: "connections" });
-            tokio::spawn(turn_away(stream));
-            continue;
-        };
-        let (front, tls, watcher, limits) = (front.clone(), tls.clone(), graceful.watcher(), limits.clone());
-        tokio::spawn(async move {
-            let _place = place;
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "no TCP_NODELAY");
+        let needs_credential = !front.entry.load().is_open();
+        let connection = match table.admit(from, needs_credential) {
+            Ok(Admitted { connection, limit }) => {
+                limit.into_iter().for_each(|name| front.gate.tell(Event::Limit { name }));
+                connection
             }
-            match tls {
-                None => connection(front, stream, Names::default(), watcher, &limits).await,
-                Some(tls) => match tokio::time::timeout(limits.request_read, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => {
-                        let names = Names::of(stream.get_ref().1.peer_certificates());
-                        connection(front, stream, names, watcher, &limits).await;
-                    }
-                    _ => front.gate.tell(Event::TurnedAway { reason: "tls" }),
-                },
+            Err(name) => {
+                front.gate.tell(Event::Limit { name });
+                tokio::spawn(turn_away(stream));
+                continue;
+            }
+        };
+        let (front, tls, limits, builder) = (front.clone(), tls.clone(), limits.clone(), builder.clone());
+        let is_open = open.subscribe();
+        tokio::spawn(async move {
+            let _is_open = is_open;
+            let evicted = connection.evicted();
+            tokio::select! {
+                () = connect(front, stream, tls, connection, &builder, &limits) => {}
+                () = evicted => tracing::debug!("unauthenticated connection closed to make room"),
             }
         });
     }
     drop(listener);
-    graceful.shutdown().await;
+    open.closed().await;
+}
+
+/// The next connection and its remote address.
+async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "no TCP_NODELAY");
+                }
+                return (stream, from.ip());
+            }
+            Err(error) => {
+                // Out of file descriptors or the like: let others end before the next try.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        }
+    }
 }
 
 /// Returns when the gate drains. Should the sender go, there is nothing left to wait for either.
@@ -179,53 +198,54 @@ async fn drained(draining: &mut watch::Receiver<bool>) {
     drop(draining.wait_for(|draining| *draining).await);
 }
 
-async fn connection<S>(front: Arc<Front>, stream: S, names: Names, watcher: Watcher, limits: &Limits)
+/// Speaks TLS, if that is on, and HTTP.
+async fn connect(
+    front: Arc<Front>,
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    mut connection: Connection,
+    builder: &Builder<TokioExecutor>,
+    limits: &Limits,
+) {
+    let Some(tls) = tls else { return handle(&front, stream, connection, builder, limits).await };
+    let handshake = async {
+        if plain_http::is_next(&stream).await? {
+            return Ok(Greeting::PlainHttp(stream));
+        }
+        Ok::<_, std::io::Error>(Greeting::Tls(Box::new(tls.accept(stream).await?)))
+    };
+    match tokio::time::timeout(limits.request_read, handshake).await {
+        Ok(Ok(Greeting::Tls(stream))) => {
+            connection.names = Names::of(stream.get_ref().1.peer_certificates());
+            handle(&front, *stream, connection, builder, limits).await;
+        }
+        Ok(Ok(Greeting::PlainHttp(stream))) => {
+            front.gate.tell(Event::TurnedAway { reason: "tls" });
+            if let Err(error) = plain_http::refuse(stream).await {
+                tracing::debug!(%error, "connection closed before the answer to plain HTTP was sent");
+            }
+        }
+        _ => front.gate.tell(Event::TurnedAway { reason: "tls" }),
+    }
+}
+
+/// What a connection to the TLS port begins with.
+enum Greeting {
+    Tls(Box<TlsStream<TcpStream>>),
+    PlainHttp(TcpStream),
+}
+
+/// Answers requests on a connection until it ends.
+async fn handle<S>(front: &Arc<Front>, stream: S, connection: Connection, builder: &Builder<TokioExecutor>, limits: &Limits)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let asked = Arc::new(AtomicBool::new(false));
-    let service = {
-        let (front, asked, names) = (front.clone(), asked.clone(), Arc::new(names));
-        // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
-        service_fn(move |request| {
-            asked.store(true, Ordering::Relaxed);
-            Box::pin(answer(front.clone(), request, names.clone()))
-        })
-    };
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-        .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
-        .keep_alive_interval(std::time::Duration::from_secs(30));
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    let ended = tokio::select! {
-        ended = watcher.watch(connection.into_owned()) => ended,
-        // Whoever never comes to a request holds a place for nothing.
-        () = silent(&asked, limits.request_read) => return front.gate.tell(Event::Limit { name: "request_read_seconds" }),
-    };
-    let Err(error) = ended else { return };
-    match error.downcast_ref::<hyper::Error>() {
-        Some(error) if error.is_parse_too_large() => front.gate.tell(Event::Limit { name: "header_bytes" }),
-        Some(error) if error.is_timeout() && !asked.load(Ordering::Relaxed) => {
-            front.gate.tell(Event::Limit { name: "request_read_seconds" });
-        }
-        _ => tracing::debug!(%error, "a connection from an agent broke off"),
+    let connection = Arc::new(connection);
+    let answer = |request| http::answer(front.clone(), request, connection.clone());
+    let mut draining = front.draining.clone();
+    if let Err(name) = http_server::run(builder, stream, &connection, limits, &mut draining, answer).await {
+        front.gate.tell(Event::Limit { name });
     }
-}
-
-/// Returns after `time` if there was no request until then.
-async fn silent(asked: &AtomicBool, time: std::time::Duration) {
-    tokio::time::sleep(time).await;
-    if asked.load(Ordering::Relaxed) {
-        std::future::pending().await
-    }
-}
-
-async fn answer(front: Arc<Front>, request: Request<Incoming>, names: Arc<Names>) -> Result<Response<Body>, Infallible> {
-    Ok(http::answer(front, request, names).await)
 }
 
 /// Tells a connection beyond the limit so, without reading from it.

@@ -5,6 +5,7 @@
 //! canary; POST `/prove/NAME` is an MCP endpoint. No upstream is reached this way, whatever is sent.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -14,7 +15,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::admit::{TurnedAway, one, turned};
-use super::entry::Entry;
+use super::connections::Connection;
+use super::entry::{Entry, guessed};
+use super::guesses::Denied;
 use super::{Body, Front, http as endpoints};
 use crate::config::Config;
 use crate::inspect::{Known, Policy};
@@ -47,17 +50,16 @@ impl Prover {
     /// Answers one request.
     ///
     /// # Errors
-    /// 401 without the token, 404 for an upstream that there is not.
+    /// 401 without the token, 429 after too many wrong ones, 404 for an upstream that there is not.
     pub(super) async fn answer(
         &self,
         front: &Front,
         request: Request<Incoming>,
         name: &str,
+        connection: &Connection,
     ) -> Result<Response<Body>, TurnedAway> {
-        if !self.knows(request.headers()) {
-            let hint = "show the token of the gate's token file, as `lychgate prove` does";
-            return Err(turned(StatusCode::UNAUTHORIZED, "token", hint));
-        }
+        self.check(front, request.headers(), connection)?;
+        connection.authenticated();
         if name.is_empty() {
             let run =
                 self.begin(front).ok_or(turned(StatusCode::SERVICE_UNAVAILABLE, "prove", "the gate cannot be tried now"))?;
@@ -79,7 +81,8 @@ impl Prover {
     fn begin(&self, front: &Front) -> Option<Arc<Front>> {
         // Nothing on disk, no questions to people, no logins: what a canary leaves behind ends with its run.
         let config = Config { listen: front.listen.clone(), limits: front.gate.limits().clone(), ..Config::default() };
-        let upstreams = front.gate.upstreams().map(|(name, _)| (name.clone(), Upstream::built_in(&config.limits))).collect();
+        let upstreams = front.gate.upstreams().into_iter();
+        let upstreams = upstreams.map(|(name, _)| (name, Upstream::built_in(&config.limits))).collect();
         let gate = Gate::new(upstreams, (*front.gate.policies()).clone(), self.recorder.clone(), &config);
         let told =
             |faults: Vec<crate::document::Fault>| tracing::error!(first = ?faults.first().map(ToString::to_string), "no proof");
@@ -90,10 +93,17 @@ impl Prover {
         Some(run)
     }
 
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn check(&self, front: &Front, headers: &HeaderMap, connection: &Connection) -> Result<(), TurnedAway> {
+        let wrong =
+            turned(StatusCode::UNAUTHORIZED, "token", "show the token of the gate's token file, as `lychgate prove` does");
         let shown = one(headers, &AUTHORIZATION).ok().flatten().and_then(|value| value.strip_prefix("Bearer "));
-        let shown: Option<[u8; 32]> = shown.map(|token| Sha256::digest(token.trim().as_bytes()).into());
-        shown.is_some_and(|shown| shown.ct_eq(&self.token_sha256).into())
+        let Some(shown) = shown else { return Err(wrong) };
+        let shown: [u8; 32] = Sha256::digest(shown.trim().as_bytes()).into();
+        let right = shown.ct_eq(&self.token_sha256).into();
+        front.guesses.judge(connection.from, &shown, right, Instant::now()).map_err(|denied| match denied {
+            Denied::Wrong => wrong,
+            Denied::TooMany => guessed(),
+        })
     }
 }
 

@@ -14,6 +14,9 @@ use crate::message::quote;
 /// Where metadata begins; the path of the resource follows.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
+/// The first parts of the gate's own paths. An upstream of such a name has no alias.
+const OWN_FOLDERS: [&str; 4] = ["mcp", "sse", "oauth", "prove"];
+
 /// The URL of the listener, without a path: as the config says, or as it was asked for by a name that is surely its own.
 /// Another port of the same name may be somebody else's resource, and tokens for that must not count here.
 pub(super) fn site(uri: &Uri, headers: &HeaderMap, listen: &Listen, bound: SocketAddr) -> Option<String> {
@@ -21,17 +24,15 @@ pub(super) fn site(uri: &Uri, headers: &HeaderMap, listen: &Listen, bound: Socke
         return Some(url.clone());
     }
     let host = admit::host(uri, headers)?;
-    let name = admit::name(host);
-    let port = host.get(name.len()..).and_then(|port| port.strip_prefix(':'));
-    let own_port = port.is_some_and(|port| port.parse() == Ok(bound.port()));
-    let named = listen.hosts.iter().any(|own| own.eq_ignore_ascii_case(name) || own.eq_ignore_ascii_case(host));
-    let own = match admit::address(name) {
+    let own_port = host.port == Some(bound.port());
+    let named = |own: &String| own.eq_ignore_ascii_case(host.name) || own.eq_ignore_ascii_case(host.text);
+    let own = match host.address() {
         Some(address) => own_port && is_own(address, bound.ip()),
-        None if named => own_port || port.is_none(),
-        None => own_port && bound.ip().is_loopback() && name.eq_ignore_ascii_case("localhost"),
+        None if listen.hosts.iter().any(named) => own_port || host.port.is_none(),
+        None => own_port && bound.ip().is_loopback() && host.name.eq_ignore_ascii_case("localhost"),
     };
     let scheme = if listen.tls.is_some() { "https" } else { "http" };
-    own.then(|| format!("{scheme}://{}", host.to_ascii_lowercase()))
+    own.then(|| format!("{scheme}://{}", host.text.to_ascii_lowercase()))
 }
 
 fn is_own(asked: IpAddr, bound: IpAddr) -> bool {
@@ -42,12 +43,33 @@ fn is_own(asked: IpAddr, bound: IpAddr) -> bool {
 pub(super) fn audiences(site: Option<&str>, path: &str) -> Vec<String> {
     let Some(site) = site else { return Vec::new() };
     let mut all = vec![site.to_owned(), format!("{site}/")];
-    all.extend(resource_of(path).map(|resource| format!("{site}{resource}")));
+    if let Some(resource) = resource_of(path) {
+        all.push(format!("{site}{resource}"));
+        // Both URLs of an upstream are the same resource.
+        let other = match (alias_of(resource), resource.strip_prefix("/mcp/")) {
+            (Some(name), _) => Some(format!("{site}/mcp/{name}")),
+            (None, Some(name)) => {
+                Some(format!("/{name}/mcp")).filter(|path| alias_of(path).is_some()).map(|path| site.to_owned() + &path)
+            }
+            (None, None) => None,
+        };
+        all.extend(other);
+    }
     all
 }
 
-/// The resource that a path belongs to: `/mcp/NAME`, or `/sse/NAME` with all that is below it.
+/// The upstream that `/NAME/mcp` names, for tools that append `/mcp` to a URL: the same as `/mcp/NAME`.
+pub(super) fn alias_of(path: &str) -> Option<&str> {
+    let (name, rest) = path.strip_prefix('/')?.split_once('/')?;
+    let is_alias = matches!(rest, "mcp" | "mcp/") && is_name(name) && !OWN_FOLDERS.contains(&name);
+    is_alias.then_some(name)
+}
+
+/// The resource that a path belongs to: `/mcp/NAME` or its alias, or `/sse/NAME` with all that is below it.
 fn resource_of(path: &str) -> Option<&str> {
+    if alias_of(path).is_some() {
+        return Some(path.strip_suffix('/').unwrap_or(path));
+    }
     let rest = path.strip_prefix("/mcp/").or_else(|| path.strip_prefix("/sse/"))?;
     let name = rest.split('/').next().filter(|name| is_name(name))?;
     path.get(..path.len() - rest.len() + name.len())
@@ -132,7 +154,11 @@ mod tests {
     #[test]
     fn tokens_are_for_a_path_or_for_the_whole() {
         let of = |path: &str| audiences(Some("https://g"), path);
-        assert_eq!(of("/mcp/a"), ["https://g", "https://g/", "https://g/mcp/a"]);
+        assert_eq!(of("/mcp/a"), ["https://g", "https://g/", "https://g/mcp/a", "https://g/a/mcp"]);
+        assert_eq!(of("/a/mcp/"), ["https://g", "https://g/", "https://g/a/mcp", "https://g/mcp/a"]);
+        assert_eq!(of("/mcp/sse"), ["https://g", "https://g/", "https://g/mcp/sse"], "`/sse/mcp` is HTTP+SSE of `mcp`");
+        assert_eq!(of("/sse/mcp"), ["https://g", "https://g/", "https://g/sse/mcp"]);
+        assert_eq!(of("/a%2Fb/mcp"), ["https://g", "https://g/"]);
         assert_eq!(of("/sse/a/1234"), ["https://g", "https://g/", "https://g/sse/a"]);
         assert_eq!(of("/mcp/a%2F..%2Fb"), ["https://g", "https://g/"]);
         assert_eq!(audiences(None, "/mcp/a"), [""; 0]);

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -15,16 +14,13 @@ use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
 use super::entry::Who;
-use super::{Body, Front, body, http as endpoint};
+use super::{Body, Front, body, http as endpoint, keep_alive};
 use crate::message::Message;
+use crate::protocol::sse::{self, Data, Fields};
 use crate::protocol::{
     Ask, Call, CallError, Carrier, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, Wire, answer, header, headers,
-    sse,
 };
 use crate::record::Event;
-
-/// Comments keep the way open where nothing else is said for this long.
-const QUIET: Duration = Duration::from_secs(15);
 
 /// The open streams, by the last part of the address to post to. Bounded by `sessions`.
 #[derive(Default)]
@@ -112,18 +108,15 @@ pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, who: Who, up
         }
         channels.insert(id.clone(), Arc::new(Channel { who, upstream: upstream.clone(), session: Mutex::default(), out }));
     }
-    let first = sse::event(Some("endpoint"), format!("/sse/{upstream}/{id}").as_bytes());
+    let first = Fields::named("endpoint").with(Some(Data::Text(format!("/sse/{upstream}/{id}").as_bytes())));
     let guard = Guard { front: front.clone(), id };
     let events = stream::unfold((inbox, guard), |(mut inbox, guard)| async move {
-        match tokio::time::timeout(QUIET, inbox.recv()).await {
-            Ok(Some(event)) => Some((Ok(event), (inbox, guard))),
-            Ok(None) => None,
-            Err(_) => Some((Ok(Bytes::from_static(b": still here\n\n")), (inbox, guard))),
-        }
+        inbox.recv().await.map(|event| (Ok(event), (inbox, guard)))
     });
-    let body = Body::Stream(endpoint::until_over(front, listener, stream::iter([Ok(first)]).chain(events).boxed()));
+    let events = keep_alive::commented(stream::iter([Ok(first)]).chain(events).boxed(), limits.keep_alive);
+    let body = Body::Stream(endpoint::until_over(front, listener, events));
     let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(sse::MEDIA_TYPE));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
@@ -143,9 +136,9 @@ pub(super) async fn post(
     let Some(channel) = channel.filter(|channel| channel.who.is(&who) && channel.upstream == *upstream) else {
         return status(StatusCode::NOT_FOUND);
     };
-    let mut sent = headers::travelling(request.headers());
-    sent.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let read = match body::read(request.into_body(), front.gate.limits()).await {
+    let sent = headers::travelling(request.headers());
+    let reservation = front.gate.in_flight().reservation(&who.agent);
+    let read = match body::read(request.into_body(), front.gate.limits(), reservation).await {
         Ok(bytes) => Message::parse(bytes, &front.gate.limits().read).map_err(CallError::BadMessage),
         Err(error) => Err(error),
     };
@@ -209,16 +202,17 @@ async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Op
         };
         let data = match next {
             None => return,
-            Some(Ok(frame)) => match (framing, &frame.payload) {
-                (_, Payload::Text(_)) => failed(CallError::BadReply("it is not JSON-RPC"), context, message).await,
-                (Framing::Events, _) => sse::data(&frame.raw),
-                _ if status.is_success() || message.is_some() => Some(frame.raw),
+            Some(Ok(frame)) => match &frame.payload {
+                Payload::Text(text) if !text.is_empty() => {
+                    failed(CallError::BadReply("it is not JSON-RPC"), context, message).await
+                }
+                _ if framing == Framing::Events || status.is_success() || message.is_some() => frame.text().cloned(),
                 _ => None,
             },
             Some(Err(error)) => failed(error, context, message).await,
         };
         let Some(data) = data.filter(|data| !data.is_empty()) else { continue };
-        if channel.out.send(sse::event(Some("message"), &data)).await.is_err() {
+        if channel.out.send(Fields::message().with(Some(Data::Json(&data)))).await.is_err() {
             return;
         }
     }
@@ -226,7 +220,7 @@ async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Op
 
 async fn failed(error: CallError, context: &Context, message: Option<&Message>) -> Option<Bytes> {
     let mut reply = answer::failed(&error, Some(context), Some(message?));
-    reply.frames.next().await?.ok().map(|frame| frame.raw)
+    reply.frames.next().await?.ok().and_then(|frame| frame.text().cloned())
 }
 
 fn status(status: StatusCode) -> Response<Body> {

@@ -1,43 +1,57 @@
 //! The token that people show to the admin port: made at the start, written to a file for its owner alone.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
+use std::time::Instant;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::guesses::{Denied, Digest as Shown, Guesses};
 use crate::proxy::approve::private;
 
-/// A token, of which only the digest is kept here.
-pub(super) struct Token([u8; 32]);
+/// A token, of which only the digest is kept here, and the wrong ones that were shown in its place.
+pub(super) struct Token {
+    sha256: Shown,
+    guesses: Guesses,
+}
 
 impl Token {
-    /// Makes one and writes it to `file`.
+    /// Makes one and writes it to `file`. Of each address, `guesses` wrong ones are checked within a minute.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn make(file: &Path) -> io::Result<Self> {
+    pub(super) fn make(file: &Path, guesses: usize) -> io::Result<Self> {
         let token = secret();
         private(file, format!("{token}\n").as_bytes())?;
-        Ok(Self(digest(&token)))
+        Ok(Self { sha256: digest(&token), guesses: Guesses::new(guesses) })
     }
 
     /// Its digest.
     pub(super) fn sha256(&self) -> [u8; 32] {
-        self.0
+        self.sha256
     }
 
-    /// Whether this is it.
-    pub(super) fn is(&self, shown: &str) -> bool {
-        digest(shown.trim()).ct_eq(&self.0).into()
+    /// Checks what an address shows.
+    ///
+    /// # Errors
+    /// As [`Guesses::judge`].
+    pub(super) fn check(&self, from: IpAddr, shown: &str, now: Instant) -> Result<(), Denied> {
+        let shown = digest(shown.trim());
+        self.guesses.judge(from, &shown, shown.ct_eq(&self.sha256).into(), now)
     }
 
-    /// Whether a request bears it.
-    pub(super) fn is_borne(&self, headers: &HeaderMap) -> bool {
+    /// Checks the bearer token of a request. A request without one is no guess.
+    ///
+    /// # Errors
+    /// As [`Token::check`].
+    pub(super) fn check_bearer(&self, from: IpAddr, headers: &HeaderMap, now: Instant) -> Result<(), Denied> {
         let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        shown.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|shown| self.is(shown))
+        let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
+        self.check(from, shown.ok_or(Denied::Wrong)?, now)
     }
 }
 

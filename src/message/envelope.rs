@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -12,7 +13,9 @@ use super::{ParseError, ReadLimits};
 /// A body that holds one JSON-RPC message, or a batch of them. The bytes are what came in, and
 /// are what goes out unless a verdict edits them.
 #[derive(Clone)]
-pub struct Message {
+pub struct Message(Arc<Parsed>);
+
+struct Parsed {
     json: Json,
     envelopes: Vec<Envelope>,
     batch: bool,
@@ -85,47 +88,47 @@ impl Message {
         if envelopes.is_empty() {
             return Err(ParseError::NotRpc("an empty batch"));
         }
-        Ok(Self { json, envelopes, batch })
+        Ok(Self(Arc::new(Parsed { json, envelopes, batch })))
     }
 
     /// The bytes as they came.
     pub fn bytes(&self) -> &Bytes {
-        self.json.bytes()
+        self.0.json.bytes()
     }
 
     /// The whole body as JSON.
     pub fn root(&self) -> Value<'_> {
-        self.json.root()
+        self.0.json.root()
     }
 
     /// Whether the body is an array (legal in MCP 2025-03-26 only).
     pub fn is_batch(&self) -> bool {
-        self.batch
+        self.0.batch
     }
 
     /// The messages in it: one, or those of a batch.
     pub fn envelopes(&self) -> &[Envelope] {
-        &self.envelopes
+        &self.0.envelopes
     }
 
     /// The message, if it is not a batch.
     pub fn single(&self) -> Option<&Envelope> {
-        if self.batch { None } else { self.envelopes.first() }
+        if self.0.batch { None } else { self.0.envelopes.first() }
     }
 
     /// The object that is this message.
     pub fn value(&self, envelope: &Envelope) -> Value<'_> {
-        self.json.value(envelope.node)
+        self.0.json.value(envelope.node)
     }
 
     /// `params`, `result` or `error`, if there.
     pub fn body(&self, envelope: &Envelope) -> Option<Value<'_>> {
-        envelope.body.map(|node| self.json.value(node))
+        envelope.body.map(|node| self.0.json.value(node))
     }
 
     /// The id as written (`1`, `"a"`), if there and not null.
     pub fn id(&self, envelope: &Envelope) -> Option<&str> {
-        envelope.id.map(|node| self.json.value(node).raw())
+        envelope.id.map(|node| self.0.json.value(node).raw())
     }
 
     /// The bytes of one message of the body.
@@ -134,15 +137,20 @@ impl Message {
     }
 }
 
-/// Whether two ids, as written, are one: `"\u0061"` is `"a"`, and `1` is not `"1"`. Peers may spell an id anew.
+/// Whether two ids, as written, name the same request for some client: `"\u0061"` is `"a"`, and `1` is `"1"`, because the
+/// TypeScript and Python SDKs convert the id of an answer to a number before they look its request up.
 pub fn same_id(a: &str, b: &str) -> bool {
-    fn read(id: &str) -> Cow<'_, str> {
-        match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
-            Some(inner) if inner.contains('\\') => Cow::Owned(format!("\"{}\"", unescape(inner))),
-            _ => Cow::Borrowed(id),
-        }
+    a == b || id_text(a) == id_text(b)
+}
+
+/// The text of an id as written, the same for all spellings of [`same_id`].
+pub fn id_text(id: &str) -> Cow<'_, str> {
+    match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
+        Some(inner) if inner.contains('\\') => Cow::Owned(unescape(inner)),
+        Some(inner) => Cow::Borrowed(inner),
+        None if id == "-0" => Cow::Borrowed("0"),
+        None => Cow::Borrowed(id),
     }
-    a == b || read(a) == read(b)
 }
 
 /// Names that mean something in an envelope or in `params`. Some servers match keys without
@@ -258,10 +266,17 @@ mod tests {
 
     #[test]
     fn an_id_may_be_spelled_in_two_ways() {
-        for (a, b) in [(r#""a""#, r#""\u0061""#), (r#""\ud83d\ude00\/""#, r#""😀/""#), ("1", "1"), (r#""\"""#, r#""\u0022""#)] {
+        for (a, b) in [
+            (r#""a""#, r#""\u0061""#),
+            (r#""\ud83d\ude00\/""#, r#""😀/""#),
+            ("1", "1"),
+            (r#""\"""#, r#""\u0022""#),
+            (r#""1""#, "1"),
+            ("0", "-0"),
+        ] {
             assert!(same_id(a, b) && same_id(b, a), "{a} {b}");
         }
-        for (a, b) in [(r#""1""#, "1"), ("1", "2"), (r#""a""#, r#""A""#), (r#""\\u0061""#, r#""a""#)] {
+        for (a, b) in [(r#"" 1""#, "1"), (r#""01""#, "1"), ("1", "2"), (r#""a""#, r#""A""#), (r#""\\u0061""#, r#""a""#)] {
             assert!(!same_id(a, b), "{a} {b}");
         }
     }

@@ -18,7 +18,8 @@ use super::{ParseError, ReadLimits};
 #[derive(Clone)]
 pub struct Json {
     text: ByteString,
-    nodes: Arc<[Node]>,
+    // Not `Arc<[Node]>`: making it would copy all nodes.
+    nodes: Arc<Vec<Node>>,
 }
 
 /// What a value is.
@@ -38,15 +39,45 @@ pub enum ValueKind {
     Null,
 }
 
-/// Where one value or key stands.
+/// Where one value or key stands. Twelve bytes: a message can hold a value for each two of its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Node {
-    pub(super) kind: ValueKind,
-    pub(super) escaped: bool,
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Index of the node after this one and all it holds.
-    pub(super) next: u32,
+    /// The index of the node after this one and all it holds, above four bits: whether it has escapes, and its kind.
+    packed: u32,
+}
+
+impl Node {
+    /// Maximum number of nodes of a text.
+    pub(super) const MOST: usize = (1 << 28) - 1;
+
+    const KINDS: [ValueKind; 6] =
+        [ValueKind::Object, ValueKind::Array, ValueKind::String, ValueKind::Number, ValueKind::Bool, ValueKind::Null];
+
+    pub(super) fn new(kind: ValueKind, escaped: bool, start: u32, end: u32, next: u32) -> Self {
+        Self { start, end, packed: next << 4 | u32::from(escaped) << 3 | kind as u32 }
+    }
+
+    /// Ends a container.
+    pub(super) fn close(&mut self, end: u32, next: u32) {
+        self.end = end;
+        self.packed = next << 4 | self.packed & 0xF;
+    }
+
+    pub(super) fn kind(self) -> ValueKind {
+        Self::KINDS.get(self.packed as usize & 7).copied().unwrap_or(ValueKind::Null)
+    }
+
+    /// Whether a string has escapes.
+    pub(super) fn escaped(self) -> bool {
+        self.packed & 8 != 0
+    }
+
+    /// The index of the node after this one and all it holds.
+    pub(super) fn next(self) -> u32 {
+        self.packed >> 4
+    }
 }
 
 /// One value of a [`Json`] text.
@@ -67,8 +98,11 @@ impl Json {
         }
         // Checked here once: every string handed out later is a slice of this text.
         let text = ByteString::try_from(bytes).map_err(|error| ParseError::NotUtf8 { at: error.valid_up_to() })?;
-        let nodes = Scanner::new(&text, limits).scan()?;
-        Ok(Self { text, nodes: nodes.into() })
+        let mut nodes = Scanner::new(&text, limits).scan()?;
+        if nodes.capacity() > nodes.len() + nodes.len() / 4 {
+            nodes.shrink_to_fit();
+        }
+        Ok(Self { text, nodes: Arc::new(nodes) })
     }
 
     /// The bytes as they came.
@@ -94,18 +128,13 @@ impl Json {
 
 impl<'j> Value<'j> {
     pub(super) fn node(&self) -> Node {
-        self.json.nodes.get(self.at as usize).copied().unwrap_or(Node {
-            kind: ValueKind::Null,
-            escaped: false,
-            start: 0,
-            end: 0,
-            next: self.at.saturating_add(1),
-        })
+        let missing = || Node::new(ValueKind::Null, false, 0, 0, self.at.saturating_add(1));
+        self.json.nodes.get(self.at as usize).copied().unwrap_or_else(missing)
     }
 
     /// What it is.
     pub fn kind(&self) -> ValueKind {
-        self.node().kind
+        self.node().kind()
     }
 
     /// Its bytes, quotes or braces included, as offsets into the text.
@@ -122,9 +151,9 @@ impl<'j> Value<'j> {
     /// What a string says; `None` for other values.
     pub fn str(&self) -> Option<Cow<'j, str>> {
         let node = self.node();
-        (node.kind == ValueKind::String).then(|| {
+        (node.kind() == ValueKind::String).then(|| {
             let inner = self.json.slice(node.start as usize + 1..(node.end as usize).saturating_sub(1));
-            if node.escaped { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
+            if node.escaped() { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
         })
     }
 
@@ -132,14 +161,14 @@ impl<'j> Value<'j> {
     pub fn members(&self) -> impl Iterator<Item = (Cow<'j, str>, Self)> + use<'j> {
         let json = self.json;
         let node = self.node();
-        let (mut at, end) = if node.kind == ValueKind::Object { (self.at + 1, node.next) } else { (0, 0) };
+        let (mut at, end) = if node.kind() == ValueKind::Object { (self.at + 1, node.next()) } else { (0, 0) };
         std::iter::from_fn(move || {
             if at >= end {
                 return None;
             }
             let key = Value { json, at };
-            let value = Value { json, at: key.node().next };
-            at = value.node().next;
+            let value = Value { json, at: key.node().next() };
+            at = value.node().next();
             Some((key.str().unwrap_or_default(), value))
         })
     }
@@ -148,13 +177,13 @@ impl<'j> Value<'j> {
     pub fn elements(&self) -> impl Iterator<Item = Self> + use<'j> {
         let json = self.json;
         let node = self.node();
-        let (mut at, end) = if node.kind == ValueKind::Array { (self.at + 1, node.next) } else { (0, 0) };
+        let (mut at, end) = if node.kind() == ValueKind::Array { (self.at + 1, node.next()) } else { (0, 0) };
         std::iter::from_fn(move || {
             if at >= end {
                 return None;
             }
             let value = Value { json, at };
-            at = value.node().next;
+            at = value.node().next();
             Some(value)
         })
     }
@@ -236,6 +265,21 @@ mod tests {
         assert_eq!(parse(r#""\ud83d\ude00""#).unwrap().root().str().unwrap(), "😀");
         assert!(matches!(parse(&"[".repeat(100)), Err(ParseError::TooDeep { .. })));
         assert!(parse("\u{feff}{}").is_err());
+    }
+
+    #[test]
+    fn values_are_counted_and_take_little_room() {
+        assert_eq!(size_of::<Node>(), 12);
+        let limits = ReadLimits { values_per_message: 5, ..ReadLimits::default() };
+        let read = |text: &'static str| Json::parse(Bytes::from_static(text.as_bytes()), &limits);
+        assert!(read(r#"[0,{"a":0}]"#).is_ok());
+        for text in ["[0,0,0,0,0]", "[[],[],[],[],{}]", r#"["","","","",""]"#, r#"{"a":null,"b":true,"c":0}"#] {
+            assert_eq!(read(text).err(), Some(ParseError::TooManyValues { limit: 5 }), "{text}");
+        }
+        let list = format!("[{}0]", "0,".repeat(4 << 20));
+        let error = ParseError::TooManyValues { limit: ReadLimits::default().values_per_message };
+        let limits = ReadLimits { message_bytes: 16 << 20, ..ReadLimits::default() };
+        assert_eq!(Json::parse(list.into(), &limits).err(), Some(error));
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod scan;
 mod splice;
 mod walk;
 
-pub use envelope::{Envelope, Message, MessageKind, same_id};
+pub use envelope::{Envelope, Message, MessageKind, id_text, same_id};
 pub use json::{Json, Value, ValueKind};
 pub use splice::{Edit, quote, splice};
 pub use walk::{Found, Path, Role, Step, pointer};
@@ -31,12 +31,14 @@ impl Direction {
 }
 
 /// Bounds on what is read as one message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
     /// Longest message, in bytes.
     pub message_bytes: usize,
     /// Most strings in a message, keys included.
     pub strings_per_message: usize,
+    /// Maximum number of values in a message, keys included.
+    pub values_per_message: usize,
     /// Deepest nesting of objects and arrays.
     pub depth: usize,
     /// Most messages in a batch.
@@ -45,7 +47,7 @@ pub struct ReadLimits {
 
 impl Default for ReadLimits {
     fn default() -> Self {
-        Self { message_bytes: 8 << 20, strings_per_message: 200_000, depth: 64, batch_items: 200 }
+        Self { message_bytes: 8 << 20, strings_per_message: 200_000, values_per_message: 1_000_000, depth: 64, batch_items: 200 }
     }
 }
 
@@ -96,6 +98,12 @@ pub enum ParseError {
         /// The limit in force.
         limit: usize,
     },
+    /// More values than the limit `values_per_message`.
+    #[error("more than {limit} values (limit `values_per_message`)")]
+    TooManyValues {
+        /// The limit in force.
+        limit: usize,
+    },
     /// More messages in a batch than the limit `batch_items`.
     #[error("more than {limit} messages in a batch (limit `batch_items`)")]
     TooManyItems {
@@ -122,6 +130,7 @@ impl ParseError {
             Self::TooLarge { .. } => Some("message_bytes"),
             Self::TooDeep { .. } => Some("depth"),
             Self::TooManyStrings { .. } => Some("strings_per_message"),
+            Self::TooManyValues { .. } => Some("values_per_message"),
             Self::TooManyItems { .. } => Some("batch_items"),
             _ => None,
         }

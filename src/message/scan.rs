@@ -46,7 +46,7 @@ impl Scanner<'_> {
                         return Err(ParseError::TooDeep { limit: self.limits.depth });
                     }
                     let array = b == b'[';
-                    self.push(if array { ValueKind::Array } else { ValueKind::Object }, false, self.at, self.at);
+                    self.push(if array { ValueKind::Array } else { ValueKind::Object }, false, self.at, self.at)?;
                     self.at += 1;
                     self.space();
                     let closer = if array { b']' } else { b'}' };
@@ -87,8 +87,7 @@ impl Scanner<'_> {
                         self.at += 1;
                         let (end, next) = (self.at as u32, self.nodes.len() as u32);
                         if let Some(node) = self.nodes.get_mut(node) {
-                            node.end = end;
-                            node.next = next;
+                            node.close(end, next);
                         }
                         open.pop();
                     }
@@ -112,16 +111,20 @@ impl Scanner<'_> {
         ParseError::NotJson { at: self.at, expected }
     }
 
-    fn push(&mut self, kind: ValueKind, escaped: bool, start: usize, end: usize) {
+    fn push(&mut self, kind: ValueKind, escaped: bool, start: usize, end: usize) -> Result<(), ParseError> {
+        if self.nodes.len() >= self.limits.values_per_message.min(Node::MOST) {
+            return Err(ParseError::TooManyValues { limit: self.limits.values_per_message });
+        }
         let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node { kind, escaped, start: start as u32, end: end as u32, next });
+        self.nodes.push(Node::new(kind, escaped, start as u32, end as u32, next));
+        Ok(())
     }
 
     fn word(&mut self, word: &'static [u8], kind: ValueKind) -> Result<(), ParseError> {
         if !self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
             return Err(self.wrong("a value"));
         }
-        self.push(kind, false, self.at, self.at + word.len());
+        self.push(kind, false, self.at, self.at + word.len())?;
         self.at += word.len();
         Ok(())
     }
@@ -157,8 +160,7 @@ impl Scanner<'_> {
             }
             self.digits()?;
         }
-        self.push(ValueKind::Number, false, start, self.at);
-        Ok(())
+        self.push(ValueKind::Number, false, start, self.at)
     }
 
     fn string(&mut self) -> Result<(), ParseError> {
@@ -172,7 +174,8 @@ impl Scanner<'_> {
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
             let Some(run) = memchr::memchr2(b'"', b'\\', rest) else { return Err(self.wrong("the string's end")) };
-            if rest.get(..run).unwrap_or_default().iter().any(|byte| *byte < 0x20) {
+            // Without a branch for each byte, so that the compiler makes vector code of it.
+            if rest.get(..run).unwrap_or_default().iter().fold(false, |found, byte| found | (*byte < 0x20)) {
                 return Err(self.wrong("no raw control character in a string"));
             }
             self.at += run;
@@ -183,8 +186,7 @@ impl Scanner<'_> {
             self.escape()?;
         }
         self.at += 1;
-        self.push(ValueKind::String, escaped, start, self.at);
-        Ok(())
+        self.push(ValueKind::String, escaped, start, self.at)
     }
 
     fn escape(&mut self) -> Result<(), ParseError> {
@@ -242,7 +244,7 @@ impl Scanner<'_> {
             let mut doubled = false;
             while member < at {
                 doubled |= self.name(member) == name;
-                member = self.nodes.get(member + 1).map_or(at, |value| value.next as usize);
+                member = self.nodes.get(member + 1).map_or(at, |value| value.next() as usize);
             }
             doubled
         } else {
@@ -250,7 +252,7 @@ impl Scanner<'_> {
                 let mut member = object.node + 1;
                 while member < at {
                     object.names.insert(self.name(member).into_owned());
-                    member = self.nodes.get(member + 1).map_or(at, |value| value.next as usize);
+                    member = self.nodes.get(member + 1).map_or(at, |value| value.next() as usize);
                 }
             }
             !object.names.insert(name.into_owned())
@@ -272,40 +274,44 @@ impl Scanner<'_> {
         let Some(node) = self.nodes.get(node) else { return Cow::Borrowed("") };
         let inner = self.bytes.get(node.start as usize + 1..(node.end as usize).saturating_sub(1)).unwrap_or_default();
         let inner = std::str::from_utf8(inner).unwrap_or("");
-        if node.escaped { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
+        if node.escaped() { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
     }
 }
 
-/// Undoes JSON escapes of text that the scanner accepted.
+/// Undoes JSON escapes of text that the scanner accepted: copies what is between backslashes whole.
 pub(super) fn unescape(inner: &str) -> String {
     let mut out = String::with_capacity(inner.len());
-    let mut chars = inner.chars();
-    let hex = |chars: &mut std::str::Chars<'_>| {
-        (0..4).fold(0u32, |n, _| n * 16 + chars.next().and_then(|c| c.to_digit(16)).unwrap_or(0))
-    };
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
+    let mut rest = inner;
+    while let Some((plain, escape)) = memchr::memchr(b'\\', rest.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(plain);
+        let mut chars = escape.chars();
+        chars.next();
         match chars.next() {
             Some('b') => out.push('\u{8}'),
             Some('f') => out.push('\u{c}'),
             Some('n') => out.push('\n'),
             Some('r') => out.push('\r'),
             Some('t') => out.push('\t'),
-            Some('u') => {
-                let mut code = hex(&mut chars);
-                if (0xD800..0xDC00).contains(&code) {
-                    chars.next();
-                    chars.next();
-                    code = 0x10000 + ((code - 0xD800) << 10) + (hex(&mut chars).wrapping_sub(0xDC00) & 0x3FF);
-                }
-                out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-            }
+            Some('u') => out.push(unicode_escape(&mut chars)),
             Some(other) => out.push(other),
             None => {}
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out
+}
+
+/// Reads the four digits after `\u`, and the second half of a surrogate pair (RFC 8259, 7).
+fn unicode_escape(chars: &mut std::str::Chars<'_>) -> char {
+    let hex = |chars: &mut std::str::Chars<'_>| {
+        (0..4).fold(0u32, |n, _| n * 16 + chars.next().and_then(|c| c.to_digit(16)).unwrap_or(0))
+    };
+    let mut code = hex(chars);
+    if (0xD800..0xDC00).contains(&code) {
+        chars.next();
+        chars.next();
+        code = 0x10000 + ((code - 0xD800) << 10) + (hex(chars).wrapping_sub(0xDC00) & 0x3FF);
+    }
+    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

@@ -74,7 +74,7 @@ impl<'j> Value<'j> {
         let mut path: Vec<Step<'j>> = Vec::new();
         // One entry for each open container: where it ends, and whether it is an array.
         let mut open: Vec<(u32, bool)> = Vec::new();
-        let (mut at, end) = (self.handle(), self.node().next);
+        let (mut at, end) = (self.handle(), self.node().next());
         let mut expects_key = false;
         while at < end {
             while let Some(&(close, _)) = open.last() {
@@ -104,13 +104,13 @@ impl<'j> Value<'j> {
                 _ => {}
             }
             visit(&path, value, Role::Value);
-            match node.kind {
+            match node.kind() {
                 ValueKind::Object => {
-                    open.push((node.next, false));
+                    open.push((node.next(), false));
                     path.push(Step::Key(Cow::Borrowed("")));
                 }
                 ValueKind::Array => {
-                    open.push((node.next, true));
+                    open.push((node.next(), true));
                     path.push(Step::Index(usize::MAX));
                 }
                 _ => {}

@@ -253,11 +253,18 @@ mod tests {
 
     #[test]
     fn several_lines() {
-        let lines = ["Basic realm=\"x\"", "Bearer error=\"a\"", "Bearer error=\"b\", resource_metadata=\"https://a.example/m\""];
+        let lines = [
+            "Basic realm=\"x\"",
+            "Bearer error=\"invalid_request\"",
+            "Bearer error=\"invalid_token\", resource_metadata=\"https://a.example/m\"",
+        ];
         let both = read(&lines);
-        assert_eq!((both.resource_metadata.as_deref(), both.error.as_deref()), (Some("https://a.example/m"), Some("b")));
+        assert_eq!(
+            (both.resource_metadata.as_deref(), both.error.as_deref()),
+            (Some("https://a.example/m"), Some("invalid_token"))
+        );
         let one = read(&lines[..2]);
-        assert_eq!((one.resource_metadata, one.error.as_deref()), (None, Some("a")));
+        assert_eq!((one.resource_metadata, one.error.as_deref()), (None, Some("invalid_request")));
         // A parameter does not belong to the challenge of the line before.
         assert_eq!(read(&["Bearer", "resource_metadata=\"https://evil.example\""]), Challenge::default());
     }

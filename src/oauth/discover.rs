@@ -10,7 +10,7 @@ mod tests;
 use serde::Deserialize;
 
 pub use error::DiscoverError;
-pub(super) use error::shown;
+pub(super) use error::{shown, shown_host};
 pub use server::server_metadata;
 
 use self::place::Place;
@@ -44,8 +44,16 @@ struct ResourceMetadata {
     scopes_supported: Option<Vec<String>>,
 }
 
-/// Finds it out. `challenge` is what came with the 401; `preferred_issuer` the one that credentials are at hand for, which
-/// is taken if the resource names it.
+/// What is known beforehand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expected<'c> {
+    /// The issuer that credentials are at hand for, which is taken if the resource names it.
+    pub issuer: Option<&'c str>,
+    /// The resource identifier that the operator has set.
+    pub resource: Option<&'c str>,
+}
+
+/// Finds it out. `challenge` is what came with the 401.
 ///
 /// # Errors
 /// What is amiss, and with whom. Nothing was sent to an authorization server before the resource was checked.
@@ -53,34 +61,45 @@ pub async fn discover(
     fetcher: &Fetcher,
     mcp_url: &str,
     challenge: &Challenge,
-    preferred_issuer: Option<&str>,
+    expected: Expected<'_>,
 ) -> Result<Discovered, DiscoverError> {
     let mcp = Place::read(mcp_url).ok_or(DiscoverError::Url)?;
     match resource_metadata(fetcher, &mcp, challenge).await? {
-        Some(metadata) => by_metadata(fetcher, &mcp, metadata, preferred_issuer).await,
+        Some((url, metadata)) => {
+            let named = &metadata.resource;
+            let is_expected = match expected.resource {
+                Some(resource) => named == resource,
+                None => bounds::url(named) && Place::read(named).is_some_and(|named| named.is_resource_of(&mcp, &url)),
+            };
+            if !is_expected {
+                return Err(DiscoverError::Resource { said: metadata.resource });
+            }
+            by_metadata(fetcher, metadata, expected.issuer).await
+        }
         None => {
-            let server = without_metadata(fetcher, &mcp, preferred_issuer).await?;
+            let server = without_metadata(fetcher, &mcp, expected.issuer).await?;
             Ok(Discovered { resource: mcp.without_query(), server, scopes: Scopes::default(), legacy: true })
         }
     }
 }
 
-/// From where the challenge says, and from nowhere else; or else from the well-known places (RFC 9728, section 3).
+/// From where the challenge says, and from nowhere else; or else from the well-known places (RFC 9728, section 3). With the
+/// URL that it was at.
 async fn resource_metadata(
     fetcher: &Fetcher,
     mcp: &Place<'_>,
     challenge: &Challenge,
-) -> Result<Option<ResourceMetadata>, DiscoverError> {
+) -> Result<Option<(String, ResourceMetadata)>, DiscoverError> {
     let amiss = |url: &str, error| DiscoverError::Metadata { url: url.to_owned(), error };
     if let Some(url) = &challenge.resource_metadata {
-        return fetcher.get_json(url).await.map(Some).map_err(|error| amiss(url, error));
+        let read = fetcher.get_json(url).await.map_err(|error| amiss(url, error))?;
+        return Ok(Some((url.clone(), read)));
     }
-    let root = format!("{}{WELL_KNOWN}", mcp.start);
-    let path = format!("{root}{}", mcp.path_without_slash());
+    let (root, path) = (format!("{}{WELL_KNOWN}", mcp.start), mcp.metadata_url());
     // Where the path form answers, the root is that of others.
     for url in [Some(&path), (path != root).then_some(&root)].into_iter().flatten() {
         match fetcher.get_json(url).await {
-            Ok(metadata) => return Ok(Some(metadata)),
+            Ok(metadata) => return Ok(Some((url.clone(), metadata))),
             Err(error) if is_absent(&error) => {}
             Err(error) => return Err(amiss(url, error)),
         }
@@ -99,14 +118,10 @@ fn is_absent(error: &FetchError) -> bool {
 
 async fn by_metadata(
     fetcher: &Fetcher,
-    mcp: &Place<'_>,
     metadata: ResourceMetadata,
     preferred: Option<&str>,
 ) -> Result<Discovered, DiscoverError> {
     let ResourceMetadata { resource, authorization_servers, scopes_supported } = metadata;
-    if !bounds::url(&resource) || !Place::read(&resource).is_some_and(|resource| resource.holds(mcp)) {
-        return Err(DiscoverError::Resource { said: resource });
-    }
     let scopes = bounds::scopes(scopes_supported.unwrap_or_default().iter().map(String::as_str));
     let issuers = authorization_servers.unwrap_or_default();
     let known = issuers.iter().find(|issuer| Some(issuer.as_str()) == preferred);

@@ -25,6 +25,7 @@ pub(super) use guard::is_this_machine;
 
 use self::guard::{Lookup, Target};
 use super::bounds;
+use super::discover::shown_host;
 use crate::reach::Reach;
 use crate::trust;
 
@@ -35,10 +36,10 @@ pub enum FetchError {
     #[error("its URL cannot be used")]
     Url,
     /// The URL is not `https`, and not `http` on loopback where that is allowed.
-    #[error("`{0}` is not asked without TLS (for `http` on loopback, set `allow_loopback_http` in `[oauth]`)")]
+    #[error("`{}` is not asked without TLS (for `http` on loopback, set `allow_loopback_http` in `[oauth]`)", shown_host(.0))]
     Plain(String),
     /// The host leads where nothing is to be asked.
-    #[error("`{host}` leads to {}, where nothing is asked{}", network(*.reach), advice(*.reach))]
+    #[error("`{}` leads to {}, where nothing is asked{}", shown_host(.host), network(*.reach), advice(*.reach))]
     Forbidden {
         /// The host as the URL has it.
         host: String,
@@ -46,7 +47,7 @@ pub enum FetchError {
         reach: Reach,
     },
     /// The name has no address, nothing listens there, or TLS failed.
-    #[error("`{host}` cannot be reached: {why}")]
+    #[error("`{}` cannot be reached: {why}", shown_host(.host))]
     Unreachable {
         /// The host as the URL has it.
         host: String,

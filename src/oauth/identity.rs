@@ -23,9 +23,9 @@ pub enum IdentityError {
     NoS256(String),
     /// The configured client is another authorization server's.
     #[error(
-        "`client_id` belongs to the issuer `{}`, and the server now names `{}`; if that is right, register the gate there \
-         and set `client_id` and `issuer` anew",
-        shown(.configured), shown(.found)
+        "`client_id` belongs to the issuer `{configured}`, and the server now names another one, at `{}`; if that is right, \
+         register the gate there and set `client_id` and `issuer` anew",
+        shown(.found)
     )]
     OtherIssuer {
         /// The config's `issuer`.
@@ -59,10 +59,10 @@ pub enum IdentityError {
     },
     /// The server registers nobody by itself.
     #[error(
-        "the authorization server `{}` registers no clients by itself: register the gate there, and set `issuer` (as it \
-         stands here), `client_id` and, if there is one, `client_secret` in the upstream's `oauth` table; redirect URI: {}; \
+        "the authorization server `{}` registers no clients by itself: register the gate there, and set `issuer` (as its \
+         metadata has it), `client_id` and, if there is one, `client_secret` in the upstream's `oauth` table; redirect URI: {}; \
          where the server takes a fixed token, set `bearer` instead",
-        shown(.issuer), listed(.redirect_uris)
+        shown(.issuer), listed(.redirect_uris.iter().map(String::as_str))
     )]
     NeedsOperator {
         /// Its issuer.
@@ -225,10 +225,22 @@ fn still_good(client: &Client, redirect_uris: &[String]) -> bool {
     client.origin == Origin::Registered && lasts && redirect_uris.iter().all(|uri| client.redirect_uris.contains(uri))
 }
 
-fn listed(words: &[String]) -> String {
-    words.iter().take(5).map(|word| format!("`{}`", shown(word))).collect::<Vec<_>>().join(", ")
+fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    words.take(5).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
+/// The known ones among the methods that a server names; what else it names is not repeated.
 fn offer(methods: &[String]) -> String {
-    if methods.is_empty() { "nothing".to_owned() } else { listed(methods) }
+    const KNOWN: [&str; 7] = [
+        "none",
+        "client_secret_basic",
+        "client_secret_post",
+        "client_secret_jwt",
+        "private_key_jwt",
+        "tls_client_auth",
+        "self_signed_tls_client_auth",
+    ];
+    let known = KNOWN.into_iter().filter(|known| methods.iter().any(|method| method == known));
+    let known = listed(known);
+    if known.is_empty() { "no known method".to_owned() } else { known }
 }

@@ -1,10 +1,12 @@
 //! How a refused or failed call is answered: the only place that turns either into HTTP and JSON-RPC.
 
-use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{AuditId, CallError, Context, Era, Frame, Framing, Payload, Reply, Thing, header};
+use super::{
+    AuditId, BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, CallError, Context, Era, Frame, Framing, ProcessFaultKind, Reply, Thing,
+    header,
+};
 use crate::message::{Envelope, Message, MessageKind, quote};
 
 /// The JSON-RPC error code of a refusal: outside −32768…−32000, which JSON-RPC and MCP keep for themselves.
@@ -170,6 +172,18 @@ pub fn broken(id: Option<&str>, failure: &CallError, context: &Context) -> Strin
     error(id, status(failure).1, &sentence(failure, Some(context)), None)
 }
 
+/// The HTTP status of a server's answer that came by a transport without one (2026-07-28, Streamable HTTP, Error Handling):
+/// 404 where the method is unknown, 400 where the request itself is at fault: `has_meta` is as [`super::headers::has_meta`] has it.
+pub fn status_of(message: &Message, has_meta: bool) -> StatusCode {
+    let error = message.single().filter(|envelope| envelope.kind == MessageKind::Error);
+    match error.and_then(|error| message.body(error)?.get("code")).map(|code| code.raw()) {
+        Some("-32601") => StatusCode::NOT_FOUND,
+        Some("-32020" | "-32021" | "-32022") => StatusCode::BAD_REQUEST,
+        Some("-32602") if !has_meta => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
 fn tool_error(id: &str, era: Era, text: &str) -> String {
     let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
     format!(
@@ -187,14 +201,22 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::NoBatches | CallError::Withdrawn => (StatusCode::BAD_REQUEST, -32600),
         CallError::MediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600),
         CallError::BrokenOff(_) => (StatusCode::BAD_REQUEST, -32700),
+        CallError::Limit(BYTES_IN_FLIGHT) => (StatusCode::SERVICE_UNAVAILABLE, -32603),
         CallError::Limit("request_read_seconds") => (StatusCode::REQUEST_TIMEOUT, -32603),
         CallError::UnknownSession => (StatusCode::NOT_FOUND, -32600),
         CallError::NotOffered => (StatusCode::METHOD_NOT_ALLOWED, -32600),
         CallError::Limit(_) | CallError::TooFast { .. } | CallError::Spent { .. } => (StatusCode::TOO_MANY_REQUESTS, -32603),
         CallError::TooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, -32602),
-        CallError::Connect(_) | CallError::NotMcp(_) | CallError::BadReply(_) | CallError::AuthRequired => {
-            (StatusCode::BAD_GATEWAY, -32603)
-        }
+        CallError::Connect(_)
+        | CallError::NotStarted(_)
+        | CallError::NotMcp(_)
+        | CallError::BadReply(_)
+        | CallError::AuthRequired => (StatusCode::BAD_GATEWAY, -32603),
+        CallError::Process(fault) => match fault.kind {
+            ProcessFaultKind::Ended => (StatusCode::BAD_GATEWAY, -32603),
+            ProcessFaultKind::SessionEnded => (StatusCode::NOT_FOUND, -32600),
+            ProcessFaultKind::NoAnswer => (StatusCode::GATEWAY_TIMEOUT, -32603),
+        },
         // The agent's client shows its user the sentence of an answer, and of a failed request often only its status.
         CallError::LoginOwed { .. } | CallError::NoToken(_) => (StatusCode::OK, -32603),
         CallError::Silent(_) => (StatusCode::GATEWAY_TIMEOUT, -32603),
@@ -215,6 +237,9 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
         CallError::NotOffered => return "Method not allowed.".to_owned(),
         CallError::Limit("concurrent_calls") => "Wait for an earlier call of this tool to end, then send it again.".to_owned(),
+        CallError::Limit(BYTES_IN_FLIGHT | BYTES_IN_FLIGHT_PER_AGENT) => {
+            "Too much data is in flight. Wait for earlier calls to end, then try again.".to_owned()
+        }
         CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),
         CallError::TooFast { wait, .. } => format!("Nothing was sent. Wait {} s, then send the call again.", seconds(*wait)),
         CallError::Spent { .. } => {
@@ -224,6 +249,18 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::Connect(_) | CallError::Silent(_) => {
             format!("Try again later, or ask the operator of the gateway to look at {upstream}.")
         }
+        CallError::Process(fault) => {
+            let output = match (fault.output.is_empty(), fault.inspected) {
+                (true, _) => String::new(),
+                (false, true) => format!("It printed: {}. ", fault.output),
+                (false, false) => "The gateway's log has its last output. ".to_owned(),
+            };
+            match fault.kind {
+                ProcessFaultKind::SessionEnded => format!("{output}Start a new session with `initialize`."),
+                _ => format!("{output}Try again later, or ask the operator of the gateway to look at {upstream}."),
+            }
+        }
+        CallError::NotStarted(_) => format!("Ask the operator of the gateway to correct `command` of {upstream}."),
         CallError::NotMcp(_) | CallError::BadReply(_) => {
             format!("The gateway withheld it: ask its operator to look at {upstream}.")
         }
@@ -246,14 +283,8 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
 
 /// A reply with a JSON body.
 pub fn body(status: StatusCode, json: String) -> Reply {
-    let mut headers = HeaderMap::with_capacity(1);
-    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Reply { status, headers, framing: Framing::Body, frames: Box::pin(stream::iter([Ok(made(json.into()))])) }
-}
-
-/// A frame of the gateway's own, which needs no judging.
-pub fn made(raw: Bytes) -> Frame {
-    Frame { raw, payload: Payload::Empty }
+    let frames = Box::pin(stream::iter([Ok(Frame::inspected(json))]));
+    Reply { status, headers: HeaderMap::new(), framing: Framing::Body, frames }
 }
 
 /// A reply without a body.
@@ -291,12 +322,12 @@ mod tests {
     }
 
     fn message(text: &str) -> Message {
-        Message::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap()
+        Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap()
     }
 
     async fn text(mut reply: Reply) -> String {
         match reply.frames.next().await {
-            Some(Ok(frame)) => String::from_utf8(frame.raw.to_vec()).unwrap(),
+            Some(Ok(frame)) => String::from_utf8(frame.text().unwrap().to_vec()).unwrap(),
             _ => String::new(),
         }
     }
@@ -352,5 +383,18 @@ mod tests {
             message(&said);
         }
         assert_eq!(failed(&CallError::UnknownSession, Some(&context), None).framing, Framing::Empty);
+    }
+
+    #[test]
+    fn an_error_of_a_transport_without_statuses_gets_that_of_http() {
+        for (code, status) in [(-32601, 404), (-32020, 400), (-32021, 400), (-32022, 400), (-32602, 200), (-32603, 200), (1, 200)]
+        {
+            let error = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"m"}}}}"#));
+            assert_eq!(status_of(&error, true), status, "{code}");
+        }
+        assert_eq!(status_of(&message(r#"{"jsonrpc":"2.0","id":1,"result":{"code":-32601}}"#), true), 200);
+        // An unknown resource has the same code as a `_meta` that lacks something.
+        let error = message(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}"#);
+        assert_eq!(status_of(&error, false), 400);
     }
 }

@@ -1,10 +1,11 @@
 //! Who sent a message, to whom, and as part of what.
 
 use std::fmt;
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 use super::{Caller, Trace};
-use crate::message::same_id;
+use crate::message::{Message, same_id};
 
 /// An agent's name, from the config (`local` where no agent has to log in).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,25 +28,46 @@ impl fmt::Display for UpstreamName {
 }
 
 /// A legacy session's id: opaque here, and a credential, so `Debug` hides it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct SessionId(Arc<str>);
+#[derive(Clone)]
+pub struct SessionId(Arc<Id>);
+
+struct Id {
+    text: Box<str>,
+    /// Worked out once for each id.
+    digest: OnceLock<Box<str>>,
+}
+
+impl PartialEq for SessionId {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.text == other.0.text
+    }
+}
+
+impl Eq for SessionId {}
+
+impl Hash for SessionId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.text.hash(state);
+    }
+}
 
 impl SessionId {
     /// Takes an id that is visible ASCII (0x21–0x7E) and at most 1024 bytes (2025-03-26, Session Management).
     pub fn new(id: &str) -> Option<Self> {
         let fits = !id.is_empty() && id.len() <= 1024 && id.bytes().all(|b| (0x21..=0x7E).contains(&b));
-        fits.then(|| Self(id.into()))
+        fits.then(|| Self(Arc::new(Id { text: id.into(), digest: OnceLock::new() })))
     }
 
     /// The id itself, for the wire only.
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.0.text
     }
 
     /// A name for the session that logs may hold: the start of the id's SHA-256.
-    pub fn digest(&self) -> String {
+    pub fn digest(&self) -> &str {
         use sha2::{Digest, Sha256};
-        Sha256::digest(self.0.as_bytes()).iter().take(6).map(|b| format!("{b:02x}")).collect()
+        let digest = || Sha256::digest(self.0.text.as_bytes()).iter().take(6).map(|b| format!("{b:02x}")).collect();
+        self.0.digest.get_or_init(digest)
     }
 }
 
@@ -139,6 +161,20 @@ pub struct Asked {
     pub tool: Option<Box<str>>,
     /// Whether it asks for a later page of a list.
     pub continues: bool,
+    /// What the arguments of a call name.
+    pub target: CallTarget,
+}
+
+/// What the arguments of a call name, as far as it matters to how its answer is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallTarget {
+    /// Neither a file nor a web address, or it is not known.
+    #[default]
+    Other,
+    /// A path, and no web address.
+    File,
+    /// A web address.
+    Web,
 }
 
 /// Who sent a message, to whom, and as part of what.
@@ -163,8 +199,17 @@ pub struct Context {
 }
 
 impl Context {
-    /// The request that an answer with this id (as written) belongs to, however either spells it.
+    /// The request that an answer with this id (as written) belongs to: the one with the same spelling if there is one,
+    /// else the last one that some client takes for the same.
     pub fn asked(&self, id: &str) -> Option<&Asked> {
-        self.asked.iter().find(|asked| same_id(&asked.id, id))
+        let latest = || self.asked.iter().rev();
+        latest().find(|asked| *asked.id == *id).or_else(|| latest().find(|asked| same_id(&asked.id, id)))
+    }
+
+    /// Whether a message answers a request that is not among `asked`: it would be inspected without what is known of its
+    /// call. An error without an id answers none.
+    pub fn is_stray(&self, message: &Message) -> bool {
+        let mut answers = message.envelopes().iter().filter(|envelope| envelope.is_answer());
+        answers.any(|envelope| message.id(envelope).is_some_and(|id| self.asked(id).is_none()))
     }
 }

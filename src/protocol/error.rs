@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::process::{ProcessFault, ProcessFaultKind};
 use crate::message::ParseError;
 
 /// Whose fault a failure is: a metric label, and what decides the status class.
@@ -93,6 +94,12 @@ pub enum CallError {
     /// The upstream cannot be reached, or broke off.
     #[error("the server cannot be reached")]
     Connect(#[source] io::Error),
+    /// The process of a stdio server ended, or prints something else than answers.
+    #[error("{0}")]
+    Process(Box<ProcessFault>),
+    /// The process of a stdio server cannot be started; why, in the gateway's own words.
+    #[error("the server's process cannot be started: {0}")]
+    NotStarted(#[source] io::Error),
     /// The upstream said something that is not MCP.
     #[error("the server's answer cannot be read: {0}")]
     NotMcp(#[source] ParseError),
@@ -123,9 +130,16 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// The server returned a web page.
+    pub const WEB_PAGE: Self = Self::BadReply("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint");
+    /// The server answered a request that is not open.
+    pub const STRAY_ANSWER: Self = Self::BadReply("it answers no open request");
+
     /// Whose fault it is.
     pub fn side(&self) -> Side {
         match self {
+            // The server's fault was counted when the process ended.
+            Self::Process(fault) if fault.kind == ProcessFaultKind::SessionEnded => Side::Agent,
             Self::BadMessage(_)
             | Self::HeaderMismatch(_)
             | Self::BadMeta(_)
@@ -144,7 +158,13 @@ impl CallError {
             | Self::NoToken(_)
             | Self::Audit(_)
             | Self::Draining => Side::Gateway,
-            Self::Connect(_) | Self::NotMcp(_) | Self::BadReply(_) | Self::Silent(_) | Self::AuthRequired => Side::Server,
+            Self::Connect(_)
+            | Self::NotStarted(_)
+            | Self::Process(_)
+            | Self::NotMcp(_)
+            | Self::BadReply(_)
+            | Self::Silent(_)
+            | Self::AuthRequired => Side::Server,
         }
     }
 
@@ -162,8 +182,13 @@ impl CallError {
             Self::BadApproval => "bad_approval",
             Self::Withdrawn => "cancelled",
             Self::Limit(_) | Self::TooFast { .. } | Self::Spent { .. } | Self::TooLong { .. } => "limit",
-            Self::Connect(_) => "unreachable",
+            Self::Connect(_) | Self::NotStarted(_) => "unreachable",
             Self::NotMcp(_) | Self::BadReply(_) => "bad_reply",
+            Self::Process(fault) => match fault.kind {
+                ProcessFaultKind::Ended => "unreachable",
+                ProcessFaultKind::SessionEnded => "unknown_session",
+                ProcessFaultKind::NoAnswer => "timeout",
+            },
             Self::Silent(_) => "timeout",
             Self::AuthRequired | Self::LoginOwed { .. } | Self::NoToken(_) => "auth_required",
             Self::Audit(_) => "audit",

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderMap, StatusCode};
 
+use super::sse::{Data, Fields};
 use super::{CallError, Context};
 use crate::message::Message;
 
@@ -35,26 +36,54 @@ pub struct Call {
 /// What a frame carries.
 #[derive(Clone)]
 pub enum Payload {
-    /// A JSON-RPC message or batch.
+    /// A JSON-RPC message or batch from a server.
     Message(Message),
-    /// Text that is not JSON-RPC: the body of an HTTP error, an `endpoint` event.
+    /// JSON-RPC that was inspected already, or that the gateway made itself.
+    Inspected(Bytes),
+    /// Text that is not JSON-RPC: the body of an HTTP error, an event with another name; empty in a priming event.
     Text(Bytes),
-    /// Nothing that reaches a model: a comment, a priming event, `retry:`.
+    /// No data: a comment, `retry:`.
     Empty,
 }
 
-/// One unit of a reply: a JSON body, one event of a stream.
+/// One unit of a reply: a JSON body, or one event of a stream. It has no bytes of the server's framing.
 #[derive(Clone)]
 pub struct Frame {
-    /// The bytes as they came, framing included.
-    pub raw: Bytes,
-    /// What they carry.
+    /// What it carries.
     pub payload: Payload,
+    /// The other fields of an event; ignored where the reply is no event stream.
+    pub fields: Fields,
+}
+
+impl Frame {
+    /// A message that was inspected already, or that the gateway made itself.
+    pub fn inspected(json: impl Into<Bytes>) -> Self {
+        Self { payload: Payload::Inspected(json.into()), fields: Fields::message() }
+    }
+
+    /// The text that it carries, if any.
+    pub fn text(&self) -> Option<&Bytes> {
+        match &self.payload {
+            Payload::Message(message) => Some(message.bytes()),
+            Payload::Inspected(text) | Payload::Text(text) => Some(text),
+            Payload::Empty => None,
+        }
+    }
+
+    /// The frame as an event.
+    pub fn event(&self) -> Bytes {
+        self.fields.with(match &self.payload {
+            Payload::Message(message) => Some(Data::Json(message.bytes())),
+            Payload::Inspected(json) => Some(Data::Json(json)),
+            Payload::Text(text) => Some(Data::Text(text)),
+            Payload::Empty => None,
+        })
+    }
 }
 
 impl fmt::Debug for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Frame({} bytes)", self.raw.len())
+        write!(f, "Frame({} bytes)", self.text().map_or(0, Bytes::len))
     }
 }
 
@@ -68,7 +97,7 @@ pub enum Framing {
     Empty,
     /// One body, JSON or text.
     Body,
-    /// `text/event-stream`; each frame's `raw` is one event with the blank line that ends it.
+    /// `text/event-stream`: each frame is one event.
     Events,
 }
 
@@ -76,7 +105,8 @@ pub enum Framing {
 pub struct Reply {
     /// HTTP status; upstreams without HTTP give the one that streamable HTTP lays down.
     pub status: StatusCode,
-    /// Headers for the agent: hop-by-hop, length, cookies and challenges already gone.
+    /// Headers for the agent: hop-by-hop, length, cookies and challenges already gone. `Content-Type` is set from the
+    /// framing when the reply is written.
     pub headers: HeaderMap,
     /// How `frames` stand on the wire.
     pub framing: Framing,

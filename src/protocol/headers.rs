@@ -9,11 +9,12 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderValue};
 
-use super::{Asked, CallError, Era, MODERN, header};
+use super::{Asked, CallError, CallTarget, Era, MODERN, header, is_web_url, names_source_file};
 use crate::message::{Envelope, Message, Value, ValueKind};
 
 /// The `_meta` key that makes a request a modern one.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Where the arguments of a tool are mirrored, as its definition says (`x-mcp-header`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +27,8 @@ pub struct Mirror {
 
 /// Headers of an agent that reach the upstream. All others stay here: credentials, cookies, forwarding, hop-by-hop.
 pub fn travelling(headers: &HeaderMap) -> HeaderMap {
-    const TRAVEL: [&str; 11] = [
+    const TRAVEL: [&str; 10] = [
         "accept",
-        "content-type",
         header::SESSION,
         header::VERSION,
         header::METHOD,
@@ -53,6 +53,9 @@ pub fn travelling(headers: &HeaderMap) -> HeaderMap {
 /// # Errors
 /// [`CallError::HeaderMismatch`], naming it.
 pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
+    if headers.len() == headers.keys_len() {
+        return Ok(());
+    }
     let doubled = |name: &str| headers.get_all(name).iter().nth(1).is_some();
     let fixed =
         [header::SESSION, header::VERSION, header::METHOD, header::NAME, header::LAST_EVENT_ID, "content-type", "authorization"];
@@ -120,9 +123,52 @@ pub fn asked(message: &Message) -> Vec<Asked> {
     let asked = requests.filter_map(|envelope| {
         let tool = named(message, envelope).map(|name| name.into());
         let continues = message.body(envelope).is_some_and(|params| params.get("cursor").is_some());
-        Some(Asked { id: message.id(envelope)?.into(), method: envelope.method()?.into(), tool, continues })
+        Some(Asked {
+            id: message.id(envelope)?.into(),
+            method: envelope.method()?.into(),
+            tool,
+            continues,
+            target: target(message.body(envelope)),
+        })
     });
     asked.collect()
+}
+
+/// Names of arguments that are paths, in lower case and without separators.
+const PATHS: [&str; 14] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "filename",
+    "filepath",
+    "filepaths",
+    "absolutepath",
+    "relativepath",
+    "relativeworkspacepath",
+    "targetfile",
+    "repopath",
+    "notebookpath",
+    "inputpath",
+];
+
+/// What the arguments of a call name.
+fn target(params: Option<Value<'_>>) -> CallTarget {
+    let mut target = CallTarget::Other;
+    let Some(arguments) = params.and_then(|params| params.get("arguments")) else { return target };
+    for (name, value) in arguments.members() {
+        if let Some(url) = value.str().filter(|text| is_web_url(text)) {
+            if !names_source_file(&url) {
+                return CallTarget::Web;
+            }
+            target = CallTarget::File;
+        }
+        let name = name.to_ascii_lowercase().replace(['_', '-'], "");
+        if PATHS.contains(&&*name) {
+            target = CallTarget::File;
+        }
+    }
+    target
 }
 
 /// What `Mcp-Name` mirrors: the tool, prompt, resource or task that a request is about.
@@ -138,6 +184,13 @@ pub fn named<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m, st
 
 fn meta_version<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m, str>> {
     message.body(envelope)?.at(&["_meta", META_VERSION])?.str()
+}
+
+/// Whether a modern request has the `_meta` that its server has to refuse it without (2026-07-28, Basic, `_meta`).
+pub fn has_meta(message: &Message) -> bool {
+    let body = message.single().and_then(|envelope| message.body(envelope));
+    let capabilities = body.and_then(|body| body.at(&["_meta", META_CAPABILITIES]));
+    capabilities.is_some_and(|value| value.kind() == ValueKind::Object)
 }
 
 /// The revision that a request says it is of.
@@ -286,6 +339,18 @@ mod tests {
         assert!(agree(&[], None));
         assert!(params(&headers(&[]), arguments, Some(&mirrors[..]), false).is_ok(), "earlier revisions know no such headers");
         assert!(params(&headers(&[("mcp-param-region", "us")]), arguments, Some(&mirrors[..]), false).is_err());
+    }
+
+    #[test]
+    fn a_url_of_a_source_file_is_a_file() {
+        let target = |arguments: &str| {
+            let body = message(&format!(r#"{{"name":"fetch","arguments":{arguments}}}"#));
+            target(body.single().and_then(|envelope| body.body(envelope)))
+        };
+        assert_eq!(target(r#"{"url":"https://a.example/src/App.vue"}"#), CallTarget::File);
+        assert_eq!(target(r#"{"url":"https://a.example/index.html"}"#), CallTarget::Web);
+        assert_eq!(target(r#"{"url":"https://a.example/a.svg","referrer":"https://a.example/"}"#), CallTarget::Web);
+        assert_eq!(target(r#"{"path":"index.html"}"#), CallTarget::File);
     }
 
     #[test]

@@ -7,15 +7,21 @@ mod context;
 mod error;
 mod exchange;
 pub mod headers;
+mod in_flight;
 pub mod opaque;
+mod process;
+mod source_url;
 pub mod sse;
 pub mod trace;
 
 pub use access::{Access, Denied, Thing};
 pub use caller::{Caller, Holder};
-pub use context::{AgentName, Asked, AuditId, Carrier, Context, Era, SessionId, UpstreamName, Wire};
+pub use context::{AgentName, Asked, AuditId, CallTarget, Carrier, Context, Era, SessionId, UpstreamName, Wire};
 pub use error::{CallError, Side};
 pub use exchange::{Ask, Call, Frame, Frames, Framing, Payload, Reply};
+pub use in_flight::{BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, InFlight, Reservation};
+pub use process::{ProcessFault, ProcessFaultKind, ProcessOutput};
+pub use source_url::{is_web_url, names_source_file};
 pub use trace::Trace;
 
 /// The first revision without sessions (`docs/specification/2026-07-28`).

@@ -1,30 +1,55 @@
-//! Event streams (WHATWG HTML, 9.2 Server-sent events), with the raw bytes kept.
+//! Event streams (WHATWG HTML, 9.2 Server-sent events): parsed by the standard, and serialized anew.
+//!
+//! No byte of a parsed stream is forwarded. Clients disagree about where a line ends (some split at U+2028, some only at
+//! LF) and about a byte order mark, so a forwarded line could reach the model without having been inspected. A serialized
+//! event has four fields at most, each from a checked alphabet, and its lines end the same way for every reader.
+
+use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
 
-/// Splits a byte stream into events. What it gives, concatenated, is what it was given.
+/// The media type of an event stream. The charset is explicit because some clients assume ISO-8859-1 for `text/*`.
+pub const MEDIA_TYPE: &str = "text/event-stream; charset=utf-8";
+/// Maximum length of an event id, in bytes. Clients return it in the `Last-Event-ID` header.
+const ID_BYTES: usize = 1024;
+/// Maximum length of an event name, in bytes.
+const NAME_BYTES: usize = 64;
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Splits a byte stream into events.
 #[derive(Default)]
 pub struct Decoder {
     buffer: BytesMut,
-    /// Bytes already looked at, so that a large event in small chunks stays linear.
-    seen: usize,
-    /// Where the line at hand began.
+    /// Bytes already scanned, so that a large event in small chunks takes linear time.
+    scanned: usize,
+    /// Where the current line begins.
     line: usize,
+    /// Whether the first event was returned: only a stream may begin with a byte order mark.
+    started: bool,
 }
 
-/// One event: the bytes from its first line to the blank line that ends it.
-#[derive(Clone, Debug)]
+/// One event of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The bytes as they came.
-    pub raw: Bytes,
-    /// The `data:` lines joined by line feeds; `None` where there is none.
+    /// Everything but its data.
+    pub fields: Fields,
+    /// The `data` lines joined by line feeds; `None` if there are none.
     pub data: Option<Bytes>,
-    /// The `event:` field.
+}
+
+/// The fields of an event other than `data`, as far as they can be serialized.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// `id`: visible ASCII, at most 1,024 bytes. An empty one resets the client's last event id.
+    pub id: Option<Bytes>,
+    /// `event`: letters, digits, `_`, `-`, `.`, `:` and `/`, at most 64 bytes. Never empty.
     pub name: Option<Bytes>,
+    /// `retry`, in milliseconds.
+    pub retry: Option<u32>,
 }
 
 impl Decoder {
-    /// Takes bytes in.
+    /// Adds bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
@@ -34,86 +59,66 @@ impl Decoder {
         self.buffer.len()
     }
 
-    /// The next whole event, if one is there.
+    /// The next complete event, if there is one. What follows the last complete event of a stream is dropped by
+    /// receivers (9.2.6).
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
-            let at = self.seen;
+            let at = self.scanned;
             let byte = *self.buffer.get(at)?;
             if byte != b'\n' && byte != b'\r' {
-                self.seen += 1;
+                self.scanned += 1;
                 continue;
             }
-            // A CR may be half of a CRLF: wait for what follows, except at a blank line's CR, where waiting
-            // would hold back an event that has ended. A LF that comes later is then a blank line of its own.
+            // A CR may be half of a CRLF: wait for the next byte, except at the CR of a blank line, where waiting
+            // would delay a complete event. A LF that comes later is then a blank line of its own.
             let width = match (byte, self.buffer.get(at + 1)) {
                 (b'\r', Some(b'\n')) => 2,
                 (b'\r', None) if at != self.line => return None,
                 _ => 1,
             };
             let blank = at == self.line;
-            self.seen = at + width;
-            self.line = self.seen;
+            self.scanned = at + width;
+            self.line = self.scanned;
             if blank {
-                let raw = self.buffer.split_to(self.seen).freeze();
-                self.seen = 0;
+                let raw = self.buffer.split_to(self.scanned).freeze();
+                self.scanned = 0;
                 self.line = 0;
-                return Some(Event::read(raw));
+                let marked = !std::mem::replace(&mut self.started, true) && raw.starts_with(BYTE_ORDER_MARK);
+                return Some(Event::parse(&if marked { raw.slice(BYTE_ORDER_MARK.len()..) } else { raw }));
             }
         }
-    }
-
-    /// What is left when the stream ends: an event cut short, which receivers drop (9.2.6).
-    pub fn rest(&mut self) -> Bytes {
-        self.seen = 0;
-        self.line = 0;
-        self.buffer.split().freeze()
-    }
-}
-
-/// The lines of an event with their ends: (start, end of content, end of line).
-fn lines(raw: &[u8]) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        if at >= raw.len() {
-            return None;
-        }
-        let start = at;
-        let rest = raw.get(start..)?;
-        let content = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
-        let width = match rest.get(content..) {
-            Some([b'\r', b'\n', ..]) => 2,
-            Some([_, ..]) => 1,
-            _ => 0,
-        };
-        at = start + content + width;
-        Some((start, start + content, at))
-    })
-}
-
-/// The field of a line and where its value starts in it.
-fn field(line: &[u8]) -> (&[u8], usize) {
-    match line.iter().position(|b| *b == b':') {
-        Some(colon) => {
-            let space = usize::from(line.get(colon + 1) == Some(&b' '));
-            (line.get(..colon).unwrap_or_default(), colon + 1 + space)
-        }
-        None => (line, line.len()),
     }
 }
 
 impl Event {
-    fn read(raw: Bytes) -> Self {
+    /// Parses the lines of one event (9.2.6). An event whose name cannot be serialized has no data: without its name, a
+    /// client would take the data for a message.
+    fn parse(raw: &Bytes) -> Self {
         let mut data: Vec<Bytes> = Vec::new();
-        let mut name = None;
-        // A byte order mark may stand before the first line of a stream.
-        let skip = if raw.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-        for (start, end, _) in lines(&raw) {
-            let start = start.max(skip.min(end));
-            let Some(line) = raw.get(start..end) else { continue };
-            let (key, value) = field(line);
+        let mut fields = Fields::default();
+        let mut foreign = false;
+        let mut start = 0;
+        for end in memchr::memchr2_iter(b'\n', b'\r', raw).chain([raw.len()]) {
+            let line = raw.slice(start..end);
+            start = end + 1;
+            let (key, value) = field(&line);
             match key {
-                b"data" => data.push(raw.slice(start + value..end)),
-                b"event" => name = Some(raw.slice(start + value..end)),
+                b"data" => data.push(line.slice(value..)),
+                b"event" => {
+                    let name = line.slice(value..);
+                    foreign = name.len() > NAME_BYTES || !name.iter().all(|byte| is_of_name(*byte));
+                    fields.name = Some(name).filter(|name| !foreign && !name.is_empty());
+                }
+                b"id" => {
+                    let id = line.slice(value..);
+                    if id.len() <= ID_BYTES && id.iter().all(u8::is_ascii_graphic) {
+                        fields.id = Some(id);
+                    }
+                }
+                b"retry" => {
+                    let digits = line.get(value..).filter(|digits| digits.iter().all(u8::is_ascii_digit));
+                    fields.retry = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).or(fields.retry);
+                }
                 _ => {}
             }
         }
@@ -122,111 +127,134 @@ impl Event {
             1 => data.pop(),
             _ => Some(Bytes::from(data.join(&b'\n'))),
         };
-        Self { raw, data, name }
+        Self { fields, data: data.filter(|_| !foreign) }
+    }
+
+    /// Whether clients take the data for a JSON-RPC message.
+    pub fn is_message(&self) -> bool {
+        self.fields.name.as_deref().is_none_or(|name| name == b"message")
     }
 }
 
-/// An event (its raw bytes) with other data, which may hold line feeds: one `data:` line for each line of it, where
-/// the first of the old ones stood; without data, none. All other lines stay.
-pub fn with_data(raw: &[u8], data: Option<&[u8]>) -> Bytes {
-    let mut out = Vec::with_capacity(raw.len() + data.map_or(0, <[u8]>::len));
-    let mut left = data;
-    for (start, end, next) in lines(raw) {
-        let line = raw.get(start..end).unwrap_or_default();
-        let ending = raw.get(end..next).unwrap_or_default();
-        if field(line).0 != b"data" {
-            out.extend_from_slice(line);
-            out.extend_from_slice(ending);
-            continue;
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/')
+}
+
+/// The name of a line's field, and where its value begins.
+fn field(line: &[u8]) -> (&[u8], usize) {
+    match memchr::memchr(b':', line) {
+        Some(colon) => {
+            let space = usize::from(line.get(colon + 1) == Some(&b' '));
+            (line.get(..colon).unwrap_or_default(), colon + 1 + space)
         }
-        // The last line of a stream that was cut off has no end of its own.
-        let between = if ending.is_empty() { b"\n" } else { ending };
-        let mut parts = left.take().into_iter().flat_map(|data| data.split(|b| *b == b'\n')).peekable();
-        while let Some(part) = parts.next() {
-            out.extend_from_slice(b"data: ");
-            out.extend_from_slice(part);
-            out.extend_from_slice(if parts.peek().is_some() { between } else { ending });
+        None => (line, line.len()),
+    }
+}
+
+impl Fields {
+    /// The fields of a message that has no others.
+    pub fn message() -> Self {
+        Self::named("message")
+    }
+
+    /// The fields of an event with this name.
+    pub fn named(name: &'static str) -> Self {
+        Self { name: Some(Bytes::from_static(name.as_bytes())), ..Self::default() }
+    }
+
+    /// Serializes an event with these fields and this data. JSON keeps its meaning, and its bytes but for the characters
+    /// that end a line for some reader: a CR between tokens becomes a line feed or a space, and U+0085, U+2028 and U+2029
+    /// in a string become escapes. Other text is split into lines at all of them.
+    pub fn with(&self, data: Option<Data<'_>>) -> Bytes {
+        let mut out = Vec::with_capacity(data.as_ref().map_or(0, |data| data.bytes().len()) + 64);
+        let mut line = |name: &[u8], value: &[u8]| {
+            out.extend_from_slice(name);
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            out.push(b'\n');
+        };
+        if let Some(name) = &self.name {
+            line(b"event", name);
+        }
+        if let Some(id) = &self.id {
+            line(b"id", id);
+        }
+        if let Some(retry) = self.retry {
+            line(b"retry", retry.to_string().as_bytes());
+        }
+        if let Some(data) = data {
+            data.single_line_ends().split(|byte| *byte == b'\n').for_each(|part| line(b"data", part));
+        }
+        if out.is_empty() {
+            out.push(b':');
+            out.push(b'\n');
+        }
+        out.push(b'\n');
+        out.into()
+    }
+}
+
+/// The data of an event to be serialized.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'d> {
+    /// JSON.
+    Json(&'d [u8]),
+    /// Text in UTF-8.
+    Text(&'d [u8]),
+}
+
+impl<'d> Data<'d> {
+    fn bytes(self) -> &'d [u8] {
+        match self {
+            Self::Json(bytes) | Self::Text(bytes) => bytes,
         }
     }
-    out.into()
+
+    /// The data with LF as the only line end that any known reader sees.
+    fn single_line_ends(self) -> Cow<'d, [u8]> {
+        let bytes = self.bytes();
+        let mut out = Vec::new();
+        let (mut copied, mut at) = (0, 0);
+        while let Some(found) = self.next_suspect(bytes.get(at..).unwrap_or_default()) {
+            at += found;
+            let Some((width, escape)) = line_end(bytes.get(at..).unwrap_or_default()) else {
+                at += 1;
+                continue;
+            };
+            out.extend_from_slice(bytes.get(copied..at).unwrap_or_default());
+            out.extend_from_slice(if matches!(self, Self::Json(_)) { escape } else { b"\n" });
+            at += width;
+            copied = at;
+        }
+        if copied == 0 {
+            return Cow::Borrowed(bytes);
+        }
+        out.extend_from_slice(bytes.get(copied..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+
+    /// The next byte that may begin a line end other than LF. In JSON, CR is the only control character among them.
+    fn next_suspect(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Json(_) => memchr::memchr3(b'\r', 0xC2, 0xE2, bytes),
+            Self::Text(_) => bytes.iter().position(|byte| line_end(&[*byte]).is_some() || matches!(byte, 0xC2 | 0xE2)),
+        }
+    }
 }
 
-/// The data of an event (its raw bytes), if it has any.
-pub fn data(raw: &Bytes) -> Option<Bytes> {
-    Event::read(raw.clone()).data
-}
-
-/// Writes an event with this data and no other field but, if given, its name.
-pub fn event(name: Option<&str>, data: &[u8]) -> Bytes {
-    let mut out = Vec::with_capacity(data.len() + 32);
-    if let Some(name) = name {
-        out.extend_from_slice(b"event: ");
-        out.extend_from_slice(name.as_bytes());
-        out.push(b'\n');
+/// The length of the line end that these bytes begin with, if they begin with one other than LF, and what replaces it in
+/// JSON. Python's `str.splitlines` has the longest list of them.
+fn line_end(bytes: &[u8]) -> Option<(usize, &'static [u8])> {
+    match bytes {
+        [b'\r', b'\n', ..] => Some((2, b"\n")),
+        [b'\r' | 0x0B | 0x0C | 0x1C..=0x1E, ..] => Some((1, b" ")),
+        [0xC2, 0x85, ..] => Some((2, br"\u0085")),
+        [0xE2, 0x80, 0xA8, ..] => Some((3, br"\u2028")),
+        [0xE2, 0x80, 0xA9, ..] => Some((3, br"\u2029")),
+        _ => None,
     }
-    let mut parts = data.split(|b| *b == b'\n').peekable();
-    while let Some(part) = parts.next() {
-        let part = if parts.peek().is_some() { part.strip_suffix(b"\r").unwrap_or(part) } else { part };
-        out.extend_from_slice(b"data: ");
-        // A CR ends a line here. In JSON it stands between tokens only, where a space says the same.
-        out.extend(part.iter().map(|b| if *b == b'\r' { b' ' } else { *b }));
-        out.push(b'\n');
-    }
-    out.push(b'\n');
-    out.into()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const STREAM: &[u8] = b": hello\r\n\r\nid: 7\r\ndata:\r\nretry: 5\r\n\r\nevent: message\nid: a\ndata: {\"x\":\ndata:  1}\n\n\n\rdata\rdata:z\r\rdata: cut";
-
-    fn events(chunk: usize) -> (Vec<Event>, Vec<u8>) {
-        let mut decoder = Decoder::default();
-        let (mut out, mut raw) = (Vec::new(), Vec::new());
-        for part in STREAM.chunks(chunk) {
-            decoder.push(part);
-            while let Some(event) = decoder.next_event() {
-                raw.extend_from_slice(&event.raw);
-                out.push(event);
-            }
-        }
-        raw.extend_from_slice(&decoder.rest());
-        (out, raw)
-    }
-
-    #[test]
-    fn a_line_without_an_end_takes_data_of_several() {
-        let raw = with_data(b"id: 1\ndata: x", Some(b"a\n\nb"));
-        assert_eq!((&raw[..], data(&raw).as_deref()), (&b"id: 1\ndata: a\ndata: \ndata: b"[..], Some(&b"a\n\nb"[..])));
-    }
-
-    #[test]
-    fn what_comes_out_is_what_went_in_at_every_chunk_size() {
-        for chunk in 1..STREAM.len() {
-            let (events, raw) = events(chunk);
-            assert_eq!(raw, STREAM, "chunks of {chunk}");
-            let data: Vec<_> = events.iter().filter_map(|e| e.data.as_deref()).collect();
-            assert_eq!(data, [&b""[..], b"{\"x\":\n 1}", b"\nz"], "chunks of {chunk}");
-        }
-    }
-
-    #[test]
-    fn new_data_leaves_every_other_line() {
-        let (events, _) = events(1000);
-        assert_eq!(&with_data(&events[2].raw, Some(b"[1,\n2]"))[..], b"event: message\nid: a\ndata: [1,\ndata: 2]\n\n");
-        assert_eq!(&with_data(&events[1].raw, Some(b"x"))[..], b"id: 7\r\ndata: x\r\nretry: 5\r\n\r\n");
-        assert_eq!(&with_data(&events[1].raw, None)[..], b"id: 7\r\nretry: 5\r\n\r\n");
-        assert_eq!(events[2].name.as_deref(), Some(&b"message"[..]));
-    }
-
-    #[test]
-    fn written_events_are_read_back() {
-        let mut decoder = Decoder::default();
-        decoder.push(&event(Some("endpoint"), b"/a\n/b"));
-        let read = decoder.next_event().unwrap();
-        assert_eq!((read.name.as_deref(), read.data.as_deref()), (Some(&b"endpoint"[..]), Some(&b"/a\n/b"[..])));
-        assert_eq!(&event(None, b"{\"a\":\r1}\r\n\r")[..], b"data: {\"a\": 1}\ndata:  \n\n", "a CR would end the line");
-    }
-}
+#[path = "sse_tests.rs"]
+mod tests;

@@ -2,7 +2,8 @@
 
 use http::StatusCode;
 
-use super::{Behind, Gate};
+use super::Gate;
+use super::upstreams::UpstreamState;
 use crate::inspect::access::{self, Barred};
 use crate::inspect::definitions::{Kind, Pins};
 use crate::inspect::tools::Tools;
@@ -46,13 +47,13 @@ impl Refused {
 
 impl Gate {
     /// What a call is answered with that its caller may not make.
-    pub(super) fn barred(&self, call: &Call, behind: &Behind) -> Result<Option<Refused>, CallError> {
+    pub(super) fn barred(&self, call: &Call, upstream: &UpstreamState) -> Result<Option<Refused>, CallError> {
         let Ask::Send(message) = &call.ask else { return Ok(None) };
         if call.context.caller.access.is_none() {
             return Ok(None);
         }
         let pins = self.pins.of(&call.context.upstream.0);
-        refused(message, &call.context, (&behind.tools, &pins), &self.recorder)
+        refused(message, &call.context, (&upstream.tools, &pins), &self.recorder)
     }
 
     /// Whether an upstream is there for a caller; that it is not is told.
@@ -64,17 +65,10 @@ impl Gate {
         false
     }
 
-    /// The name of the upstream, if there is only one.
-    pub fn only_upstream(&self) -> Option<&str> {
-        let mut all = self.upstreams.keys();
-        all.next().filter(|_| all.next().is_none()).map(|name| &*name.0)
-    }
-
     /// Tells agents that they may see other lists from now on.
     pub fn access_changed(&self) {
-        let upstreams: Vec<&UpstreamName> = self.upstreams.keys().collect();
-        for upstream in upstreams {
-            [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().for_each(|kind| self.changed.tell(upstream, kind));
+        for upstream in self.upstreams.names() {
+            [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().for_each(|kind| self.changed.tell(&upstream, kind));
         }
     }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT, CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use super::Gate;
@@ -12,7 +11,10 @@ use super::approve::{Approvals, Asked, Begun, Matter, Restored, Route, STILL, Se
 use super::slots::Permit;
 use crate::inspect::Question;
 use crate::message::Message;
-use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Frame, Frames, Framing, Reply, answer, sse};
+use crate::protocol::sse::Fields;
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Frame, Frames, Framing, Payload, Reply, answer};
+
+const NOT_RPC: CallError = CallError::BadReply("it is not JSON-RPC");
 
 /// What becomes of a call that is asked about.
 pub(super) enum Next {
@@ -99,7 +101,6 @@ impl Gate {
             }
         });
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Box::pin(frames) }
     }
@@ -110,18 +111,18 @@ impl Asking {
         if !self.put {
             self.put = true;
             let question = self.asked.question();
-            return Some((Ok(event(question)), Some(Stage::Asking(self))));
+            return Some((Ok(Frame::inspected(question)), Some(Stage::Asking(self))));
         }
         match self.asked.settled(&self.gate.approvals, STILL).await {
             Settled::Open(_) => {
                 self.told += 1;
-                let comment = || answer::made(Bytes::from_static(b": waiting for a person's yes\n\n"));
-                let still = still(&self.message, self.told).map_or_else(comment, event);
+                let comment = || Frame { payload: Payload::Empty, fields: Fields::default() };
+                let still = still(&self.message, self.told).map_or_else(comment, Frame::inspected);
                 Some((Ok(still), Some(Stage::Asking(self))))
             }
             Settled::Refused(reason) => {
                 let refused = answer::refusals(&self.call.context, &self.message, &[Some(reason)])?;
-                Some((Ok(event(refused)), None))
+                Some((Ok(Frame::inspected(refused)), None))
             }
             Settled::Cancelled => None,
             Settled::Go => {
@@ -142,33 +143,22 @@ impl Asking {
             Ok(reply) => reply,
             Err(error) => {
                 gate.tell_failed(&context, &error);
-                return as_events(failed(&error));
+                return failed(&error);
             }
         };
-        let kind = reply.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         match reply.framing {
             Framing::Events => reply.frames,
-            Framing::Body if kind.starts_with("application/json") => as_events(reply.frames),
-            Framing::Body | Framing::Empty => {
-                let error = CallError::BadReply("it is not JSON-RPC");
-                gate.tell_failed(&context, &error);
-                as_events(failed(&error))
+            Framing::Body => Box::pin(reply.frames.map(move |frame| match frame {
+                Ok(Frame { payload: Payload::Text(_), .. }) => {
+                    gate.tell_failed(&context, &NOT_RPC);
+                    Err(NOT_RPC)
+                }
+                frame => frame.map(|frame| Frame { fields: Fields::message(), ..frame }),
+            })),
+            Framing::Empty => {
+                gate.tell_failed(&context, &NOT_RPC);
+                failed(&NOT_RPC)
             }
         }
     }
-}
-
-/// Bodies as events; empty ones say nothing.
-fn as_events(frames: Frames) -> Frames {
-    let told = |frame: Result<Frame, CallError>| async move {
-        match frame {
-            Ok(frame) if frame.raw.is_empty() => None,
-            frame => Some(frame.map(|frame| answer::made(sse::event(Some("message"), &frame.raw)))),
-        }
-    };
-    Box::pin(frames.filter_map(told))
-}
-
-fn event(text: String) -> Frame {
-    answer::made(sse::event(Some("message"), text.as_bytes()))
 }

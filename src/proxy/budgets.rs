@@ -83,22 +83,27 @@ impl Budgets {
         let (mut rates, mut budgets, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let mut longest = self.limits.argument_bytes;
         let (agent, upstream) = (context.holder(), &context.upstream);
-        let session = context.session.as_ref().map_or_else(String::new, SessionId::digest);
-        let count = |to: &mut Vec<Counted>, name, key: String, most: Option<u32>| {
-            to.extend(most.map(|most| Counted { name, key, most }));
+        let session = || context.session.as_ref().map_or("", SessionId::digest);
+        // A key is made only where there is a limit.
+        let count = |to: &mut Vec<Counted>, name, most: Option<u32>, key: &dyn Fn() -> String| {
+            to.extend(most.map(|most| Counted { name, key: key(), most }));
         };
-        count(&mut rates, "calls_per_minute_per_agent", format!("agent\n{agent}"), self.limits.per_minute_per_agent);
-        count(&mut rates, "calls_per_minute_per_upstream", format!("upstream\n{upstream}"), self.limits.per_minute_per_upstream);
-        count(&mut budgets, "calls_per_session", format!("{agent}\n{upstream}\n{session}"), self.limits.per_session);
+        let CallLimits { per_minute_per_agent, per_minute_per_upstream, per_session, .. } = self.limits;
+        count(&mut rates, "calls_per_minute_per_agent", per_minute_per_agent, &|| format!("agent\n{agent}"));
+        count(&mut rates, "calls_per_minute_per_upstream", per_minute_per_upstream, &|| format!("upstream\n{upstream}"));
+        count(&mut budgets, "calls_per_session", per_session, &|| format!("{agent}\n{upstream}\n{}", session()));
         if let Some((glob, limits)) = of_tool {
-            let shared = format!("{agent}\n{upstream}\n{glob}");
-            count(&mut rates, "calls_per_minute", format!("tool\n{shared}"), limits.per_minute);
-            count(&mut places, "concurrent_calls", shared.clone(), limits.concurrent);
-            count(&mut budgets, "calls_per_session", format!("{shared}\n{session}"), limits.per_session);
+            let shared = || format!("{agent}\n{upstream}\n{glob}");
+            count(&mut rates, "calls_per_minute", limits.per_minute, &|| format!("tool\n{}", shared()));
+            count(&mut places, "concurrent_calls", limits.concurrent, &shared);
+            count(&mut budgets, "calls_per_session", limits.per_session, &|| format!("{}\n{}", shared(), session()));
             longest = limits.argument_bytes.or(longest);
         }
         if let Some(most) = longest.filter(|most| size > *most) {
             return Err(CallError::TooLong { limit: "argument_bytes", most });
+        }
+        if rates.is_empty() && budgets.is_empty() && places.is_empty() {
+            return Ok(());
         }
         let mut state = self.state();
         for place in places {

@@ -9,7 +9,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::inspect::definitions::Kind;
 use crate::message::Message;
-use crate::protocol::{Ask, Call, Context, Era, Frames, UpstreamName, answer, sse};
+use crate::protocol::{Ask, Call, Context, Era, Frame, Frames, UpstreamName};
 
 /// Changes that a stream may be behind; one that is further behind is told of every list.
 const CHANGES: usize = 64;
@@ -42,8 +42,7 @@ impl Changed {
         Box::pin(stream::unfold(state, |(mut frames, mut hears, mut due, upstream, told)| async move {
             loop {
                 if let Some(text) = due.pop() {
-                    let frame = answer::made(sse::event(Some("message"), text.as_bytes()));
-                    return Some((Ok(frame), (frames, hears, due, upstream, told)));
+                    return Some((Ok(Frame::inspected(text)), (frames, hears, due, upstream, told)));
                 }
                 tokio::select! {
                     frame = frames.next() => return Some((frame?, (frames, hears, due, upstream, told))),

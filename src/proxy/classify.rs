@@ -31,7 +31,8 @@ impl Classifiers {
     /// What the policy's classifier says of a judged message, for a task: `None` if it is not to be asked.
     pub(super) async fn more_for(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Classified> {
         let (config, open) = policy.to_classify(inspection)?;
-        Some(self.ask(config.clone(), open).await)
+        // Boxed: where no classifier is asked, calls make no room for it.
+        Some(Box::pin(self.ask(config.clone(), open)).await)
     }
 
     /// The same for a thread that may block.

@@ -1,8 +1,10 @@
 //! Judging what a server says, frame by frame.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use bytes::Bytes;
 use futures_util::{StreamExt, future};
 use http::HeaderMap;
 
@@ -12,9 +14,10 @@ use super::changed::Listens;
 use super::judge::{Carried, Outcome, limits_hit};
 use super::keep;
 use super::slots::Permit;
-use crate::inspect::{Heard, Known, Mode, TextVerdict};
+use super::upstreams::UpstreamState;
+use crate::inspect::{Heard, Mode, TextVerdict};
 use crate::message::{Direction, Message};
-use crate::protocol::{Ask, AuditId, Call, CallError, Context, Frame, Frames, Framing, Payload, Reply, answer, sse};
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Frame, Frames, Framing, Payload, Reply};
 use crate::record::Event;
 
 /// A call whose reply is on its way.
@@ -31,6 +34,8 @@ pub(super) struct Waiting {
     pub(super) listens: Option<Listens>,
     /// The last texts of the reply so far.
     pub(super) heard: Mutex<Heard>,
+    /// Where it was sent, which a reload may have replaced since.
+    pub(super) upstream: Arc<UpstreamState>,
     /// Its place among the calls in flight, held until the reply has ended.
     pub(super) _permit: Permit,
 }
@@ -64,7 +69,7 @@ impl Gate {
             async move {
                 let judged = match frame {
                     Ok(frame) => gate.judge_frame(frame, framing, &waiting).await,
-                    Err(error) => Err(error),
+                    Err(error) => Err(gate.inspect_output(error, &waiting.context).await),
                 };
                 if let Err(error) = &judged {
                     gate.tell_failed(&waiting.context, error);
@@ -79,17 +84,16 @@ impl Gate {
         });
         let frames: Frames = Box::pin(frames);
         let streams = framing == Framing::Events && reply.status.is_success();
-        let behind = self.upstreams.get(&told_by.context.upstream).filter(|_| streams && told_by.listens.is_some());
-        let frames = match behind {
-            Some(behind) => {
-                let (declared, upstream) = (behind.declared.clone(), told_by.context.upstream.clone());
+        let frames = match streams && told_by.listens.is_some() {
+            true => {
+                let (declared, upstream) = (told_by.upstream.declared.clone(), told_by.context.upstream.clone());
                 self.changed.told_on(frames, upstream, move |kind| match &told_by.listens {
                     Some(Listens::Session) => declared.told(kind),
                     Some(Listens::To(subscription)) => subscription.told(kind),
                     None => None,
                 })
             }
-            None => frames,
+            false => frames,
         };
         Reply { frames, ..reply }
     }
@@ -101,37 +105,48 @@ impl Gate {
         waiting: &Waiting,
     ) -> Result<Option<Frame>, CallError> {
         let outcome = match &frame.payload {
-            Payload::Empty => Outcome::Same,
+            Payload::Empty | Payload::Inspected(_) => Outcome::Same,
+            Payload::Text(text) if text.is_empty() => Outcome::Same,
             Payload::Text(text) => self.judge_text(text, &waiting.context).await?,
             Payload::Message(told) => {
-                let behind = self.upstreams.get(&waiting.context.upstream).ok_or(CallError::NotOffered)?;
-                let policy = self.policies.load().get(&waiting.context.upstream).cloned().ok_or(CallError::NotOffered)?;
+                let context = &*self.with_answered(told, &waiting.context);
+                if context.is_stray(told) {
+                    return match framing {
+                        Framing::Events => {
+                            self.tell_failed(context, &CallError::STRAY_ANSWER);
+                            Ok(Some(Frame { payload: Payload::Empty, fields: frame.fields }))
+                        }
+                        _ => Err(CallError::STRAY_ANSWER),
+                    };
+                }
+                let behind = &waiting.upstream;
+                let policy = self.policy_of(&waiting.context)?;
                 let pins = self.pins.of(&waiting.context.upstream.0);
-                let mut shown = self.shown(&policy, told, &waiting.context, pins).await?;
+                let mut shown = self.shown(&policy, told, context, pins).await?;
                 let message = shown.message(told);
-                behind.mirrors.learn(shown.said(told), &waiting.context);
-                let judged = self.judge(Direction::Inbound, message, &waiting.context, Some(waiting)).await?;
-                self.sessions.answered(&waiting.context, message);
+                behind.mirrors.learn(shown.said(told), context);
+                let judged = self.judge(Direction::Inbound, message, context, Some(waiting)).await?;
+                self.sessions.answered(context, message);
                 if let Some(approved) = &waiting.approved {
                     self.approvals.goes_on(approved, message);
                 }
-                let Carried { outcome, to_server } = judged.carry_out(message, &waiting.context)?;
+                let Carried { outcome, to_server } = judged.carry_out(message, context)?;
                 // What is learnt is what the server said and what is pinned: it is what its calls are held to.
-                if outcome != Outcome::Nothing && behind.tools.learn(shown.said(told), &waiting.context) {
+                if outcome != Outcome::Nothing && behind.tools.learn(shown.said(told), context) {
                     self.tell(Event::Limit { name: "tool_definitions" });
                 }
                 if judged.goes_on()
                     && let Some(listed) = shown.listed()
                 {
-                    self.keep(listed, policy.mode, &waiting.context).await?;
+                    self.keep(listed, policy.mode, context).await?;
                 }
-                behind.declared.learn(told, &waiting.context);
+                behind.declared.learn(told, context);
                 if let Some(Listens::To(subscription)) = &waiting.listens {
                     subscription.learn(told);
                 }
                 // A question that is not put is answered to whoever asked it.
                 for error in to_server {
-                    self.tell_server(&waiting.context, &waiting.headers, error);
+                    self.tell_server(context, &waiting.headers, error);
                 }
                 match (outcome, shown.other()) {
                     (Outcome::Same, Some(shown)) => Outcome::Other(shown.bytes().clone()),
@@ -139,14 +154,25 @@ impl Gate {
                 }
             }
         };
-        Ok(match (outcome, framing) {
-            (Outcome::Same, _) => Some(frame),
-            // An event keeps its id and its other fields, so that a client can still resume after it.
-            (Outcome::Other(new), Framing::Events) => Some(answer::made(sse::with_data(&frame.raw, Some(&new)))),
-            (Outcome::Nothing, Framing::Events) => Some(answer::made(sse::with_data(&frame.raw, None))),
-            (Outcome::Other(new), _) => Some(answer::made(new)),
-            (Outcome::Nothing, _) => None,
-        })
+        // An event keeps its id and its other fields, so that a client can still resume after it.
+        let payload = match (outcome, frame.payload) {
+            (Outcome::Same, payload) => payload,
+            (Outcome::Other(new), Payload::Text(_)) => Payload::Text(new),
+            (Outcome::Other(new), _) => Payload::Inspected(new),
+            (Outcome::Nothing, _) if framing == Framing::Events => Payload::Empty,
+            (Outcome::Nothing, _) => return Ok(None),
+        };
+        Ok(Some(Frame { payload, fields: frame.fields }))
+    }
+
+    /// The context with the requests that a message answers. Clients match an answer by its id alone, on whichever stream
+    /// it comes.
+    fn with_answered<'c>(&self, message: &Message, context: &'c Context) -> Cow<'c, Context> {
+        if !context.is_stray(message) {
+            return Cow::Borrowed(context);
+        }
+        let asked = self.sessions.asked(context).iter().chain(&*context.asked).cloned().collect();
+        Cow::Owned(Context { asked, ..context.clone() })
     }
 
     /// Tells a server something of the gateway's own: that a question was not put, or an answer not given.
@@ -155,23 +181,32 @@ impl Gate {
         let call = Call { ask: Ask::Send(message), headers: headers.clone(), context: context.clone() };
         let gate = self.clone();
         tokio::spawn(async move {
-            let Ok(_permit) = gate.slots.take(&call) else { return };
-            let Some(behind) = gate.upstreams.get(&call.context.upstream) else { return };
+            let Some(upstream) = gate.upstreams.get(&call.context.upstream) else { return };
+            let Ok(_permit) = gate.slots.take(&call, &upstream.places) else { return };
             let context = call.context.clone();
-            match behind.upstream.call(call).await {
+            match upstream.call(call).await {
                 Ok(mut reply) => while reply.frames.next().await.is_some() {},
                 Err(error) => gate.tell_failed(&context, &error),
             }
         });
     }
 
+    /// Judges what a server's process printed, which its fault names. An agent reads it only where it passes unchanged.
+    pub(super) async fn inspect_output(&self, error: CallError, context: &Context) -> CallError {
+        let CallError::Process(mut fault) = error else { return error };
+        if !fault.output.is_empty() {
+            let text = Bytes::from(fault.output.to_string());
+            fault.inspected = matches!(self.judge_text(&text, context).await, Ok(Outcome::Same));
+        }
+        CallError::Process(fault)
+    }
+
     /// A body that is not JSON-RPC is judged as one text: it passes whole, edited, or not at all.
-    async fn judge_text(&self, text: &[u8], context: &Context) -> Result<Outcome, CallError> {
-        let text = std::str::from_utf8(text).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
-        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+    async fn judge_text(&self, bytes: &Bytes, context: &Context) -> Result<Outcome, CallError> {
+        let text = std::str::from_utf8(bytes).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
+        let policy = self.policy_of(context)?;
         let (audit, mode) = (AuditId::make(), policy.mode);
-        let memory = self.memories.of(context);
-        let mut judged = policy.inspect_text(text, audit, &Known { memory: Some(&memory), ..Known::default() });
+        let mut judged = self.inspect_text(&policy, bytes, audit, context).await?;
         let rules = policy.rules_digest(Direction::Inbound);
         let verdict = match &judged.verdict {
             TextVerdict::Pass => "pass",
@@ -186,7 +221,7 @@ impl Gate {
         limits_hit(&self.recorder, &self.memories.learn(context, Direction::Inbound, learnt))?;
         Ok(match (mode, judged.verdict) {
             (Mode::Observe, _) | (_, TextVerdict::Pass) => Outcome::Same,
-            (_, TextVerdict::Rewrite(new)) if kept => Outcome::Other(keep::said(&new, audit).into()),
+            (_, TextVerdict::Rewrite(new)) if kept => Outcome::Other(keep::with_kept(&new, audit).into()),
             (_, TextVerdict::Rewrite(new)) => Outcome::Other(new.into()),
             (_, TextVerdict::Block(_)) => Outcome::Nothing,
         })

@@ -160,6 +160,7 @@ impl Case<'_> {
         self.offer(recorder, &inspection, audit);
         let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
         limits_hit(recorder, &work::ALL.into_iter().filter(hit).collect::<Vec<_>>())?;
+        limits_hit(recorder, &inspection.limits_hit)?;
         if mode == Mode::Enforce && matches!(inspection.verdict, Verdict::Rewrite(_)) {
             limits_hit(recorder, &inspection.delivery.hit)?;
             limits_hit(recorder, &memories.pages.keep(context, std::mem::take(&mut inspection.delivery.rests)))?;
@@ -266,7 +267,7 @@ impl Judged {
     /// The words of a refusal, as the agent reads them.
     fn reason(&self, refusal: &Refusal) -> answer::Reason {
         let (Refusal { rule, title, why, .. }, audit) = (refusal, self.audit);
-        let look = if self.kept { format!("; {}", keep::look(audit)) } else { String::new() };
+        let look = if self.kept { format!("; {}", keep::KEPT) } else { String::new() };
         let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{look})");
         answer::Reason { text, rule: rule.to_string(), audit }
     }

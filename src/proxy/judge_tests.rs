@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::config::{AuditConfig, Limits, PolicyConfig};
-use crate::detect::work;
+use crate::detect::work::{self, WorkLimits};
 use crate::inspect::Policy;
 use crate::message::ReadLimits;
 use crate::protocol::{AgentName, Caller, Era, UpstreamName, Wire};
@@ -34,7 +34,8 @@ fn what_is_too_much_to_look_at_is_refused_and_counted() {
         (work::COMMAND, "run_command", "command", "echo a few words; ".repeat(6_000)),
         (work::COMMAND, "run_command", "command", "$(".repeat(60) + "true" + &")".repeat(60)),
         (work::SQL, "query", "sql", "select 1;".repeat(30_000)),
-        (work::SECRET, "send_message", "text", bomb),
+        (work::SECRET, "send_message", "text", bomb.clone()),
+        (work::UNPACKED, "send_message", "text", bomb.clone()),
         (work::SECRET, "send_message", "text", "secret_key=".repeat(10_000)),
         (work::PATH, "", "", "a/".repeat(20_000)),
         (work::URL, "fetch", "url", format!("https://example.com/{}", "a".repeat(70_000))),
@@ -48,7 +49,9 @@ fn what_is_too_much_to_look_at_is_refused_and_counted() {
         let body = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let message = Message::parse(body.to_string().into(), &ReadLimits::default()).unwrap();
         let (direction, context) = (Direction::Outbound, context());
-        let (message, context, known) = (&message, &context, Known::default());
+        let work = WorkLimits { unpacked_bytes: 100_000, ..WorkLimits::default() };
+        let known = if limit == work::UNPACKED { Known { work, ..Known::default() } } else { Known::default() };
+        let (message, context) = (&message, &context);
         let case = Case { policy: &policy, direction, message, context, waited: None, known, memories: &memories };
         let judged = case.judge(&recorder, &Resolver::default(), &Classifiers::default(), None).unwrap();
         assert!(matches!(judged.outbound(message).unwrap(), Onward::Refused(_)), "{limit}: {:?}", judged.inspection.verdict);

@@ -131,24 +131,21 @@ fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<S
     (asked.map(|asked| owned(&asked.method)), asked.and_then(|asked| asked.tool.as_deref()).map(owned))
 }
 
-/// How a person looks at what is kept.
-pub(super) fn look(audit: AuditId) -> String {
-    format!("a person can look at it with `lychgate quarantine show {audit}`")
-}
+/// What an agent reads of content that is kept. It names no command: an agent that runs it would read what was taken out.
+pub(super) const KEPT: &str = "kept for review by a person";
 
-/// Says in the first notice of what was taken out that it is kept, and how a person looks at it. Not in
-/// `structuredContent`, which has to fit its schema.
+/// Adds to the first notice of what was taken out that it is kept. Not in `structuredContent`, which has to fit its schema.
 pub(super) fn say_so(edits: &mut [Edit], message: &Message, audit: AuditId) {
     let notice = format!("quarantine {audit}]");
     let structured = message.envelopes().iter().filter_map(|envelope| message.body(envelope)?.get("structuredContent"));
     let structured: Vec<_> = structured.map(|value| value.span()).collect();
     let free = |edit: &&mut Edit| edit.with.contains(&notice) && !structured.iter().any(|span| span.contains(&edit.span.start));
     if let Some(edit) = edits.iter_mut().find(free) {
-        edit.with = said(&edit.with, audit);
+        edit.with = with_kept(&edit.with, audit);
     }
 }
 
-/// A text whose first notice says so.
-pub(super) fn said(text: &str, audit: AuditId) -> String {
-    text.replacen(&format!("quarantine {audit}]"), &format!("quarantine {audit}: {}]", look(audit)), 1)
+/// A text whose first notice says that the content is kept.
+pub(super) fn with_kept(text: &str, audit: AuditId) -> String {
+    text.replacen(&format!("quarantine {audit}]"), &format!("quarantine {audit}: {KEPT}]"), 1)
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::pins::{Became, Kept, Store};
-use super::{Gate, LONG_BYTES, Policies};
+use super::offload::INLINE_WORK;
+use super::pins::{Became, Kept, Store, Visible};
+use super::{Gate, Policies};
 use crate::config::{ChangeAction, Limits};
 use crate::inspect::access::narrowed;
 use crate::inspect::definitions::{Kind, Listed, Pins};
@@ -134,12 +135,12 @@ impl Gate {
         context: &Context,
         pins: Arc<Pins>,
     ) -> Result<Shown, CallError> {
-        if told.bytes().len() <= LONG_BYTES {
+        if told.bytes().len() <= INLINE_WORK {
             return Shown::of(policy, told, context, &pins, &self.limits, &self.recorder);
         }
         let (policy, told, context) = (policy.clone(), told.clone(), context.clone());
         let (limits, recorder) = (self.limits.clone(), self.recorder.clone());
-        let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
+        let _permits = self.judging_permits(&context.upstream).await?;
         let shown = tokio::task::spawn_blocking(move || Shown::of(&policy, &told, &context, &pins, &limits, &recorder));
         shown.await.map_err(|_| CallError::BadReply("comparing it failed"))?
     }
@@ -165,24 +166,27 @@ impl Gate {
     pub fn look_at_pins(&self) {
         match self.pins.look() {
             Ok(None) => {}
-            Ok(Some(visible)) => {
-                let known = |name: &str| self.upstream_named(name);
-                visible.iter().filter_map(|(name, kind)| Some((known(name)?, kind))).for_each(|(upstream, kind)| {
-                    self.changed.tell(&upstream, *kind);
-                });
-                let mut upstreams: Vec<&str> = visible.iter().map(|(name, _)| &**name).collect();
-                upstreams.dedup();
-                self.tell(Event::PinsReloaded { upstreams: &upstreams });
-                self.tell_held();
-            }
+            Ok(Some(visible)) => self.show_pins(&visible),
             Err(faults) => self.tell(Event::PinsRefused { faults: &faults }),
         }
     }
 
+    /// Tells agents and the log of pins that have changed.
+    pub(super) fn show_pins(&self, visible: &Visible) {
+        let known = |name: &str| self.upstream_named(name);
+        visible.iter().filter_map(|(name, kind)| Some((known(name)?, kind))).for_each(|(upstream, kind)| {
+            self.changed.tell(&upstream, *kind);
+        });
+        let mut upstreams: Vec<&str> = visible.iter().map(|(name, _)| &**name).collect();
+        upstreams.dedup();
+        self.tell(Event::PinsReloaded { upstreams: &upstreams });
+        self.tell_held();
+    }
+
     /// Tells how many definitions wait.
     pub fn tell_held(&self) {
-        for upstream in self.upstreams.keys() {
-            self.tell(Event::Held { upstream, count: self.pins.of(&upstream.0).held() });
+        for upstream in self.upstreams.names() {
+            self.tell(Event::Held { upstream: &upstream, count: self.pins.of(&upstream.0).held() });
         }
     }
 

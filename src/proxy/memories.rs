@@ -170,6 +170,7 @@ impl Kept {
         let recent = self.sessions.entry(session).or_insert_with(new);
         recent.used = now;
         recent.pieces.retain(|(since, _)| since.elapsed() < PIECE_AGE);
+        recent.pieces.retain(|(_, old)| !pieces.iter().any(|new| new.replaces(old)));
         recent.pieces.extend(pieces.into_iter().map(|piece| (now, piece)));
         let extra = recent.pieces.len().saturating_sub(PIECES);
         recent.pieces.drain(..extra);

@@ -61,14 +61,15 @@ fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Asked, Caller, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, Asked, CallTarget, Caller, Era, UpstreamName, Wire};
 
     #[test]
     fn annotations_are_learnt_from_lists_that_were_asked_for() {
         let text = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"q","inputSchema":{"type":"object","properties":{
             "region":{"type":"string","x-mcp-header":"Region"},"deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"plain":{}}}}]}}"#;
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-        let asked = Asked { id: "3".into(), method: "tools/list".into(), tool: None, continues: false };
+        let asked =
+            Asked { id: "3".into(), method: "tools/list".into(), tool: None, continues: false, target: CallTarget::Other };
         let mut context = Context {
             agent: AgentName("a".into()),
             upstream: UpstreamName("u".into()),

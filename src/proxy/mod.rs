@@ -13,6 +13,7 @@ mod lists;
 mod logins;
 mod memories;
 mod mirrors;
+mod offload;
 mod outbound;
 mod pages;
 pub mod pins;
@@ -23,44 +24,44 @@ mod resolve;
 pub mod roster;
 mod sessions;
 mod slots;
+mod upstreams;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use http::StatusCode;
-use tokio::sync::Semaphore;
 
 use crate::config::{Config, Limits};
 use crate::detect::shadow::Names;
+use crate::detect::work::WorkLimits;
 use crate::document::Fault;
 use crate::inspect::definitions::Pins;
 use crate::inspect::memory::Memory;
 use crate::inspect::tools::Tools;
-use crate::inspect::{Heard, Inspection, Known, Paging, Policy};
+use crate::inspect::{Heard, Known, Paging, Policy};
 use crate::message::{Direction, Message};
-use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Reply, UpstreamName, answer, header, headers};
+use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, InFlight, Reply, UpstreamName, answer, header, headers};
 use crate::record::{Event, Recorder};
 use crate::upstream::Upstream;
 use approve::{Approvals, Desk, Matter, asks};
 use asking::Next;
 use budgets::Budgets;
-use changed::{Changed, Declared, Listens};
+use changed::{Changed, Listens};
 use classify::Classifiers;
 use inbound::Waiting;
 use judge::{Case, Judged, More};
 use memories::Memories;
-use mirrors::Mirrors;
+use offload::Offload;
 use pins::Store;
 use releases::Releases;
 use resolve::Resolver;
 use sessions::Sessions;
 use slots::{Permit, Slots};
-
-/// Messages longer than this are judged off the threads that carry traffic, so that one does not hold up the others.
-const LONG_BYTES: usize = 64 << 10;
+pub use upstreams::UpstreamChanges;
+use upstreams::{UpstreamState, Upstreams};
 
 /// The policies in force, by upstream; a reload swaps them whole.
 pub type Policies = HashMap<UpstreamName, Arc<Policy>>;
@@ -78,7 +79,7 @@ pub struct Gate {
     policies: ArcSwap<Policies>,
     /// Whether the first call has come, with which the policies are made ready.
     used: AtomicBool,
-    upstreams: HashMap<UpstreamName, Behind>,
+    upstreams: Upstreams,
     sessions: Sessions,
     memories: Arc<Memories>,
     slots: Slots,
@@ -89,17 +90,10 @@ pub struct Gate {
     releases: Arc<Releases>,
     resolver: Resolver,
     classifiers: Classifiers,
-    long: Arc<Semaphore>,
+    offload: Offload,
+    in_flight: Arc<InFlight>,
     recorder: Arc<Recorder>,
     limits: Limits,
-}
-
-/// An upstream, and what the gate has learnt of it.
-struct Behind {
-    upstream: Upstream,
-    mirrors: Mirrors,
-    tools: Arc<Tools>,
-    declared: Arc<Declared>,
 }
 
 /// What a message is judged by, for whichever thread does it.
@@ -113,6 +107,7 @@ struct By {
     names: Arc<Names>,
     heard: Heard,
     server: Box<str>,
+    work: WorkLimits,
 }
 
 impl By {
@@ -124,6 +119,7 @@ impl By {
             paging: self.paging.as_ref(),
             names: Some((&self.names, &self.server)),
             heard: Some(&self.heard),
+            work: self.work,
             ..Known::default()
         }
     }
@@ -145,18 +141,14 @@ impl Gate {
         let hint = "see what `file` under `[approval]` names";
         let fault = |error: std::io::Error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))];
         let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), false).map_err(fault)?;
-        let behind = |(name, upstream)| {
-            let (mirrors, tools, declared) = (Mirrors::default(), Arc::default(), Arc::default());
-            (name, Behind { upstream, mirrors, tools, declared })
-        };
-        let upstreams: HashMap<_, _> = upstreams.into_iter().map(behind).collect();
-        let workers = std::thread::available_parallelism().map_or(2, usize::from);
+        let approvals = approvals.notified_by(approve::notifier(config, &recorder)?);
+        let in_flight = InFlight::new(limits.bytes_in_flight, limits.bytes_in_flight_per_agent);
         Ok(Self {
             policies: ArcSwap::from_pointee(policies),
             used: AtomicBool::new(false),
-            slots: Slots::new(upstreams.keys().cloned(), &limits),
+            slots: Slots::new(&limits),
             budgets: Budgets::new(&limits),
-            upstreams,
+            upstreams: Upstreams::new(upstreams, &limits, &in_flight),
             sessions: Sessions::new(limits.sessions, limits.session_idle),
             memories: Arc::new(Memories::new(&limits, limits.sessions)),
             approvals: Arc::new(approvals),
@@ -165,7 +157,8 @@ impl Gate {
             releases: Arc::default(),
             resolver: Resolver::default(),
             classifiers: Classifiers::default(),
-            long: Arc::new(Semaphore::new(workers)),
+            offload: Offload::new(),
+            in_flight,
             recorder,
             limits,
         })
@@ -183,16 +176,6 @@ impl Gate {
         self.policies.load_full()
     }
 
-    /// The upstreams, with their names.
-    pub fn upstreams(&self) -> impl Iterator<Item = (&UpstreamName, &Upstream)> {
-        self.upstreams.iter().map(|(name, behind)| (name, &behind.upstream))
-    }
-
-    /// The upstream of this name, if there is one.
-    pub fn upstream_named(&self, name: &str) -> Option<UpstreamName> {
-        self.upstreams.get_key_value(&UpstreamName(name.into())).map(|(name, _)| name.clone())
-    }
-
     /// Who hears of what happens.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
@@ -206,6 +189,11 @@ impl Gate {
     /// Forgets the questions whose time is over, and tells of them. To be called now and then.
     pub fn sweep(&self) {
         self.approvals.sweep();
+    }
+
+    /// The bytes of messages in flight.
+    pub fn in_flight(&self) -> &Arc<InFlight> {
+        &self.in_flight
     }
 
     /// The limits in force.
@@ -232,11 +220,11 @@ impl Gate {
             let policies = self.policies();
             tokio::task::spawn_blocking(move || warm(&policies));
         }
-        let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
-        let barred = self.barred(&call, behind)?;
-        Self::agree(behind, &call, barred.is_none())?;
-        self.sessions.admit(&call.context)?;
-        let mut permit = self.slots.take(&call)?;
+        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+        let barred = self.barred(&call, &upstream)?;
+        Self::agree(&upstream, &call, barred.is_none())?;
+        self.sessions.admit(&mut call.context)?;
+        let mut permit = self.slots.take(&call, &upstream.places)?;
         permit.here = Some(self.sessions.roster.enter(&call));
         if let Ask::Send(message) = &call.ask {
             permit.of_tool = self.spend(message, &call.context)?;
@@ -275,7 +263,7 @@ impl Gate {
 
     /// Sends what may go on, and judges what comes back. `approved` is what a person was asked about it.
     async fn send(self: &Arc<Self>, mut call: Call, permit: Permit, approved: Option<Box<Matter>>) -> Result<Reply, CallError> {
-        let behind = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
         let mut elicits = None;
         if let Ask::Send(message) = &call.ask {
             call.context.asked = self.sessions.asking(&call.context, message);
@@ -288,11 +276,17 @@ impl Gate {
             (call.context.clone(), call.headers.clone(), Instant::now(), Listens::of(&call));
         let heard = Mutex::default();
         let sent = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
-        let waiting = Waiting { context, headers, sent, started, approved, listens, heard, _permit: permit };
+        let waiting =
+            Waiting { context, headers, sent, started, approved, listens, heard, upstream: upstream.clone(), _permit: permit };
         let closes = matches!(call.ask, Ask::Close);
-        let reply = match behind.upstream.call(call).await {
+        let reply = match upstream.call(call).await {
             Ok(reply) => reply,
-            Err(error) => return self.login_asked(&error, &waiting.context, waiting.sent.as_ref()).ok_or(error),
+            Err(error) => {
+                return match self.login_asked(&error, &waiting.context, waiting.sent.as_ref()) {
+                    Some(reply) => Ok(reply),
+                    None => Err(self.inspect_output(error, &waiting.context).await),
+                };
+            }
         };
         if closes && reply.status.is_success() {
             self.sessions.forget(&waiting.context);
@@ -304,19 +298,19 @@ impl Gate {
 
     /// Counts the calls of tools against the limits.
     fn spend(&self, message: &Message, context: &Context) -> Result<budgets::Held, CallError> {
-        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+        let policy = self.policy_of(context)?;
         self.budgets.spend(message, context, &policy, Instant::now())
     }
 
     /// Whether headers and body agree. Which arguments a tool mirrors in headers is known to those only for whom it `is_there`.
-    fn agree(behind: &Behind, call: &Call, is_there: bool) -> Result<(), CallError> {
+    fn agree(upstream: &UpstreamState, call: &Call, is_there: bool) -> Result<(), CallError> {
         let Ask::Send(message) = &call.ask else { return Ok(()) };
         // Only 2025-03-26 has batches; its clients send no version header, or that one.
         if message.is_batch() && call.headers.get(header::VERSION).is_some_and(|version| version != "2025-03-26") {
             return Err(CallError::NoBatches);
         }
         let tool = message.single().filter(|_| is_there).and_then(|envelope| headers::named(message, envelope));
-        let mirrors = tool.and_then(|tool| behind.mirrors.of(&tool));
+        let mirrors = tool.and_then(|tool| upstream.mirrors.of(&tool));
         headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
     }
 
@@ -329,14 +323,16 @@ impl Gate {
         context: &Context,
         waiting: Option<&Waiting>,
     ) -> Result<Judged, CallError> {
-        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
-        let tools = self.upstreams.get(&context.upstream).map(|behind| behind.tools.clone());
+        let policy = self.policy_of(context)?;
+        let upstream = waiting.map(|waiting| waiting.upstream.clone()).or_else(|| self.upstreams.get(&context.upstream));
+        let tools = upstream.map(|upstream| upstream.tools.clone());
         let memory = self.memories.of(context);
         let waited = waiting.map(|waiting| waiting.started.elapsed());
         let paging = waiting.and_then(|waiting| self.memories.pages.paging(headers::knows_links(&waiting.headers, context.era)));
         let (pins, names, server) = (self.pins.of(&context.upstream.0), self.pins.names(), context.upstream.0.as_ref().into());
         let heard = waiting.map(Waiting::heard).unwrap_or_default();
-        let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging, pins, names, heard, server });
+        let work = self.limits.work;
+        let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging, pins, names, heard, server, work });
         let known = by.known();
         let case = Case { policy: &by.policy, direction, message, context, waited, known, memories: &self.memories };
         let (mut inspection, mut took) = self.inspect(&case, &by, audit, More::default()).await?;
@@ -357,20 +353,6 @@ impl Gate {
         Ok(judged)
     }
 
-    /// Judges a message, and says how long it took. A long one is judged where it holds up nobody.
-    async fn inspect(&self, case: &Case<'_>, by: &By, audit: AuditId, more: More) -> Result<(Inspection, Duration), CallError> {
-        if case.message.bytes().len() <= LONG_BYTES {
-            return Ok(case.inspect(audit, &more));
-        }
-        let (direction, message, context, by) = (case.direction, case.message.clone(), case.context.clone(), by.clone());
-        let _permit = self.long.acquire().await.map_err(|_| CallError::Draining)?;
-        let started = Instant::now();
-        let judged =
-            tokio::task::spawn_blocking(move || by.policy.inspect(direction, &message, &context, audit, &more.with(by.known())));
-        let inspection = judged.await.map_err(|_| CallError::BadReply("judging it failed"))?;
-        Ok((inspection, started.elapsed()))
-    }
-
     /// Tells of a call that failed, and of the limit if one was hit.
     pub fn tell_failed(&self, context: &Context, error: &CallError) {
         if let Some(name) = error.limit() {
@@ -388,6 +370,6 @@ impl Gate {
 
     /// Ends every upstream.
     pub async fn shutdown(&self) {
-        futures_util::future::join_all(self.upstreams.values().map(|behind| behind.upstream.shutdown())).await;
+        self.upstreams.shutdown().await;
     }
 }

@@ -19,7 +19,7 @@ impl Gate {
         restored: Option<&Restored>,
     ) -> Result<Next, CallError> {
         let context = &call.context;
-        let policy = self.policies().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+        let policy = self.policy_of(context)?;
         let rules = policy.rules_digest(Direction::Outbound);
         if policy.mode == Mode::Enforce
             && let Some(reason) =
@@ -30,7 +30,7 @@ impl Gate {
         let judged = self.judge(Direction::Outbound, message, &call.context, None).await?;
         match judged.outbound(message)? {
             Onward::Pass => Ok(Next::Send(None)),
-            Onward::Ask(question) => self.ask(question, judged.audit, call, message, restored).await,
+            Onward::Ask(question) => Box::pin(self.ask(question, judged.audit, call, message, restored)).await,
             Onward::Refused(Refused { mut reasons, to_server }) => {
                 if let [Some(reason)] = reasons.as_mut_slice() {
                     self.approvals.repeats.judged(context, message, rules, reason, &self.recorder);

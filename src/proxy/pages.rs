@@ -42,8 +42,7 @@ impl Pages {
 
     /// How what is too long of the next answer is kept: under a new id. `links` is whether the client knows links.
     pub(super) fn paging(&self, links: bool) -> Option<Paging> {
-        let id = || uuid::Uuid::new_v4().simple().to_string();
-        (self.limits.count > 0).then(|| Paging { id: id(), most_bytes: self.limits.bytes, links })
+        (self.limits.count > 0).then(|| Paging::new(self.limits.bytes, links))
     }
 
     /// Keeps what an answer has left over. Gives the limits for which something older had to go.

@@ -31,7 +31,9 @@ mod later;
 mod look;
 mod open;
 mod released;
+mod unread;
 
+use later::InspectedLine;
 pub use later::{Later, Step};
 use open::{Open, Waited};
 
@@ -65,6 +67,8 @@ pub struct Pipe {
     revision: Mutex<Option<Arc<str>>>,
     /// The last texts that the agent got.
     heard: Mutex<Heard>,
+    /// Whether the server has printed text where messages belong.
+    prints: AtomicBool,
 }
 
 /// What becomes of a line.
@@ -94,7 +98,8 @@ impl Pipe {
         let pins = Store::open(config.pins.file.as_deref())?;
         let hint = "see what `file` under `[approval]` names";
         let fault = |error: std::io::Error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))];
-        let approvals = Arc::new(Approvals::new(&config.approval, &limits, recorder.clone(), true).map_err(fault)?);
+        let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), true).map_err(fault)?;
+        let approvals = Arc::new(approvals.notified_by(approve::notifier(config, &recorder)?));
         let (open, tools, elicits) = (Mutex::default(), Tools::default(), AtomicBool::new(false));
         let memories = Memories::new(&config.limits, 1);
         let (budgets, resolver) = (Budgets::new(&config.limits), Resolver::default());
@@ -120,6 +125,7 @@ impl Pipe {
             elicits,
             revision: Mutex::default(),
             heard: Mutex::default(),
+            prints: AtomicBool::new(false),
         })
     }
 
@@ -191,7 +197,10 @@ impl Pipe {
                 let back = answer::refusals(context, message, &refused.reasons);
                 Ok(Passage { on: some(on.concat()), back: back.into_iter().map(lined).collect(), later: None })
             }
-            Onward::Ask(question) => self.asks(question, judged.audit, message, line, context, restored.as_ref()),
+            Onward::Ask(question) => {
+                let call = InspectedLine { message, line, context, held };
+                self.asks(question, judged.audit, call, restored.as_ref())
+            }
         }
     }
 
@@ -212,17 +221,6 @@ impl Pipe {
         Passage { on: Some(line), ..Passage::default() }
     }
 
-    /// A line of the agent's that was longer than [`Self::longest`].
-    pub fn too_long_from_agent(&self) -> Passage {
-        self.unread_of_agent(&CallError::BadMessage(ParseError::TooLarge { limit: self.longest() }))
-    }
-
-    fn unread_of_agent(&self, error: &CallError) -> Passage {
-        let context = self.context(Era::Legacy, Arc::from([]));
-        self.tell_failed(&context, error);
-        Passage { later: None, on: None, back: vec![lined(answer::broken(None, error, &context))] }
-    }
-
     /// A line from the server, with the line feed that ends it. Where a classifier is asked, that holds up the thread, which
     /// must be one of a runtime for it.
     pub fn from_server(&self, line: &Bytes) -> Passage {
@@ -232,12 +230,14 @@ impl Pipe {
         let told = match message {
             Ok(message) => message,
             Err(error) => {
-                // A server that logs to its standard output says no message: nobody waits for that.
-                let meant = line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[");
-                return self.unread_of_server(&CallError::NotMcp(error), meant);
+                return self.unread_line_of_server(&line, error);
             }
         };
         let (context, waited) = self.answers(&told);
+        if context.is_stray(&told) {
+            self.tell_failed(&context, &CallError::STRAY_ANSWER);
+            return Passage::default();
+        }
         self.agreed(&told, &context);
         let pins = self.pins.of(&self.pinned_as);
         let mut shown = match Shown::of(&self.policy, &told, &context, &pins, &self.limits, &self.recorder) {
@@ -278,25 +278,6 @@ impl Pipe {
                 Passage { on: some(on), back: broken(&message, Envelope::is_request, &error, &context), later: None }
             }
         }
-    }
-
-    /// A line of the server's that was longer than [`Self::longest`].
-    pub fn too_long_from_server(&self) -> Passage {
-        self.unread_of_server(&CallError::NotMcp(ParseError::TooLarge { limit: self.longest() }), true)
-    }
-
-    /// What cannot be read is withheld. If it was `meant` as a message and one request is open, it was that one's
-    /// answer: whoever waits is told rather than left waiting.
-    fn unread_of_server(&self, error: &CallError, meant: bool) -> Passage {
-        let only = {
-            let mut open = self.open();
-            if meant && open.len() == 1 { open.pop_front() } else { None }
-        };
-        let (era, trace) = only.as_ref().map_or((Era::Legacy, None), |open| (open.era, open.trace.clone()));
-        let context = Context { trace, ..self.context(era, only.into_iter().map(|open| open.asked).collect()) };
-        self.tell_failed(&context, error);
-        let on = context.asked.first().map(|asked| lined(answer::broken(Some(&asked.id), error, &context)));
-        Passage { on, ..Passage::default() }
     }
 
     /// Reads a line: `None` if it is blank. Gives the line as it may go on.
@@ -341,6 +322,7 @@ impl Pipe {
             classified: None,
             heard: heard.as_ref(),
             trace: false,
+            work: self.limits.work,
         };
         let case = Case { policy: &self.policy, direction, message, context, waited, known, memories: &self.memories };
         let mut judged = case.judge(&self.recorder, &self.resolver, &self.classifiers, call)?;

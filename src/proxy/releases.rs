@@ -163,7 +163,12 @@ impl Gate {
         context: &Context,
     ) -> Result<Option<Reply>, CallError> {
         let Some(wanted) = wanted else { return Ok(None) };
-        let policy = self.policies.load().get(&context.upstream).cloned().ok_or(CallError::NotOffered)?;
+        // Boxed: calls that nobody has released make no room for it.
+        Box::pin(self.give_released(wanted, message, context)).await
+    }
+
+    async fn give_released(&self, wanted: Wanted, message: &Message, context: &Context) -> Result<Option<Reply>, CallError> {
+        let policy = self.policy_of(context)?;
         let (releases, recorder, memories) = (self.releases.clone(), self.recorder.clone(), self.memories.clone());
         let (message, context) = (message.clone(), context.clone());
         let give = move || releases.give(&wanted, &message, &context, (&recorder, &policy, &memories));

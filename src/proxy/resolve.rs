@@ -106,7 +106,8 @@ impl Resolver {
     /// What an inspection would know more of, for a task: `None` if there is nothing.
     pub(super) async fn more_for(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Resolved> {
         let within = policy.to_resolve(inspection)?;
-        Some(self.resolve(std::mem::take(&mut inspection.wanted), within).await)
+        // Boxed: most calls wait for no name, and all would make room for it.
+        Some(Box::pin(self.resolve(std::mem::take(&mut inspection.wanted), within)).await)
     }
 
     /// The same for a thread that may block.

@@ -8,10 +8,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::Gate;
+use crate::message::Message;
 use crate::protocol::{Ask, Call, Context, Holder, SessionId, UpstreamName};
+use crate::text::cut;
 
 /// Most entries; the one that was used longest ago makes room.
 const ENTRIES: usize = 2048;
+/// Longest name, and longest version, of a client that is kept, in bytes.
+const CLIENT_BYTES: usize = 128;
+/// Where clients name themselves in each request (2026-07-28).
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// Who uses what.
 #[derive(Default)]
@@ -20,12 +26,34 @@ pub(super) struct Roster(Mutex<HashMap<Key, Entry>>);
 type Key = (Holder, UpstreamName, Option<SessionId>);
 
 struct Entry {
+    client: Option<Client>,
     era: &'static str,
     since: SystemTime,
     last: SystemTime,
     calls: u64,
     open: Arc<AtomicUsize>,
     streams: Arc<AtomicUsize>,
+}
+
+/// What a client says of itself: `clientInfo`.
+#[derive(Clone)]
+struct Client {
+    name: String,
+    version: Option<String>,
+}
+
+impl Client {
+    /// From `initialize` (until 2025-11-25), or from the `_meta` of a request (2026-07-28).
+    fn of(message: &Message) -> Option<Self> {
+        let envelope = message.single()?;
+        let params = message.body(envelope)?;
+        let info = match envelope.method() {
+            Some("initialize") => params.get("clientInfo"),
+            _ => params.at(&["_meta", CLIENT_INFO]),
+        }?;
+        let word = |key: &str| info.get(key)?.str().map(|text| cut(&text, CLIENT_BYTES).to_owned());
+        Some(Self { name: word("name")?, version: word("version") })
+    }
 }
 
 /// A call that is carried, or a stream that is open, for as long as this is kept.
@@ -46,6 +74,10 @@ pub struct Present {
     pub user: Option<String>,
     /// The upstream's name.
     pub upstream: String,
+    /// What the client calls itself, in its own words.
+    pub client: Option<String>,
+    /// The version that it names.
+    pub client_version: Option<String>,
     /// The session, as logs name it.
     pub session: Option<String>,
     /// How it speaks MCP.
@@ -76,10 +108,15 @@ impl Roster {
             let oldest = entries.iter().min_by_key(|(_, entry)| entry.last).map(|(key, _)| key.clone());
             oldest.map(|key| entries.remove(&key));
         }
+        let said = if let Ask::Send(message) = &call.ask { Client::of(message) } else { None };
+        // A session begins with the answer to `initialize`, which named the client.
+        let opened = (key.0.clone(), key.1.clone(), None);
+        let client = said.clone().or_else(|| entries.get(&opened).and_then(|entry| entry.client.clone()));
         let era = context.era.name();
-        let new = || Entry { era, since: now, last: now, calls: 0, open: Arc::default(), streams: Arc::default() };
+        let new = || Entry { client, era, since: now, last: now, calls: 0, open: Arc::default(), streams: Arc::default() };
         let entry = entries.entry(key).or_insert_with(new);
         entry.last = now;
+        entry.client = said.or(entry.client.take());
         let listens = match &call.ask {
             Ask::Listen => true,
             Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
@@ -94,6 +131,11 @@ impl Roster {
     /// Forgets a session that was closed.
     pub(super) fn leave(&self, context: &Context) {
         self.entries().remove(&(context.holder(), context.upstream.clone(), context.session.clone()));
+    }
+
+    /// Forgets whoever used an upstream.
+    pub(super) fn forget_upstream(&self, upstream: &UpstreamName) {
+        self.entries().retain(|(_, of, _), _| of != upstream);
     }
 
     fn present(&self, idle: Duration) -> Vec<Present> {
@@ -117,7 +159,9 @@ impl Entry {
             agent: holder.agent.to_string(),
             user: holder.user.as_ref().map(ToString::to_string),
             upstream: upstream.to_string(),
-            session: session.as_ref().map(SessionId::digest),
+            client: self.client.as_ref().map(|client| client.name.clone()),
+            client_version: self.client.as_ref().and_then(|client| client.version.clone()),
+            session: session.as_ref().map(|session| session.digest().to_owned()),
             era: self.era,
             since: unix(self.since),
             last: unix(self.last),
@@ -153,6 +197,31 @@ mod tests {
             wire: Wire::default(),
         };
         Call { ask, headers: http::HeaderMap::new(), context }
+    }
+
+    #[test]
+    fn a_client_is_known_by_what_it_says_when_it_opens_its_session() {
+        let roster = Roster::default();
+        let send = |text: &str| {
+            let message = Message::parse(text.to_owned().into(), &crate::message::ReadLimits::default()).unwrap();
+            Ask::Send(message)
+        };
+        let named = || {
+            let present = roster.present(Duration::from_secs(3600));
+            present.into_iter().map(|one| (one.session.is_some(), one.client, one.client_version)).collect::<Vec<_>>()
+        };
+        let opens =
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"inspector","version":"0.17"}}}"#;
+        drop(roster.enter(&call("a", None, send(opens))));
+        drop(roster.enter(&call("a", Some("s"), send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#))));
+        let known = (Some("inspector".to_owned()), Some("0.17".to_owned()));
+        assert_eq!(named(), [(false, known.0.clone(), known.1.clone()), (true, known.0, known.1)]);
+        let modern = format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"ping","params":{{"_meta":{{"{CLIENT_INFO}":{{"name":"{}"}}}}}}}}"#,
+            "n".repeat(1000)
+        );
+        drop(roster.enter(&call("b", None, send(&modern))));
+        assert_eq!(named()[2], (false, Some("n".repeat(CLIENT_BYTES)), None), "bounded");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::budgets::Held;
 use super::roster::Here;
 use crate::config::Limits;
-use crate::protocol::{Ask, Call, CallError, Holder, UpstreamName};
+use crate::protocol::{Ask, Call, CallError, Holder};
 
 /// Past so many, those without a call in flight are forgotten.
 const HOLDERS: usize = 4096;
@@ -17,7 +17,6 @@ const HOLDERS: usize = 4096;
 pub(super) struct Slots {
     /// Those with calls in flight, and some that had.
     holders: Mutex<HashMap<Holder, Arc<Semaphore>>>,
-    upstreams: HashMap<UpstreamName, Arc<Semaphore>>,
     per_agent: usize,
 }
 
@@ -32,13 +31,13 @@ pub(super) struct Permit {
 }
 
 impl Slots {
-    pub(super) fn new(upstreams: impl Iterator<Item = UpstreamName>, limits: &Limits) -> Self {
-        let places = |name| (name, Arc::new(Semaphore::new(limits.calls_per_upstream)));
-        Self { holders: Mutex::default(), upstreams: upstreams.map(places).collect(), per_agent: limits.calls_per_agent }
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self { holders: Mutex::default(), per_agent: limits.calls_per_agent }
     }
 
-    /// Takes a call's places. Streams that only listen need none: they are bounded with the connections they hold.
-    pub(super) fn take(&self, call: &Call) -> Result<Permit, CallError> {
+    /// Takes a call's places, one of those of its upstream. Streams that only listen need none: they are bounded with the
+    /// connections they hold.
+    pub(super) fn take(&self, call: &Call, of_upstream: &Arc<Semaphore>) -> Result<Permit, CallError> {
         let listens = match &call.ask {
             Ask::Listen => true,
             Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
@@ -54,9 +53,8 @@ impl Slots {
             }
             holders.entry(call.context.holder()).or_insert_with(|| Arc::new(Semaphore::new(self.per_agent))).clone()
         };
-        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?.clone();
         let agent = agent.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_agent"))?;
-        let upstream = upstream.try_acquire_owned().map_err(|_| CallError::Limit("calls_per_upstream"))?;
+        let upstream = of_upstream.clone().try_acquire_owned().map_err(|_| CallError::Limit("calls_per_upstream"))?;
         Ok(Permit { _held: Some((agent, upstream)), of_tool: Held::new(), here: None })
     }
 }

@@ -1,4 +1,4 @@
-//! A recorder beside another one: for traffic that belongs in the log and in no counter.
+//! A recorder beside another one, for the traffic of `lychgate prove`: it belongs in the audit log, marked, and nowhere else.
 
 use std::io;
 
@@ -9,8 +9,9 @@ use super::metrics::Metrics;
 use super::watched::Watched;
 
 impl Recorder {
-    /// One that writes into the same audit log, and counts where nobody looks: alerts are about what others send. It keeps
-    /// nothing besides. Who hears of the lines there hears of these too.
+    /// One that writes into the same audit log, and counts where nobody looks: alerts are about what others send. Its lines
+    /// carry the member `prove`, and nothing is logged on standard error. It keeps nothing besides. Exporters of audit
+    /// lines get these too.
     ///
     /// # Errors
     /// The system gives no random numbers, or counters of its own cannot be made.
@@ -23,6 +24,7 @@ impl Recorder {
             stores: Stores::default(),
             watched: Watched::default(),
             outlets: self.outlets.clone(),
+            is_trial: true,
         })
     }
 }

@@ -268,7 +268,7 @@ pub(super) fn finish(line: Line) -> String {
 pub(super) fn context(line: &mut Line, context: &Context) {
     line.text(names::AGENT, &context.agent.0);
     line.maybe(names::USER, context.caller.user.as_deref());
-    line.maybe(names::SESSION, context.session.as_ref().map(|session| session.digest()).as_deref());
+    line.maybe(names::SESSION, context.session.as_ref().map(|session| session.digest()));
     line.text(names::UPSTREAM, &context.upstream.0);
     line.text(names::ERA, context.era.name());
     line.maybe(names::REVISION, context.wire.revision.as_deref());

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
 use prometheus::{Counter, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
+use super::redact::Redactor;
 use super::table::{self, Kind, Metric};
 
 /// What a label says in the place of a value that it cannot have.
@@ -36,7 +37,8 @@ pub enum Values {
     Fixed(&'static [&'static str]),
     /// Names that the operator or this program gives; the text says where.
     Named(&'static str, usize),
-    /// Names that agents or servers give, so that they are many and anything: only what MCP allows as a name is taken.
+    /// Names that agents or servers give, so that they are many and anything: only what MCP allows as a name is taken, and
+    /// nothing that is or may be a secret, as in the audit log.
     /// The number is for each upstream, where the metric tells upstreams apart.
     Given(&'static str, usize),
 }
@@ -80,10 +82,16 @@ impl Seen {
             return true;
         }
         let seen = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        if seen.get(label.name).and_then(|of| of.get(scope)).is_some_and(|known| known.contains(value)) {
-            return true;
+        if let Some(known) = seen.get(label.name).and_then(|of| of.get(scope))
+            && (known.contains(value) || known.len() >= most)
+        {
+            return known.contains(value);
         }
         drop(seen);
+        let is_given = matches!(label.values, Values::Given(..));
+        if is_given && Redactor::shared().is_none_or(|redactor| redactor.text(value, NAME_BYTES) != value) {
+            return false;
+        }
         let mut seen = self.values.write().unwrap_or_else(PoisonError::into_inner);
         let known = seen.entry(label.name).or_default().entry(scope.into()).or_default();
         known.len() < most && (known.insert(value.into()) || known.contains(value))

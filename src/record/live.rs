@@ -64,6 +64,19 @@ impl Live {
         self.0.keeps.store(true, Ordering::Relaxed);
     }
 
+    /// Puts earlier lines before those to come, if none has come yet.
+    pub fn seed<'l>(&self, lines: impl Iterator<Item = &'l str>) {
+        let next = {
+            let mut kept = self.0.kept();
+            if kept.next > 0 {
+                return;
+            }
+            lines.for_each(|line| kept.add(line));
+            kept.next
+        };
+        self.0.told.send_replace(next);
+    }
+
     /// Whether somebody watches right now, for whom lines are made that no log wants.
     pub(super) fn is_watched(&self) -> bool {
         self.0.told.receiver_count() > 0
@@ -166,6 +179,16 @@ mod tests {
         assert_eq!((texts(&batch), batch.missed, batch.first), (vec!["two", "three"], 0, 0));
         assert_eq!(watch.now(), None);
         assert_eq!(texts(&live.watch(1).now().unwrap()), ["three"]);
+    }
+
+    #[test]
+    fn earlier_lines_come_before_all_others_or_not_at_all() {
+        let live = Live::default();
+        live.seed(["one", "two"].into_iter());
+        live.keep();
+        live.push("three\n");
+        live.seed(["late"].into_iter());
+        assert_eq!(texts(&live.watch(10).now().unwrap()), ["one", "two", "three"]);
     }
 
     #[test]

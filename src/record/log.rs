@@ -26,7 +26,7 @@ pub fn start_log() {
     let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let started = tracing_subscriber::registry().with(layer(filter, is_terminal, colour, std::io::stderr)).try_init();
     if let (Ok(()), Some(error)) = (started, fault) {
-        tracing::warn!(%error, "`{VARIABLE}` is no filter; `{USUAL}` it is");
+        tracing::warn!(%error, "invalid {VARIABLE}; using \"{USUAL}\"");
     }
 }
 

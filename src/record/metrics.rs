@@ -21,6 +21,7 @@ use super::item::Item;
 use super::keeping::Keeping;
 use super::label::{Counters, Gauges, Histograms, Maker};
 use super::login::Logins;
+use super::notified::Notifications;
 use super::outlet::Exports;
 use super::process;
 use super::sink::Counts;
@@ -70,6 +71,11 @@ impl Recorder {
         self.metrics.up(upstream, is_up);
     }
 
+    /// Forgets the state of an upstream that was removed.
+    pub fn forget_upstream(&self, upstream: &UpstreamName) {
+        self.metrics.forget_upstream(upstream);
+    }
+
     /// Everything that was counted, in the text format of Prometheus (0.0.4).
     pub fn metrics_text(&self) -> String {
         self.metrics.text()
@@ -83,6 +89,7 @@ pub(super) struct Metrics {
     findings: Counters,
     pub(super) suppressions: Suppressions,
     injections: Counters,
+    injected_messages: Counters,
     commands_blocked: Counters,
     inspect: Histograms,
     upstream: Histograms,
@@ -103,6 +110,7 @@ pub(super) struct Metrics {
     pub(super) keeping: Keeping,
     audit: Counts,
     pub(super) exports: Exports,
+    pub(super) notifications: Notifications,
     streams: IntGauge,
     memory: Gauge,
     cpu: Counter,
@@ -121,6 +129,7 @@ impl Metrics {
             findings: made.counters(table::FINDINGS)?,
             suppressions: Suppressions::new(&made)?,
             injections: made.counters(table::INJECTIONS)?,
+            injected_messages: made.counters(table::INJECTED_MESSAGES)?,
             commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
             inspect: made.histograms(table::INSPECT)?,
             upstream: made.histograms(table::UPSTREAM)?,
@@ -141,6 +150,7 @@ impl Metrics {
             keeping: Keeping::new(&made)?,
             audit: Counts::new(&made)?,
             exports: Exports::new(&made)?,
+            notifications: Notifications::new(&made)?,
             streams: made.level(table::STREAMS)?,
             memory: made.gauge(table::PROCESS_MEMORY)?,
             cpu: made.counter(table::PROCESS_CPU)?,
@@ -180,6 +190,7 @@ impl Metrics {
                 ["pass", "hold"].iter().for_each(|action| drop(self.definitions.with(&[upstream, class, action])));
             }
             self.held.with(&[upstream]);
+            self.injected_messages.with(&[upstream, ""]);
             self.upstream.with(&[upstream]);
             self.logins.announce(upstream);
             for counters in [&self.failures, &self.classified, &self.flow_pieces] {
@@ -234,6 +245,9 @@ impl Metrics {
         for finding in &item.findings {
             self.found(upstream, direction, finding, mode, || item.tool_of(finding));
         }
+        if let Some(first) = item.findings.iter().find(|finding| counts_as_injection(direction, finding)) {
+            self.injected_messages.with(&[&*upstream.0, item.tool_of(first).unwrap_or("")]).inc();
+        }
         if let (Direction::Outbound, "block", Some(rule)) = (direction, item.done(mode), item.refused_by) {
             self.commands_blocked.with(&[&*upstream.0, item.tool().unwrap_or(""), rule.as_str()]).inc();
         }
@@ -244,6 +258,9 @@ impl Metrics {
         self.messages.with(&[&upstream.0, Direction::Inbound.name(), done]).inc();
         for finding in findings {
             self.found(upstream, Direction::Inbound, finding, mode, || None);
+        }
+        if findings.iter().any(|finding| counts_as_injection(Direction::Inbound, finding)) {
+            self.injected_messages.with(&[&*upstream.0, ""]).inc();
         }
     }
 
@@ -262,7 +279,7 @@ impl Metrics {
         }
         let (rule, action) = (finding.rule.as_str(), done_about(finding.action, mode));
         self.findings.with(&[rule, action]).inc();
-        if direction == Direction::Inbound && is_injection(finding.action) {
+        if counts_as_injection(direction, finding) {
             self.injections.with(&[&*upstream.0, tool().unwrap_or(""), rule, action, finding.surface.name()]).inc();
         }
     }
@@ -306,6 +323,12 @@ impl Metrics {
     /// A server is there, or it is not.
     pub(super) fn up(&self, upstream: &UpstreamName, is_up: bool) {
         self.up.with(&[&*upstream.0]).set(i64::from(is_up));
+    }
+
+    /// An upstream was removed: its gauges go. Its counters stay, as counters must.
+    pub(super) fn forget_upstream(&self, upstream: &UpstreamName) {
+        self.up.forget(&[&*upstream.0]);
+        self.held.forget(&[&*upstream.0]);
     }
 
     /// A limit was hit.
@@ -358,8 +381,12 @@ fn done_about(action: Action, mode: Mode) -> &'static str {
     }
 }
 
+fn counts_as_injection(direction: Direction, finding: &Finding) -> bool {
+    direction == Direction::Inbound && finding.suppressed.is_none() && is_injection(finding.action)
+}
+
 /// Whether an inbound rule with this action takes what it finds for an injection: what is only
 /// recorded, stripped of markup or masked is not one.
-pub(super) fn is_injection(action: Action) -> bool {
+pub fn is_injection(action: Action) -> bool {
     matches!(action, Action::Wrap | Action::Quarantine | Action::Withhold | Action::Block)
 }

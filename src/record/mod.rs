@@ -17,8 +17,10 @@ mod log;
 mod login;
 mod metrics;
 pub mod names;
+mod notified;
 mod outlet;
 mod page;
+mod printable;
 mod process;
 mod pulse;
 mod redact;
@@ -34,6 +36,8 @@ mod watched;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
+
+use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{AuditConfig, Keeps};
 use crate::inspect::Mode;
@@ -57,9 +61,11 @@ pub use line::{harmless, harmless_json};
 pub use live::{Batch, Live, Watch};
 pub use log::start_log;
 pub use login::{LOGIN_OUTCOMES, Login};
-pub use metrics::InForce;
+pub use metrics::{InForce, is_injection};
+pub use notified::Notified;
 pub use outlet::{Exported, Lines, Outlets};
 pub use page::Page;
+pub use printable::printable;
 pub use pulse::{BUCKET_SECONDS, Counts, Hits, Moment, Served};
 pub use redact::Redactor;
 pub use sink::Written;
@@ -74,6 +80,8 @@ pub struct Recorder {
     stores: Stores,
     watched: Watched,
     outlets: Arc<OnceLock<Outlets>>,
+    /// Whether it records what `lychgate prove` sends: its lines are marked, and nothing is logged.
+    is_trial: bool,
 }
 
 impl Recorder {
@@ -91,6 +99,7 @@ impl Recorder {
             stores: Stores::default(),
             watched: Watched::default(),
             outlets: Arc::default(),
+            is_trial: false,
         })
     }
 
@@ -123,6 +132,13 @@ impl Recorder {
 
     /// As [`Self::tell`], for who waits in another way until the lines are written.
     pub fn begin(&self, event: Event<'_>) -> Written {
+        if !self.is_trial {
+            return self.record(event);
+        }
+        with_default(NoSubscriber::new(), || self.record(event))
+    }
+
+    fn record(&self, event: Event<'_>) -> Written {
         match event {
             Event::Judged { audit, direction, context, message, inspection, mode, evidence, rules, took, waited } => {
                 self.metrics.remembered(&context.upstream, inspection.learnt.flow.counts());
@@ -222,6 +238,7 @@ impl Recorder {
                 self.metrics.limit_hit("repeated_refusals");
                 if audit.is_some() {
                     self.metrics.refused_unjudged(&context.upstream, tool, rule);
+                    self.watched.pulse.refused_unjudged(&context.upstream, rule);
                 }
                 tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "refused again");
                 if audit.is_some() {

@@ -22,6 +22,7 @@ names! {
     SPAN = "span_id";
     SEQ = "seq";
     PREV = "prev";
+    PROVE = "prove";
 
     // Who, to whom, as part of what.
     AUDIT = "audit";

@@ -56,8 +56,10 @@ pub struct Counts {
     pub asked: u32,
     /// Messages that went on changed.
     pub rewritten: u32,
-    /// Findings of injections.
+    /// Messages with at least one injection finding.
     pub injections: u32,
+    /// Injection findings in them.
+    pub injection_matches: u32,
     /// Calls that failed.
     pub failed: u32,
 }
@@ -114,7 +116,8 @@ pub(super) struct Beat<'a, R> {
     pub(super) upstream: &'a UpstreamName,
     pub(super) outbound: bool,
     pub(super) done: &'a str,
-    pub(super) injections: usize,
+    /// Injection findings in it.
+    pub(super) injection_matches: usize,
     pub(super) rules: R,
     pub(super) waited: Option<Duration>,
 }
@@ -123,6 +126,14 @@ impl Pulse {
     /// Counts from now on.
     pub(super) fn start(&self) {
         self.on.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts what happened before, the oldest first.
+    pub(super) fn restore(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
+        let mut felt = self.felt();
+        for (at, counts) in earlier {
+            felt.bucket(at).counts.add(counts);
+        }
     }
 
     /// Whether anything is counted.
@@ -160,7 +171,9 @@ impl Pulse {
             "rewrite" => counts.rewritten += 1,
             _ => {}
         }
-        counts.injections = counts.injections.saturating_add(u32::try_from(beat.injections).unwrap_or(u32::MAX));
+        counts.injections += u32::from(beat.injection_matches > 0);
+        let matches = u32::try_from(beat.injection_matches).unwrap_or(u32::MAX);
+        counts.injection_matches = counts.injection_matches.saturating_add(matches);
         let times = felt.times(beat.upstream);
         times.calls += u64::from(beat.outbound);
         times.blocked += u64::from(beat.done == "block");
@@ -181,6 +194,12 @@ impl Pulse {
                 *hits = Hits { count: hits.count + 1, last: at };
             }
         }
+    }
+
+    /// A call was refused without being judged, since it was refused before.
+    pub(super) fn refused_unjudged(&self, upstream: &UpstreamName, rule: &str) {
+        let rules = std::iter::once(rule);
+        self.beat(Beat { upstream, outbound: true, done: "block", injection_matches: 0, rules, waited: None });
     }
 
     /// A call failed.
@@ -207,6 +226,20 @@ impl Pulse {
     /// How an upstream has done.
     pub(super) fn served(&self, upstream: &UpstreamName) -> Served {
         self.felt().upstreams.get(upstream).map(Times::shown).unwrap_or_default()
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        let Self { outbound, inbound, blocked, asked, rewritten, injections, injection_matches, failed } = other;
+        self.outbound += outbound;
+        self.inbound += inbound;
+        self.blocked += blocked;
+        self.asked += asked;
+        self.rewritten += rewritten;
+        self.injections += injections;
+        self.injection_matches = self.injection_matches.saturating_add(injection_matches);
+        self.failed += failed;
     }
 }
 
@@ -285,7 +318,7 @@ mod tests {
             upstream,
             outbound: true,
             done,
-            injections: 2,
+            injection_matches: 2,
             rules: rules.into_iter(),
             waited: Some(Duration::from_micros(1500)),
         }
@@ -303,12 +336,23 @@ mod tests {
         pulse.failed(&upstream);
         let hour = pulse.hour();
         let all = |of: fn(&Counts) -> u32| hour.iter().map(|moment| of(&moment.counts)).sum::<u32>();
-        assert_eq!((all(|c| c.outbound), all(|c| c.blocked), all(|c| c.injections), all(|c| c.failed)), (1, 1, 2, 1));
+        assert_eq!((all(|c| c.outbound), all(|c| c.blocked), all(|c| c.failed)), (1, 1, 1));
+        assert_eq!((all(|c| c.injections), all(|c| c.injection_matches)), (1, 2), "messages, and matches in them");
         assert!(hour.iter().any(|moment| moment.p50_us == Some(15) || moment.p99_us == Some(250_000)), "{hour:?}");
         assert_eq!((pulse.hits()["a"].count, pulse.hits()["b"].count), (2, 1));
         let served = pulse.served(&upstream);
         assert_eq!((served.calls, served.blocked, served.failed, served.p50_ms), (1, 1, 1, Some(1.5)));
         assert_eq!(pulse.served(&UpstreamName("none".into())), Served::default());
+    }
+
+    #[test]
+    fn a_call_refused_without_being_judged_counts_as_refused() {
+        let (pulse, upstream) = (Pulse::default(), UpstreamName("u".into()));
+        pulse.start();
+        pulse.refused_unjudged(&upstream, "a");
+        let counts = pulse.hour().first().unwrap().counts;
+        assert_eq!((counts.outbound, counts.blocked, counts.injections), (1, 1, 0));
+        assert_eq!((pulse.hits()["a"].count, pulse.served(&upstream).blocked), (1, 1));
     }
 
     #[test]

@@ -61,6 +61,11 @@ impl Redactor {
         SHARED.as_ref()
     }
 
+    /// A value without its secrets, and without what stands at the places `found`; `at` is where it stands itself.
+    pub fn masked(&self, value: Value<'_>, at: &str, found: &[&str]) -> String {
+        self.value(value, at, found).json
+    }
+
     /// Compiles the patterns.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ impl Suppressions {
 
     /// These are in force, or were.
     pub(super) fn announce(&self, all: &[Arc<Suppression>]) {
-        all.iter().for_each(|one| drop(self.findings.with(&[&*one.rule])));
+        all.iter().flat_map(|one| &one.rules).for_each(|rule| drop(self.findings.with(&[rule])));
         *self.ends.lock().unwrap_or_else(PoisonError::into_inner) = all.iter().map(|one| one.until.ends).collect();
     }
 

@@ -114,6 +114,9 @@ metrics! {
     INJECTIONS = Kind::Counter, "lychgate_injection_detected_total" [upstream: UPSTREAMS, tool: TOOLS, rule: RULES, action: ACTIONS, surface: SURFACES]
         "Inbound matches of rules that wrap, quarantine, withhold or block, by where they stood and by what was done about them; `observed` where the policy only observes. Series with an empty tool are there from the start."
         "What a server said that reads as an order to the agent. The audit line of the same rule has message and place.";
+    INJECTED_MESSAGES = Kind::Counter, "lychgate_injection_messages_total" [upstream: UPSTREAMS, tool: TOOLS]
+        "Inbound messages with at least one match that `lychgate_injection_detected_total` counts. A message counts once, however many rules match in it; a list of tools counts for the first tool with a match."
+        "How often servers sent an injection. Alerts use this counter; the matches, by rule, are in `lychgate_injection_detected_total`.";
     COMMANDS_BLOCKED = Kind::Counter, "lychgate_commands_blocked_total" [upstream: UPSTREAMS, tool: TOOLS, rule: RULES]
         "Outbound messages refused, by the rule that refused them. Series with an empty tool are there from the start, and count what calls no tool."
         "What an agent asked for and did not get. It may follow orders that it read just before.";
@@ -127,14 +130,17 @@ metrics! {
         "Time from sending a request to a server until its answer was there."
         "How slow a server is, without the gate.";
     UPSTREAM_UP = Kind::Gauge, "lychgate_upstream_up" [upstream: UPSTREAMS]
-        "Whether a server is there, as `/readyz` tells: 1 where it is, one that wants a login too; 0 where it cannot be reached or does not answer."
-        "`/readyz` on the admin port says why a server is down.";
+        "Whether an upstream is up, as in `/readyz`: 1 where its server answers in MCP or requires authentication; 0 where it cannot be reached, does not answer in MCP, or its configuration has a fault."
+        "`/readyz` on the admin port has the reason and what to change. A series ends when its upstream is removed.";
     FLOW_PIECES = Kind::Counter, "lychgate_flow_pieces_total" [upstream: UPSTREAMS, from: ORIGINS]
         "Pieces of what a server sent that are watched for in what agents send: of what was `quarantined`, and of what the policy calls `untrusted` or `private`."
         "It shows that flows are watched at all; what is found of them is in the findings of flow rules.";
     APPROVALS = Kind::Counter, "lychgate_approvals_total" [outcome: Fixed(&OUTCOMES), way: Fixed(&WAYS)]
         "Questions to people: `asked`; `approved` or `denied`, by the agent's own user (`elicitation`), through the admin port (`console`) or by an `earlier` yes; `expired`; `cancelled` with the call; `unused` where the call never came back; `nobody` where there was nobody to ask."
         "Many `expired` or `nobody`: people are not reached, and their agents are refused. `lychgate approve` shows what waits.";
+    NOTIFICATIONS = Kind::Counter, "lychgate_approval_notifications_total" [way: Fixed(&["command", "webhook"]), outcome: Fixed(&["sent", "failed", "dropped"])]
+        "Notifications of approval requests by `notify_command` and by `webhook`: `sent`; `failed` after all attempts; `dropped` because too many others waited."
+        "What is not `sent` did not reach anybody. The log has the reason of the first failure.";
     PAGES = Kind::Counter, "lychgate_result_pages_total" [outcome: Fixed(&["read", "gone"])]
         "Parts of answers that were too long to be shown at once: asked for and `read`, or `gone` because they were not kept (any more) for the session that asked."
         "Where many are `gone`, `kept_results`, `kept_result_bytes` or `kept_result_seconds` are too small.";

@@ -10,7 +10,7 @@ use crate::detect::Surface;
 use crate::document::{Day, Fault};
 use crate::inspect::{Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict};
 use crate::message::{Edit, Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, AuditId, CallError, Caller, Context, Era, SessionId, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallError, CallTarget, Caller, Context, Era, SessionId, UpstreamName, Wire};
 use crate::rules::{Action, Library, RuleId, Severity};
 
 use super::table::{Kind, METRICS};
@@ -62,6 +62,7 @@ fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
         method: (*method).into(),
         tool: tool.map(Into::into),
         continues: false,
+        target: CallTarget::Other,
     });
     Context {
         agent: AgentName("claude".into()),
@@ -261,6 +262,7 @@ fn lines_of_every_event() {
             r#"lychgate_injection_detected_total{action="quarantine",rule="ignore-previous",surface="content",tool="shell",upstream="files"} 1"#,
             r#"lychgate_injection_detected_total{action="quarantine",rule="hidden-order",surface="definition",tool="b",upstream="files"} 1"#,
             r#"lychgate_injection_detected_total{action="observed",rule="ignore-previous",surface="error",tool="",upstream="files"} 1"#,
+            r#"lychgate_injection_messages_total{tool="shell",upstream="files"} 1"#,
             r#"lychgate_inspect_seconds_count{direction="outbound"} 2"#,
             r#"lychgate_inspect_seconds_count{direction="inbound"} 1"#,
             r#"lychgate_upstream_seconds_count{upstream="files"} 2"#,
@@ -335,6 +337,7 @@ fn every_rule_counts_from_zero() {
         r#"lychgate_findings_total{action="observed",rule="inbound-rule"} 0"#,
         r#"lychgate_injection_detected_total{action="quarantine",rule="inbound-rule",surface="content",tool="",upstream="files"} 0"#,
         r#"lychgate_injection_detected_total{action="observed",rule="inbound-rule",surface="content",tool="",upstream="watched"} 0"#,
+        r#"lychgate_injection_messages_total{tool="",upstream="files"} 0"#,
         r#"lychgate_commands_blocked_total{rule="outbound-rule",tool="",upstream="files"} 0"#,
         r#"lychgate_failures_total{side="server",upstream="files"} 0"#,
         r#"lychgate_messages_total{direction="inbound",upstream="watched",verdict="rewrite"} 0"#,
@@ -367,12 +370,12 @@ fn the_table_names_every_metric_and_nothing_else() {
     let files = UpstreamName("files".into());
     told.recorder.rules_in_force(&[InForce { upstream: &files, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound }]);
     told.recorder.suppressions(&[Arc::new(Suppression {
-        rule: "fork-bomb".into(),
+        rules: ["fork-bomb".into()].into(),
         upstream: None,
         tool: None,
         argument: None,
-        at: None,
-        sha256: None,
+        at: [].into(),
+        sha256: [].into(),
         reason: "r".into(),
         until: Day::read("2026-01-01").unwrap(),
         place: Default::default(),

@@ -8,6 +8,7 @@ use http::HeaderMap;
 
 use super::audit::Body;
 use super::item::Item;
+use super::redact::Redactor;
 use super::{Approval, Recorder, names};
 use crate::inspect::Finding;
 use crate::message::{Direction, Message};
@@ -78,7 +79,7 @@ impl Recorder {
             out.push((names::REVISION, (&**revision).into()));
         }
         if let Some(session) = &context.session {
-            out.push((names::SESSION, session.digest().as_str().into()));
+            out.push((names::SESSION, session.digest().into()));
         }
         if let Some(carrier) = context.wire.carrier {
             out.push((names::TRANSPORT, carrier.transport().into()));
@@ -176,8 +177,8 @@ fn note(finding: &Finding, at: SystemTime) -> Note {
     Note { name: "lychgate.finding", at, tells }
 }
 
-/// A span's name: the method, and the tool or prompt. Both are an agent's words: those that are no names are not used, so
-/// that spans have few different ones.
+/// A span's name: the method, and the tool or prompt. Both are an agent's words: those that are no names, or may be secrets,
+/// are not used, so that spans have few different ones.
 fn name(message: &Message) -> String {
     let Some(envelope) = message.single() else { return "batch".to_owned() };
     let method = envelope.method().filter(|method| is_name(method)).unwrap_or(OTHER);
@@ -189,5 +190,6 @@ fn name(message: &Message) -> String {
 }
 
 fn is_name(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
+    let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
+    is_word && (1..=64).contains(&text.len()) && Redactor::shared().is_some_and(|redactor| redactor.text(text, 64) == text)
 }

@@ -11,8 +11,8 @@ use super::item::Item;
 use super::live::Live;
 use super::metrics::is_injection;
 use super::outlet::Outlets;
-use super::pulse::{Beat, Hits, Moment, Pulse, Served};
-use super::{Recorder, Written, pulse};
+use super::pulse::{Beat, Counts, Hits, Moment, Pulse, Served};
+use super::{Recorder, Written, names, pulse};
 use crate::inspect::Finding;
 use crate::message::Direction;
 use crate::protocol::UpstreamName;
@@ -53,6 +53,12 @@ impl Recorder {
     /// Counts what [`Self::hour`], [`Self::hits`] and [`Self::served`] tell, from now on.
     pub fn start_pulse(&self) {
         self.watched.pulse.start();
+    }
+
+    /// Counts what happened earlier within the last hour, the oldest first: seconds since 1970, and what is counted then. To
+    /// be called before [`Self::start_pulse`].
+    pub fn restore_hour(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
+        self.watched.pulse.restore(earlier);
     }
 
     /// What happened in the last hour, the oldest first; times without traffic are left out.
@@ -108,12 +114,18 @@ impl Recorder {
     }
 
     fn write(&self, lines: String, count: u64) -> Written {
+        let lines = if self.is_trial { marked(&lines) } else { lines };
         self.watched.live.push(&lines);
         if let Some(outlets) = self.outlets.get() {
             outlets.lines(&lines);
         }
         self.sink.write(lines, count)
     }
+}
+
+/// The same lines with the member that marks those of `lychgate prove`. An agent's name would not do: any agent may have it.
+fn marked(lines: &str) -> String {
+    lines.lines().map(|line| format!("{},\"{}\":true}}\n", line.strip_suffix('}').unwrap_or(line), names::PROVE)).collect()
 }
 
 impl Watched {
@@ -133,9 +145,9 @@ impl Watched {
     ) {
         if self.pulse.is_on() {
             let (upstream, outbound) = (&body.context.upstream, body.direction == Direction::Outbound);
-            let injections = findings.clone().filter(|found| !outbound && is_injection(found.action)).count();
+            let injection_matches = findings.clone().filter(|found| !outbound && is_injection(found.action)).count();
             let rules = findings.map(|found| found.rule.as_str());
-            self.pulse.beat(Beat { upstream, outbound, done, injections, rules, waited });
+            self.pulse.beat(Beat { upstream, outbound, done, injection_matches, rules, waited });
         }
     }
 }

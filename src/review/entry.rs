@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use crate::message::{Json, ReadLimits, Value, ValueKind};
-use crate::record::names;
+use crate::record::{is_injection, names};
+use crate::rules::Action;
 
 /// Longest line that is read, in bytes. The gate writes none that is a tenth of it.
 pub const LINE_BYTES: usize = 1 << 20;
@@ -131,6 +132,17 @@ impl Entry {
         self.text(names::RULE)
     }
 
+    /// Whether `lychgate prove` caused it.
+    pub fn is_of_prove(&self) -> bool {
+        self.root().get(names::PROVE).is_some_and(|value| value.raw() == "true")
+    }
+
+    /// Whether a call was refused without being judged: its line is the only one of it. A line of repeated refusals without
+    /// an id comes on top of that of the judgement.
+    pub fn is_unjudged_refusal(&self) -> bool {
+        self.event() == "refused_again" && self.audit().is_some()
+    }
+
     /// What was found.
     pub fn findings(&self) -> impl Iterator<Item = Found<'_>> {
         self.root().get(names::FINDINGS).into_iter().flat_map(|list| list.elements()).map(Found)
@@ -161,6 +173,13 @@ impl<'e> Found<'e> {
     /// What the rule has done about it.
     pub fn action(&self) -> Cow<'e, str> {
         self.text(names::ACTION)
+    }
+
+    /// Whether it counts as an injection, in a message that came in. What a policy suppresses does not.
+    pub fn is_injection(&self) -> bool {
+        let action = self.action();
+        let named = Action::WORDS.iter().find(|(word, _)| *word == action);
+        self.0.get(names::SUPPRESSED).is_none() && named.is_some_and(|(_, action)| is_injection(*action))
     }
 
     /// Where in the message, as a JSON pointer.

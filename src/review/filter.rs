@@ -24,6 +24,8 @@ pub struct Filter {
     pub since: Option<SystemTime>,
     /// Not from this time on.
     pub until: Option<SystemTime>,
+    /// Lines of `lychgate prove` too, which are left out otherwise.
+    pub prove: bool,
 }
 
 impl Filter {
@@ -32,7 +34,8 @@ impl Filter {
         let is = |wanted: &Option<String>, name: &str| {
             wanted.as_ref().is_none_or(|wanted| entry.text(name).is_some_and(|it| it == **wanted))
         };
-        is(&self.event, names::EVENT)
+        (self.prove || !entry.is_of_prove())
+            && is(&self.event, names::EVENT)
             && is(&self.upstream, names::UPSTREAM)
             && is(&self.agent, names::AGENT)
             && is(&self.tool, names::TOOL)

@@ -1,5 +1,6 @@
 //! Looking back: what the audit log holds, as data. The verbs print it and the console shows it.
 
+mod config_edit;
 pub mod entry;
 pub mod explain;
 pub mod filter;
@@ -7,13 +8,19 @@ pub mod follow;
 pub mod ids;
 pub mod log;
 mod rebuilt;
+mod recent;
 pub mod replay;
+mod set_key;
 pub mod stats;
+pub mod suppress;
+pub mod tool_visibility;
 
+pub use config_edit::ConfigEdit;
 pub use entry::{Entry, Found};
 pub use filter::Filter;
 pub use follow::Follow;
 pub use ids::Named;
 pub use log::{Bad, Entries, Log};
 pub use rebuilt::{Judges, Missing};
+pub use recent::recent;
 pub use stats::{Stats, Top};

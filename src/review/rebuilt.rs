@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::inspect::{Inspection, Known, Mode, Policy, TextVerdict};
 use crate::message::{Direction, Message, ReadLimits, Value, ValueKind, quote};
-use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
 use crate::record::names;
 
 use super::Entry;
@@ -225,5 +225,6 @@ fn asked(entry: &Entry, message: &Message) -> Option<Asked> {
         method: entry.method()?.as_ref().into(),
         tool: tool.map(|tool| tool.as_ref().into()),
         continues: false,
+        target: CallTarget::Other,
     })
 }

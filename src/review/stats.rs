@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use super::entry::Entry;
+use super::entry::{Entry, Found};
 use crate::record::names;
 
 /// Most different names that are counted one by one; the rest are counted together. Names come from agents and servers.
@@ -28,9 +28,13 @@ pub struct Stats {
     pub partial: u64,
     /// Bytes that were not looked at.
     pub uninspected_bytes: u64,
+    /// Judged messages with at least one injection finding.
+    pub injections: u64,
+    /// Injection findings in them.
+    pub injection_matches: u64,
     /// Lines by event.
     pub events: Top,
-    /// Judged messages by what was done.
+    /// Messages by what was done, with those that were refused without being judged.
     pub verdicts: Top,
     /// Findings by rule.
     pub rules: Top,
@@ -59,14 +63,23 @@ impl Stats {
         self.to = time.or(self.to);
         let event = entry.event();
         self.events.add(&event);
-        if event != "judged" {
+        let unjudged = entry.is_unjudged_refusal();
+        if event != "judged" && !unjudged {
             return;
         }
         if let Some(verdict) = entry.verdict() {
             self.verdicts.add(&verdict);
         }
+        if let (Some(rule), true) = (entry.rule(), unjudged) {
+            self.rules.add(&rule);
+        }
+        let matches = entry.findings().filter(Found::is_injection).count() as u64;
+        if let (1.., Some("inbound")) = (matches, entry.direction().as_deref()) {
+            self.injections += 1;
+            self.injection_matches += matches;
+        }
         entry.findings().for_each(|found| self.rules.add(&found.rule()));
-        if let (Some(tool), Some("outbound")) = (entry.tool(), entry.direction().as_deref()) {
+        if let (Some(tool), true) = (entry.tool(), unjudged || entry.direction().as_deref() == Some("outbound")) {
             self.tools.add(&tool);
         }
         if let Some(upstream) = entry.upstream() {
@@ -131,6 +144,36 @@ impl Top {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn stats(lines: &[&str]) -> Stats {
+        let (file, mut stats) = (std::path::Path::new("audit.jsonl").into(), Stats::default());
+        for line in lines {
+            stats.add(&Entry::read((*line).to_owned().into(), &file, 1).unwrap());
+        }
+        stats
+    }
+
+    #[test]
+    fn refusals_without_a_judgement_count_once_and_others_with_their_judgement() {
+        let stats = stats(&[
+            r#"{"event":"judged","direction":"outbound","verdict":"block","rule":"a","gen_ai.tool.name":"t","upstream":"u","findings":[{"rule":"a","action":"block"}]}"#,
+            r#"{"event":"refused_again","verdict":"block","rule":"a","gen_ai.tool.name":"t","upstream":"u","times":4}"#,
+            r#"{"event":"refused_again","audit":"x","verdict":"block","rule":"a","gen_ai.tool.name":"t","upstream":"u","times":5}"#,
+        ]);
+        assert_eq!(stats.verdicts.first(9), [("block", 2)]);
+        assert_eq!((stats.tools.first(9), stats.rules.first(9)), (vec![("t", 2)], vec![("a", 2)]));
+        assert_eq!((stats.upstreams.first(9), stats.injections), (vec![("u", 2)], 0));
+    }
+
+    #[test]
+    fn injections_are_messages_with_matches_beside_them() {
+        let stats = stats(&[
+            r#"{"event":"judged","direction":"inbound","verdict":"rewrite","findings":[{"rule":"a","action":"quarantine"},{"rule":"b","action":"wrap"},{"rule":"c","action":"log"}]}"#,
+            r#"{"event":"judged","direction":"inbound","verdict":"pass","findings":[{"rule":"a","action":"quarantine","suppressed":true}]}"#,
+            r#"{"event":"judged","direction":"outbound","verdict":"block","findings":[{"rule":"d","action":"block"}]}"#,
+        ]);
+        assert_eq!((stats.injections, stats.injection_matches), (1, 2));
+    }
 
     #[test]
     fn names_are_counted_and_their_number_is_bounded() {

@@ -21,6 +21,8 @@ const FILES: usize = 1000;
 #[derive(Debug)]
 pub struct Library {
     rules: Vec<Arc<Rule>>,
+    /// Built-in rules that are not used, since another rule has their id.
+    replaced: Vec<Arc<Rule>>,
     compiled: Mutex<HashMap<String, Arc<Compiled>>>,
 }
 
@@ -51,24 +53,34 @@ impl Library {
     /// Every fault of every file.
     pub fn read(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
         let (mut rules, mut faults) = (Vec::new(), Vec::new());
+        let mut replaced = Vec::new();
         if builtin {
             let files = BUILTIN_FILES.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned())));
-            lay(&mut rules, &mut faults, true, files);
+            replaced.extend(lay(&mut rules, &mut faults, true, files));
         }
         for folder in folders {
             match files(folder) {
                 Ok(files) => {
-                    lay(&mut rules, &mut faults, false, files.into_iter().map(|path| (path.display().to_string(), read(&path))))
+                    let files = files.into_iter().map(|path| (path.display().to_string(), read(&path)));
+                    replaced.extend(lay(&mut rules, &mut faults, false, files));
                 }
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(Self { rules, compiled: Mutex::default() }) } else { Err(faults) }
+        replaced.retain(|rule| rule.builtin);
+        if faults.is_empty() { Ok(Self { rules, replaced, compiled: Mutex::default() }) } else { Err(faults) }
     }
 
     /// Every rule, switched on or not, in the order of the files.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
+    }
+
+    /// The rules that replace a built-in one, each with the one that it replaces.
+    pub fn replacements(&self) -> impl Iterator<Item = (&Arc<Rule>, &Arc<Rule>)> {
+        let own =
+            |builtin: &Arc<Rule>| self.rules.iter().find(|rule| rule.id == builtin.id && rule.direction == builtin.direction);
+        self.replaced.iter().filter_map(move |builtin| Some((own(builtin)?, builtin)))
     }
 
     /// The rule with this id, or that had it before.
@@ -183,13 +195,13 @@ fn nearest(name: &str, known: &[&str]) -> String {
     if hint.starts_with("known:") { "`lychgate rules list` shows all".into() } else { hint }
 }
 
-/// Puts a layer of files onto the rules below it.
+/// Puts a layer of files onto the rules below it. Returns the rules that it replaces.
 fn lay(
     rules: &mut Vec<Arc<Rule>>,
     faults: &mut Vec<Fault>,
     builtin: bool,
     files: impl Iterator<Item = (String, Result<String, Fault>)>,
-) {
+) -> Vec<Arc<Rule>> {
     let mut layer: Vec<Arc<Rule>> = Vec::new();
     for (name, text) in files {
         match text.map_err(|fault| vec![fault]).and_then(|text| file::read(&name, &text, builtin)) {
@@ -211,12 +223,14 @@ fn lay(
             }
         }
     }
+    let mut replaced = Vec::new();
     for rule in layer {
         match rules.iter_mut().find(|below| below.id == rule.id && below.direction == rule.direction) {
-            Some(below) => *below = rule,
+            Some(below) => replaced.push(std::mem::replace(below, rule)),
             None => rules.push(rule),
         }
     }
+    replaced
 }
 
 fn read(path: &Path) -> Result<String, Fault> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::config::FlowConfig;
 use crate::detect::command::Script;
 use crate::detect::flow::{self, Session, Sides, TraceLimits, Traces};
-use crate::detect::path::{Links, Roots};
+use crate::detect::path::{GateFiles, Links, Roots};
 use crate::detect::secret::{Own, Prints, Seen, remember};
 use crate::detect::url::{Answers, HostList, HostPattern, Hosts, Lookup};
 use crate::detect::{Ground, Place, ReadAs, Surface};
@@ -19,14 +19,16 @@ use super::set::Compiled;
 use super::{Case, Find, Rule, RuleId, RuleSet};
 
 /// Where the calls of cases may reach: paths in `/repo/app`, where `/repo/app/link` leads to `/etc`; any host but
-/// `denied.example`. The operator guards the value `an-own-secret-of-a-case`.
+/// `denied.example`. The operator guards the value `an-own-secret-of-a-case`. The gate's own files are `/srv/gate/own.toml` and those
+/// below `/srv/gate/state`.
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let links = Links::Given([("/repo/app/link".to_owned(), "/etc".to_owned())].into());
     let deny = HostPattern::read("denied.example").into_iter().collect();
     let hosts = Hosts::new(Vec::new(), HostList { deny, ..HostList::default() });
     let mut own = Own::default();
     own.guard("an-own-secret-of-a-case");
-    Ground { roots: Roots::new(["/repo/app".to_owned()], links), hosts, own }
+    let gate = GateFiles::new(&["/srv/gate/own.toml".into()], &["/srv/gate/state".into()]);
+    Ground { roots: Roots::new(["/repo/app".to_owned()], links), hosts, own, gate }
 });
 
 /// What names resolve to in cases: `example.com` and `www.example.com` to an address of the Internet, `inside.example.com` and

@@ -10,12 +10,13 @@ mod keys;
 mod place;
 mod sealed;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use error::{SealError, Sealed};
 pub use keychain::Keychain;
 pub use keys::{Keys, Sources, others_read};
-pub use place::{Listed, Place};
+pub use place::{Listed, Place, check_writable};
 pub use sealed::{KEY_BYTES, Key, OVERHEAD_BYTES, Purpose, draw, open, seal};
 
 /// What keys are for, in the words of the config and of messages.
@@ -31,7 +32,49 @@ pub struct Use {
 
 /// The folder for the state of whoever runs the gate, if there is one.
 pub fn state_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    state_folder_by(|name| std::env::var_os(name))
+}
+
+fn state_folder_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
     Some(folder.join("lychgate"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIT: &str = include_str!("../../deploy/lychgate.service");
+    const COMPOSE: &str = include_str!("../../deploy/compose.yaml");
+    const IMAGE: &str = include_str!("../../deploy/Dockerfile");
+
+    fn value<'t>(text: &'t str, start: &str) -> &'t str {
+        let found = text.lines().find_map(|line| line.trim().strip_prefix(start));
+        found.unwrap_or_else(|| panic!("there is no `{start}`"))
+    }
+
+    fn with_state_home(home: &str) -> PathBuf {
+        state_folder_by(|name| (name == "XDG_STATE_HOME").then(|| home.into())).unwrap()
+    }
+
+    #[test]
+    fn the_systemd_unit_keeps_the_state_folder() {
+        // `%S` is `/var/lib` for a system service (systemd.unit, Specifiers).
+        let home = value(UNIT, "Environment=XDG_STATE_HOME=").replace("%S", "/var/lib");
+        let kept = PathBuf::from("/var/lib").join(value(UNIT, "StateDirectory="));
+        assert_eq!(with_state_home(&home), kept);
+    }
+
+    #[test]
+    fn compose_keeps_the_state_folder_in_a_volume() {
+        let folder = with_state_home(value(IMAGE, "ENV XDG_STATE_HOME="));
+        assert_eq!(PathBuf::from(value(COMPOSE, "- state:")), folder);
+        let volumes = COMPOSE.rsplit_once("\nvolumes:").unwrap().1;
+        assert!(volumes.lines().any(|line| line == "  state:"), "{volumes}");
+        // A new volume takes owner and mode of the folder in the image.
+        let parent = folder.parent().unwrap().display();
+        assert!(IMAGE.contains("install -d -m 0700 /state/lychgate"), "{IMAGE}");
+        assert!(IMAGE.contains(&format!("COPY --from=build --chown=65532:65532 /state/ {parent}/")), "{IMAGE}");
+    }
 }

@@ -13,6 +13,20 @@ const NEW: &str = "new-";
 /// After this long, what was being written has been given up: its writer has ended.
 const GIVEN_UP: Duration = Duration::from_secs(600);
 
+/// Whether a file or folder could be created at `path` or changed there, without trying. An error names the file or folder
+/// that prevents it.
+///
+/// # Errors
+/// The nearest part of the path that exists is no folder, or this user cannot write to it.
+pub fn check_writable(path: &Path) -> Result<(), (PathBuf, io::Error)> {
+    let Some(nearest) = path.ancestors().find(|path| path.exists()) else { return Ok(()) };
+    let failed = |error: io::Error| (nearest.to_owned(), error);
+    if nearest != path && !nearest.is_dir() {
+        return Err(failed(ErrorKind::NotADirectory.into()));
+    }
+    rustix::fs::access(nearest, rustix::fs::Access::WRITE_OK).map_err(|error| failed(error.into()))
+}
+
 /// A folder for sealed files.
 #[derive(Clone, Debug)]
 pub struct Place(PathBuf);
@@ -53,7 +67,8 @@ impl Place {
     pub fn there(&self) -> Result<bool, SealError> {
         let meta = match fs::metadata(&self.0) {
             Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            // Below a file nothing is there either, and nothing can be made there: `check_writable` finds that.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(false),
             Err(error) => return Err(SealError::of(&self.0)(error)),
         };
         if meta.mode() & 0o077 != 0 {
@@ -202,4 +217,32 @@ pub struct Listed {
     pub bytes: u64,
     /// How long ago it was written.
     pub age: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        for fine in [folder.path().to_owned(), file.clone(), folder.path().join("new"), folder.path().join("new/below")] {
+            assert!(check_writable(&fine).is_ok(), "{}", fine.display());
+        }
+        for below in [file.join("x"), file.join("x/y")] {
+            let (nearest, error) = check_writable(&below).unwrap_err();
+            assert_eq!((nearest, error.kind()), (file.clone(), ErrorKind::NotADirectory));
+            let place = Place::new(below);
+            assert!(!place.there().unwrap() && place.make().is_err());
+        }
+        let closed = folder.path().join("closed");
+        DirBuilder::new().mode(0o500).create(&closed).unwrap();
+        // Root may write everywhere.
+        if File::create(closed.join("probe")).is_err() {
+            let (nearest, error) = check_writable(&closed.join("new")).unwrap_err();
+            assert_eq!((nearest, error.kind()), (closed, ErrorKind::PermissionDenied));
+        }
+    }
 }

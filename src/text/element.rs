@@ -1,5 +1,6 @@
 //! Elements of a page, as far as layout and hiding need them.
 
+use super::layout::Point;
 use super::style::{Look, Seen};
 
 /// What an open element passes on to what is in it.
@@ -11,21 +12,42 @@ pub(super) struct State {
     pub(super) foreign: bool,
     /// A person sees it after a click: shown, and judged as hidden too.
     pub(super) folded: bool,
+    /// Marked as code, or as struck out.
+    pub(super) code: bool,
+    pub(super) struck: bool,
 }
 
 impl State {
-    pub(super) const START: Self = Self { seen: Seen::START, pre: false, foreign: false, folded: false };
+    pub(super) const START: Self =
+        Self { seen: Seen::START, pre: false, foreign: false, folded: false, code: false, struck: false };
 }
 
 pub(super) struct Open {
     pub(super) name: u64,
     pub(super) kind: Kind,
     pub(super) state: State,
-    pub(super) link: bool,
+    pub(super) mark: Mark,
     /// How it looks, of an element that goes on after the block that it was opened in (13.2.4.3).
     pub(super) formatting: Option<Box<Look>>,
     /// Ends what was opened to go on, and no end tag of what is outside reaches into it.
     pub(super) marker: bool,
+}
+
+/// What is written where an element ends, around what was written since a point.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mark {
+    None,
+    Link,
+    Fence(Point),
+    Code(Point),
+    Struck(Point),
+    /// And whether it stands above the line.
+    Script(Point, bool),
+    /// An outermost list.
+    List,
+    Table,
+    Row,
+    Cell,
 }
 
 /// What an element is to the layout.
@@ -130,6 +152,10 @@ pub(super) struct Tag {
     /// Nobody is meant to reach it: `aria-hidden`, `inert`, a `popover`.
     pub(super) set_aside: bool,
     pub(super) open: bool,
+    /// What a list or an item begins to count with.
+    pub(super) number: Option<u16>,
+    /// How many columns and rows a cell spans.
+    pub(super) spans: (usize, usize),
 }
 
 impl Tag {
@@ -149,7 +175,8 @@ impl Tag {
             buffer.clear();
         }
         self.attributes.clear();
-        (self.hidden, self.set_aside, self.open) = (false, false, false);
+        (self.hidden, self.set_aside, self.open, self.number) = (false, false, false, None);
+        self.spans = (1, 1);
         self.name.push_str(name);
     }
 }
@@ -162,6 +189,15 @@ impl Tag {
             "rel" => self.rel.push_str(&value.to_ascii_lowercase()),
             "media" => self.media.push_str(value),
             _ => {}
+        }
+    }
+
+    /// Notes how many columns or rows a cell spans.
+    pub(super) fn span(&mut self, value: &str) {
+        let span = value.trim().parse().unwrap_or(1);
+        match self.attribute.as_str() {
+            "colspan" => self.spans.0 = span,
+            _ => self.spans.1 = span,
         }
     }
 }

@@ -1,73 +1,179 @@
-//! HTML as a person sees it. The only file that touches html2text.
+//! HTML as a person sees it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::borrow::Cow;
+use std::ops::Range;
 
-use super::markdown;
+use super::origins::Origins;
 use super::sniff::{self, Shape};
 use super::strip;
+use super::{holds, markdown};
 
-/// A text that is HTML, or holds some, taken apart into what a person would see and what not.
+/// A text that is HTML, or contains some, as what a person would see and what markup hides.
 #[derive(Debug)]
 pub struct Page {
-    /// What a person would see, as plain lines.
+    /// What a person would see, as plain lines with a few marks of Markdown.
     pub visible: String,
     /// What markup hides: text that styles hide, comments, scripts, attributes in prose. Each on a paragraph of its own;
     /// empty if there is none.
     pub hidden: String,
-    /// Visible markup without attributes, where html2text writes it better and within its bounds.
-    clean: Option<String>,
     /// Some of what is hidden shows too, for a person may unfold it.
     pub folded: bool,
+    /// The text is a page from its beginning, not a text of another kind with tags in it.
+    pub whole: bool,
+    /// Where the parts of `visible` and `hidden` are in the text, if it is not read as a page.
+    visible_origins: Origins,
+    hidden_origins: Origins,
+    /// The hidden parts in order of the text, those as one that nothing but tags and blanks is between.
+    groups: Vec<Range<usize>>,
 }
 
-/// Width of lines that html2text writes, in characters.
-const WIDTH: usize = 120;
+/// Parts of hidden text next to each other that are taken out as one, up to this many bytes.
+const GROUP_BYTES: usize = 4096;
+
 impl Page {
     /// Reads a text as HTML; `None` where it is none.
     pub(super) fn of(text: &str) -> Option<Self> {
-        Self::read(text, true)
+        Self::read(text, true, true)
     }
 
     /// The same where nothing shows that a person would have to unfold.
     pub(super) fn folded(text: &str) -> Option<Self> {
-        Self::read(text, false)
+        Self::read(text, false, true)
     }
 
-    fn read(text: &str, unfold: bool) -> Option<Self> {
+    /// Reads a text as one of another kind with tags in it, even if it is a page from its beginning.
+    pub(super) fn parts(text: &str) -> Option<Self> {
+        Self::read(text, true, false)
+    }
+
+    fn read(text: &str, unfold: bool, pages: bool) -> Option<Self> {
+        let tagged = holds(text, "<");
+        let whole = tagged && sniff::is_page(text);
+        if whole && pages {
+            let read = strip::read(text, Shape::Document, &[], unfold);
+            return Some(Self {
+                visible: settled(read.visible),
+                whole,
+                ..Self::made(strip::Read { visible: String::new(), ..read })
+            });
+        }
         let code = sniff::code(text);
-        let shape = if text.contains('<') { sniff::shape(text, &code) } else { None };
-        if shape == Some(Shape::Document) {
-            return Some(Self::made(strip::read(text, Shape::Document, &[], unfold), String::new()));
+        let tags = whole || tagged && sniff::shape(text, &code).is_some();
+        let hidden = markdown::hidden(text, &code);
+        if hidden.is_empty() && !tags {
+            return None;
         }
-        let stripped = markdown::strip(text, &code);
-        let (left, taken) = match (stripped, shape) {
-            (None, None) => return None,
-            (None, Some(_)) => return Some(Self::made(strip::read(text, Shape::Fragment, &code, unfold), String::new())),
-            (Some((left, taken)), None) => {
-                return Some(Self { visible: left, hidden: taken, clean: None, folded: false });
-            }
-            (Some(stripped), Some(_)) => stripped,
+        let mut left = String::with_capacity(text.len());
+        for (range, _) in &hidden {
+            left.push_str(text.get(left.len()..range.start)?);
+            left.extend(text.get(range.clone())?.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+        }
+        left.push_str(text.get(left.len()..)?);
+        let read = if tags {
+            strip::read(&left, Shape::Fragment, &code, unfold)
+        } else {
+            let mut visible_origins = Origins::default();
+            visible_origins.add(0..left.len(), 0..text.len());
+            strip::Read { visible: left, visible_origins, ..strip::Read::default() }
         };
-        Some(Self::made(strip::read(&left, Shape::Fragment, &sniff::code(&left), unfold), taken))
-    }
-
-    fn made(read: strip::Read, mut hidden: String) -> Self {
-        if !hidden.is_empty() {
-            hidden.push_str("\n\n");
+        let mut page = Self { whole, ..Self::made(read) };
+        for (range, _) in hidden {
+            if !page.hidden.is_empty() {
+                page.hidden.push_str("\n\n");
+            }
+            let start = page.hidden.len();
+            // Without the quotation marks of a title, so that its link stays one.
+            let part = text.get(range.clone())?;
+            let begun = part.trim_start_matches([' ', '\n', '"', '\'']);
+            let inner = begun.trim_end_matches([' ', '\n', '"', '\'']);
+            let from = range.start + (part.len() - begun.len());
+            page.hidden.push_str(inner);
+            page.hidden_origins.add(start..page.hidden.len(), from..from + inner.len());
         }
-        hidden.push_str(&read.hidden);
-        Self { visible: settled(read.visible), hidden, clean: read.clean, folded: read.folded }
+        page.groups = groups(text, &page.hidden_origins);
+        Some(page)
     }
 
-    /// What an agent gets of it where nothing is withheld: like `visible`, with tables laid out.
-    pub fn written(&self) -> String {
-        let laid_out = self.clean.as_deref().and_then(|clean| {
-            let config = || html2text::config::plain().no_table_borders().no_link_wrapping();
-            // A panic in a foreign crate must cost no more than the nicer layout.
-            catch_unwind(AssertUnwindSafe(|| config().string_from_read(clean.as_bytes(), WIDTH).ok())).ok().flatten()
-        });
-        laid_out.map_or_else(|| self.visible.clone(), settled)
+    fn made(read: strip::Read) -> Self {
+        Self {
+            visible: read.visible,
+            hidden: read.hidden,
+            folded: read.folded,
+            whole: false,
+            visible_origins: read.visible_origins,
+            hidden_origins: read.hidden_origins,
+            groups: Vec::new(),
+        }
     }
+
+    /// What a person would see, with nothing in it that would be read as markup again.
+    pub fn shown(&self) -> Cow<'_, str> {
+        if self.whole { Cow::Borrowed(&self.visible) } else { Cow::Owned(settled(self.visible.clone())) }
+    }
+
+    /// Where in the text a range of `visible` is, with the tags within it.
+    pub fn locate_visible(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        self.visible_origins.cover(range)
+    }
+
+    /// Where in the text a range of `hidden` is.
+    pub fn locate_hidden(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        self.hidden_origins.cover(range)
+    }
+
+    /// The hidden parts of the text that a range of `hidden` touches, each with those next to it; `None` where one of them is
+    /// too long to be taken out whole.
+    pub fn hidden_parts(&self, range: &Range<usize>) -> Option<Vec<Range<usize>>> {
+        let mut found = Vec::new();
+        for part in self.hidden_origins.parts(range) {
+            let group = self.hidden_around(&part)?;
+            if found.last() != Some(&group) {
+                found.push(group);
+            }
+        }
+        Some(found)
+    }
+
+    /// The hidden part of the text around a range of it, with those next to it, if it is short enough to be taken out whole.
+    pub fn hidden_around(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let after = self.groups.partition_point(|group| group.start <= range.start);
+        let group = self.groups.get(after.checked_sub(1)?)?;
+        (range.end <= group.end && group.len() <= GROUP_BYTES).then(|| group.clone())
+    }
+}
+
+/// The hidden parts of a text in its order, those as one that nothing but tags and blanks is between.
+fn groups(text: &str, origins: &Origins) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = origins.all().collect();
+    parts.sort_unstable_by_key(|part| (part.start, part.end));
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    // A comment says something by itself.
+    let is_comment = |part: &Range<usize>| text.get(part.clone()).is_some_and(|part| part.starts_with("<!"));
+    for part in parts {
+        match groups.last_mut() {
+            Some(last) if part.start < last.end => last.end = last.end.max(part.end),
+            Some(last)
+                if part.end - last.start <= GROUP_BYTES
+                    && !is_comment(last)
+                    && !is_comment(&part)
+                    && text.get(last.end..part.start).is_some_and(only_tags) =>
+            {
+                last.end = part.end;
+            }
+            _ => groups.push(part),
+        }
+    }
+    groups
+}
+
+/// Whether a text is tags and blanks only.
+fn only_tags(text: &str) -> bool {
+    let mut within = false;
+    text.chars().all(|c| {
+        let part_of_tag = within || c == '<' || c.is_whitespace();
+        within = (within || c == '<') && c != '>';
+        part_of_tag
+    }) && !within
 }
 
 /// A text that showed tags, with them written so that nobody who reads it again takes them for markup: another gate, or what

@@ -8,11 +8,28 @@ pub(super) struct Lines {
     verbatim: bool,
     space: bool,
     breaks: usize,
+    /// What the next text on a line of its own begins with: the mark of a list item or a heading. Without text it is not
+    /// written.
+    lead: String,
+    /// Line ends written so far.
+    line_ends: usize,
+}
+
+/// A place in the lines. What was written since can be replaced with marks around it, at the price of its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub(super) at: usize,
+    line_ends: usize,
 }
 
 impl Lines {
     pub(super) fn new(verbatim: bool, bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes), verbatim, space: false, breaks: 0 }
+        Self { text: String::with_capacity(bytes), verbatim, ..Self::default() }
+    }
+
+    /// How much was written so far, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// Adds text; `pre` where its white space counts.
@@ -22,7 +39,7 @@ impl Lines {
                 return;
             }
             self.settle(text.starts_with('\n'));
-            self.text.push_str(text);
+            self.push(text);
             return;
         }
         let mut rest = text;
@@ -30,7 +47,7 @@ impl Lines {
             let word = rest.find(is_space).unwrap_or(rest.len());
             if word > 0 {
                 self.settle(false);
-                self.text.push_str(rest.get(..word).unwrap_or_default());
+                self.push(rest.get(..word).unwrap_or_default());
             }
             rest = rest.get(word..).unwrap_or_default();
             let after = rest.trim_start_matches(is_space);
@@ -42,7 +59,23 @@ impl Lines {
     /// Adds a mark that belongs to the text that follows.
     pub(super) fn mark(&mut self, mark: &str) {
         self.settle(false);
-        self.text.push_str(mark);
+        self.push(mark);
+    }
+
+    /// Begins a line whose text has a mark before it.
+    pub(super) fn lead(&mut self, breaks: usize, mark: &str) {
+        self.drop_lead();
+        self.end(breaks);
+        if self.verbatim {
+            self.mark(mark);
+        } else {
+            self.lead.push_str(mark);
+        }
+    }
+
+    /// Ends the element whose text would have had a mark before it.
+    pub(super) fn drop_lead(&mut self) {
+        self.lead.clear();
     }
 
     /// Parts a cell of a table from the one before it on its line.
@@ -57,7 +90,34 @@ impl Lines {
 
     /// Ends the line; with 2, leaves an empty one.
     pub(super) fn end(&mut self, breaks: usize) {
-        self.breaks = self.breaks.max(if self.verbatim { 1 } else { breaks });
+        // The first block of a list item stands on the item's line.
+        if self.lead.is_empty() {
+            self.breaks = self.breaks.max(if self.verbatim { 1 } else { breaks });
+        }
+    }
+
+    /// Where the text that follows begins.
+    pub(super) fn point(&mut self) -> Point {
+        self.settle(false);
+        Point { at: self.text.len(), line_ends: self.line_ends }
+    }
+
+    /// What was written since a point.
+    pub(super) fn since(&self, point: Point) -> &str {
+        self.text.get(point.at..).unwrap_or_default()
+    }
+
+    /// Whether a line ended since a point.
+    pub(super) fn ended_since(&self, point: Point) -> bool {
+        self.line_ends > point.line_ends
+    }
+
+    /// Puts another text in the place of what was written since a point.
+    pub(super) fn replace_since(&mut self, point: Point, text: &str) {
+        if self.text.is_char_boundary(point.at) {
+            self.text.truncate(point.at);
+            self.push(text);
+        }
     }
 
     pub(super) fn finish(mut self) -> String {
@@ -67,17 +127,26 @@ impl Lines {
         self.text
     }
 
+    fn push(&mut self, text: &str) {
+        self.line_ends += memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.text.push_str(text);
+    }
+
     fn settle(&mut self, broken: bool) {
         if self.breaks > 0 {
             let there = self.text.bytes().rev().take_while(|b| *b == b'\n').count() + usize::from(broken && self.verbatim);
             if !self.text.is_empty() {
-                self.text.extend(std::iter::repeat_n('\n', self.breaks.saturating_sub(there)));
+                let missing = self.breaks.saturating_sub(there);
+                self.line_ends += missing;
+                self.text.extend(std::iter::repeat_n('\n', missing));
             }
         } else if self.space && !self.text.is_empty() && !self.text.ends_with(is_space) {
             self.text.push(' ');
         }
         self.breaks = 0;
         self.space = false;
+        self.text.push_str(&self.lead);
+        self.lead.clear();
     }
 }
 

@@ -17,9 +17,9 @@ const LEVELS: [&str; 12] =
 /// Most labels that are looked for elsewhere in the text; the references to more are taken for none.
 const LABELS: usize = 64;
 
-/// Takes out what shows nowhere: what is left, and what was taken, each on a paragraph of its own. `None` if there is none.
-pub(super) fn strip(text: &str, code: &[Range<usize>]) -> Option<(String, String)> {
-    let mut cuts: Vec<(Range<usize>, &str)> = Vec::new();
+/// The parts that show nowhere, in order and apart from each other, and what a renderer shows in the place of each.
+pub(super) fn hidden(text: &str, code: &[Range<usize>]) -> Vec<(Range<usize>, &'static str)> {
+    let mut cuts: Vec<(Range<usize>, &'static str)> = Vec::new();
     if holds(text, "](") || holds(text, "]:") || holds(text, "![") {
         definitions(text, &mut cuts);
         inline(text, &mut cuts);
@@ -35,24 +35,13 @@ pub(super) fn strip(text: &str, code: &[Range<usize>]) -> Option<(String, String
         asides::fences(text, &mut cuts);
         cuts.sort_by_key(|(range, _)| range.start);
     }
-    if cuts.is_empty() {
-        return None;
-    }
-    let (mut left, mut taken, mut at) = (String::with_capacity(text.len()), String::new(), 0);
-    for (range, stand_in) in cuts {
-        if range.start < at {
-            continue;
-        }
-        left.push_str(text.get(at..range.start)?);
-        left.push_str(stand_in);
-        if !taken.is_empty() {
-            taken.push_str("\n\n");
-        }
-        taken.push_str(text.get(range.clone())?.trim());
-        at = range.end;
-    }
-    left.push_str(text.get(at..)?);
-    Some((left, taken))
+    let mut end = 0;
+    cuts.retain(|(range, _)| {
+        let apart = range.start >= end;
+        end = if apart { range.end } else { end };
+        apart
+    });
+    cuts
 }
 
 /// Definitions at the start of lines: `[label]: target "title"`, `[^note]: text`.
@@ -166,8 +155,21 @@ fn image(text: &str, close: usize) -> Option<Range<usize>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice)]
 mod tests {
-    use super::strip;
+    use super::hidden;
+
+    fn strip(text: &str, code: &[std::ops::Range<usize>]) -> Option<(String, String)> {
+        let (mut left, mut taken, mut at) = (String::new(), String::new(), 0);
+        for (range, stand_in) in hidden(text, code) {
+            left.push_str(&text[at..range.start]);
+            left.push_str(stand_in);
+            taken.push_str(&text[range.clone()]);
+            at = range.end;
+        }
+        left.push_str(&text[at..]);
+        (at > 0).then_some((left, taken))
+    }
 
     fn left(text: &str) -> String {
         strip(text, &[]).map_or_else(|| text.to_owned(), |(left, _)| left)

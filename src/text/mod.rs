@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-mod clean;
 mod data;
 mod element;
 mod escape;
@@ -14,6 +13,7 @@ mod hints;
 mod html;
 mod layout;
 mod markdown;
+mod origins;
 mod readings;
 mod skeleton;
 mod sniff;
@@ -30,7 +30,7 @@ pub mod unseen;
 
 pub use glob::glob_fits;
 pub use html::Page;
-pub use readings::{Reading, Way};
+pub use readings::{DECODED_BYTES, REJOINED, Reading, Way};
 pub use skeleton::skeleton;
 pub use talk::quoted_in_talk;
 pub use visible::visible;
@@ -42,7 +42,7 @@ pub struct Text<'m> {
     plain: OnceCell<Option<unicode::Plain>>,
     bare: OnceCell<Option<String>>,
     page: OnceCell<Option<Box<Page>>>,
-    readings: OnceCell<Vec<Reading>>,
+    readings: OnceCell<readings::Readings>,
 }
 
 impl<'m> Text<'m> {
@@ -85,16 +85,36 @@ impl<'m> Text<'m> {
         Page::folded(&self.raw)
     }
 
+    /// The text as one of another kind with tags in it, even if it is a page from its beginning.
+    pub fn parts(&self) -> Option<Page> {
+        Page::parts(&self.raw)
+    }
+
     /// What else a model could read in it: letters in other letters, escapes, encodings, ciphers. Spans are of
     /// [`Text::raw`].
     pub fn readings(&self) -> &[Reading] {
-        self.readings.get_or_init(|| {
+        let made = self.readings.get_or_init(|| {
             let mut made = readings::read(self.plain());
-            for reading in &mut made {
+            for reading in &mut made.all {
                 reading.span = self.locate(reading.span.clone());
             }
             made
-        })
+        });
+        &made.all
+    }
+
+    /// Whether readings were asked for and a bound left some of them unmade.
+    pub fn is_read_in_part(&self) -> bool {
+        self.readings.get().is_some_and(|made| made.left_out)
+    }
+
+    /// The range of [`Text::raw`] that a range of one of its readings was made from. `None` where the range is a part of the
+    /// text as it is, which the other readings show as well.
+    pub fn locate_in(&self, reading: &Reading, range: &Range<usize>) -> Option<Range<usize>> {
+        match &reading.map {
+            None => Some(reading.span.clone()),
+            Some(map) => map.locate(range).map(|plain| self.locate(plain)),
+        }
     }
 
     /// Adds the names of what was read of it so far, besides how it came. A reading within another counts as both.
@@ -108,7 +128,8 @@ impl<'m> Text<'m> {
         if self.page.get().is_some_and(Option::is_some) {
             names.insert("markup");
         }
-        names.extend(self.readings.get().into_iter().flatten().flat_map(|reading| reading.path.split(" → ")));
+        let made = self.readings.get().map_or(&[][..], |made| &made.all);
+        names.extend(made.iter().flat_map(|reading| reading.path.split(" → ")));
     }
 
     fn made(&self) -> Option<&unicode::Plain> {
@@ -123,7 +144,15 @@ pub fn cut(text: &str, bytes: usize) -> &str {
 
 /// Whether `sign` stands in `text`: what `str::contains` says, at a third of the price for short signs.
 fn holds(text: &str, sign: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), sign.as_bytes()).is_some()
+    match sign.as_bytes() {
+        [one] => memchr::memchr(*one, text.as_bytes()).is_some(),
+        sign => memchr::memmem::find(text.as_bytes(), sign).is_some(),
+    }
+}
+
+/// Whether a text has readings that leave out what stands between its words: see [`REJOINED`].
+pub fn is_rejoined(text: &str) -> bool {
+    readings::is_rejoined(text)
 }
 
 /// Whether a character shows itself on a page or terminal, and does nothing else there.

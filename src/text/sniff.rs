@@ -62,6 +62,23 @@ const VOID: [&str; 5] = ["bgsound", "link", "param", "source", "track"];
 /// Attributes by which an element may be hidden; they stand in tags of prose about HTML too, but with other tags.
 const HIDING_ATTRIBUTES: [&str; 9] = ["style", "hidden", "class", "color", "bgcolor", "inert", "popover", "aria-hidden", "id"];
 
+/// Whether a text is a page from its beginning (WHATWG, 13.1): after blanks, comments and an XML declaration, a doctype of HTML,
+/// or the start of one of the elements that hold a page.
+pub(super) fn is_page(text: &str) -> bool {
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    for (open, close) in [("<?xml", "?>"), ("<!--", "-->"), ("<!--", "-->")] {
+        if rest.starts_with(open) {
+            let Some((_, after)) = rest.split_once(close) else { return false };
+            rest = after.trim_start();
+        }
+    }
+    let begins = |start: &str| {
+        rest.get(..start.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(start))
+            && rest.as_bytes().get(start.len()).is_none_or(|b| b.is_ascii_whitespace() || *b == b'>')
+    };
+    ["<!doctype html", "<html", "<head", "<body"].into_iter().any(begins)
+}
+
 /// The shape of the HTML in a text, if there is any. `code` says where Markdown shows text as it is.
 pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     let (mut tags, mut hides, mut closes, mut hides_if_closed) = (0, false, false, false);
@@ -74,7 +91,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     });
     let mut ranges = code.iter().peekable();
     let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|rest| rest.find('<')) {
+    while let Some(next) = text.get(at..).and_then(|rest| memchr::memchr(b'<', rest.as_bytes())) {
         at += next + 1;
         let start = at - 1;
         while ranges.next_if(|range| range.end <= start).is_some() {}
@@ -282,9 +299,10 @@ fn is_program(text: &str) -> bool {
 
 /// Where Markdown shows text as it is: fenced blocks and code spans (CommonMark 4.5, 6.1), outside HTML comments.
 pub(super) fn code(text: &str) -> Vec<Range<usize>> {
-    if !text.contains('`') && !holds(text, "~~~") {
+    if !holds(text, "`") && !holds(text, "~~~") {
         return Vec::new();
     }
+    let comments = holds(text, "<!--");
     let mut found = Vec::new();
     let mut fence: Option<(usize, &str)> = None;
     let mut comment = false;
@@ -299,25 +317,23 @@ pub(super) fn code(text: &str) -> Vec<Range<usize>> {
         }
         match fence {
             Some((opened, mark)) => {
-                if trimmed.starts_with(mark) && trimmed.trim_matches(['`', '~']).is_empty() {
+                if trimmed.starts_with(mark) && trimmed.trim_start_matches(mark.get(..1).unwrap_or_default()).is_empty() {
                     found.push(opened..at);
                     fence = None;
                 }
             }
             None if trimmed.starts_with("```") || trimmed.starts_with("~~~") => {
-                fence = Some((start, if trimmed.starts_with('`') { "```" } else { "~~~" }));
+                fence = Some((start, trimmed.split(|c: char| !trimmed.starts_with(c)).next().unwrap_or_default()));
             }
             None => {
-                if let Some((_, after)) = line.rsplit_once("<!--") {
+                if comments && let Some((_, after)) = line.rsplit_once("<!--") {
                     comment = !after.contains("-->");
                 }
                 spans(line, start, &mut found);
             }
         }
     }
-    if let Some((opened, _)) = fence {
-        found.push(opened..text.len());
-    }
+    found.extend(fence.map(|(opened, _)| opened..text.len()));
     found
 }
 

@@ -2,29 +2,38 @@
 //! and no token looks at more than a bounded part of it.
 
 mod ends;
+mod lists;
+mod marks;
 mod mask;
 mod sheets;
+mod spans;
+mod tables;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::clean::Clean;
-use super::element::{Kind, Open, Tag, bounds, formats, hash, kind, special};
+use super::element::{Kind, Mark, Open, Tag, bounds, formats, hash, kind, special};
 use super::hints::{ALT_BYTES, hiding_class, hint, look, looks};
 use super::layout::Lines;
+use super::origins::Origins;
 use super::sniff::Shape;
 use super::style::Sheet;
 use super::tokens::{Event, Mode, run};
 use super::tree::Tree;
+use tables::{Row, Table};
 
 /// What reading gives.
+#[derive(Default)]
 pub(super) struct Read {
     pub(super) visible: String,
     pub(super) hidden: String,
-    pub(super) clean: Option<String>,
     /// Some of what is hidden shows too, for a person may unfold it.
     pub(super) folded: bool,
+    /// Where in a text that is not a page the parts of both stand.
+    pub(super) visible_origins: Origins,
+    pub(super) hidden_origins: Origins,
 }
 
 /// Attribute values shorter than this are no prose.
@@ -38,14 +47,18 @@ const DOUBTFUL_IN_ALL: usize = 400;
 
 /// Reads a text as HTML; `code` says which parts show as they are, `unfold` whether what a person may unfold shows.
 pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> Read {
+    let fragment = shape == Shape::Fragment;
     let masked = mask::put_on(text, code);
     let text = masked.as_deref().unwrap_or(text);
+    // Without a change of length: what is found in a fragment is cut out of the text as it came.
+    let unified = (fragment && text.contains('\r')).then(|| text.replace("\r\n", " \n").replace('\r', "\n"));
+    let text = unified.as_deref().unwrap_or(text);
     let mut sheet = Sheet::new(text.len());
     let ahead = has_sheets(text);
     if ahead {
-        sheets::add_all(text, &mut sheet);
+        sheets::add_all(text, fragment, &mut sheet);
     }
-    let mode = Mode::default();
+    let mode = Mode::of(fragment);
     let mut reader = Reader::new(text, shape, sheet, unfold);
     reader.ahead = ahead;
     run(text, &mode, |event| reader.take(event, &mode));
@@ -64,6 +77,12 @@ fn has_sheets(text: &str) -> bool {
 
 struct Reader {
     verbatim: bool,
+    /// Where the last end tag of each element stands whose content nobody sees, in a text that is not a page.
+    last_ends: HashMap<u64, usize>,
+    /// Where the event at hand stands.
+    range: Range<usize>,
+    visible_origins: Origins,
+    hidden_origins: Origins,
     unfold: bool,
     sheet: Sheet,
     /// The style sheets of the page were read before.
@@ -73,31 +92,47 @@ struct Reader {
     lines: Lines,
     /// How each open link ends when it is written out.
     links: Vec<String>,
+    /// The open lists, by how deep they are, with how many items of an ordered one were written.
+    lists: Vec<(usize, Option<usize>)>,
     hidden: String,
     folded: bool,
     doubtful: usize,
-    clean: Clean,
+    /// The open tables, their open rows, and how many cells were laid out where some span others.
+    tables: Vec<Table>,
+    rows: Vec<Row>,
+    laid_out: usize,
+    /// The language of the code block that is open.
+    language: String,
 }
 
 impl Reader {
     fn new(text: &str, shape: Shape, sheet: Sheet, unfold: bool) -> Self {
         Self {
             verbatim: shape == Shape::Fragment,
-            unfold: unfold && shape == Shape::Fragment,
+            last_ends: if shape == Shape::Fragment { ends::last_ends(text) } else { HashMap::new() },
+            range: 0..0,
+            visible_origins: Origins::default(),
+            hidden_origins: Origins::default(),
+            unfold,
             sheet,
             ahead: false,
             tree: Tree::default(),
             tag: Tag::default(),
             lines: Lines::new(shape == Shape::Fragment, text.len() / 2),
             links: Vec::new(),
+            lists: Vec::new(),
             hidden: String::new(),
             folded: false,
             doubtful: 0,
-            clean: Clean::new(shape == Shape::Document, text.len()),
+            tables: Vec::new(),
+            rows: Vec::new(),
+            laid_out: 0,
+            language: String::new(),
         }
     }
 
     fn take(&mut self, event: Event<'_>, mode: &Mode) {
+        self.range = mode.range();
         match event {
             Event::OpenStartTag(name) => self.tag.open(name),
             Event::AttributeName(name) => {
@@ -148,6 +183,8 @@ impl Reader {
                 self.hide(&value);
             }
             "aria-hidden" => tag.set_aside |= value.trim().eq_ignore_ascii_case("true"),
+            "start" | "value" if matches!(&*tag.name, "ol" | "li") => tag.number = value.trim().parse().ok(),
+            "colspan" | "rowspan" => tag.span(value),
             "src" | "srcset" | "d" | "action" | "xmlns" | "points" => {}
             _ if value.len() >= PROSE_BYTES && value.contains(' ') => {
                 let value = value.to_owned();
@@ -162,6 +199,12 @@ impl Reader {
         let name = std::mem::take(&mut self.tag.name);
         let outer = self.tree.state();
         let kind = kind(&name, outer.foreign);
+        // A placeholder (`<title>` in a manual) hides nothing: what never ends would swallow the rest.
+        let gone = matches!(kind, Kind::Gone | Kind::Raw) && !(self_closing && outer.foreign);
+        if self.verbatim && gone && self.last_ends.get(&hash(&name)).is_none_or(|end| *end < self.range.end) {
+            self.tag.name = name;
+            return;
+        }
         if name == "link" && !self.ahead {
             sheets::add_linked(&self.tag, &mut self.sheet);
         }
@@ -200,7 +243,7 @@ impl Reader {
         state.folded = match &*name {
             "details" => state.folded || !tag.open,
             // It shows with what its element stands in.
-            "summary" => self.tree.outside().is_some_and(|outside| outside.folded),
+            "summary" => self.tree.parent().is_some_and(|parent| parent.state.folded),
             _ => state.folded,
         };
         state.foreign = match &*name {
@@ -215,11 +258,15 @@ impl Reader {
             if !outer.foreign {
                 mode.content_of(&name);
             }
-            let link = name == "a" && !state.seen.hides() && self.link_starts();
+            let mark = match () {
+                () if state.seen.hides() => Mark::None,
+                () if name == "a" => self.link_starts(),
+                () => self.mark(&name, &mut state),
+            };
             let styled = named || !(self.tag.style.is_empty() && self.tag.hints.is_empty()) || self.tag.hidden;
             let formatting = own.filter(|_| styled && formats(&name)).map(Box::new);
             let special = special(&name, kind);
-            self.tree.push(Open { name: hash(&name), kind, state, link, formatting, marker: bounds(&name) }, special);
+            self.tree.push(Open { name: hash(&name), kind, state, mark, formatting, marker: bounds(&name) }, special);
         }
         self.tag.name = name;
     }
@@ -235,39 +282,47 @@ impl Reader {
             "img" if !self.tag.alt.trim().is_empty() => {
                 let alt = format!("[image: {}]", self.tag.alt.trim());
                 self.lines.text(&alt, false);
-                self.clean.text(&alt);
             }
-            "td" | "th" => self.lines.cell(),
+            "td" | "th" if self.verbatim => self.lines.cell(),
             "li" => {
-                self.lines.end(1);
-                self.lines.mark("- ");
+                let mark = self.item_mark();
+                self.lines.lead(1, &mark);
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                self.lines.end(2);
                 let level = name.as_bytes().get(1).copied().map_or(1, |digit| usize::from(digit.saturating_sub(b'0')));
-                self.lines.mark(&format!("{} ", "#".repeat(level)));
+                self.lines.lead(2, &format!("{} ", "#".repeat(level)));
             }
-            "p" | "table" | "blockquote" | "pre" | "ul" | "ol" => self.lines.end(2),
+            "ul" | "ol" => self.list_starts(name == "ol"),
+            "p" | "table" | "blockquote" | "pre" => self.lines.end(2),
             _ if kind == Kind::Block => self.lines.end(1),
             _ => {}
         }
-        self.clean.tag(name, "", self.tree.depth());
+        if matches!(
+            name,
+            "ul" | "ol" | "pre" | "table" | "blockquote" | "hr" | "details" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6"
+        ) {
+            self.lay_out_row();
+        }
     }
 
-    fn link_starts(&mut self) -> bool {
+    fn link_starts(&mut self) -> Mark {
         let href = &self.tag.href;
-        let shown = href.len() <= LINK_BYTES
-            && (href.starts_with("http://") || href.starts_with("https://"))
-            && !href.contains(char::is_whitespace);
+        let web = href.starts_with("http://") || href.starts_with("https://");
+        // A relative one leads on within the site; of other schemes none is followed.
+        let relative = !href.is_empty() && !href.split(['/', '?', '#']).next().is_some_and(|first| first.contains(':'));
+        let shown = href.len() <= LINK_BYTES && (web || relative) && !href.contains(char::is_whitespace);
         if shown {
             self.links.push(format!("]({href})"));
             self.lines.mark("[");
         }
-        shown
+        if shown { Mark::Link } else { Mark::None }
     }
 
     fn text(&mut self, text: &str) {
         let blank = text.trim().is_empty();
+        if self.tree.last().is_some_and(|open| open.name == hash("title") && open.kind == Kind::Raw) {
+            self.title(text);
+        }
         if !blank && self.tree.last().is_some_and(|open| open.name == hash("head")) {
             self.close(self.tree.depth() - 1, false);
         }
@@ -292,16 +347,28 @@ impl Reader {
             self.hide(text);
         }
         self.lines.text(text, state.pre);
-        self.clean.text(text);
+        if self.verbatim {
+            let end = self.lines.len();
+            self.visible_origins.add(end - text.len()..end, self.range.clone());
+        }
     }
 
     fn hide(&mut self, text: &str) {
-        let text = text.trim();
+        let whole = text.len();
+        let begun = text.trim_start();
+        let text = begun.trim_end();
         if !text.is_empty() {
             if !self.hidden.is_empty() {
                 self.hidden.push_str("\n\n");
             }
             self.hidden.push_str(text);
+            if self.verbatim {
+                let end = self.hidden.len();
+                let start = self.range.start + (whole - begun.len());
+                let verbatim = self.range.len() == whole;
+                let range = if verbatim { start..start + text.len() } else { self.range.clone() };
+                self.hidden_origins.add(end - text.len()..end, range);
+            }
         }
     }
 
@@ -318,8 +385,16 @@ impl Reader {
             };
             self.lines.end(1);
             self.lines.text(&lost, true);
+            let end = self.lines.len();
+            self.visible_origins.add(end - lost.len()..end, text.rfind(&*lost).map_or(0..text.len(), |at| at..at + lost.len()));
         }
         self.close(0, false);
-        Read { visible: self.lines.finish(), hidden: self.hidden, clean: self.clean.finish(), folded: self.folded }
+        Read {
+            visible: self.lines.finish(),
+            hidden: self.hidden,
+            folded: self.folded,
+            visible_origins: self.visible_origins,
+            hidden_origins: self.hidden_origins,
+        }
     }
 }

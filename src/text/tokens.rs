@@ -6,6 +6,7 @@ mod raw;
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
@@ -37,9 +38,29 @@ enum Content {
 pub(super) struct Mode {
     next: Cell<Option<Content>>,
     foreign: Cell<bool>,
+    /// The text is not a page: an element whose content ends with its end tag has no content without one.
+    fragment: bool,
+    /// Where in the text the event at hand begins and ends.
+    start: Cell<usize>,
+    end: Cell<usize>,
 }
 
 impl Mode {
+    /// For a text that is a page, or one with tags in it.
+    pub(super) fn of(fragment: bool) -> Self {
+        Self { fragment, ..Self::default() }
+    }
+
+    /// The bytes of the text that the event at hand was read from.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.start.get()..self.end.get()
+    }
+
+    fn at(&self, range: Range<usize>) {
+        self.start.set(range.start);
+        self.end.set(range.end);
+    }
+
     /// What follows is read as the content of this element, where it is one with a content of its own kind.
     pub(super) fn content_of(&self, name: &str) {
         self.next.set(match name {
@@ -70,20 +91,23 @@ pub(super) fn run(text: &str, mode: &Mode, take: impl FnMut(Event<'_>)) {
     } else {
         Cow::Borrowed(text)
     };
-    let mut cutter = Cutter { text: &text, at: 0, take, lower: String::new() };
+    let mut cutter = Cutter { text: &text, mode, at: 0, take, lower: String::new(), unclosed: Vec::new() };
     while cutter.at < text.len() {
         match mode.next.take() {
             Some(content) => cutter.content(content),
-            None => cutter.data(mode),
+            None => cutter.data(),
         }
     }
 }
 
 struct Cutter<'t, F> {
     text: &'t str,
+    mode: &'t Mode,
     at: usize,
     take: F,
     lower: String,
+    /// Content without an end in the rest of a fragment: searching for it at each of its tags would take quadratic time.
+    unclosed: Vec<Content>,
 }
 
 impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
@@ -97,14 +121,25 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
 
     fn emit_text(&mut self, to: usize) {
         let text = self.text.get(self.at..to).unwrap_or_default();
-        self.at = to;
-        if !text.is_empty() {
-            (self.take)(Event::Text(&entities::read(text, false)));
+        if self.mode.fragment && memchr(b'&', text.as_bytes()).is_some() {
+            // Line by line, so that the place of what follows an entity is known to a line.
+            for line in text.split_inclusive('\n') {
+                self.emit_part(line);
+            }
+        } else if !text.is_empty() {
+            self.emit_part(text);
         }
+        self.at = to;
+    }
+
+    fn emit_part(&mut self, text: &str) {
+        self.mode.at(self.at..self.at + text.len());
+        self.at += text.len();
+        (self.take)(Event::Text(&entities::read(text, false)));
     }
 
     /// Text up to a tag, and the tag.
-    fn data(&mut self, mode: &Mode) {
+    fn data(&mut self) {
         let rest = self.rest().as_bytes();
         let Some(open) = memchr(b'<', rest) else { return self.emit_text(self.text.len()) };
         if open > 0 {
@@ -127,10 +162,11 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
                 if after.get(..7).is_some_and(|word| word.eq_ignore_ascii_case(b"doctype")) {
                     let end = memchr(b'>', self.rest().as_bytes());
                     self.at = end.map_or(self.text.len(), |end| self.at + end + 1);
-                } else if mode.foreign.get() && after.starts_with(b"[CDATA[") {
+                } else if self.mode.foreign.get() && after.starts_with(b"[CDATA[") {
                     self.at += 9;
                     let held = self.rest();
                     let end = memmem::find(held.as_bytes(), b"]]>").unwrap_or(held.len());
+                    self.mode.at(self.at..self.at + end);
                     (self.take)(Event::Text(held.get(..end).unwrap_or_default()));
                     self.at = (self.at + end + 3).min(self.text.len());
                 } else {
@@ -147,6 +183,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         self.at += mark;
         let held = self.rest();
         let end = memchr(b'>', held.as_bytes()).unwrap_or(held.len());
+        self.mode.at(self.at - mark..(self.at + end + 1).min(self.text.len()));
         (self.take)(Event::Comment(&shown(held.get(..end).unwrap_or_default())));
         self.at = (self.at + end + 1).min(self.text.len());
     }
@@ -175,6 +212,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
             // What would have begun its end is no part of it.
             inner = ["--!", "--", "-"].iter().find_map(|begun| inner.strip_suffix(begun)).unwrap_or(inner);
         }
+        self.mode.at(self.at - 4..self.at + end + width);
         (self.take)(Event::Comment(&shown(inner)));
         self.at += end + width;
     }
@@ -232,6 +270,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         }
         self.at += 1;
         self.space();
+        let quoted = matches!(self.byte()?, b'"' | b'\'');
         let value = match self.byte()? {
             b'>' => return Some(()),
             quote @ (b'"' | b'\'') => {
@@ -247,6 +286,8 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
             _ => self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'>')),
         };
         if told {
+            let end = self.at - usize::from(quoted);
+            self.mode.at(end - value.len()..end);
             (self.take)(Event::AttributeValue(&entities::read(&shown(value), true)));
         }
         Some(())
@@ -266,13 +307,21 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
 
     /// The content of an element of its own kind; its end tag is read as any other.
     fn content(&mut self, content: Content) {
+        if self.unclosed.contains(&content) {
+            return self.data();
+        }
         let rest = self.rest();
         let end = match content {
             Content::PlainText => None,
             Content::Script => raw::script_end(rest),
             Content::RcData(name) | Content::RawText(name) => raw::end(rest, name),
         };
+        if end.is_none() && self.mode.fragment {
+            self.unclosed.push(content);
+            return self.data();
+        }
         let held = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        self.mode.at(self.at..self.at + held.len());
         self.at += held.len();
         if !held.is_empty() {
             let decodes = matches!(content, Content::RcData(_));

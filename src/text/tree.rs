@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::element::{Kind, Open, State, hash};
+use super::element::{Kind, Mark, Open, State, hash};
 use super::style::Look;
 
 /// Most elements that go on after their block.
@@ -69,9 +69,9 @@ impl Tree {
         self.stack.last().map_or(State::START, |open| open.state)
     }
 
-    /// The state around the innermost element.
-    pub(super) fn outside(&self) -> Option<State> {
-        self.stack.len().checked_sub(2).and_then(|at| self.stack.get(at)).map(|open| open.state)
+    /// The element around the innermost one.
+    pub(super) fn parent(&self) -> Option<&Open> {
+        self.stack.len().checked_sub(2).and_then(|at| self.stack.get(at))
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -80,10 +80,6 @@ impl Tree {
 
     pub(super) fn last(&self) -> Option<&Open> {
         self.stack.last()
-    }
-
-    pub(super) fn hides_at(&self, at: usize) -> bool {
-        self.stack.get(at).is_some_and(|open| open.state.seen.hides())
     }
 
     pub(super) fn push(&mut self, open: Open, special: bool) {
@@ -172,7 +168,7 @@ impl Tree {
         for (name, look) in std::mem::take(&mut self.going_on) {
             let mut state = self.state();
             state.seen = look.within(&state.seen);
-            self.push(Open { name, kind: Kind::Inline, state, link: false, formatting: Some(look), marker: false }, false);
+            self.push(Open { name, kind: Kind::Inline, state, mark: Mark::None, formatting: Some(look), marker: false }, false);
         }
     }
 }

@@ -7,17 +7,17 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-use super::client::chain;
 use crate::message::{Message, ParseError, ReadLimits};
 use crate::protocol::sse::{Decoder, Event};
-use crate::protocol::{CallError, Frame, Frames, Payload};
+use crate::protocol::{CallError, Frame, Frames, Payload, Reservation};
+use crate::trust::error_text;
 
 /// The next piece of a body; `None` at its end.
 async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
     loop {
         match body.frame().await {
             None => return Ok(None),
-            Some(Err(error)) => return Err(CallError::Connect(io::Error::other(chain(&error)))),
+            Some(Err(error)) => return Err(CallError::Connect(io::Error::other(error_text(&error)))),
             // Trailers say nothing to an agent.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data()
@@ -30,11 +30,49 @@ async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
     }
 }
 
-/// Reads a body to its end.
+/// Reads a body to its end. Its bytes are reserved before they are read: all that the server announces, else as they arrive.
 ///
 /// # Errors
-/// `NotMcp` where it is longer than `message_bytes`, `Silent` where nothing came for `gap`, `Connect` where it broke off.
-pub(super) async fn whole(mut body: Incoming, limits: &ReadLimits, gap: Duration) -> Result<Bytes, CallError> {
+/// `NotMcp` where it is longer than `message_bytes`, `Silent` where nothing came for `gap`, `Connect` where it broke off,
+/// `Limit` where too many bytes are in flight.
+pub(super) async fn reserved(
+    body: Incoming,
+    limits: &ReadLimits,
+    gap: Duration,
+    mut reservation: Reservation,
+) -> Result<Bytes, CallError> {
+    reservation.announce(usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX).min(limits.message_bytes))?;
+    let body = gather(body, limits, gap, |bytes| reservation.grow(bytes)).await?;
+    Ok(reservation.attach(body))
+}
+
+/// The same without a reservation, for bodies that are not passed on.
+pub(super) async fn whole(body: Incoming, limits: &ReadLimits, gap: Duration) -> Result<Bytes, CallError> {
+    gather(body, limits, gap, |_| Ok(())).await
+}
+
+/// The beginning of a body, up to so many bytes. Where it breaks off after some, these are all.
+///
+/// # Errors
+/// `Connect` where it breaks off before.
+pub(super) async fn beginning(mut body: Incoming, most: usize) -> Result<Bytes, CallError> {
+    let mut read = BytesMut::new();
+    while read.len() < most {
+        match piece(&mut body).await {
+            Ok(Some(more)) => read.extend_from_slice(more.get(..most - read.len()).unwrap_or(more.as_ref())),
+            Err(error) if read.is_empty() => return Err(error),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    Ok(read.freeze())
+}
+
+async fn gather(
+    mut body: Incoming,
+    limits: &ReadLimits,
+    gap: Duration,
+    mut reserve: impl FnMut(usize) -> Result<(), CallError>,
+) -> Result<Bytes, CallError> {
     let too_large = || CallError::NotMcp(ParseError::TooLarge { limit: limits.message_bytes });
     if body.size_hint().lower() > limits.message_bytes as u64 {
         return Err(too_large());
@@ -45,6 +83,7 @@ pub(super) async fn whole(mut body: Incoming, limits: &ReadLimits, gap: Duration
         if first.len() + rest.len() + piece.len() > limits.message_bytes {
             return Err(too_large());
         }
+        reserve(first.len() + rest.len() + piece.len())?;
         match (first.is_empty(), rest.is_empty()) {
             (true, true) => first = piece,
             (_, true) => {
@@ -69,21 +108,33 @@ pub(super) struct Events {
     body: Incoming,
     decoder: Decoder,
     limits: ReadLimits,
+    /// What is reserved for the event at hand.
+    reservation: Option<Reservation>,
 }
 
 impl Events {
     pub(super) fn new(body: Incoming, limits: ReadLimits) -> Self {
-        Self { body, decoder: Decoder::default(), limits }
+        Self { body, decoder: Decoder::default(), limits, reservation: None }
+    }
+
+    /// Reserves the bytes of each event as they arrive.
+    pub(super) fn reserved(self, reservation: Reservation) -> Self {
+        Self { reservation: Some(reservation), ..self }
     }
 
     /// The next event as soon as the blank line that ends it is in; `None` when the stream has ended. An event cut
     /// short by the end is dropped, as receivers must.
     ///
     /// # Errors
-    /// `NotMcp` where an event is longer than `message_bytes`, `Connect` where the stream broke off.
+    /// `NotMcp` where an event is longer than `message_bytes`, `Connect` where the stream broke off,
+    /// `Limit` where too many bytes are in flight.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, CallError> {
         loop {
-            if let Some(event) = self.decoder.next_event() {
+            if let Some(mut event) = self.decoder.next_event() {
+                if let Some(reservation) = &mut self.reservation {
+                    let of_event = reservation.take();
+                    event.data = event.data.map(|data| of_event.attach(data));
+                }
                 return Ok(Some(event));
             }
             let limit = self.limits.message_bytes;
@@ -91,7 +142,11 @@ impl Events {
                 return Err(CallError::NotMcp(ParseError::TooLarge { limit }));
             }
             match piece(&mut self.body).await? {
-                Some(piece) => self.decoder.push(&piece),
+                Some(piece) => {
+                    let bytes = self.decoder.held() + piece.len();
+                    self.reservation.as_mut().map_or(Ok(()), |reservation| reservation.grow(bytes))?;
+                    self.decoder.push(&piece);
+                }
                 None => return Ok(None),
             }
         }
@@ -148,22 +203,21 @@ impl Gap {
 }
 
 fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
+    let message = event.is_message();
     let payload = match event.data {
         None => Payload::Empty,
-        Some(data) if data.is_empty() => Payload::Empty,
+        Some(data) if data.is_empty() => Payload::Text(data),
         Some(data) => match Message::parse(data.clone(), limits) {
             Ok(message) => Payload::Message(message),
-            // Clients read messages from events of this name or none; what stands in others is only text to them.
-            Err(error) if event.name.as_deref().is_none_or(|name| name == b"message" || name.is_empty()) => {
-                return Err(CallError::NotMcp(error));
-            }
+            Err(error) if message => return Err(CallError::NotMcp(error)),
+            // Clients take an event with another name for text.
             Err(error) => match text(data, &error) {
                 Some(text) => Payload::Text(text),
                 None => return Err(CallError::NotMcp(error)),
             },
         },
     };
-    Ok(Frame { raw: event.raw, payload })
+    Ok(Frame { payload, fields: event.fields })
 }
 
 /// What is no message, where it can be judged as text. What looks like JSON and cannot be read strictly is not: a

@@ -4,13 +4,12 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bytes::Bytes;
 use futures_util::stream;
-use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 
 use crate::message::{Envelope, Message, ReadLimits, quote};
+use crate::protocol::sse::Fields;
 use crate::protocol::{Ask, Call, CallError, Frame, Framing, MODERN, Payload, Reply, answer, headers};
 
 /// The agent in whose name canaries are sent: what is to leave them out knows them by it.
@@ -186,14 +185,12 @@ pub(super) fn call(call: &Call, limits: &ReadLimits) -> Result<Reply, CallError>
         let text = answer::error(message.id(envelope), -32601, "the built-in server knows canaries only", None);
         return Ok(answer::body(StatusCode::NOT_FOUND, text));
     };
-    let raw = Bytes::from(canary.answer());
-    let payload = Payload::Message(Message::parse(raw.clone(), limits).map_err(CallError::NotMcp)?);
-    let mut headers = HeaderMap::with_capacity(2);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let answer = Message::parse(canary.answer().into(), limits).map_err(CallError::NotMcp)?;
+    let mut headers = HeaderMap::with_capacity(1);
     if let Ok(digest) = HeaderValue::from_str(&digest(message.bytes())) {
         headers.insert(RECEIVED, digest);
     }
-    let frames = Box::pin(stream::iter([Ok(Frame { raw, payload })]));
+    let frames = Box::pin(stream::iter([Ok(Frame { payload: Payload::Message(answer), fields: Fields::default() })]));
     Ok(Reply { status: StatusCode::OK, headers, framing: Framing::Body, frames })
 }
 

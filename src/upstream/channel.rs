@@ -1,24 +1,24 @@
 //! One two-way stream shared by many calls: hands each message that comes in to its call.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::end::End;
 use super::ids::{key, settles};
 use super::ticket::{Listener, Ticket};
 use crate::config::Limits;
 use crate::message::{Envelope, Message, ParseError, ReadLimits, Value};
-use crate::protocol::{CallError, Era, UpstreamName};
+use crate::protocol::{CallError, Era, UpstreamName, headers};
 
 /// Where the answers on one stream go. Message ids are never rewritten: a call whose id is in flight takes another
 /// channel.
 pub(super) struct Channel {
     pub(super) era: Era,
-    upstream: UpstreamName,
+    pub(super) upstream: UpstreamName,
     read: ReadLimits,
     queued_messages: usize,
     /// Bytes that may wait for readers. When all are taken, reading from the server stops until one catches up.
@@ -62,24 +62,6 @@ pub(super) struct Incoming {
 }
 
 pub(super) type Delivery = Result<Incoming, CallError>;
-
-/// Why a channel carries no more.
-#[derive(Clone, Debug)]
-pub(super) enum End {
-    /// The server went away, or was sent away.
-    Gone(Arc<str>),
-    /// It said more at once than `message_bytes`.
-    TooLarge(usize),
-}
-
-impl End {
-    pub(super) fn error(&self) -> CallError {
-        match self {
-            Self::Gone(why) => CallError::Connect(io::Error::new(io::ErrorKind::BrokenPipe, why.to_string())),
-            Self::TooLarge(limit) => CallError::NotMcp(ParseError::TooLarge { limit: *limit }),
-        }
-    }
-}
 
 /// What a message costs in memory beside its bytes, roughly.
 const MESSAGE_OVERHEAD_BYTES: usize = 1024;
@@ -138,7 +120,9 @@ impl Channel {
         let number = state.arrivals;
         state.used = Instant::now();
         state.calls.insert(number, Waiting { open, tokens, subscribes, to });
-        Ok(Some(Ticket::new(self.clone(), number, from, subscribes)))
+        let mut ticket = Ticket::new(self.clone(), number, from, subscribes);
+        ticket.has_meta = headers::has_meta(message);
+        Ok(Some(ticket))
     }
 
     /// Takes a call off the channel; gives the ids (as written) of its requests that have no answer.
@@ -147,6 +131,19 @@ impl Channel {
         state.used = Instant::now();
         let call = state.calls.remove(&number);
         call.map(|call| call.open.into_iter().map(|id| id.raw).collect()).unwrap_or_default()
+    }
+
+    /// Ends a request that its agent cancelled (2025-11-25, Cancellation); its call, if nothing else of it is open.
+    pub(super) fn cancel(&self, id: Value<'_>) {
+        let Some(key) = key(id) else { return };
+        let mut state = self.state();
+        let Some((number, call)) = state.calls.iter_mut().find(|(_, call)| call.holds(&key)) else { return };
+        call.open.retain(|id| id.key != key);
+        if call.open.is_empty() {
+            drop(call.to.send(Err(CallError::Withdrawn)));
+            let number = *number;
+            state.calls.remove(&number);
+        }
     }
 
     /// Whether a request with this id is in flight.
@@ -216,14 +213,19 @@ impl Channel {
         self.state().ended.clone()
     }
 
-    /// Takes one message from the server and hands it on. What is no message is dropped, and logged without its
-    /// text. Waits while readers are behind.
-    pub(super) async fn receive(&self, bytes: Bytes) {
+    /// Takes one message from the server and hands it on. Waits while readers are behind.
+    ///
+    /// # Errors
+    /// It is not a message, and is dropped.
+    pub(super) async fn receive(&self, bytes: Bytes) -> Result<(), ParseError> {
         let json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| matches!(byte, b'{' | b'['));
         let length = bytes.len();
         let message = match Message::parse(bytes, &self.read) {
             Ok(message) => message,
-            Err(error) => return self.unreadable(error, json, length),
+            Err(error) => {
+                self.unreadable(&error, json);
+                return Err(error);
+            }
         };
         let room = Arc::new(self.make_room(length).await);
         let mut state = self.state();
@@ -238,10 +240,10 @@ impl Channel {
         } else {
             self.deliver(&mut state, message, room);
         }
+        Ok(())
     }
 
-    fn unreadable(&self, error: ParseError, json: bool, bytes: usize) {
-        tracing::warn!(upstream = %self.upstream, bytes, "the server said something that is {error}; dropped");
+    fn unreadable(&self, error: &ParseError, json: bool) {
         // Servers print banners where they should not. But what begins as JSON may have been the answer that a
         // call waits for, and with one call open it is known whose.
         let mut state = self.state();
@@ -249,7 +251,7 @@ impl Channel {
             && state.calls.len() == 1
             && let Some((_, call)) = state.calls.pop_first()
         {
-            drop(call.to.send(Err(CallError::NotMcp(error))));
+            drop(call.to.send(Err(CallError::NotMcp(error.clone()))));
         }
     }
 

@@ -17,7 +17,8 @@ fn ask(channel: &Arc<Channel>, text: &str) -> Ticket {
 }
 
 async fn say(channel: &Channel, text: &str) {
-    channel.receive(Bytes::copy_from_slice(text.as_bytes())).await;
+    // Some of what is said here is not a message.
+    drop(channel.receive(Bytes::copy_from_slice(text.as_bytes())).await);
 }
 
 async fn reply(ticket: Ticket) -> Reply {
@@ -32,15 +33,16 @@ fn quiet(reply: &mut Reply) -> bool {
 async fn each_message_finds_its_call() {
     let channel = channel(Era::Legacy);
     let one = ask(&channel, r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{"progressToken":"p"}}}"#);
-    let two = ask(&channel, r#"{"jsonrpc":"2.0","id":"\u0031","method":"b","params":{"_meta":{"progressToken":7}}}"#);
+    let two = ask(&channel, r#"{"jsonrpc":"2.0","id":"\u0032","method":"b","params":{"_meta":{"progressToken":7}}}"#);
     say(&channel, r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7}}"#).await;
     say(&channel, r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"\u0070"}}"#).await;
     // It names an id of the server's own, whatever the agent's are.
     say(&channel, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#).await;
-    say(&channel, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#).await;
+    // Some servers convert an id of digits to a number, and clients accept the answer.
+    say(&channel, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#).await;
     let mut two = reply(two).await;
     assert!(next(&mut two).await.contains("\"progressToken\":7"));
-    assert!(next(&mut two).await.contains("\"id\":\"1\""));
+    assert!(next(&mut two).await.contains("\"id\":2"));
     assert!(two.frames.next().await.is_none());
     let mut one = reply(one).await;
     assert!(next(&mut one).await.contains("0070"));

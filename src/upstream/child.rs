@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio as Pipe};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
@@ -19,13 +19,15 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::body::within;
-use super::channel::{Channel, End};
+use super::channel::Channel;
+use super::end::End;
 use super::lines::{Line, Lines, one_line};
+use super::output::{Output, Tail};
 use super::sessions::Link;
 use super::ticket::Ticket;
 use crate::config::{Limits, StdioTransport};
 use crate::message::Message;
-use crate::protocol::{CallError, Era, UpstreamName};
+use crate::protocol::{CallError, Era, ProcessFault, ProcessFaultKind, UpstreamName};
 
 /// How long a child gets to end by itself after its standard input is closed, and again after SIGTERM
 /// (2025-11-25, Lifecycle, Shutdown).
@@ -39,6 +41,8 @@ pub(super) struct Spec {
     pub(super) upstream: UpstreamName,
     pub(super) transport: StdioTransport,
     pub(super) limits: Limits,
+    /// What all its processes printed last.
+    pub(super) output: Arc<Tail>,
 }
 
 /// A running child. When the last handle is dropped, the child is ended.
@@ -47,6 +51,7 @@ pub(super) struct Child {
     lines: mpsc::UnboundedSender<Outgoing>,
     room: Arc<Semaphore>,
     stop: watch::Sender<bool>,
+    output: Arc<Output>,
 }
 
 struct Outgoing {
@@ -59,8 +64,8 @@ struct Outgoing {
 pub(super) enum Ended {
     /// As it was told to.
     Told,
-    /// By itself; how, in words.
-    ByItself(String),
+    /// By itself.
+    ByItself(Arc<ProcessFault>),
 }
 
 impl Child {
@@ -83,14 +88,17 @@ impl Child {
         let (stop, stopping) = watch::channel(false);
         let room = spec.limits.read.message_bytes.saturating_mul(2).clamp(1 << 20, Semaphore::MAX_PERMITS);
         let writing = tokio::spawn(write(stdin, outgoing));
-        tokio::spawn(log(Lines::new(stderr, STDERR_LINE_BYTES), spec.upstream.clone()));
-        let output = Lines::new(stdout, spec.limits.read.message_bytes);
-        let reading = tokio::spawn(read(output, channel.clone(), spec.limits.read.message_bytes));
+        let output = Arc::new(Output::new(&spec.transport, spec.output.clone()));
+        let logging = tokio::spawn(log(Lines::new(stderr, STDERR_LINE_BYTES), output.clone(), spec.upstream.clone()));
+        let from = Lines::new(stdout, spec.limits.read.message_bytes);
+        let reading = tokio::spawn(read(from, channel.clone(), output.clone(), spec.limits.read.message_bytes));
         let supervisor = Supervisor {
             group: process.id().and_then(|id| Pid::from_raw(id.cast_signed())),
             process,
             channel: channel.clone(),
             reading,
+            logging,
+            output: output.clone(),
             writing,
             idle,
             stopping,
@@ -101,7 +109,7 @@ impl Child {
             drop(place);
             ended(how);
         });
-        Ok(Arc::new(Self { channel, lines, room: Arc::new(Semaphore::new(room)), stop }))
+        Ok(Arc::new(Self { channel, lines, room: Arc::new(Semaphore::new(room)), stop, output }))
     }
 }
 
@@ -126,8 +134,23 @@ impl Link for Child {
         });
     }
 
+    /// A server that logs to standard output often answers nothing: whoever waited for it should know.
+    fn explain(&self, error: CallError, began: Instant) -> CallError {
+        let CallError::Silent(time) = error else { return error };
+        if !self.output.prints_text_since(began) {
+            return error;
+        }
+        let output = self.output.kept();
+        let what = format!(
+            "the server did not answer within {} s, and printed text that is not MCP to its standard output",
+            time.as_secs_f32()
+        );
+        let kind = ProcessFaultKind::NoAnswer;
+        CallError::Process(Box::new(ProcessFault { kind, ..ProcessFault::ended(what, output) }))
+    }
+
     fn close(&self) {
-        self.channel.end(End::Gone("the session was closed".into()));
+        self.channel.end(End::Closed);
         self.stop.send_replace(true);
     }
 }
@@ -162,12 +185,14 @@ fn streams(command: &mut Command) -> io::Result<(UnixStream, UnixStream, UnixStr
 
 /// Finds a program on the gateway's own PATH: the child's may have none.
 fn find_program(name: &str) -> io::Result<PathBuf> {
+    let missing = |what: String| io::Error::new(io::ErrorKind::NotFound, what);
     if name.contains('/') {
-        return Ok(name.into());
+        let file = PathBuf::from(name);
+        return if file.exists() { Ok(file) } else { Err(missing(format!("the program `{name}` does not exist"))) };
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
     let runs = |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-    let not_found = || io::Error::new(io::ErrorKind::NotFound, format!("`{name}` is not on the PATH"));
+    let not_found = || missing(format!("the program `{name}` is not on the gateway's PATH"));
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs).ok_or_else(not_found)
 }
 
@@ -181,11 +206,15 @@ async fn write(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outg
 }
 
 /// Hands lines to the channel until there are no more; gives whether one was too long.
-async fn read(mut lines: Lines<UnixStream>, channel: Arc<Channel>, limit: usize) -> bool {
+async fn read(mut lines: Lines<UnixStream>, channel: Arc<Channel>, output: Arc<Output>, limit: usize) -> bool {
     while let Ok(Some(line)) = lines.next().await {
         match line {
             Line::Whole(line) if line.trim_ascii().is_empty() => {}
-            Line::Whole(line) => channel.receive(line).await,
+            Line::Whole(line) => {
+                if let Err(error) = channel.receive(line.clone()).await {
+                    output.not_a_message(&line, &error, &channel.upstream);
+                }
+            }
             Line::Cut(_) => {
                 channel.end(End::TooLarge(limit));
                 return true;
@@ -195,11 +224,9 @@ async fn read(mut lines: Lines<UnixStream>, channel: Arc<Channel>, limit: usize)
     false
 }
 
-async fn log(mut lines: Lines<UnixStream>, upstream: UpstreamName) {
+async fn log(mut lines: Lines<UnixStream>, output: Arc<Output>, upstream: UpstreamName) {
     while let Ok(Some(Line::Whole(line) | Line::Cut(line))) = lines.next().await {
-        // A server must not steer the operator's terminal. Debug only: what servers say may hold secrets.
-        let plain: String = String::from_utf8_lossy(&line).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        tracing::debug!(%upstream, "server: {plain}");
+        output.stderr(&line, &upstream);
     }
 }
 
@@ -209,6 +236,8 @@ struct Supervisor {
     group: Option<Pid>,
     channel: Arc<Channel>,
     reading: JoinHandle<bool>,
+    logging: JoinHandle<()>,
+    output: Arc<Output>,
     /// Holds the child's standard input open.
     writing: JoinHandle<()>,
     idle: Duration,
@@ -228,30 +257,39 @@ enum Cause {
 impl Supervisor {
     async fn run(mut self) -> Ended {
         let mut at_once = false;
-        let how = match self.cause().await {
+        let why = match self.cause().await {
             Cause::Exit(status) => {
                 let drained = timeout(DRAIN, &mut self.reading).await;
                 tracing::debug!(whole = drained.is_ok(), "the rest of a server's output was read");
-                Ended::ByItself(match status {
-                    Ok(status) => format!("the server's process ended ({status})"),
-                    Err(error) => format!("the server's process was lost: {error}"),
-                })
+                match status {
+                    Ok(status) => Some(format!("the server's process ended ({status})")),
+                    Err(error) => Some(format!("the server's process was lost: {error}")),
+                }
             }
             Cause::NoMoreOutput { too_long: true } => {
                 at_once = true;
-                Ended::ByItself("the server said a line longer than `message_bytes`".into())
+                Some("the server said a line longer than `message_bytes`".to_owned())
             }
             Cause::NoMoreOutput { .. } => match timeout(DRAIN, self.process.wait()).await {
-                Ok(Ok(status)) => Ended::ByItself(format!("the server's process ended ({status})")),
-                _ => Ended::ByItself("the server closed its output".into()),
+                Ok(Ok(status)) => Some(format!("the server's process ended ({status})")),
+                _ => Some("the server closed its output".to_owned()),
             },
-            Cause::Told => Ended::Told,
+            Cause::Told => None,
         };
-        let why = match &how {
-            Ended::Told => "the session was ended",
-            Ended::ByItself(why) => why,
+        let how = match why {
+            Some(why) => {
+                // What it wrote last to standard error says why.
+                let drained = timeout(DRAIN, &mut self.logging).await;
+                tracing::debug!(whole = drained.is_ok(), "the rest of a server's standard error was read");
+                let fault = Arc::new(ProcessFault::ended(why, self.output.kept()));
+                self.channel.end(End::Process(fault.clone()));
+                Ended::ByItself(fault)
+            }
+            None => {
+                self.channel.end(End::Gone("the session was ended".into()));
+                Ended::Told
+            }
         };
-        self.channel.end(End::Gone(why.into()));
         if at_once {
             self.kill().await
         } else {

@@ -18,6 +18,7 @@ use super::tls;
 use crate::config::HttpTransport;
 use crate::oauth::{Authorizer, Bearer, LoginError, Refusal, challenge};
 use crate::protocol::{CallError, Context};
+use crate::trust::{Keys, Peer};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a connection that nobody uses is kept. Node's and uvicorn's servers close theirs after 5 s: a call that
@@ -59,6 +60,8 @@ pub(super) struct Client {
     streams: Connections,
     /// The URL of the config.
     pub(super) url: Uri,
+    /// The same for errors.
+    pub(super) peer: Peer,
     own: HeaderMap,
     /// The gate's logins there, unless it has a token of the config.
     login: Option<Arc<Authorizer>>,
@@ -73,7 +76,8 @@ impl Client {
         let builder = || hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
         let calls = connections(builder().enable_all_versions().wrap_connector(connector()));
         let streams = connections(builder().enable_http1().wrap_connector(connector()));
-        Ok(Self { calls, streams, url, own: own_headers(transport)?, login })
+        let peer = Peer::of_url(&url, Keys::OfTransport { ca: transport.ca.is_some() });
+        Ok(Self { calls, streams, url, peer, own: own_headers(transport)?, login })
     }
 
     /// Sends one request for whoever makes a call, with the token that goes with it, and gives the response once its head
@@ -88,13 +92,27 @@ impl Client {
         request: &Sent<'_>,
         time: Duration,
     ) -> Result<Response<Incoming>, CallError> {
-        let Some(login) = &self.login else { return within(time, self.send(request)).await };
+        match &self.login {
+            None => within(time, self.send(request)).await,
+            Some(login) => self.send_with_login(login, context, request, time).await,
+        }
+    }
+
+    /// As [`Self::send_as`], where the gate has logins.
+    async fn send_with_login(
+        &self,
+        login: &Arc<Authorizer>,
+        context: &Context,
+        request: &Sent<'_>,
+        time: Duration,
+    ) -> Result<Response<Incoming>, CallError> {
         let who = login.principal(context).map_err(no_token)?;
         let mut bearer = login.bearer(&who).await.map_err(no_token)?;
         for _ in 0..MORE_TRIES {
             let response = within(time, self.exchange(request, bearer.as_ref())).await?;
             let Some(refusal) = refusal(&response) else { return answered(response) };
-            bearer = Some(login.refused(&who, bearer, refusal).await.map_err(no_token)?);
+            // Boxed: few calls wait for another token, and all would make room for it.
+            bearer = Some(Box::pin(login.refused(&who, bearer, refusal)).await.map_err(no_token)?);
         }
         let response = within(time, self.exchange(request, bearer.as_ref())).await?;
         if refusal(&response).is_some() {
@@ -112,11 +130,15 @@ impl Client {
         answered(self.exchange(request, None).await?)
     }
 
-    async fn exchange(&self, sent: &Sent<'_>, bearer: Option<&Bearer>) -> Result<Response<Incoming>, CallError> {
+    /// Sends one request, and gives whatever the server answers.
+    ///
+    /// # Errors
+    /// `Connect` where no response came.
+    pub(super) async fn exchange(&self, sent: &Sent<'_>, bearer: Option<&Bearer>) -> Result<Response<Incoming>, CallError> {
         let mut request = Request::new(Full::new(sent.body.clone()));
         *request.method_mut() = sent.method.clone();
         *request.uri_mut() = sent.url.clone();
-        *request.headers_mut() = self.outgoing(sent.headers);
+        *request.headers_mut() = self.outgoing(&sent.method, sent.headers);
         if let Some(bearer) = bearer {
             let value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()));
             let mut value = value.map_err(|_| CallError::NoToken("its token cannot stand in a header".into()))?;
@@ -124,13 +146,26 @@ impl Client {
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
         let connections = if sent.lasting == Lasting::Stream { &self.streams } else { &self.calls };
-        connections.request(request).await.map_err(|e| CallError::Connect(io::Error::other(chain(&e))))
+        connections.request(request).await.map_err(|e| CallError::Connect(io::Error::other(self.peer.fault(&e))))
     }
 
-    fn outgoing(&self, from_agent: &HeaderMap) -> HeaderMap {
-        let mut headers = from_agent.clone();
-        for name in NOT_OUT {
-            headers.remove(name);
+    /// Whether a text holds a secret that the gate shows this server.
+    pub(super) fn holds(&self, text: &str) -> bool {
+        let of_headers = self.own.values().filter_map(|value| value.to_str().ok());
+        let of_headers = of_headers.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
+        let of_query = self.url.query().unwrap_or_default().split('&');
+        let of_query = of_query.filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+        of_headers.chain(of_query).any(|secret| secret.len() >= 4 && text.contains(secret))
+    }
+
+    fn outgoing(&self, method: &Method, from_agent: &HeaderMap) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(from_agent.len() + self.own.len() + 4);
+        for (name, value) in from_agent.iter().filter(|(name, _)| !NOT_OUT.contains(name)) {
+            headers.append(name, value.clone());
+        }
+        if method == Method::POST {
+            // Without the agent's parameters: a server that decodes by `charset` would read another message.
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if !headers.contains_key(header::USER_AGENT) {
@@ -200,7 +235,8 @@ fn connections(connector: HttpsConnector<HttpConnector>) -> Connections {
 
 /// Headers that the connection makes itself, or that are credentials of the agent. The listener has taken most of
 /// them out already; a second look costs nothing.
-const NOT_OUT: [HeaderName; 14] = [
+const NOT_OUT: [HeaderName; 15] = [
+    header::CONTENT_TYPE,
     header::HOST,
     header::CONTENT_LENGTH,
     header::TRANSFER_ENCODING,
@@ -237,21 +273,25 @@ const NOT_IN: [HeaderName; 15] = [
 ];
 
 /// Takes out of a response's headers what is not for the agent.
-pub(super) fn incoming(mut headers: HeaderMap) -> HeaderMap {
-    let mut dropped: Vec<HeaderName> = NOT_IN.to_vec();
-    for value in headers.get_all(header::CONNECTION) {
-        let names = value.to_str().unwrap_or_default().split(',');
-        dropped.extend(names.filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok()));
-    }
-    let by_prefix = |name: &&HeaderName| {
-        let name = name.as_str();
-        name.starts_with("proxy-") || name.starts_with("access-control-")
+pub(super) fn incoming(headers: HeaderMap) -> HeaderMap {
+    let of_connection =
+        headers.get_all(header::CONNECTION).iter().flat_map(|value| value.to_str().unwrap_or_default().split(','));
+    let of_connection: Vec<HeaderName> =
+        of_connection.filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok()).collect();
+    let drops = |name: &HeaderName| {
+        NOT_IN.contains(name)
+            || of_connection.contains(name)
+            || name.as_str().starts_with("proxy-")
+            || name.as_str().starts_with("access-control-")
     };
-    dropped.extend(headers.keys().filter(by_prefix).cloned());
-    for name in dropped {
-        headers.remove(name);
+    if !headers.keys().any(drops) {
+        return headers;
     }
-    headers
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers.iter().filter(|(name, _)| !drops(name)) {
+        kept.append(name, value.clone());
+    }
+    kept
 }
 
 fn url(text: &str) -> Result<Uri, String> {
@@ -288,14 +328,6 @@ fn own_headers(transport: &HttpTransport) -> Result<HeaderMap, String> {
     Ok(own)
 }
 
-/// An error and what caused it, on one line: `hyper` says the useful part last.
-pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        next = error.source();
-    }
-    text
-}
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

@@ -10,11 +10,13 @@ use hyper::body::{Body, Incoming};
 
 use super::body::{self, Events, Gap, within};
 use super::client::{self, Client, Lasting, Sent};
-use super::{Felt, Pulse};
+use super::health::{Health, Pulse};
+use super::{page, probe};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Envelope, Message, ReadLimits};
 use crate::oauth::Authorizer;
-use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, Payload, Reply};
+use crate::protocol::sse::Fields;
+use crate::protocol::{Ask, Call, CallError, Context, Frame, Frames, Framing, InFlight, Payload, Reply};
 
 /// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
 pub(super) struct Http {
@@ -24,6 +26,7 @@ pub(super) struct Http {
     initialize_timeout: Duration,
     request_timeout: Duration,
     pulse: Pulse,
+    in_flight: Arc<InFlight>,
 }
 
 impl Http {
@@ -42,7 +45,13 @@ impl Http {
             initialize_timeout: config.initialize_timeout,
             request_timeout: config.request_timeout,
             pulse: Pulse::default(),
+            in_flight: InFlight::unlimited(),
         })
+    }
+
+    /// Reserves the bytes of answers there.
+    pub(super) fn reserve_in(&mut self, in_flight: Arc<InFlight>) {
+        self.in_flight = in_flight;
     }
 
     /// Carries one call. Dropping the future, or the frames of the reply, closes the stream to the server, which
@@ -51,8 +60,12 @@ impl Http {
         self.pulse.felt(self.exchange(call).await)
     }
 
-    pub(super) fn health(&self) -> Option<Felt> {
-        self.pulse.health()
+    pub(super) async fn health(&self) -> Health {
+        self.pulse.health(probe::ask_http(&self.client)).await
+    }
+
+    pub(super) fn last_health(&self) -> Option<Health> {
+        self.pulse.last()
     }
 
     async fn exchange(&self, call: Call) -> Result<Reply, CallError> {
@@ -74,10 +87,10 @@ impl Http {
         let lasting = if stays { Lasting::Stream } else { Lasting::Call };
         let sent = Sent { lasting, method, url: &self.client.url, headers: &call.headers, body };
         let response = self.client.send_as(&call.context, &sent, time).await?;
-        within(self.stream_idle, self.read(response, time, gap)).await
+        within(self.stream_idle, self.read(response, time, gap, &call.context)).await
     }
 
-    async fn read(&self, response: Response<Incoming>, time: Duration, gap: Gap) -> Result<Reply, CallError> {
+    async fn read(&self, response: Response<Incoming>, time: Duration, gap: Gap, context: &Context) -> Result<Reply, CallError> {
         let (head, body) = response.into_parts();
         let (status, mut headers) = (head.status, client::incoming(head.headers));
         let failed = status.is_client_error() || status.is_server_error();
@@ -90,17 +103,27 @@ impl Http {
             };
         }
         headers.remove(header::CONTENT_ENCODING);
-        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) || body.is_end_stream() {
+        let kind = ContentKind::of(&headers);
+        let ended = body.is_end_stream() && kind != ContentKind::Events;
+        if ended || matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(empty(status, headers));
         }
-        let kind = ContentKind::of(&headers);
         if kind == ContentKind::Events {
-            let frames = Events::new(body, self.limits.clone()).frames(gap);
+            let frames = Events::new(body, self.limits.clone()).reserved(self.in_flight.reservation(&context.agent)).frames(gap);
             return Ok(Reply { status, headers, framing: Framing::Events, frames });
         }
-        let bytes = body::whole(body, &self.limits, time).await?;
+        let bytes = body::reserved(body, &self.limits, time, self.in_flight.reservation(&context.agent)).await?;
         if bytes.is_empty() {
             return Ok(empty(status, headers));
+        }
+        let page = kind == ContentKind::Other && page::is_html(&bytes);
+        if page {
+            // For operators only: an agent would read the server's text without inspection.
+            let begins = page::first_words(&bytes);
+            tracing::warn!(
+                upstream = %context.upstream, status = status.as_u16(), begins,
+                "the server returned a web page instead of MCP: check `url` of the upstream"
+            );
         }
         let payload = match (Message::parse(bytes.clone(), &self.limits), kind) {
             (Ok(message), ContentKind::Json) => Payload::Message(message),
@@ -110,9 +133,10 @@ impl Http {
                 None => return Ok(empty(status, headers)),
             },
             (Err(error), ContentKind::Json) => return Err(CallError::NotMcp(error)),
+            _ if page => return Err(CallError::WEB_PAGE),
             _ => return Err(CallError::BadReply("its content type is neither JSON nor an event stream")),
         };
-        let frames: Frames = Box::pin(stream::iter([Ok(Frame { raw: bytes, payload })]));
+        let frames: Frames = Box::pin(stream::iter([Ok(Frame { payload, fields: Fields::default() })]));
         Ok(Reply { status, headers, framing: Framing::Body, frames })
     }
 }

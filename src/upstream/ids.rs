@@ -1,6 +1,6 @@
 //! Ids and tokens, compared by what they say.
 
-use crate::message::{Envelope, Message, MessageKind, Value, ValueKind};
+use crate::message::{Envelope, Message, MessageKind, Value, ValueKind, id_text};
 
 /// The key of the request that a message closes. An answer does, and so does a modern server's
 /// `notifications/cancelled`, by which it takes a subscription down (2026-07-28, Cancellation); a legacy server's is
@@ -15,11 +15,7 @@ pub(super) fn settles(message: &Message, envelope: &Envelope, modern: bool) -> O
     }
 }
 
-/// An id or token such that equal ones compare equal, however written.
+/// An id or token as text, the same for all spellings that [`crate::message::same_id`] takes for one.
 pub(super) fn key(value: Value<'_>) -> Option<Box<str>> {
-    match value.kind() {
-        ValueKind::String => value.str().map(|text| format!("\"{text}").into()),
-        ValueKind::Number => Some(value.raw().into()),
-        _ => None,
-    }
+    matches!(value.kind(), ValueKind::String | ValueKind::Number).then(|| id_text(value.raw()).into())
 }

@@ -5,9 +5,13 @@ pub mod canary;
 mod channel;
 mod child;
 mod client;
+mod end;
+mod health;
 mod http;
 mod ids;
 mod lines;
+mod output;
+mod page;
 mod probe;
 mod service;
 mod sessions;
@@ -18,26 +22,30 @@ mod testing;
 mod ticket;
 mod tls;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
+pub use self::health::Health;
 pub use self::service::{NoAnswer, Service};
 
 use self::http::Http;
-use self::probe::Probe;
 use self::sse::Sse;
 use self::stdio::Stdio;
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::document::Fault;
 use crate::message::ReadLimits;
 use crate::oauth::{Authorizer, Shared};
-use crate::protocol::{Call, CallError, Reply, UpstreamName};
+use crate::protocol::{Call, CallError, InFlight, ProcessOutput, Reply, UpstreamName};
+
+/// How long `/readyz` waits for an answer where an earlier one is known: orchestrators give it a second.
+const PROMPT: Duration = Duration::from_millis(500);
 
 /// A server behind the gateway.
 pub struct Upstream {
     transport: Carrier,
     /// The gate's logins there, if it makes any.
     login: Option<Arc<Authorizer>>,
-    probe: Probe,
 }
 
 /// The transport to a server.
@@ -50,6 +58,8 @@ enum Carrier {
     Stdio(Stdio),
     /// None: the built-in server of canaries.
     BuiltIn(ReadLimits),
+    /// None: what the config says of it cannot be used, for this reason.
+    Faulty(String),
 }
 
 impl Upstream {
@@ -82,12 +92,28 @@ impl Upstream {
             }),
         };
         let (transport, login) = built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
-        Ok(Self { transport, login, probe: Probe::of(&config.transport) })
+        Ok(Self { transport, login })
     }
 
     /// The built-in server of canaries, which takes an upstream's place where a gate is tried.
     pub fn built_in(limits: &Limits) -> Self {
-        Self { transport: Carrier::BuiltIn(limits.read.clone()), login: None, probe: Probe::BuiltIn }
+        Self { transport: Carrier::BuiltIn(limits.read.clone()), login: None }
+    }
+
+    /// An upstream that is down for as long as its config stays as it is; `reason` goes to the operator.
+    pub fn faulty(reason: String) -> Self {
+        Self { transport: Carrier::Faulty(reason), login: None }
+    }
+
+    /// Reserves the bytes of the server's answers there, before they are read.
+    #[must_use]
+    pub fn reserving_in(mut self, in_flight: Arc<InFlight>) -> Self {
+        match &mut self.transport {
+            Carrier::Http(http) => http.reserve_in(in_flight),
+            Carrier::Sse(sse) => sse.reserve_in(in_flight),
+            Carrier::Stdio(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
+        }
+        self
     }
 
     /// Carries one call to the server. Dropping the future, or the frames of the reply, ends the call there as its
@@ -98,9 +124,11 @@ impl Upstream {
     pub async fn call(&self, call: Call) -> Result<Reply, CallError> {
         match &self.transport {
             Carrier::Http(http) => http.call(call).await,
-            Carrier::Sse(sse) => sse.call(call).await,
-            Carrier::Stdio(stdio) => stdio.call(call).await,
+            // Boxed, as the transports differ in size.
+            Carrier::Sse(sse) => Box::pin(sse.call(call)).await,
+            Carrier::Stdio(stdio) => Box::pin(stdio.call(call)).await,
             Carrier::BuiltIn(limits) => canary::call(&call, limits),
+            Carrier::Faulty(reason) => Err(CallError::Connect(io::Error::other(reason.clone()))),
         }
     }
 
@@ -109,95 +137,53 @@ impl Upstream {
         self.login.as_ref()
     }
 
-    /// How the server is: as its last call went, and where none went well yet, whether it could be reached now.
+    /// The state of the server: as calls found it recently, else as it answers now. Waits for some seconds at most.
     pub async fn health(&self) -> Health {
-        let last = match &self.transport {
-            Carrier::Http(http) => http.health(),
-            Carrier::Sse(sse) => sse.health(),
+        match &self.transport {
+            Carrier::Http(http) => http.health().await,
+            Carrier::Sse(sse) => sse.health().await,
             Carrier::Stdio(stdio) => stdio.health(),
-            Carrier::BuiltIn(_) => None,
-        };
-        match last {
-            Some(Felt::As(health)) => health,
-            Some(Felt::Unreached(why)) => self.probe.again(why).await,
-            None => self.probe.first().await,
+            Carrier::BuiltIn(_) => Health::Up,
+            Carrier::Faulty(reason) => Health::Down(reason.clone()),
         }
+    }
+
+    /// The same for those who cannot wait: after a short time, the state that was found last.
+    pub async fn prompt_health(&self) -> Health {
+        match (tokio::time::timeout(PROMPT, self.health()).await, self.last_health()) {
+            (Ok(health), _) | (Err(_), Some(health)) => health,
+            // Nothing was found yet.
+            (Err(_), None) => self.health().await,
+        }
+    }
+
+    /// The state of the server as far as it is known without asking it.
+    pub fn last_health(&self) -> Option<Health> {
+        match &self.transport {
+            Carrier::Http(http) => http.last_health(),
+            Carrier::Sse(sse) => sse.last_health(),
+            Carrier::Stdio(stdio) => Some(stdio.health()),
+            Carrier::BuiltIn(_) => Some(Health::Up),
+            Carrier::Faulty(reason) => Some(Health::Down(reason.clone())),
+        }
+    }
+
+    /// Whether its replies have a status and headers of the server's own.
+    pub fn speaks_http(&self) -> bool {
+        matches!(self.transport, Carrier::Http(_))
+    }
+
+    /// What its processes printed beside the protocol, the last lines; `None` where it is not a process.
+    pub fn output(&self) -> Option<ProcessOutput> {
+        if let Carrier::Stdio(stdio) = &self.transport { Some(stdio.output()) } else { None }
     }
 
     /// Ends everything that runs for this upstream, child processes and all. Calls still open break off.
     pub async fn shutdown(&self) {
         match &self.transport {
-            Carrier::Http(_) | Carrier::BuiltIn(_) => {}
+            Carrier::Http(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
             Carrier::Sse(sse) => sse.shutdown(),
             Carrier::Stdio(stdio) => stdio.shutdown().await,
         }
-    }
-}
-
-/// How a server was when last asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// It answered.
-    Up,
-    /// It wants a login.
-    AuthRequired,
-    /// It could not be reached or did not answer; why, in words for an operator.
-    Down(String),
-}
-
-impl Health {
-    /// The name in `/readyz` and metrics.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::AuthRequired => "auth_required",
-            Self::Down(_) => "down",
-        }
-    }
-}
-
-/// Remembers how the last call went.
-#[derive(Default)]
-struct Pulse(Mutex<Option<Felt>>);
-
-/// What the last call said of the server.
-#[derive(Clone)]
-enum Felt {
-    /// This.
-    As(Health),
-    /// It could not be reached, or broke off; why.
-    Unreached(String),
-}
-
-impl Pulse {
-    /// Notes what an outcome says about the server, and hands it on. Faults of the agent and of the gateway say nothing.
-    fn felt(&self, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
-        let health = match &outcome {
-            Ok(reply) if matches!(reply.status.as_u16(), 502..=504) => Health::Down(format!("it answers {}", reply.status)),
-            Ok(_) => Health::Up,
-            Err(CallError::AuthRequired | CallError::LoginOwed { .. } | CallError::NoToken(_)) => Health::AuthRequired,
-            Err(CallError::Connect(error)) => {
-                self.note(Felt::Unreached(error.to_string()));
-                return outcome;
-            }
-            Err(error @ CallError::Silent(_)) => Health::Down(error.to_string()),
-            // It answered, if badly: it is there.
-            Err(CallError::NotMcp(_) | CallError::BadReply(_)) => Health::Up,
-            Err(_) => return outcome,
-        };
-        self.note(Felt::As(health));
-        outcome
-    }
-
-    fn down(&self, why: String) {
-        self.note(Felt::As(Health::Down(why)));
-    }
-
-    fn note(&self, health: Felt) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(health);
-    }
-
-    fn health(&self) -> Option<Felt> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,67 +1,206 @@
-//! Whether a server could be reached, asked without troubling it: for `/readyz`, before the first call and after a
-//! failed one.
+//! Asks a server whether it answers in MCP, for `/readyz` and metrics, without an agent's call and without an effect there.
+//!
+//! Over streamable HTTP this is a `ping` in a session that the server never opened. Without a session, some servers open one for
+//! whatever they are asked; a session that they do not know, all refuse with 400 or 404, and servers without sessions answer.
+//! Over HTTP+SSE it is the beginning of the stream, which ends again at once. A program is looked for and not started.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use http::Uri;
-use tokio::net::TcpStream;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::Health;
-use crate::config::Transport;
+use super::body;
+use super::client::{Client, Lasting, Sent};
+use super::http::ContentKind;
+use crate::message::{Message, ReadLimits};
+use crate::protocol::{CallError, header as mcp};
+use crate::record::Redactor;
 
-/// Time for a connection; whoever asks waits for as long.
-const CONNECT: Duration = Duration::from_secs(2);
+/// Time for an answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How much of an answer is read, in bytes.
+const READ_BYTES: usize = 16 << 10;
+/// How much of a page is repeated, in bytes.
+const WORDS_BYTES: usize = 80;
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"lychgate-health","method":"ping"}"#;
+const SESSION: &str = "lychgate-health";
+const REVISION: &str = "2025-06-18";
 
-/// How to find out.
-pub(super) enum Probe {
-    /// Something must listen there.
-    Address(String, u16),
-    /// The program must be there.
-    Program(String),
-    /// It is part of this process.
-    BuiltIn,
+/// What a server was found to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// It answers in MCP.
+    Answers,
+    /// It requires authentication.
+    AuthRequired,
+    /// It refuses the probe in a way that says nothing of MCP.
+    Unclear(String),
+    /// It cannot be reached, or what answers is no MCP server.
+    Down(String),
 }
 
-impl Probe {
-    pub(super) fn of(transport: &Transport) -> Self {
-        match transport {
-            Transport::Http(http) | Transport::Sse(http) => {
-                let url: Uri = http.url.parse().unwrap_or_default();
-                let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
-                let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-                Self::Address(host.to_owned(), port)
+/// Asks a server of streamable HTTP.
+pub(super) async fn ask_http(client: &Client) -> Finding {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(mcp::SESSION, HeaderValue::from_static(SESSION));
+    headers.insert(mcp::VERSION, HeaderValue::from_static(REVISION));
+    let body = Bytes::from_static(PING);
+    ask(client, &Sent { lasting: Lasting::Call, method: Method::POST, url: &client.url, headers: &headers, body }).await
+}
+
+/// Asks a server of HTTP+SSE.
+pub(super) async fn ask_sse(client: &Client) -> Finding {
+    let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("text/event-stream"))]);
+    let body = Bytes::new();
+    ask(client, &Sent { lasting: Lasting::Stream, method: Method::GET, url: &client.url, headers: &headers, body }).await
+}
+
+async fn ask(client: &Client, sent: &Sent<'_>) -> Finding {
+    let asked = async {
+        let response = client.exchange(sent, None).await?;
+        let (head, body) = response.into_parts();
+        let streams = head.status.is_success() && ContentKind::of(&head.headers) == ContentKind::Events;
+        // A stream may say nothing for long.
+        let read = if streams { Bytes::new() } else { body::beginning(body, READ_BYTES).await? };
+        Ok(Answer { status: head.status, headers: head.headers, body: read })
+    };
+    match tokio::time::timeout(ANSWER, asked).await {
+        Ok(Ok(answer)) => answer.judge(&client.peer.to_string(), sent.method == Method::POST, |text| client.holds(text)),
+        Ok(Err(CallError::Connect(error))) => Finding::Down(error.to_string()),
+        Ok(Err(error)) => Finding::Down(format!("{}: {error}", client.peer)),
+        Err(_) => {
+            Finding::Down(format!("{} does not answer within {} s; check the server, and `url`", client.peer, ANSWER.as_secs()))
+        }
+    }
+}
+
+/// A server's answer to the probe.
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    /// Its beginning.
+    body: Bytes,
+}
+
+impl Answer {
+    /// What an answer shows. `is_own` says whether a text holds a secret of the gate, which a server may send back.
+    fn judge(&self, peer: &str, posted: bool, is_own: impl Fn(&str) -> bool) -> Finding {
+        let status = self.status.as_u16();
+        let kind = ContentKind::of(&self.headers);
+        if status == 401 {
+            return Finding::AuthRequired;
+        }
+        let streams = self.status.is_success() && kind == ContentKind::Events;
+        let gateway_fails = matches!(status, 502..=504);
+        if streams || (posted && !gateway_fails && self.is_rpc()) {
+            return Finding::Answers;
+        }
+        let text = String::from_utf8_lossy(&self.body);
+        let is_page = is_page(&text);
+        let words = words(&text, is_page, is_own);
+        let said = if words.is_empty() { String::new() } else { format!(", \"{words}\"") };
+        let lower = text.to_ascii_lowercase();
+        if lower.contains("http request") && lower.contains("https") {
+            return Finding::Down(format!("{peer} expects TLS ({status}{said}); write `https://` in `url`"));
+        }
+        if self.status.is_redirection() {
+            return Finding::Down(format!(
+                "{peer} redirects ({status}){}, and redirects are not followed; write the URL that it leads to in `url`",
+                self.location().map(|to| format!(" to {to}")).unwrap_or_default()
+            ));
+        }
+        if is_page {
+            let fix = "correct the path in `url`: MCP endpoints often end in `/mcp`, those of HTTP+SSE in `/sse`";
+            return Finding::Down(format!("{peer} answers with a web page, not MCP ({status}{said}); {fix}"));
+        }
+        match status {
+            // That is how servers refuse a session in plain text.
+            400 | 404 if lower.contains("session") => Finding::Answers,
+            405 if posted => Finding::Down(format!(
+                "{peer} takes no POST at this path ({status}{said}); correct the path in `url`, or use `sse` for a server of HTTP+SSE"
+            )),
+            404 => Finding::Unclear(format!("{peer} has nothing at this path ({status}{said}); correct the path in `url`")),
+            502..=504 => {
+                Finding::Down(format!("{peer} is a proxy that cannot reach its server ({status}{said}); check the server"))
             }
-            Transport::Stdio(stdio) => Self::Program(stdio.command.first().cloned().unwrap_or_default()),
+            400..=599 => Finding::Unclear(format!("{peer} refuses requests ({status}{said}); check `url` and the server's log")),
+            _ => Finding::Down(format!("{peer} answers, but not in MCP ({status}{said}); check that `url` is its MCP endpoint")),
         }
     }
 
-    /// Before the first call.
-    pub(super) async fn first(&self) -> Health {
-        match self {
-            Self::Address(host, port) => match tokio::time::timeout(CONNECT, TcpStream::connect((host.as_str(), *port))).await {
-                Ok(Ok(_)) => Health::Up,
-                Ok(Err(error)) => Health::Down(format!("nothing answers at {host}:{port}: {error}")),
-                Err(_) => Health::Down(format!("nothing answers at {host}:{port} within {} s", CONNECT.as_secs())),
-            },
-            Self::BuiltIn => Health::Up,
-            Self::Program(program) if found(program) => Health::Up,
-            Self::Program(program) => Health::Down(format!("the program `{program}` is not there")),
+    fn is_rpc(&self) -> bool {
+        let limits = ReadLimits { message_bytes: READ_BYTES, ..ReadLimits::default() };
+        if let Ok(message) = Message::parse(self.body.clone(), &limits) {
+            return message.envelopes().iter().all(|envelope| envelope.method().is_none());
         }
+        false
     }
 
-    /// After a call could not reach it, for this reason: a server that can be connected to again is up until a call
-    /// says otherwise; a process that ended is down until one starts well.
-    pub(super) async fn again(&self, why: String) -> Health {
-        match self {
-            Self::Address(..) | Self::BuiltIn => self.first().await,
-            Self::Program(_) => Health::Down(why),
+    /// Where a redirect leads, without a query, which may hold a key.
+    fn location(&self) -> Option<String> {
+        let to: Uri = self.headers.get(header::LOCATION)?.to_str().ok()?.parse().ok()?;
+        let (origin, path) = (to.authority().map(|host| format!("{}://{host}", to.scheme_str().unwrap_or("https"))), to.path());
+        let to = format!("`{}{path}`", origin.filter(|origin| !origin.contains('@')).unwrap_or_default());
+        (to.len() <= 200).then_some(to)
+    }
+}
+
+fn is_page(text: &str) -> bool {
+    let start: String = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).chars().take(512).collect();
+    let start = start.to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head") || start.contains("<html")
+}
+
+/// The first words of a body, of a page its title, without what may be a secret.
+fn words(text: &str, is_page: bool, is_own: impl Fn(&str) -> bool) -> String {
+    let title = is_page.then(|| title(text)).flatten();
+    let mut plain = String::new();
+    let mut in_tag = false;
+    for c in title.unwrap_or(text).chars().take(READ_BYTES) {
+        match c {
+            '<' if is_page => in_tag = true,
+            '>' if in_tag => {
+                in_tag = false;
+                plain.push(' ');
+            }
+            _ if in_tag => {}
+            c if c.is_control() || c == '"' => plain.push(' '),
+            c => plain.push(c),
         }
     }
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    match Redactor::shared() {
+        Some(redactor) if !is_own(&plain) => redactor.text(&plain, WORDS_BYTES),
+        _ => String::new(),
+    }
+}
+
+fn title(text: &str) -> Option<&str> {
+    // Letters keep their length in ASCII lower case, so that places are the same in both.
+    let lower = text.to_ascii_lowercase();
+    let start = lower.find("<title")?;
+    let start = start + lower.get(start..)?.find('>')? + 1;
+    let end = start + lower.get(start..)?.find("</title")?;
+    text.get(start..end).filter(|title| !title.trim().is_empty())
 }
 
 /// Whether a program can be started by this name, as the system looks for it.
+pub(super) fn look_for(program: &str) -> Finding {
+    if found(program) {
+        return Finding::Answers;
+    }
+    let fix = if program.contains('/') {
+        "install it there, or correct `command`"
+    } else {
+        "install it, or write its full path in `command`"
+    };
+    let place = if program.contains('/') { "is not there or is not executable" } else { "is not on the gate's PATH" };
+    Finding::Down(format!("the program `{program}` {place}; {fix}"))
+}
+
 fn found(program: &str) -> bool {
     let runs = |path: &Path| path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     if program.contains('/') {
@@ -71,22 +210,5 @@ fn found(program: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_port_that_listens_is_up_and_one_that_does_not_is_down() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let probe = Probe::Address("127.0.0.1".into(), listener.local_addr().unwrap().port());
-        assert_eq!(probe.first().await, Health::Up);
-        drop(listener);
-        assert!(matches!(probe.again("before".into()).await, Health::Down(why) if why.contains("127.0.0.1")));
-    }
-
-    #[tokio::test]
-    async fn a_program_must_be_there() {
-        assert_eq!(Probe::Program("sh".into()).first().await, Health::Up);
-        assert!(matches!(Probe::Program("no-such-program-here".into()).first().await, Health::Down(_)));
-        assert_eq!(Probe::Program("sh".into()).again("it ended".into()).await, Health::Down("it ended".into()));
-    }
-}
+#[path = "probe_tests.rs"]
+mod tests;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 
 use super::body;
@@ -24,7 +25,7 @@ pub struct Service {
 pub enum NoAnswer {
     /// It did not come in time.
     Late,
-    /// There was no place among those asked at once.
+    /// There was no place among those asked at once, or it has none: status 429 or 5xx.
     Busy,
     /// It could not be reached, or broke off.
     Unreachable,
@@ -54,16 +55,33 @@ impl Service {
         answer.unwrap_or(Err(NoAnswer::Late))
     }
 
+    /// Sends what needs no answer: any status of success will do. [`NoAnswer::Busy`] where it may be tried again later.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub async fn send(&self, body: Bytes, within: Duration) -> Result<(), NoAnswer> {
+        let status = tokio::time::timeout(within, self.request(body)).await.map_err(|_| NoAnswer::Late)??.status();
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::TOO_MANY_REQUESTS => Err(NoAnswer::Busy),
+            status if status.is_server_error() => Err(NoAnswer::Busy),
+            _ => Err(NoAnswer::Unusable),
+        }
+    }
+
     async fn exchange(&self, body: Bytes, within: Duration) -> Result<Bytes, NoAnswer> {
-        let json = HeaderValue::from_static("application/json");
-        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
-        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
-        let sent = self.client.send(&request).await;
-        let response = sent.map_err(why)?;
+        let response = self.request(body).await?;
         if response.status() != StatusCode::OK {
             return Err(NoAnswer::Unusable);
         }
         body::whole(response.into_body(), &self.answer, within).await.map_err(why)
+    }
+
+    async fn request(&self, body: Bytes) -> Result<Response<Incoming>, NoAnswer> {
+        let json = HeaderValue::from_static("application/json");
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
+        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
+        self.client.send(&request).await.map_err(why)
     }
 }
 

@@ -4,18 +4,19 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::body::Gap;
 use super::channel::Channel;
+use super::end::End;
 use super::http::{empty, initializes};
 use super::ticket::{Opened, Ticket};
 use crate::config::{Limits, UpstreamConfig};
 use crate::message::{Message, ParseError};
-use crate::protocol::{Ask, Call, CallError, Context, Holder, Reply, SessionId, header};
+use crate::protocol::{Ask, Call, CallError, Context, Framing, Holder, ProcessFault, ProcessFaultKind, Reply, SessionId, header};
 
 /// A way to the server: a child process, a stream and its endpoint.
 pub(super) trait Link: Send + Sync {
@@ -25,9 +26,16 @@ pub(super) trait Link: Send + Sync {
     fn send(&self, message: &Message, time: Duration) -> impl Future<Output = Result<(), CallError>> + Send;
     /// Lets a dropped ticket say `notifications/cancelled`, if the transport can.
     fn arm(&self, ticket: &mut Ticket);
+    /// The error of a call that began then, with what the transport knows of its cause.
+    fn explain(&self, error: CallError, _began: Instant) -> CallError {
+        error
+    }
     /// Ends the link, in the background.
     fn close(&self);
 }
+
+/// The session of a process that ended is remembered for this long, so that its agent learns why it is over.
+const REMEMBERED: Duration = Duration::from_secs(600);
 
 /// How long answers may take.
 #[derive(Clone, Copy)]
@@ -63,6 +71,7 @@ pub(super) async fn asked<L: Link>(
     message: &Message,
     patience: &Patience,
 ) -> Result<Opened, CallError> {
+    let began = Instant::now();
     let first = patience.first(message);
     let gap = if ticket.subscribes { Gap::Idle(patience.idle) } else { Gap::Answer(patience.request, patience.idle) };
     // `initialize` must not be cancelled (2025-11-25, Cancellation).
@@ -70,11 +79,19 @@ pub(super) async fn asked<L: Link>(
         link.arm(&mut ticket);
     }
     // An answer may be there before the server has confirmed that it got the request.
-    match select(pin!(link.send(message, first)), pin!(ticket.reply(first, gap))).await {
+    let opened = match select(pin!(link.send(message, first)), pin!(ticket.reply(first, gap))).await {
         Either::Left((Ok(()), reply)) => reply.await,
         Either::Left((Err(error), _)) => Err(error),
         Either::Right((reply, _)) => reply,
-    }
+    };
+    opened.map_err(|error| link.explain(error, began))
+}
+
+/// The reply to a request, which is a stream that ends without an answer where its agent cancelled it.
+pub(super) fn or_cancelled(outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+    let Err(CallError::Withdrawn) = outcome else { return outcome };
+    let frames = Box::pin(futures_util::stream::empty());
+    Ok(Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames })
 }
 
 /// The sessions of one upstream.
@@ -87,6 +104,12 @@ pub(super) struct Sessions<L> {
 struct Held<L> {
     holder: Holder,
     link: Arc<L>,
+}
+
+impl<L: Link> Held<L> {
+    fn is_open(&self) -> bool {
+        self.link.channel().ended().is_none()
+    }
 }
 
 impl<L: Link> Sessions<L> {
@@ -115,6 +138,10 @@ impl<L: Link> Sessions<L> {
                 }
                 link.channel().touch();
                 link.send(message, self.patience.request).await?;
+                let cancelled =
+                    message.envelopes().iter().filter(|envelope| envelope.method() == Some("notifications/cancelled"));
+                let ids = cancelled.filter_map(|envelope| message.body(envelope)?.get("requestId"));
+                ids.for_each(|id| link.channel().cancel(id));
                 Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
             }
             (Ask::Listen, Some(session)) => {
@@ -148,7 +175,10 @@ impl<L: Link> Sessions<L> {
         let id = uuid::Uuid::new_v4().to_string();
         let Some(session) = SessionId::new(&id) else { return Err(CallError::UnknownSession) };
         let mut held = self.lock();
-        held.retain(|_, held| held.link.channel().ended().is_none());
+        held.retain(|_, held| held.is_open() || held.link.channel().unused() < REMEMBERED);
+        if held.len() >= self.most {
+            held.retain(|_, held| held.is_open());
+        }
         if held.len() >= self.most {
             link.close();
             return Err(CallError::Limit("sessions"));
@@ -164,7 +194,7 @@ impl<L: Link> Sessions<L> {
     /// there was one.
     pub(super) fn retire(&self, holder: &Holder, abandoned: Duration) -> bool {
         let mut held = self.lock();
-        let own = held.iter().filter(|(_, held)| held.holder == *holder);
+        let own = held.iter().filter(|(_, held)| held.holder == *holder && held.is_open());
         let unused = own.map(|(session, held)| (held.link.channel().unused(), session.clone()));
         let oldest = unused.filter(|(unused, _)| *unused >= abandoned).max_by_key(|(unused, _)| *unused);
         let retired = oldest.and_then(|(_, session)| held.remove(&session));
@@ -177,11 +207,17 @@ impl<L: Link> Sessions<L> {
     fn find(&self, context: &Context, session: &SessionId) -> Result<Arc<L>, CallError> {
         let mut held = self.lock();
         let found = held.get(session).filter(|held| context.is_of(&held.holder)).ok_or(CallError::UnknownSession)?;
-        if found.link.channel().ended().is_some() {
-            held.remove(session);
-            return Err(CallError::UnknownSession);
+        match found.link.channel().ended() {
+            None => Ok(found.link.clone()),
+            Some(End::Process(fault)) => {
+                let kind = ProcessFaultKind::SessionEnded;
+                Err(CallError::Process(Box::new(ProcessFault { kind, ..ProcessFault::clone(&fault) })))
+            }
+            Some(_) => {
+                held.remove(session);
+                Err(CallError::UnknownSession)
+            }
         }
-        Ok(found.link.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Held<L>>> {

@@ -8,16 +8,18 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri};
 use tokio::sync::watch;
 
 use super::body::{self, Events, within};
-use super::channel::{Channel, End};
+use super::channel::Channel;
 use super::client::{Client, Lasting, Sent};
+use super::end::End;
+use super::health::{Health, Pulse};
 use super::http::ContentKind;
-use super::sessions::{Link, Patience, Sessions};
+use super::probe;
+use super::sessions::{Link, Patience, Sessions, or_cancelled};
 use super::ticket::Ticket;
-use super::{Felt, Pulse};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
 use crate::oauth::Authorizer;
-use crate::protocol::{Call, CallError, Context, Era, Reply, UpstreamName, header as mcp};
+use crate::protocol::{Call, CallError, Context, Era, InFlight, Reply, UpstreamName, header as mcp};
 
 /// A server reached by HTTP+SSE. Towards the agent each stream is a legacy session of streamable HTTP.
 pub(super) struct Sse {
@@ -28,6 +30,7 @@ pub(super) struct Sse {
     sessions: Sessions<Stream>,
     pulse: Pulse,
     closing: watch::Sender<bool>,
+    in_flight: Arc<InFlight>,
 }
 
 impl Sse {
@@ -49,7 +52,13 @@ impl Sse {
             sessions: Sessions::new(limits.sessions, patience),
             pulse: Pulse::default(),
             closing: watch::Sender::new(false),
+            in_flight: InFlight::unlimited(),
         })
+    }
+
+    /// Reserves the bytes of answers there.
+    pub(super) fn reserve_in(&mut self, in_flight: Arc<InFlight>) {
+        self.in_flight = in_flight;
     }
 
     /// Carries one call. A modern one is not offered: the transport ended two revisions before, and an agent that
@@ -58,11 +67,15 @@ impl Sse {
         if call.context.era == Era::Modern {
             return Err(CallError::NotOffered);
         }
-        self.pulse.felt(self.sessions.carry(&call, self.connect(&call)).await)
+        or_cancelled(self.pulse.felt(self.sessions.carry(&call, self.connect(&call)).await))
     }
 
-    pub(super) fn health(&self) -> Option<Felt> {
-        self.pulse.health()
+    pub(super) async fn health(&self) -> Health {
+        self.pulse.health(probe::ask_sse(&self.client)).await
+    }
+
+    pub(super) fn last_health(&self) -> Option<Health> {
+        self.pulse.last()
     }
 
     /// Ends all streams.
@@ -76,10 +89,8 @@ impl Sse {
         }
         let mut headers = call.headers.clone();
         headers.remove(mcp::SESSION);
-        headers.remove(header::CONTENT_TYPE);
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         let (events, endpoint) = self.begin(&headers, &call.context).await?;
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         let channel = Channel::new(Era::Legacy, self.name.clone(), &self.limits);
         let (stop, stopping) = watch::channel(false);
@@ -110,12 +121,14 @@ impl Sse {
         if response.status() != StatusCode::OK || ContentKind::of(response.headers()) != ContentKind::Events {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }
-        within(time, self.endpoint(Events::new(response.into_body(), self.limits.read.clone()))).await
+        let reservation = self.in_flight.reservation(&context.agent);
+        let events = Events::new(response.into_body(), self.limits.read.clone()).reserved(reservation);
+        within(time, self.endpoint(events)).await
     }
 
     async fn endpoint(&self, mut events: Events) -> Result<(Events, Uri), CallError> {
         while let Some(event) = events.next().await? {
-            if let (Some(b"endpoint"), Some(data)) = (event.name.as_deref(), event.data) {
+            if let (Some(b"endpoint"), Some(data)) = (event.fields.name.as_deref(), event.data) {
                 let reference = std::str::from_utf8(&data).unwrap_or_default();
                 let endpoint = resolve(&self.client.url, reference);
                 return Ok((events, endpoint.ok_or(CallError::BadReply("its endpoint is not at its own origin"))?));
@@ -162,7 +175,7 @@ impl Link for Stream {
     fn arm(&self, _: &mut Ticket) {}
 
     fn close(&self) {
-        self.channel.end(End::Gone("the session was closed".into()));
+        self.channel.end(End::Closed);
         self.stop.send_replace(true);
     }
 }
@@ -199,7 +212,7 @@ impl Reader {
         let Self { mut events, channel, idle, message_bytes, mut stopping, mut closing } = self;
         let end = tokio::select! {
             end = read(&mut events, &channel, message_bytes) => end,
-            _ = stopping.wait_for(|stop| *stop) => End::Gone("the session was closed".into()),
+            _ = stopping.wait_for(|stop| *stop) => End::Closed,
             _ = closing.wait_for(|closing| *closing) => End::Gone("the gateway is shutting down".into()),
             () = channel.unused_for(idle) => End::Gone("the session was not used for long".into()),
         };
@@ -211,9 +224,11 @@ async fn read(events: &mut Events, channel: &Channel, message_bytes: usize) -> E
     loop {
         match events.next().await {
             Ok(Some(event)) => {
-                let message = event.name.as_deref().is_none_or(|name| name == b"message" || name.is_empty());
-                if let (true, Some(data)) = (message, event.data.filter(|data| !data.is_empty())) {
-                    channel.receive(data).await;
+                if let (true, Some(data)) = (event.is_message(), event.data.filter(|data| !data.is_empty())) {
+                    let bytes = data.len();
+                    if let Err(error) = channel.receive(data).await {
+                        tracing::warn!(upstream = %channel.upstream, bytes, "an event of the server is {error}; dropped");
+                    }
                 }
             }
             Ok(None) => return End::Gone("the server's stream ended".into()),

@@ -1,7 +1,6 @@
 //! Servers that are child processes (all revisions, Transports, stdio). Two agents never share a child.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,13 +9,14 @@ use tokio::sync::{Semaphore, watch};
 
 use super::channel::Channel;
 use super::child::{Child, Ended, Spec};
+use super::health::{Health, Pulse};
 use super::http::empty;
-use super::sessions::{Link, Patience, Sessions, asked};
+use super::probe::{self, Finding};
+use super::sessions::{Link, Patience, Sessions, asked, or_cancelled};
 use super::ticket::Ticket;
-use super::{Felt, Pulse};
 use crate::config::{Limits, StdioTransport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{Ask, Call, CallError, Era, Holder, Reply, UpstreamName};
+use crate::protocol::{Ask, Call, CallError, Era, Holder, ProcessFault, ProcessOutput, Reply, UpstreamName};
 
 /// A server that is a child process: one child for each legacy session; for modern calls one for each agent, and
 /// another where ids or progress tokens would collide.
@@ -42,6 +42,7 @@ struct Past {
 struct Crashes {
     count: u32,
     next: Instant,
+    last: Arc<ProcessFault>,
 }
 
 /// A modern child that nobody uses for this long is ended: it holds no state that an agent could miss, and agents that
@@ -64,12 +65,12 @@ impl Stdio {
         config: &UpstreamConfig,
         limits: &Limits,
     ) -> Result<Self, String> {
-        if transport.command.first().is_none_or(String::is_empty) {
+        if transport.program().is_empty() {
             return Err("`command` names no program".into());
         }
         let patience = Patience::new(config, limits);
         Ok(Self {
-            spec: Spec { upstream: name, transport: transport.clone(), limits: limits.clone() },
+            spec: Spec { upstream: name, transport: transport.clone(), limits: limits.clone(), output: Arc::default() },
             places: Arc::new(Semaphore::new(limits.children_per_upstream)),
             sessions: Sessions::new(limits.sessions, patience),
             pools: Mutex::default(),
@@ -90,11 +91,24 @@ impl Stdio {
         if outcome.is_ok() {
             self.past.crashes().remove(&call.context.holder());
         }
-        self.past.pulse.felt(outcome)
+        if let Err(error @ CallError::Silent(_)) = &outcome {
+            // A process cannot be asked in passing.
+            self.past.pulse.down(error.to_string());
+        }
+        or_cancelled(self.past.pulse.felt(outcome))
     }
 
-    pub(super) fn health(&self) -> Option<Felt> {
-        self.past.pulse.health()
+    /// How the last child fared; before the first, whether its program is there.
+    pub(super) fn health(&self) -> Health {
+        self.past.pulse.last().unwrap_or_else(|| match probe::look_for(self.spec.transport.program()) {
+            Finding::Down(reason) => Health::Down(reason),
+            _ => Health::Up,
+        })
+    }
+
+    /// What the processes printed beside the protocol, the last lines.
+    pub(super) fn output(&self) -> ProcessOutput {
+        self.spec.output.kept()
     }
 
     /// Ends all children and waits until they are gone: at most three times the grace each is given, side by side.
@@ -164,13 +178,13 @@ impl Stdio {
 
     /// Waits out the pause that crashes have earned; one that is longer than the agent would wait fails at once.
     async fn pause(&self, holder: &Holder) -> Result<(), CallError> {
-        let pause = match self.past.crashes().get(holder) {
-            Some(crashes) => crashes.next.saturating_duration_since(Instant::now()),
+        let (pause, last) = match self.past.crashes().get(holder) {
+            Some(crashes) => (crashes.next.saturating_duration_since(Instant::now()), crashes.last.clone()),
             None => return Ok(()),
         };
         if pause > self.patience.initialize {
-            let why = format!("the server's process keeps ending; the next start is in {} s", pause.as_secs());
-            return Err(CallError::Connect(io::Error::other(why)));
+            let what = format!("{last}, and keeps ending; the next start is in {} s", pause.as_secs());
+            return Err(CallError::Process(Box::new(ProcessFault::ended(what, last.output.clone()))));
         }
         tokio::time::sleep(pause).await;
         Ok(())
@@ -184,9 +198,10 @@ impl Stdio {
         let place = self.places.clone().try_acquire_owned().map_err(|_| limit)?;
         let (past, whose, upstream) = (self.past.clone(), holder.clone(), self.spec.upstream.clone());
         let ended = move |how| {
-            if let Ended::ByItself(why) = how {
-                tracing::warn!(%upstream, agent = %whose.agent, "{why}");
-                past.crashed(&whose, why);
+            if let Ended::ByItself(fault) = how {
+                let output = (!fault.output.is_empty()).then(|| fault.output.to_string());
+                tracing::warn!(%upstream, agent = %whose.agent, output, "{fault}");
+                past.crashed(&whose, fault);
             }
         };
         let idle = match era {
@@ -195,8 +210,8 @@ impl Stdio {
         };
         Child::start(&self.spec, (era, idle), place, self.closing.subscribe(), ended).map_err(|error| {
             let why = format!("the server's process cannot be started: {error}");
-            self.past.crashed(holder, why.clone());
-            CallError::Connect(io::Error::new(error.kind(), why))
+            self.past.crashed(holder, Arc::new(ProcessFault::ended(why, ProcessOutput::default())));
+            CallError::NotStarted(error)
         })
     }
 
@@ -210,13 +225,14 @@ fn alive(channel: &Channel) -> bool {
 }
 
 impl Past {
-    fn crashed(&self, holder: &Holder, why: String) {
-        self.pulse.down(why);
+    fn crashed(&self, holder: &Holder, fault: Arc<ProcessFault>) {
+        self.pulse.down(fault.described());
         let mut all = self.crashes();
         if all.len() >= HOLDERS {
             all.retain(|_, crashes| crashes.next > Instant::now());
         }
-        let crashes = all.entry(holder.clone()).or_insert(Crashes { count: 0, next: Instant::now() });
+        let crashes = all.entry(holder.clone()).or_insert(Crashes { count: 0, next: Instant::now(), last: fault.clone() });
+        crashes.last = fault;
         let pause = FIRST_PAUSE.saturating_mul(1 << crashes.count.min(16)).min(LONGEST_PAUSE);
         crashes.count = crashes.count.saturating_add(1);
         crashes.next = Instant::now() + pause;

@@ -6,7 +6,7 @@ use http::StatusCode;
 use super::super::testing::*;
 use super::*;
 use crate::config::{Secret, Transport};
-use crate::protocol::{AgentName, Framing, header};
+use crate::protocol::{AgentName, Framing, ProcessFaultKind, header};
 use crate::upstream::Health;
 use crate::upstream::Upstream;
 
@@ -68,7 +68,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     let session = open(&server).await;
     let ask = "{ \"jsonrpc\":\"2.0\",\n\t\"id\":7,\r\n\"method\":\"x\",\"params\":{\"s\":\"\\u00e9é\\n\",\"n\":-0.10E2}}";
     let reply = server.call(legacy(ask, Some(&session))).await.unwrap();
-    assert_eq!((reply.framing, reply.headers["content-type"].to_str().unwrap()), (Framing::Body, "application/json"));
+    assert_eq!(reply.framing, Framing::Body);
     assert_eq!(all(reply).await.0, [" {\"id\" : 7,\"jsonrpc\":\"2.0\",\"result\":{\"s\":\"\\u00e9é\\/\",\"n\":1.0e+3}}\t"]);
     assert_eq!(lines(folder.path(), "in"), [INITIALIZE.to_owned(), ask.replace("\r\n", "  ").replace('\n', " ")]);
     assert_eq!(server.health().await, Health::Up);
@@ -202,6 +202,36 @@ async fn dropping_a_call_cancels_it_in_the_modern_era_only() {
 }
 
 #[tokio::test]
+async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = std::sync::Arc::new(server(folder.path(), ""));
+    let session = open(&server).await;
+    let ask = |id: u32| {
+        let (server, session) = (server.clone(), session.clone());
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"slow"}}"#);
+        tokio::spawn(async move { server.call(legacy(&text, Some(&session))).await })
+    };
+    let asked = |count: usize| {
+        let path = folder.path().to_owned();
+        move || lines(&path, "in").iter().filter(|line| line.contains("slow")).count() == count
+    };
+    let cancelled = ask(7);
+    until("the call", asked(1)).await;
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    assert_eq!(server.call(legacy(note, Some(&session))).await.unwrap().status, StatusCode::ACCEPTED);
+    let reply = tokio::time::timeout(Duration::from_secs(2), cancelled).await.expect("the call ends").unwrap().unwrap();
+    assert_eq!((reply.status, reply.framing), (StatusCode::OK, Framing::Events));
+    assert!(all(reply).await.0.is_empty());
+    until("the cancellation at the server", || lines(folder.path(), "in").iter().any(|line| line.contains("cancelled"))).await;
+    let left = ask(8);
+    until("the call", asked(2)).await;
+    server.call(call(crate::protocol::Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    assert!(matches!(left.await.unwrap(), Err(CallError::UnknownSession)));
+    assert_eq!(server.health().await, Health::Up);
+    server.shutdown().await;
+}
+
+#[tokio::test]
 async fn only_what_is_named_reaches_the_child() {
     let folder = tempfile::tempdir().unwrap();
     let Transport::Stdio(mut transport) = script(folder.path(), "") else { panic!() };
@@ -211,7 +241,7 @@ async fn only_what_is_named_reaches_the_child() {
     transport.set_env = vec![("TOKEN".into(), Secret("s3cret".into()))];
     let server = upstream(Transport::Stdio(transport), &limits());
     let error = server.call(legacy(INITIALIZE, None)).await.unwrap_err();
-    assert!(matches!(error, CallError::Connect(_)), "{error:?}");
+    assert!(matches!(error, CallError::Process(_)), "{error:?}");
     assert_eq!(lines(folder.path(), "args"), ["$(touch oops)", "a b"]);
     let mut names: Vec<_> = lines(folder.path(), "env").iter().map(|line| line.split('=').next().unwrap().to_owned()).collect();
     // The shell itself sets the others.
@@ -259,6 +289,7 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
         request_timeout: timeout,
         roots: None,
         flow: None,
+        faults: Vec::new(),
     };
     let mut server = Stdio::new(UpstreamName("it".into()), &transport, &config, &few).unwrap();
     server.abandoned = Duration::from_millis(200);
@@ -281,8 +312,8 @@ async fn a_child_that_ends_is_told_of_and_started_again() {
     let server = server(folder.path(), "exit 3");
     let ask = || modern(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#);
     let error = server.call(ask()).await.unwrap_err();
-    let CallError::Connect(why) = &error else { panic!("{error:?}") };
-    assert!(why.to_string().contains("exit status: 3"), "{why}");
+    assert_eq!(error.to_string(), "the server's process ended (exit status: 3)");
+    assert_eq!(error.name(), "unreachable");
     assert!(matches!(server.health().await, Health::Down(_)));
     let begun = Instant::now();
     assert!(server.call(ask()).await.is_err());
@@ -292,7 +323,7 @@ async fn a_child_that_ends_is_told_of_and_started_again() {
     let Transport::Stdio(mut nothing) = script(folder.path(), "") else { panic!() };
     nothing.command = vec!["no-such-program-here".into()];
     let server = upstream(Transport::Stdio(nothing), &limits());
-    assert!(matches!(server.call(ask()).await, Err(CallError::Connect(_))));
+    assert!(matches!(server.call(ask()).await, Err(CallError::NotStarted(_))));
     assert!(matches!(server.health().await, Health::Down(why) if why.contains("no-such-program-here")));
 }
 
@@ -309,4 +340,58 @@ async fn answers_that_cannot_be_read_fail_their_call_at_once() {
         "an answer to another id was taken: {:?}",
         reply.map(|r| r.frames.size_hint())
     );
+}
+
+#[tokio::test]
+async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), "echo GITHUB_TOKEN is not set >&2; exit 3");
+    let session = open(&server).await;
+    let ask = |id| legacy(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#), Some(&session));
+    let fault = |error: CallError| match error {
+        CallError::Process(fault) => *fault,
+        other => panic!("{other:?}"),
+    };
+    let first = fault(server.call(ask(3)).await.unwrap_err());
+    assert_eq!((first.kind, first.inspected), (ProcessFaultKind::Ended, false));
+    assert_eq!(first.output.stderr.last().map(String::as_str), Some("GITHUB_TOKEN is not set"));
+    // The session is over, and says why for as long as its agent asks.
+    for id in 4..6 {
+        let later = fault(server.call(ask(id)).await.unwrap_err());
+        assert_eq!(
+            (later.kind, later.what, later.output),
+            (ProcessFaultKind::SessionEnded, first.what.clone(), first.output.clone())
+        );
+    }
+    let mut foreign = ask(7);
+    foreign.context.agent = AgentName("bob".into());
+    assert!(matches!(server.call(foreign).await, Err(CallError::UnknownSession)), "another agent learns nothing of it");
+    let Health::Down(why) = server.health().await else { panic!() };
+    assert!(why.contains("exit status: 3") && why.contains("GITHUB_TOKEN is not set"), "{why}");
+    assert_eq!(server.output(), Some(first.output));
+}
+
+#[tokio::test]
+async fn text_on_standard_output_is_named_where_an_answer_does_not_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), r#"say 'Listening on port 3000'"#);
+    let session = open(&server).await;
+    let ask = legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session));
+    let CallError::Process(fault) = server.call(ask).await.unwrap_err() else { panic!() };
+    assert_eq!(fault.kind, ProcessFaultKind::NoAnswer);
+    assert_eq!(fault.output.stdout.as_deref(), Some("Listening on port 3000"));
+    assert!(fault.what.contains("within 1.5 s") && fault.what.contains("not MCP"), "{fault}");
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_invalid_meta_is_400_and_other_invalid_parameters_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), r#"say '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"m"}}'"#);
+    let ask = |meta: &str| modern(&format!(r#"{{"jsonrpc":"2.0","id":3,"method":"x","params":{{"_meta":{meta}}}}}"#));
+    let without = server.call(ask(r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#)).await.unwrap();
+    assert_eq!(without.status, StatusCode::BAD_REQUEST);
+    let with = server.call(ask(r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#)).await.unwrap();
+    assert_eq!(with.status, StatusCode::OK);
+    server.shutdown().await;
 }

@@ -18,7 +18,9 @@ use tokio::sync::mpsc;
 
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{AgentName, Ask, Call, CallError, Caller, Context, Era, Reply, SessionId, UpstreamName, Wire};
+use crate::protocol::{
+    AgentName, Ask, Call, CallError, Caller, Context, Era, Frame, Framing, Reply, SessionId, UpstreamName, Wire,
+};
 use crate::upstream::Upstream;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -97,6 +99,7 @@ pub(super) fn upstream(transport: Transport, limits: &Limits) -> Upstream {
         request_timeout: Duration::from_millis(1500),
         roots: None,
         flow: None,
+        faults: Vec::new(),
     };
     Upstream::new(UpstreamName("it".into()), &config, limits, None).unwrap()
 }
@@ -133,7 +136,7 @@ pub(super) async fn all(mut reply: Reply) -> (Vec<String>, Option<CallError>) {
     let mut frames = Vec::new();
     while let Some(next) = reply.frames.next().await {
         match next {
-            Ok(frame) => frames.push(String::from_utf8(frame.raw.to_vec()).unwrap()),
+            Ok(frame) => frames.push(written(reply.framing, &frame)),
             Err(error) => return (frames, Some(error)),
         }
     }
@@ -143,5 +146,11 @@ pub(super) async fn all(mut reply: Reply) -> (Vec<String>, Option<CallError>) {
 /// The next frame's bytes, which must come within two seconds.
 pub(super) async fn next(reply: &mut Reply) -> String {
     let frame = tokio::time::timeout(Duration::from_secs(2), reply.frames.next()).await.expect("a frame in time");
-    String::from_utf8(frame.unwrap().unwrap().raw.to_vec()).unwrap()
+    written(reply.framing, &frame.unwrap().unwrap())
+}
+
+/// A frame as agents get it.
+fn written(framing: Framing, frame: &Frame) -> String {
+    let bytes = if framing == Framing::Events { frame.event() } else { frame.text().unwrap().clone() };
+    String::from_utf8(bytes.to_vec()).unwrap()
 }

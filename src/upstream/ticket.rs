@@ -11,7 +11,8 @@ use tokio::sync::mpsc;
 use super::body::{Gap, within};
 use super::channel::{Channel, Delivery, Incoming};
 use crate::message::{Message, MessageKind};
-use crate::protocol::{CallError, Era, Frame, Frames, Framing, Payload, Reply, sse};
+use crate::protocol::sse::Fields;
+use crate::protocol::{CallError, Era, Frame, Frames, Framing, Payload, Reply, answer};
 
 /// A call in flight. Dropping it takes the call off the channel, and cancels it where its era says so.
 pub(super) struct Ticket {
@@ -22,12 +23,14 @@ pub(super) struct Ticket {
     tell: Option<Box<dyn Fn(Bytes) + Send + Sync>>,
     cancels: bool,
     pub(super) subscribes: bool,
+    /// Whether the request has the `_meta` of its era.
+    pub(super) has_meta: bool,
 }
 
 impl Ticket {
     pub(super) fn new(channel: Arc<Channel>, number: u64, from: mpsc::UnboundedReceiver<Delivery>, subscribes: bool) -> Self {
         let cancels = channel.era == Era::Modern;
-        Self { channel, number, from, tell: None, cancels, subscribes }
+        Self { channel, number, from, tell: None, cancels, subscribes, has_meta: true }
     }
 
     /// From now on, dropping the ticket may say `notifications/cancelled` through `tell`.
@@ -47,11 +50,13 @@ impl Ticket {
         }
         let incoming = answer?;
         let refused = incoming.message.envelopes().iter().any(|e| matches!(e.kind, MessageKind::Error));
+        let status = match self.channel.era {
+            Era::Modern => answer::status_of(&incoming.message, self.has_meta),
+            Era::Legacy => StatusCode::OK,
+        };
         let mut headers = HeaderMap::new();
         let (framing, frames): (_, Frames) = if incoming.last && settled(&incoming.message) {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            let frame = Frame { raw: incoming.message.bytes().clone(), payload: Payload::Message(incoming.message) };
-            (Framing::Body, Box::pin(futures_util::stream::iter([Ok(frame)])))
+            (Framing::Body, Box::pin(futures_util::stream::iter([Ok(event(incoming.message))])))
         } else {
             let open = if incoming.last { None } else { Some(self) };
             event_headers(&mut headers);
@@ -62,6 +67,7 @@ impl Ticket {
                         let open = if incoming.last { None } else { Some(ticket) };
                         Some((Ok(event(incoming.message)), open))
                     }
+                    Ok(Err(CallError::Withdrawn)) => None,
                     Ok(Err(error)) => Some((Err(error), None)),
                     Err(_) => {
                         ticket.cancels = true;
@@ -72,7 +78,7 @@ impl Ticket {
             let first = futures_util::stream::iter([Ok(event(incoming.message))]);
             (Framing::Events, Box::pin(futures_util::StreamExt::chain(first, rest)))
         };
-        Ok(Opened { reply: Reply { status: StatusCode::OK, headers, framing, frames }, refused })
+        Ok(Opened { reply: Reply { status, headers, framing, frames }, refused })
     }
 
     async fn next(&mut self) -> Result<Incoming, CallError> {
@@ -136,7 +142,6 @@ impl Drop for Listener {
 }
 
 fn event_headers(headers: &mut HeaderMap) {
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
 }
@@ -147,13 +152,5 @@ fn settled(message: &Message) -> bool {
 }
 
 fn event(message: Message) -> Frame {
-    let bytes = message.bytes();
-    // A CR ends a line of an event stream. In JSON it can only be white space.
-    let raw = if bytes.contains(&b'\r') {
-        let plain: Vec<u8> = bytes.iter().map(|byte| if *byte == b'\r' { b' ' } else { *byte }).collect();
-        sse::event(Some("message"), &plain)
-    } else {
-        sse::event(Some("message"), bytes)
-    };
-    Frame { raw, payload: Payload::Message(message) }
+    Frame { payload: Payload::Message(message), fields: Fields::message() }
 }

@@ -1,9 +1,9 @@
 //! The shipped rules, and their own cases.
 
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{Known, Policy, Verdict};
+use lychgate::inspect::{Inspection, Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::{Find, Library};
 
 pub(crate) struct Judge {
@@ -41,6 +41,21 @@ impl Judge {
     /// Whether a call that sends `text` to somebody is refused.
     pub(crate) fn refuses_text(&self, text: &str) -> bool {
         self.refuses_call("send_message", "text", text)
+    }
+
+    /// What judging a tool's result gives.
+    pub(crate) fn answer(&self, result: &str) -> Inspection {
+        self.answer_of("tools/call", result)
+    }
+
+    /// What judging the result of a request gives.
+    pub(crate) fn answer_of(&self, method: &str, result: &str) -> Inspection {
+        let tool = (method == "tools/call").then(|| "fetch".into());
+        let asked = Asked { id: "1".into(), method: method.into(), tool, continues: false, target: CallTarget::Other };
+        let context = Context { asked: [asked].into(), ..self.context.clone() };
+        let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(), &ReadLimits::default());
+        let message = message.expect("a message");
+        self.policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default())
     }
 
     fn refuses_call(&self, tool: &str, argument: &str, value: &str) -> bool {

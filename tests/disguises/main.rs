@@ -1,10 +1,13 @@
 //! A command in disguise is refused as it is in plain words: every case of every core command rule, under each of the
-//! disguises of `whole` and `word`, and under two and three of them at once. A secret in disguise, too: `secret`.
+//! disguises of `whole` and `word`, and under two and three of them at once. A secret in disguise, too: `secret`;
+//! and an order from a server: `inbound`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
 #![allow(clippy::print_stdout, reason = "what was missed is worth reading when a test fails")]
 
+mod inbound;
 mod judge;
+mod marks;
 mod random;
 mod secret;
 mod whole;

@@ -1,7 +1,8 @@
 //! An agent that speaks to a gate, and what it says and reads.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, Request};
@@ -11,7 +12,6 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lychgate::message::{Json, Message, ReadLimits};
-use lychgate::protocol::sse::Decoder;
 
 use super::harness::soon;
 
@@ -30,9 +30,10 @@ pub(crate) fn message(bytes: &[u8]) -> Message {
 
 type Pool = Client<HttpConnector, Full<Bytes>>;
 
-fn client() -> Pool {
+fn client(from: Option<IpAddr>) -> Pool {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
+    connector.set_local_address(from);
     Client::builder(TokioExecutor::new()).build(connector)
 }
 
@@ -51,7 +52,12 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Self {
-        Self { address, token, client: client() }
+        Self { address, token, client: client(None) }
+    }
+
+    /// The same from another address of this machine.
+    pub(crate) fn at(self, from: IpAddr) -> Self {
+        Self { client: client(Some(from)), ..self }
     }
 
     /// Sends a request to a path.
@@ -120,13 +126,14 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     body: Incoming,
-    decoder: Decoder,
+    /// What came of an event stream after the last event that was read.
+    stream: BytesMut,
 }
 
 impl Answer {
     pub(crate) fn of(response: http::Response<Incoming>) -> Self {
         let (head, body) = response.into_parts();
-        Self { status: head.status.as_u16(), headers: head.headers, body, decoder: Decoder::default() }
+        Self { status: head.status.as_u16(), headers: head.headers, body, stream: BytesMut::new() }
     }
 
     /// Panics, with what was said, unless this is the status.
@@ -171,14 +178,32 @@ impl Answer {
         String::from_utf8(self.bytes().await.to_vec()).unwrap()
     }
 
+    /// The beginning of a body that need not end, up to the piece that completes `part`.
+    pub(crate) async fn read_to(mut self, part: &str) -> String {
+        let mut out = Vec::new();
+        let all = async {
+            while memchr::memmem::find(&out, part.as_bytes()).is_none() {
+                let Some(piece) = self.piece().await else { break };
+                out.extend_from_slice(&piece.unwrap());
+            }
+        };
+        // A stream that is alive has a piece now and then: each of them comes in time even where `part` never does.
+        let in_time = tokio::time::timeout(Duration::from_secs(20), all).await;
+        let read = String::from_utf8(out).unwrap();
+        assert!(in_time.is_ok() && read.contains(part), "`{part}` did not come: {read}");
+        read
+    }
+
     /// The raw bytes of the next event; `None` at the end of the stream, be it good or bad.
     pub(crate) async fn event(&mut self) -> Option<Bytes> {
+        let mut from = 0;
         loop {
-            if let Some(event) = self.decoder.next_event() {
-                return Some(event.raw);
+            if let Some(end) = memchr::memmem::find(&self.stream[from..], b"\n\n") {
+                return Some(self.stream.split_to(from + end + 2).freeze());
             }
+            from = self.stream.len().saturating_sub(1);
             match self.piece().await {
-                Some(Ok(piece)) => self.decoder.push(&piece),
+                Some(Ok(piece)) => self.stream.extend_from_slice(&piece),
                 _ => return None,
             }
         }
@@ -187,9 +212,10 @@ impl Answer {
     /// The next event that carries a message: its data.
     pub(crate) async fn data(&mut self) -> Option<Bytes> {
         loop {
-            let raw = self.event().await?;
-            if let Some(data) = lychgate::protocol::sse::data(&raw).filter(|data| !data.is_empty()) {
-                return Some(data);
+            let event = String::from_utf8(self.event().await?.to_vec()).unwrap();
+            let lines: Vec<&str> = event.split('\n').filter_map(|line| line.strip_prefix("data: ")).collect();
+            if lines.iter().any(|line| !line.is_empty()) {
+                return Some(lines.join("\n").into());
             }
         }
     }

@@ -131,7 +131,7 @@ async fn a_call_waits_for_a_yes_and_arrives_as_it_was() {
 }
 
 async fn answer_text(mut answer: super::harness::Answer) -> Vec<u8> {
-    if answer.header("content-type") == "text/event-stream" {
+    if answer.header("content-type").starts_with("text/event-stream") {
         return answer.data().await.unwrap().to_vec();
     }
     answer.bytes().await.to_vec()
@@ -350,4 +350,19 @@ async fn the_first_write_of_a_session_is_confirmed_and_then_it_goes_on() {
     assert_eq!(called(&gate, &agent, tool("write_file", "3"), Some(r#"{"decision":"approve","scope":"session"}"#)).await, "done");
     assert_eq!(called(&gate, &agent, tool("create_issue", "4"), None).await, "done", "any later write");
     assert_eq!(calls(&seen).len(), 3);
+}
+
+#[tokio::test]
+async fn a_yes_for_a_session_lasts_as_long_as_the_config_says() {
+    const SESSION: &str = r#"{"decision":"approve","scope":"session"}"#;
+    for (lasts, asked_again) in [(Duration::from_millis(300), true), (Duration::from_secs(3600), false)] {
+        let (_peer, setup, _) = asking(Wire::Json).await;
+        let gate = setup.with(|config| config.approval.session = lasts).start().await;
+        let agent = gate.agent();
+        let approved = std::time::Instant::now();
+        assert_eq!(called(&gate, &agent, call("1", "deploy a"), Some(SESSION)).await, "done");
+        super::harness::until("the time to pass", || approved.elapsed() > Duration::from_millis(600)).await;
+        let answer = called(&gate, &agent, call("1", "deploy b"), asked_again.then_some(DENY)).await;
+        assert_eq!(answer == "done", !asked_again, "{answer}");
+    }
 }

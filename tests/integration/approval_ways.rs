@@ -40,7 +40,7 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
             let before = calls(&seen).len();
             let body = call("\"c\"", "deploy it");
             let mut stream = agent.post("up", &headers, body.clone()).await.expect(200).await;
-            assert_eq!(stream.header("content-type"), "text/event-stream");
+            assert_eq!(stream.header("content-type"), "text/event-stream; charset=utf-8");
             let asked = next(&mut stream).await;
             assert_eq!(string(&asked, &["method"]).unwrap(), "elicitation/create");
             let told = string(&asked, &["params", "message"]).unwrap();

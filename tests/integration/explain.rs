@@ -35,7 +35,7 @@ impl Bench {
     }
 
     /// Sends them to this server, and gives the lines about messages.
-    fn through(&self, server: &[&str], log: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
+    pub(super) fn through(&self, server: &[&str], log: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
         let mut wrap = Command::new(env!("CARGO_BIN_EXE_lychgate"))
             .args(["wrap", "--config"])
             .arg(self.path("gate.toml"))
@@ -128,7 +128,7 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     assert_eq!(found["suppressed"], true, "{found}");
     let (code, told, _) =
         bench.lychgate(&["explain", lines[0]["audit"].as_str().unwrap(), "--config", "gate.toml", "--log", "b.jsonl"]);
-    assert!(code == 0 && told.contains("it is suppressed until"), "{told}");
+    assert!(code == 0 && told.contains("It is suppressed until"), "{told}");
 }
 
 /// A rule that matches many different words.
@@ -137,7 +137,7 @@ const CANNONS: &str = "format = 1\ndirection = \"outbound\"\n[[rule]]\nid = \"no
     catches = [\"ls cannon\"]\nspares = [\"ls canon\"]\n";
 
 #[test]
-fn each_passage_has_a_suppression_of_its_own_and_what_they_cover_is_said() {
+fn each_passage_is_a_finding_with_a_suppression_of_its_own() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("mine")).unwrap();
     std::fs::write(bench.path("mine/cannon.toml"), CANNONS).unwrap();
@@ -150,23 +150,29 @@ fn each_passage_has_a_suppression_of_its_own_and_what_they_cover_is_said() {
         bench.lychgate(&[&["explain", &id, "--config", "gate.toml", "--log", "a.jsonl"], more].concat()).1
     };
     let told = explain(&lines[0], &[]);
-    for part in ["2 passages matched, one table each", "not of the whole text", "passes `no-cannons` too", "the message passes"] {
+    for part in ["1. no-cannons", "2. no-cannons", "another match of this rule", "covers this passage only", "the message passes"]
+    {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
-    assert!(!told.contains("nothing else"), "{told}");
+    let tables = |json: &serde_json::Value| -> Vec<String> {
+        let findings = json[0]["findings"].as_array().unwrap();
+        findings.iter().map(|told| told["suppression"].as_str().unwrap().to_owned()).collect()
+    };
     let json: serde_json::Value = serde_json::from_str(&explain(&lines[0], &["--json"])).unwrap();
-    let tables = json[0]["findings"][0]["suppression"].as_str().unwrap();
-    assert_eq!((tables.matches("[[policy").count(), tables.matches("sha256 = ").count()), (2, 2), "{tables}");
-    // More than can be listed: said plainly, and never made up for by one that covers everything.
+    let of_two = tables(&json);
+    assert_eq!(of_two.len(), 2, "{of_two:?}");
+    assert!(of_two.iter().all(|table| (table.matches("[[policy").count(), table.matches("sha256 = \"").count()) == (1, 1)));
+    let tables_of_two = of_two.join("\n");
+    // More than are listed: stated, and not covered by one that is wider.
     let json: serde_json::Value = serde_json::from_str(&explain(&lines[1], &["--json"])).unwrap();
-    let of_many = json[0]["findings"][0]["suppression"].as_str().unwrap();
-    assert_eq!((of_many.matches("[[policy").count(), of_many.matches("sha256 = ").count()), (8, 8), "{of_many}");
-    assert!(json[0]["findings"][0]["covers"].as_str().unwrap().contains("the rest are left out"), "{json}");
+    let of_many = tables(&json);
+    assert!(of_many.len() == 8 && of_many.iter().all(|table| table.contains("sha256 = ")), "{of_many:?}");
+    assert!(json[0]["findings"][0]["covers"].as_str().unwrap().contains("further passages"), "{json}");
     assert_eq!(json[0]["suppressed_passes"], false);
     let lines = bench.traffic("a.jsonl", &[&command("ls\n   why: none\nls cannonz\r\u{85}\nls")]);
     let told = explain(lines.last().unwrap(), &[]);
     assert!(told.contains("     | ls\n     |    why: none\n     | ls »cannonz«\\r\\u{85}\n     | ls\n"), "{told}");
-    add(&bench.path("gate.toml"), tables);
+    add(&bench.path("gate.toml"), &tables_of_two);
     let after = bench.traffic("b.jsonl", &[&command("ls cannona cannonb"), &command("cannonb"), &command("ls cannona cannonc")]);
     assert_eq!(verdicts(&after), ["pass", "pass", "block"], "the passages pass wherever they stand, and no other");
 }

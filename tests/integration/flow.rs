@@ -217,8 +217,8 @@ async fn what_a_person_has_released_may_be_used() {
     let gate = setup.with(|config| config.quarantine = kept.clone()).start().await;
     let read = || call("read_mail", "id", "7");
     let withheld = says(&gate, "mail", read()).await;
-    let (_, id) = withheld.split_once("quarantine show ").unwrap_or_else(|| panic!("{withheld}"));
-    let id = AuditId(uuid::Uuid::parse_str(&id[..36]).unwrap());
+    let (before, _) = withheld.split_once(": kept for review by a person").unwrap_or_else(|| panic!("{withheld}"));
+    let id = AuditId(uuid::Uuid::parse_str(&before[before.len() - 36..]).unwrap());
     let writes = async || says(&gate, "files", call("send_mail", "to", "d r o p . b o x @ collector . test")).await;
     assert!(refused(&writes().await));
     let by = By { who: "ann".to_owned(), reason: None };

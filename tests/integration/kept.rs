@@ -64,8 +64,9 @@ async fn asks(gate: &TestGate, agent: &str, body: String) -> String {
 }
 
 fn id_in(text: &str) -> AuditId {
-    let id = text.split("quarantine show ").nth(1).unwrap_or_else(|| panic!("{text}"));
-    AuditId(uuid::Uuid::parse_str(&id[..36]).unwrap())
+    let (before, _) = text.split_once("kept for review by a person").unwrap_or_else(|| panic!("{text}"));
+    let before = before.trim_end_matches([':', ';', ' ']);
+    AuditId(uuid::Uuid::parse_str(&before[before.len() - 36..]).unwrap())
 }
 
 /// The outcomes of the quarantine in the audit log, oldest first.
@@ -177,7 +178,7 @@ async fn a_blocked_answer_is_kept_and_nothing_is_promised_that_is_not() {
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "").unwrap();
     let blocked = asks(&gate, "ann", call("1", "go")).await;
-    assert!(blocked.contains("Blocked by lychgate") && !blocked.contains("quarantine show"), "{blocked}");
+    assert!(blocked.contains("Blocked by lychgate") && !blocked.contains("kept for review"), "{blocked}");
     assert_eq!(gate.metric("lychgate_quarantine_items_total", &[("outcome", "failed")]), Some(1.0));
 }
 
@@ -192,7 +193,7 @@ async fn evidence_is_every_message_whole_both_ways_where_the_policy_says_so() {
     let folder = setup.folder.path().to_owned();
     let gate = setup.with(|config| config.evidence = evidence(&folder)).start().await;
     let got = gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await;
-    assert!(result_text(&json(&got)).contains("Tel: 555") && !got.contains("quarantine show"), "{got}");
+    assert!(result_text(&json(&got)).contains("Tel: 555") && !got.contains("kept for review"), "{got}");
     gate.running.gate().recorder().flush();
     let store = Evidence::open(&evidence(&folder)).unwrap().unwrap();
     let kept: Vec<_> = store.iter().unwrap().map(Result::unwrap).collect();
@@ -231,17 +232,25 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     let document: serde_json::Value = serde_json::from_str(&said(&["list", "--json"])).unwrap();
     assert_eq!((document["items"][0]["audit"].as_str(), document["items"][0]["state"].as_str()), (Some(&*id), Some("kept")));
     assert!(said(&["list", "--upstream", "elsewhere"]).contains("nothing is kept"));
-    let shown = said(&["show", &id[id.len() - 8..]]);
+    let shown = said(&["show", "--yes", &id[id.len() - 8..]]);
     assert!(shown.contains("UNTRUSTED") && shown.contains("obey me"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    let document = said(&["show", "--json", &id]);
+    let document = said(&["show", "--yes", "--json", &id]);
     assert!(!document.contains(|c: char| c != '\n' && (c.is_control() || c == '\u{202e}')), "{document}");
     let read: serde_json::Value = serde_json::from_str(&document).unwrap();
     assert!(read["message"].as_str().unwrap().contains("obey me"), "{document}");
-    assert!(said(&["show", "--raw", &id]).starts_with(r#"{"jsonrpc":"2.0","id":1,"result""#));
-    let released = said(&["release", &id, "--reason", "harmless"]);
+    assert!(said(&["show", "--yes", "--raw", &id]).starts_with(r#"{"jsonrpc":"2.0","id":1,"result""#));
+    // Nobody is at a terminal here: an agent that runs the command gets nothing.
+    for verb in ["show", "release"] {
+        let refused = lychgate(state.clone(), &[verb, &id]);
+        let err = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && refused.stdout.is_empty(), "{verb}");
+        assert!(err.starts_with("error: not a terminal; pass --yes to ") && !err.contains("obey me"), "{err}");
+    }
+    assert!(said(&["list"]).contains("kept"), "nothing was released");
+    let released = said(&["release", &id, "--yes", "--reason", "harmless"]);
     assert!(released.contains("released to `local` until") && released.contains("about two seconds"), "{released}");
-    assert!(said(&["release", &id]).contains("already; its time is renewed"));
+    assert!(said(&["release", "--yes", &id]).contains("already; its time is renewed"));
     // Asked again and again, as agents do: it comes within two seconds or so.
     let began = std::time::Instant::now();
     let given = loop {
@@ -280,8 +289,8 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     closed("it is damaged", &|items, faults| items > 0 && faults == 1);
     std::fs::write(&file, &whole).unwrap();
     assert!(said(&["delete", &id]).contains("deleted"));
-    let none = lychgate(state.clone(), &["show", &id]);
+    let none = lychgate(state.clone(), &["show", "--yes", &id]);
     assert_eq!(none.status.code(), Some(2), "{}", String::from_utf8_lossy(&none.stderr));
-    assert_eq!(lychgate(state, &["show", "no-id"]).status.code(), Some(2));
+    assert_eq!(lychgate(state, &["show", "--yes", "no-id"]).status.code(), Some(2));
     assert!(wrapped.end().success());
 }

@@ -50,15 +50,17 @@ async fn a_servers_answer_is_bounded_too() {
 }
 
 #[tokio::test]
-async fn depth_and_strings() {
+async fn depth_strings_and_values() {
     let (gate, server) = gate(|limits| {
         limits.read.depth = 8;
         limits.read.strings_per_message = 50;
+        limits.read.values_per_message = 200;
     })
     .await;
     let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":{}{}}}}}"#, "[".repeat(7), "]".repeat(7));
     let wide = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":[{}""]}}}}"#, "\"\",".repeat(60));
-    for (body, limit) in [(deep, "depth"), (wide, "strings_per_message")] {
+    let many = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":[{}0]}}}}"#, "0,".repeat(200));
+    for (body, limit) in [(deep, "depth"), (wide, "strings_per_message"), (many, "values_per_message")] {
         let answer = json(&gate.agent().post("up", &[], body).await.expect(400).await.text().await);
         assert!(string(&answer, &["error", "message"]).unwrap().contains(limit), "{limit}");
         assert_eq!(gate.limit_hits(limit), 1.0);

@@ -7,10 +7,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use http::Method;
+use lychgate::config::{HttpTransport, Transport, VaultKey};
 use tempfile::TempDir;
 
 use super::authority::{Ask, Authority, Fault};
-use super::harness::Agent;
+use super::harness::{Agent, Setup, call};
 
 /// What a person has: a config file with the server as `sample`, and a vault.
 struct Desk {
@@ -251,6 +252,29 @@ async fn each_agent_has_its_own_login_and_all_are_ended_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_logout_counts_at_once_in_a_running_gate() {
+    let desk = Desk::new("").await;
+    desk.log_in(&["login", "sample", "--no-browser"]).await;
+    let (vault, key) = (desk.folder.path().join("vault"), desk.folder.path().join("key"));
+    let url = desk.authority.url();
+    let setup = Setup::new().http("sample", url.clone()).with(move |config| {
+        config.oauth.vault = Some(vault);
+        config.oauth.vault_key = VaultKey::File(key);
+        config.oauth.allow_loopback_http = true;
+        config.upstreams.get_mut("sample").unwrap().transport = Transport::Http(HttpTransport::new(url));
+    });
+    let gate = setup.start().await;
+    let agent = gate.agent();
+    let owes = async || agent.post("sample", &[], call("1", "x")).await.expect(200).await.text().await.contains("/oauth/login/");
+    assert!(!owes().await && !owes().await);
+    // The server still takes the token: only the gate knows that it does not count any more.
+    desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
+    desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
+    assert_eq!(desk.say(&["logout", "sample"]).await.0, 1);
+    assert!(owes().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_changed_key_is_taken_up_and_a_lost_one_is_said() {
     let desk = Desk::new("").await;
     desk.log_in(&["login", "sample", "--no-browser"]).await;
@@ -269,4 +293,17 @@ async fn a_changed_key_is_taken_up_and_a_lost_one_is_said() {
     let (code, told) = desk.say(&["logout", "sample"]).await;
     assert!(code == 1 && told.contains("the server was not told"), "{told}");
     assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_callback_is_on_the_port_of_the_config() {
+    let desk = Desk::new("").await;
+    let port = super::servers::free_port();
+    for (keys, fixed) in [(format!("callback_port = {port}"), true), ("callback_port = 0".to_owned(), false)] {
+        desk.configure(&format!("vault_key = {{ file = \"key\" }}\n{keys}"), "");
+        let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
+        assert_eq!(link.contains(&format!("127.0.0.1%3A{port}%2F")), fixed, "{link}");
+        come_back(&desk.authority.log_in(&link).await, "200").await;
+        assert_eq!(login.end().await.0, 0);
+    }
 }

@@ -114,3 +114,29 @@ async fn the_admin_port_tells_how_things_are() {
     assert_eq!(gate.admin("/healthz").await.0, 200);
     assert_eq!(gate.admin("/other").await.0, 404);
 }
+
+#[tokio::test]
+async fn the_admin_port_checks_host_and_origin() {
+    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }).await;
+    let gate =
+        Setup::new().http("up", server.url()).with(|config| config.admin.hosts = vec!["gate.internal".into()]).start().await;
+    let admin = gate.running.admin.unwrap();
+    let agent = super::harness::Agent::new(admin, None);
+    let ask = async |path: &str, headers: &[(&str, &str)]| agent.ask(http::Method::GET, path, headers, "").await.status;
+    let own = format!("http://127.0.0.1:{}", admin.port());
+    for path in ["/metrics", "/healthz", "/readyz"] {
+        for host in ["evil.example", "10.0.0.1", "localhost.evil.example", "[fe80::1]"] {
+            assert_eq!(ask(path, &[("host", host)]).await, 403, "{path} {host}");
+        }
+        for host in ["127.0.0.1:1@evil", "127.0.0.1@evil.example", "127.0.0.1:x"] {
+            assert_eq!(ask(path, &[("host", host)]).await, 400, "{path} {host}");
+        }
+        for origin in ["http://evil.example", "null", "http://localhost:3000", &own.replace("http", "https")] {
+            assert_eq!(ask(path, &[("origin", origin)]).await, 403, "{path} {origin}");
+        }
+        for host in ["localhost", "localhost:9999", "127.0.0.1:1", "[::1]:1", "gate.internal:8801", "GATE.internal"] {
+            assert_eq!(ask(path, &[("host", host)]).await, 200, "{path} {host}");
+        }
+        assert_eq!(ask(path, &[("origin", &own)]).await, 200);
+    }
+}

@@ -22,6 +22,11 @@ struct Process {
 impl Process {
     /// In front of `authority`, with the vault that the gates of [`setup`] have.
     async fn start(authority: &Authority, folder: &Path) -> Self {
+        Self::start_with(authority, folder, "", "true").await
+    }
+
+    /// The same with more keys of `[oauth]`, and a program in the place of a browser.
+    async fn start_with(authority: &Authority, folder: &Path, keys: &str, browser: &str) -> Self {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let rules = folder.join("rules");
         std::fs::create_dir_all(&rules).unwrap();
@@ -29,7 +34,7 @@ impl Process {
         let config = folder.join(format!("gate-{}.toml", address.port()));
         let text = format!(
             "[listen]\naddress = \"{address}\"\n[policy.default]\nrules = [\"{}\"]\n[upstream.up.http]\nurl = \"{}\"\n\
-             [oauth]\nvault = \"{}\"\nvault_key = {{ file = \"{}\" }}\nallow_loopback_http = true\nlease_seconds = 2\nrequest_seconds = 1\n",
+             [oauth]\nvault = \"{}\"\nvault_key = {{ file = \"{}\" }}\nallow_loopback_http = true\nlease_seconds = 2\nrequest_seconds = 1\n{keys}\n",
             rules.display(),
             authority.url(),
             folder.join("vault").display(),
@@ -41,6 +46,7 @@ impl Process {
             .args(["run", "--config"])
             .arg(&config)
             .env("XDG_STATE_HOME", folder)
+            .env("BROWSER", browser)
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -83,7 +89,7 @@ async fn kept(folder: &Path) -> Account {
     kept.accounts.remove(0)
 }
 
-async fn change(folder: &Path, change: impl FnOnce(&mut Account)) {
+pub(super) async fn change(folder: &Path, change: impl FnOnce(&mut Account)) {
     let mut account = kept(folder).await;
     change(&mut account);
     vault(folder).write(&account).await.unwrap();
@@ -272,4 +278,20 @@ async fn a_vault_that_cannot_be_written_does_not_end_a_login() {
     }
     assert!(!said.contains("/oauth/login/"), "{said}");
     assert!(works(&agent).await);
+}
+
+#[tokio::test]
+async fn a_gate_opens_a_browser_only_where_the_config_says_so() {
+    let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
+    for (keys, opens) in [("open_browser = false", false), ("open_browser = true", true)] {
+        let seen = folder.join(format!("seen-{opens}"));
+        let browser = format!("touch {} --", seen.display());
+        let gate = Process::start_with(&authority, &folder, keys, &browser).await;
+        owed(&gate.agent()).await;
+        if opens {
+            super::harness::until("the browser", || seen.exists()).await;
+        }
+        drop(gate);
+        assert_eq!(seen.exists(), opens);
+    }
 }

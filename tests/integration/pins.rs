@@ -10,6 +10,8 @@ use http::Method;
 use lychgate::config::{ChangeAction, ChangeClass};
 use lychgate::message::Message;
 
+use super::approval::token;
+use super::console::Page;
 use super::harness::{Agent, META, Setup, TestGate, json, message, result_text, soon, until};
 use super::servers::{Peer, Script, Server, Wire, json_reply, streamed};
 use super::wrap::Wrapped;
@@ -217,6 +219,7 @@ async fn the_policy_may_refuse_the_tool_or_withhold_new_ones() {
         let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#);
         let refused = agent.post("up", &[("mcp-session-id", &session)], call).await.expect(200).await.text().await;
         assert!(result_text(&json(&refused)).contains("definition-changed"), "{refused}");
+        assert!(refused.contains("ask the user") && !refused.contains("lychgate pins"), "no command for the agent: {refused}");
     }
 }
 
@@ -309,4 +312,41 @@ fn a_wrapped_server_is_pinned_from_one_run_to_the_next() {
     wrapped.say(list);
     assert_eq!(wrapped.hear(), format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"tools\":[{}]}}}}\n", poisoned()));
     assert!(wrapped.end().success());
+}
+
+#[tokio::test]
+async fn the_console_shows_what_waits_and_approves_exactly_that() {
+    for on_disk in [true, false] {
+        let listed = pages(&[&format!("{ADD} , {SUB}")]);
+        let peer = Peer::start(Wire::Stdio, lists(&listed)).await;
+        let setup = peer.behind(Setup::new(), "up");
+        let file = setup.folder.path().join("lychgate.lock");
+        let gate = setup.with(|config| config.pins.file = on_disk.then_some(file)).start().await;
+        let agent = gate.agent();
+        let session = agent.initialize("up").await.unwrap();
+        list(&agent, &session, None).await;
+        listed.lock().unwrap()[0] = format!("{} , {SUB}", poisoned());
+        assert!(!list(&agent, &session, None).await.contains("sidenote"));
+        let (_, page, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
+        let shown = page.get(&gate, "pins").await.1;
+        assert!(shown.contains(&format!(r#""file":{on_disk}"#)) && shown.contains("new-imperative-text"), "{shown}");
+        assert!(shown.contains(r#"["-","#) && shown.contains(r#"["+","#) && shown.contains("sidenote"), "{shown}");
+        assert!(shown.contains(r#""toggle":"[policy.default.tool.sub]\nhidden = true\n","can_toggle":false"#), "{shown}");
+        let read = json(&shown);
+        let upstream = read.root().get("upstreams").unwrap().elements().next().unwrap();
+        let waiting = upstream.get("definitions").unwrap().elements().find_map(|one| one.get("waits")?.get("sha256")?.str());
+        let sha256 = waiting.unwrap().into_owned();
+        let approve = |sha256: &str| {
+            let body = format!(r#"{{"upstream":"up","kind":"tool","name":"add","sha256":"{sha256}"}}"#);
+            let (page, gate) = (&page, &gate);
+            async move { page.ask(gate, Method::POST, "pins/approve", &[], &body).await.0 }
+        };
+        assert_eq!(approve(&"0".repeat(64)).await, 409, "only what was read");
+        assert!(!list(&agent, &session, None).await.contains("sidenote"));
+        assert_eq!(approve(&sha256).await, 200);
+        assert!(list(&agent, &session, None).await.contains("sidenote"), "at once");
+        assert_eq!(gate.metric("lychgate_definitions_held", &[("upstream", "up")]), Some(0.0));
+        assert_eq!(approve(&sha256).await, 409);
+        assert!(gate.audit_text().contains(r#""event":"pins_reloaded""#), "on the record");
+    }
 }

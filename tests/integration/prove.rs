@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
@@ -45,8 +46,9 @@ const UPSTREAM: &str = "[upstream.files]\nstdio = { command = [\"false\"] }\n";
 
 #[test]
 fn the_shipped_policy_catches_all_and_leaves_the_rest_alone() {
-    let place = Place::new(UPSTREAM);
+    let place = Place::new(&format!("{UPSTREAM}[pins]\nfile = \"own.lock\"\n"));
     let (code, told, err) = place.prove(&["--offline"]);
+    assert!(!place.0.path().join("own.lock").exists(), "nothing is pinned");
     assert_eq!(code, 0, "{told}{err}");
     assert!(told.contains("files · policy default · enforce") && told.contains("as expected"), "{told}");
     assert!(!told.contains("MISSED") && !told.contains("DISTURBED") && !told.contains("UNTRIED"), "{told}");
@@ -99,6 +101,8 @@ fn what_is_missed_is_told_with_its_reason() {
 struct Gate {
     child: Child,
     port: u16,
+    /// What it logged once it was serving.
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Drop for Gate {
@@ -116,7 +120,7 @@ fn serve(more: &str) -> (Place, Gate) {
         place.0.path().join("lychgate.toml"),
         format!(
             "[listen]\naddress = \"127.0.0.1:{port}\"\n[admin]\naddress = \"127.0.0.1:{admin}\"\n[approval]\n\
-             token_file = \"{folder}/gate.token\"\n[audit]\nfile = \"{folder}/audit.jsonl\"\nrequired = true\n{more}{UPSTREAM}"
+             token_file = \"{folder}/gate.token\"\n[pins]\nfile = \"{folder}/gate.lock\"\n[audit]\nfile = \"{folder}/audit.jsonl\"\nrequired = true\n{more}{UPSTREAM}"
         ),
     )
     .unwrap();
@@ -125,8 +129,10 @@ fn serve(more: &str) -> (Place, Gate) {
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("serving")), "it starts");
-    std::thread::spawn(move || lines.for_each(drop));
-    (place, Gate { child, port })
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let logged = log.clone();
+    std::thread::spawn(move || lines.for_each(|line| logged.lock().unwrap().push(line.unwrap())));
+    (place, Gate { child, port, log })
 }
 
 #[test]
@@ -154,6 +160,21 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
     let counted: Vec<&str> =
         metrics.lines().filter(|line| line.starts_with("lychgate_messages_total") && !line.ends_with(" 0")).collect();
     assert!(metrics.contains("lychgate_messages_total") && counted.is_empty(), "and in no counter: {counted:?}");
+    let unmarked: Vec<&str> =
+        audit.lines().filter(|line| line.contains("lychgate-prove") && !line.contains(r#""prove":true"#)).collect();
+    assert!(unmarked.is_empty(), "each of their lines is marked: {unmarked:?}");
+    let stats = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        command.args(["audit", "stats", "--json"]).args(more).arg(place.0.path().join("audit.jsonl"));
+        serde_json::from_slice::<Value>(&command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(stats(&[])["verdicts"]["different"], 0, "and `audit stats` leaves them out: {}", stats(&[]));
+    assert!(stats(&["--prove"])["verdicts"]["first"][0]["count"].as_u64().unwrap() > 20);
+    // The canary `poisoned-tool` lists a tool `add` of each upstream.
+    let pinned = fs::read_to_string(place.0.path().join("gate.lock")).unwrap_or_default();
+    assert!(!pinned.contains("add") && !pinned.contains("files"), "and nothing of them is pinned: {pinned}");
+    let log = gate.log.lock().unwrap().join("\n");
+    assert!(!log.contains("lychgate-prove"), "and the gate logs nothing of them: {log}");
     // What is no token is told for what it is.
     fs::write(place.0.path().join("cert.pem"), "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n").unwrap();
     let (code, _, err) = place.prove(&["--token-file", place.0.path().join("cert.pem").to_str().unwrap()]);

@@ -58,7 +58,7 @@ async fn an_edit_leaves_every_other_byte() {
         let gate = Setup::new().http("up", server.url()).start().await;
         let got = gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await;
         let (head, tail) = match event {
-            true => (format!(": note\n\nid: 8\nretry: 100\ndata: {HEAD}"), format!("{TAIL}\nevent: message\n\n")),
+            true => (format!(":\n\nevent: message\nid: 8\nretry: 100\ndata: {HEAD}"), format!("{TAIL}\n\n")),
             false => (HEAD.to_owned(), TAIL.to_owned()),
         };
         assert!(got.starts_with(&head) && got.ends_with(&tail), "{got}");
@@ -169,6 +169,20 @@ async fn html_becomes_text() {
     for gone in ["<p>", "display:none", "tracking", "the keys", "delete the backups"] {
         assert!(!text.contains(gone), "{gone}: {text}");
     }
+}
+
+#[tokio::test]
+async fn a_file_passes_byte_for_byte_and_a_page_says_that_it_was_rendered() {
+    const FILE: &str = "<!doctype html>\n<html><head><title>Orchard</title></head><body><div id=\"app\"></div></body></html>\n";
+    let peer = Peer::start(Wire::Json, script(|asked| says(asked, FILE))).await;
+    let gate = peer.behind(Setup::new().shipped(), "up").start().await;
+    let text = result_text(&json(&asked(&gate).await));
+    assert!(text.starts_with("[lychgate rendered this HTML page of "), "{text}");
+    let agent = gate.agent();
+    let session = agent.initialize("up").await.unwrap();
+    let read = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get","arguments":{"path":"index.html"}}}"#;
+    let got = agent.post("up", &[("mcp-session-id", &session)], read).await.expect(200).await.text().await;
+    assert_eq!(result_text(&json(&got)), FILE);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Keys, tokens and data of people do not reach the model where the policy says so; all else of the answer does.
 
-use super::harness::{Setup, TestGate, call, json, raw};
+use super::harness::{Setup, TestGate, call, json, raw, string};
 use super::servers::{Server, json_reply};
 use lychgate::config::{PolicyConfig, load_policies};
 
@@ -37,6 +37,13 @@ async fn asked(gate: &TestGate) -> String {
     gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await
 }
 
+/// The text of the first block of an answer.
+fn first_text(answer: &str) -> String {
+    let json = json(answer);
+    let content = json.root().at(&["result", "content"]).unwrap();
+    content.elements().next().unwrap().get("text").unwrap().str().unwrap().into_owned()
+}
+
 #[tokio::test]
 async fn nothing_is_redacted_unless_the_policy_says_so() {
     let (gate, _server, sent) = gate("").await;
@@ -66,6 +73,10 @@ async fn secrets_are_replaced_by_what_they_were() {
         .unwrap()
         .into_owned();
     assert!(raw(&json(&inner), &["key"]).unwrap().starts_with(r#""[redacted: "#), "{inner}");
+    let line = "[lychgate redacted 1 passage: rules `secret-named`, `secret-source`, audit ";
+    let first = first_text(&got);
+    assert!(first.starts_with(line), "{first}");
+    assert!(!inner.contains(line), "a field that is redacted as a whole is the mark alone: {inner}");
     assert!(!gate.audit_text().contains(&token()));
     let counted: f64 = gate.metric("lychgate_findings_total", &[("action", "redact")]).unwrap();
     assert!(counted >= 3.0, "{counted}");
@@ -86,7 +97,45 @@ async fn data_of_people_by_kind() {
         assert!(got.contains(mark), "{mark}: {got}");
     }
     assert!(got.contains(&token()), "not asked for: {got}");
+    let text = first_text(&got);
+    let (line, left) = text.split_once('\n').unwrap();
+    let named = line.strip_prefix("[lychgate redacted 2 passages: rules `email-address`, `phone-number`, audit ");
+    let audit = named.and_then(|rest| rest.strip_suffix(']')).unwrap_or_else(|| panic!("{line}"));
+    assert!(left.starts_with("Token "), "{left}");
+    let logged = gate.audit_text();
+    let logged = logged.lines().find(|line| line.contains(audit)).unwrap_or_else(|| panic!("{audit}: {logged}"));
+    assert!(logged.contains("email-address"), "the ID is that of the line in the audit log: {logged}");
     assert_eq!(gate.metric("lychgate_findings_total", &[("rule", "email-address"), ("action", "redact")]), Some(2.0));
+}
+
+/// A line that cannot be above JSON is in the string that was changed, as for other changes.
+#[tokio::test]
+async fn in_json_the_line_is_within_the_string() {
+    let server = Server::start(|_| async {
+        json_reply(
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"note\":\"Mail ann@example.org or bob@example.org.\",\"mail\":\"ann@example.org\"}"},{"type":"text","text":"ann@example.org"}],"structuredContent":{"note":"Mail ann@example.org.","mail":"ann@example.org"}}}"#,
+        )
+    })
+    .await;
+    let config = policy(r#"redact_results = ["emails"]"#);
+    let gate =
+        Setup::new().http("up", server.url()).with(|all| all.policies = [("default".to_owned(), config)].into()).start().await;
+    let got = asked(&gate).await;
+    let mark = "[redacted: email-address]";
+    let inner = json(&first_text(&got));
+    let structured = json(&raw(&json(&got), &["result", "structuredContent"]).unwrap());
+    for (data, line, left) in [
+        (&inner, "[lychgate redacted 2 passages: rule `email-address`, audit ", format!("\nMail {mark} or {mark}.")),
+        (&structured, "[lychgate redacted 1 passage: rule `email-address`, audit ", format!("\nMail {mark}.")),
+    ] {
+        let note = string(data, &["note"]).unwrap();
+        assert!(note.starts_with(line) && note.ends_with(&left), "{note}");
+        assert_eq!(string(data, &["mail"]).unwrap(), mark);
+    }
+    assert!(
+        got.contains(r#""text":"[lychgate redacted 1 passage: rule `email-address`, audit "#),
+        "a whole text has room: {got}"
+    );
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use lychgate::protocol::sse;
+use lychgate::protocol::sse::{Data, Fields};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
@@ -37,7 +37,14 @@ pub(crate) struct Seen {
     pub(crate) body: Bytes,
 }
 
-/// An HTTP server that does what a script says and keeps what reached it.
+const NO_SESSION: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+
+/// Whether the gate asks by itself how the server is.
+fn is_probe(seen: &Seen) -> bool {
+    seen.headers.get("mcp-session-id").is_some_and(|session| session == "lychgate-health")
+}
+
+/// An HTTP server that does what a script says and keeps what reached it. The gate's own probes are answered and not kept.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     seen: Mutex<mpsc::UnboundedReceiver<Seen>>,
@@ -60,6 +67,37 @@ impl Server {
     where
         F: Future<Output = Reply> + Send + 'static,
     {
+        Self::serve(tls, false, move |seen| {
+            let asked = if is_probe(&seen) { None } else { Some(script(seen)) };
+            async move {
+                match asked {
+                    Some(asked) => asked.await,
+                    None => reply(404, &[("content-type", "application/json")], NO_SESSION),
+                }
+            }
+        })
+        .await
+    }
+
+    /// With the gate's own probes left to the script and among what reached it.
+    pub(crate) async fn start_with_probes<F>(
+        tls: Option<Arc<rustls::ServerConfig>>,
+        script: impl Fn(Seen) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Reply> + Send + 'static,
+    {
+        Self::serve(tls, true, script).await
+    }
+
+    async fn serve<F>(
+        tls: Option<Arc<rustls::ServerConfig>>,
+        keeps_probes: bool,
+        script: impl Fn(Seen) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Reply> + Send + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tell, seen) = mpsc::unbounded_channel();
@@ -72,8 +110,10 @@ impl Server {
                     let (script, tell) = (script.clone(), tell.clone());
                     async move {
                         let seen = see(request).await;
-                        // The test may have heard enough.
-                        drop(tell.send(seen.clone()));
+                        if keeps_probes || !is_probe(&seen) {
+                            // The test may have heard enough.
+                            drop(tell.send(seen.clone()));
+                        }
                         Ok::<_, Infallible>(script(seen).await)
                     }
                 });
@@ -163,6 +203,11 @@ pub(crate) fn streamed() -> (Tap, Reply) {
     let mut reply = Response::new(BodyExt::boxed(StreamBody::new(pieces)));
     reply.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
     (Tap(send), reply)
+}
+
+/// A message as an event.
+pub(crate) fn event(message: &[u8]) -> Bytes {
+    Fields::message().with(Some(Data::Json(message)))
 }
 
 /// A message in, messages out: what every transport can carry.
@@ -281,7 +326,7 @@ async fn streamable(wire: Wire, script: Script, seen: Seen) -> Reply {
         [] => reply(202, &[], ""),
         [only] if wire == Wire::Json => json_reply(only.clone()),
         several => {
-            let events: Vec<u8> = several.iter().flat_map(|message| sse::event(Some("message"), message)).collect();
+            let events: Vec<u8> = several.iter().flat_map(|message| event(message)).collect();
             self::reply(200, &[("content-type", "text/event-stream")], events)
         }
     };
@@ -302,7 +347,7 @@ async fn two_way(stream: Arc<std::sync::Mutex<Option<Tap>>>, script: Script, see
     let tap = stream.lock().unwrap().clone().unwrap();
     tokio::spawn(async move {
         for answer in script(seen.body).await {
-            tap.say(sse::event(Some("message"), &answer)).await;
+            tap.say(event(&answer)).await;
         }
     });
     reply(202, &[], "Accepted")

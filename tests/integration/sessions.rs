@@ -113,7 +113,7 @@ async fn two_agents_never_share_a_child_in_the_modern_era() {
 
 #[tokio::test]
 async fn streams_are_resumed_by_the_server_and_priming_events_pass() {
-    const FIRST: &str = "id: 1-0\ndata:\n\nretry: 700\n\n";
+    const FIRST: &str = "id: 1-0\ndata: \n\nretry: 700\n\n";
     const AGAIN: &str = "id: 1-1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":1}}\n\n";
     let server = Server::start(|seen| async move {
         if let Some(reply) = initialized_reply(&seen.body) {

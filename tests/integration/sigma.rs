@@ -72,11 +72,12 @@ impl Rule {
             let of = || self.wants.iter().filter(move |(name, ..)| name == selection);
             let last = of().map(|(_, alternative, ..)| *alternative).max().unwrap();
             let first = of().map(|(_, alternative, ..)| *alternative).min().unwrap();
-            (first..=last).any(|at| of().filter(|(_, one, ..)| *one == at).all(|(_, _, field, values)| fits(line, field, values)))
+            let fits = |at| of().filter(|(_, one, ..)| *one == at).all(|(_, _, field, values)| fits(line, field, values));
+            (first..=last).any(fits) != (*selection == "prove")
         });
         match self.condition.as_str() {
             "1 of them" => holds.any(|holds| holds),
-            "selection" | "selection and rules" => holds.all(|holds| holds),
+            "selection" | "selection and not prove" | "selection and rules and not prove" => holds.all(|holds| holds),
             other => panic!("{}: `{other}` is not read", self.name),
         }
     }
@@ -86,7 +87,7 @@ impl Rule {
 fn fits(line: &Value, field: &str, values: &[String]) -> bool {
     let (name, modifier) = field.split_once('|').unwrap_or((field, ""));
     let found = &line[name];
-    let told = found.as_str().unwrap_or_default().to_lowercase();
+    let told = found.as_str().map_or_else(|| found.to_string(), str::to_owned).to_lowercase();
     !found.is_null()
         && values.iter().map(|value| value.to_lowercase()).any(|value| match modifier {
             "" => told == value,

@@ -22,13 +22,13 @@ use super::servers::{Server, json_reply, reply};
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
 /// An authority of our own, with a certificate for a server and one for a client.
-struct Authority {
+pub(super) struct Authority {
     folder: TempDir,
     _issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -85,7 +85,7 @@ impl Authority {
         builder.with_client_auth_cert(certs, key).unwrap()
     }
 
-    fn listens(&self, client_ca: bool) -> Option<ListenTls> {
+    pub(super) fn listens(&self, client_ca: bool) -> Option<ListenTls> {
         Some(ListenTls {
             cert: self.file("server.pem"),
             key: self.file("server.key"),

@@ -90,3 +90,18 @@ fn a_modern_agent_is_answered_with_a_question() {
     assert_eq!(wrapped.read("got"), call(3, meta));
     assert!(wrapped.end().success());
 }
+
+#[test]
+fn an_approved_call_keeps_its_place_among_the_calls_of_its_tool() {
+    let limit = "\n[policy.default.tool.t]\nconcurrent_calls = 1\n";
+    let mut wrapped = Wrapped::start_with(&[], KEEPS, limit);
+    wrapped.say(&initialize(r#"{"elicitation":{}}"#));
+    wrapped.say(&call(1, ""));
+    let question = wrapped.hear_json();
+    wrapped.say(&answer(&question, "accept"));
+    wrapped.until(|folder| std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.contains("deploy")));
+    wrapped.say(&call(2, "").replace("deploy", "look"));
+    let refused = wrapped.hear_json();
+    assert!(refused["id"] == 2 && refused.to_string().contains("concurrent_calls"), "{refused}");
+    assert!(wrapped.end().success());
+}

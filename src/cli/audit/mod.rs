@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::config_file::ConfigArg;
 use crate::config::{self, AuditConfig, AuditTo};
 use crate::document::Fault;
 use crate::review::Log;
@@ -24,9 +25,8 @@ use crate::review::Log;
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// The config file of the gate: where its log and its key are
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml", global = true)]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
 }
 
 #[derive(Subcommand)]
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 impl Args {
     /// What the config says of the log; nothing, where there is no config file.
     fn audit(&self) -> Result<AuditConfig, Vec<Fault>> {
-        if self.config.exists() { config::load_audit(&self.config) } else { Ok(AuditConfig::default()) }
+        self.config.find_if_any().map_or_else(|| Ok(AuditConfig::default()), |file| config::load_audit(&file))
     }
 
     /// Opens the log that is named, or that of the config, for reading.

@@ -100,6 +100,10 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
     if stats.partial > 0 {
         writeln!(out, "{} messages were not looked at in full: {} bytes were not", stats.partial, stats.uninspected_bytes)?;
     }
+    if stats.injections > 0 {
+        let matches = stats.injection_matches;
+        writeln!(out, "injections found in {} messages ({matches} matches)", stats.injections)?;
+    }
     for (name, top) in lists(stats) {
         let first = top.first(most);
         let Some((_, highest)) = first.first().copied().filter(|(_, highest)| *highest > 0) else { continue };
@@ -123,14 +127,16 @@ fn document(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
     let moment = |at| time(at).map_or_else(|| "null".to_owned(), |text| quote(&text));
     write!(
         out,
-        r#"{{"lines":{},"bad":{},"bytes":{},"from":{},"to":{},"partial":{},"uninspected_bytes":{}"#,
+        r#"{{"lines":{},"bad":{},"bytes":{},"from":{},"to":{},"partial":{},"uninspected_bytes":{},"injections":{},"injection_matches":{}"#,
         stats.lines,
         stats.bad,
         stats.bytes,
         moment(stats.from),
         moment(stats.to),
         stats.partial,
-        stats.uninspected_bytes
+        stats.uninspected_bytes,
+        stats.injections,
+        stats.injection_matches
     )?;
     for (name, top) in lists(stats) {
         let first: Vec<String> =

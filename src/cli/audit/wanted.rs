@@ -31,6 +31,9 @@ pub(super) struct Wanted {
     /// Only before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<SystemTime>,
+    /// Include what `lychgate prove` sent, which is left out otherwise
+    #[arg(long)]
+    prove: bool,
 }
 
 impl Wanted {
@@ -44,6 +47,7 @@ impl Wanted {
             event: self.event.clone(),
             since: self.since,
             until: self.until,
+            prove: self.prove,
         }
     }
 }

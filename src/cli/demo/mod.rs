@@ -119,6 +119,7 @@ fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
     config.policies.entry("default".to_owned()).or_default();
     config.upstreams.insert("sample".to_owned(), UpstreamConfig::new(Transport::Http(transport)));
     config.audit = AuditConfig { to: Some(AuditTo::File(audit.to_owned())), required: true, ..AuditConfig::default() };
+    config.pins.persistent = false;
     config.limits.drain = Duration::from_secs(1);
     config
 }

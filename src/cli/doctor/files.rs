@@ -67,8 +67,8 @@ pub(super) fn modes(config: &Config, path: &Path) -> Checked {
     if let Some(file) = config.admin.address.and_then(|admin| config.approval.token_file(admin.port())) {
         add("the token of the admin port", &file, true);
     }
-    if let Some(file) = &config.pins.file {
-        add("the lock file", file, false);
+    if let Some(file) = config.pins.clone().of_config(state_folder(), path).file {
+        add("the lock file", &file, false);
     }
     if let Some(file) = &config.agents_file.file {
         add("the file of agents", file, false);
@@ -80,21 +80,39 @@ pub(super) fn modes(config: &Config, path: &Path) -> Checked {
         let fit = if meta.is_dir() { "700" } else { "600" };
         if file.secret && mode & 0o077 != 0 {
             let what = format!("{} `{shown}` has mode {mode:o}: others can get at it", file.what);
-            told.find(Level::Error, what, format!("chmod {fit} '{shown}'"));
+            told.find(Level::Error, what, own_or(&file.path, format!("chmod {fit} '{shown}'")));
         } else if mode & 0o022 != 0 {
             let what = format!("{} `{shown}` has mode {mode:o}: others can change it", file.what);
-            told.find(Level::Error, what, format!("chmod go-w '{shown}'"));
+            told.find(Level::Error, what, own_or(&file.path, format!("chmod go-w '{shown}'")));
         } else {
             well += 1;
         }
         let own = rustix::process::geteuid().as_raw();
         if meta.uid() != own && meta.uid() != 0 && own != 0 {
             let what = format!("{} `{shown}` belongs to another user (id {})", file.what, meta.uid());
-            told.find(Level::Warning, what, format!("chown \"$(id -u)\" '{shown}'"));
+            told.find(Level::Warning, what, own_or(&file.path, format!("chown \"$(id -u)\" '{shown}'")));
         }
     }
     told.well(format!("{well} files and folders that the gate keeps or reads have fitting modes"));
     told
+}
+
+/// The fix for a path, unless it is a folder that others use too: changing owner or mode of that breaks the system.
+fn own_or(path: &Path, fix: String) -> String {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    if !(path.is_dir() && is_shared(path, home.as_deref())) {
+        return fix;
+    }
+    "name a folder of the gate's own in the config, or set `XDG_STATE_HOME` to one that the gate's user can write to".to_owned()
+}
+
+/// Whether a folder belongs to the system or is somebody's home, rather than to a gate.
+fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let of_system = ["/etc", "/usr", "/boot", "/dev", "/proc", "/sys"].iter().any(|system| folder.starts_with(system));
+    // `/`, `/var`, `/var/lib`, `/home/ann`.
+    let is_shallow = folder.components().count() <= 3;
+    of_system || is_shallow || home.is_some_and(|home| home.starts_with(&folder))
 }
 
 /// The folders of what is kept of messages.
@@ -165,13 +183,13 @@ pub(super) fn disks(config: &Config) -> Checked {
             told.find(
                 Level::Error,
                 format!("`{shown}` is read-only: {what} cannot be written"),
-                format!("mount -o remount,rw '{shown}', or name another place in the config"),
+                own_or(there, format!("mount -o remount,rw '{shown}', or name another place in the config")),
             );
         } else if rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err() {
             told.find(
                 Level::Error,
                 format!("`{shown}` cannot be written to by this user: {what} stands there"),
-                format!("chown \"$(id -u)\" '{shown}', or run this as the gate's user"),
+                own_or(there, format!("chown \"$(id -u)\" '{shown}', or run this as the gate's user")),
             );
         } else if let Some(level) = shortage(free) {
             told.find(
@@ -203,6 +221,24 @@ fn shortage(free: u64) -> Option<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn owner_and_mode_of_shared_folders_stay() {
+        let home = Some(Path::new("/srv/people/ann"));
+        for folder in
+            ["/", "/etc", "/etc/lychgate", "/var/lib", "/home/ann", "/srv/people/ann", "/srv/people", "/usr/local/share"]
+        {
+            assert!(is_shared(Path::new(folder), home), "{folder}");
+        }
+        for folder in ["/var/lib/lychgate", "/srv/people/ann/.local/state/lychgate", "/home/ann/.local/state"] {
+            assert!(!is_shared(Path::new(folder), home), "{folder}");
+        }
+        for shared in ["/", "/etc"] {
+            let fix = own_or(Path::new(shared), format!("chown \"$(id -u)\" '{shared}'"));
+            assert!(!fix.contains("chown") && fix.contains("XDG_STATE_HOME"), "{fix}");
+        }
+        assert_eq!(own_or(Path::new("/var/lib/no-such-gate/x"), "chown 1".to_owned()), "chown 1");
+    }
 
     #[test]
     fn little_room_is_told_and_hardly_any_is_an_error() {

@@ -2,18 +2,16 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::dates::validity;
 use super::{Checked, Level};
+use crate::cli::liveness;
 use crate::config::{Config, Transport};
 use crate::{listen, trust};
 
-/// Time for a gate that runs to say so.
-const ANSWER: Duration = Duration::from_secs(2);
 /// Processes and open files that are looked at to find out who holds a port.
 const LOOKED_AT: usize = 20_000;
 /// A certificate that ends within so many days should be renewed.
@@ -22,7 +20,7 @@ const SOON: u64 = 14;
 /// Whether the ports are free or the gate's own, and who can reach them.
 pub(super) fn ports(config: &Config) -> Checked {
     let mut told = Checked::default();
-    let runs = config.admin.address.map(alive);
+    let runs = config.admin.address.map(liveness::is_gate);
     port(config.listen.address, "[listen]", runs, &mut told);
     match config.admin.address {
         Some(admin) => port(admin, "[admin]", runs, &mut told),
@@ -86,25 +84,6 @@ fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut Check
             );
         }
     }
-}
-
-/// Whether a gate answers at an admin port.
-fn alive(mut address: SocketAddr) -> bool {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    let ask = || -> std::io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
-        stream.set_read_timeout(Some(ANSWER))?;
-        stream.set_write_timeout(Some(ANSWER))?;
-        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-        let mut said = String::new();
-        stream.take(4096).read_to_string(&mut said)?;
-        Ok(said)
-    };
-    ask().is_ok_and(|said| said.starts_with("HTTP/1.1 200") && said.ends_with("alive\n"))
 }
 
 /// Whether a process has the name of this program.

@@ -17,6 +17,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use super::config_file::ConfigArg;
 use super::scan::plain;
 use crate::app;
 use crate::config::{self, Config};
@@ -29,28 +30,24 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// The same for the rules, which wait for nothing and try all of their cases.
 const RULES_PATIENCE: Duration = Duration::from_secs(120);
 
-/// The config where none is named, for every verb.
-const DEFAULT: &str = "lychgate.toml";
-
 /// A check under way.
 type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, Checked)>>>;
-/// Longest sentence that is shown, in characters: parts of it may be a server's.
-const SENTENCE: usize = 600;
+/// Longest sentence that is shown, in characters: parts of it may be a server's, the last lines of its standard error among them.
+const SENTENCE: usize = 2000;
 
 /// Arguments of `lychgate doctor`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Checks the config, its rules, ports, certificates, file modes, disks, logins, clocks and servers, side by side, and names for
 each finding the command that mends it. It takes 8 seconds at the most, or 8 for every 32 servers; only rules that are many may
-take longer. Servers are asked who they are and nothing else; programs of `stdio` upstreams are looked for and not started. No
+take longer. Servers are asked who they are and nothing else; programs of `stdio` upstreams are started for it and ended. No
 secret is shown.
 
 Exit codes: 0 nothing wrong (notes aside), 1 something found, faults of the config too, 2 there is no
 such config.")]
 pub(super) struct Args {
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = DEFAULT)]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -120,11 +117,9 @@ impl Checked {
     }
 }
 
-/// A command as it is to be typed for this config.
-fn of_config(mend: &str, config: &Path) -> String {
-    if config == Path::new(DEFAULT) || !mend.starts_with("lychgate ") {
-        return mend.to_owned();
-    }
+/// A command as it is to be typed for the config that the command line names; without one, every verb finds the same file.
+fn of_config(mend: &str, named: Option<&Path>) -> String {
+    let Some(config) = named.filter(|_| mend.starts_with("lychgate ")) else { return mend.to_owned() };
     let (command, rest) = mend.split_once(", ").map_or((mend, String::new()), |(command, rest)| (command, format!(", {rest}")));
     format!("{command} --config '{}'{rest}", config.display())
 }
@@ -134,8 +129,15 @@ type Report = Vec<(&'static str, Checked)>;
 
 /// Checks; 0 if nothing is wrong, 1 if something is, 2 if the config cannot be read.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    if let Err(error) = std::fs::File::open(&args.config) {
-        writeln!(err, "{}: cannot be read: {error}\n  hint: name another with `--config FILE`", args.config.display())?;
+    let file = match args.config.find() {
+        Ok(file) => file,
+        Err(faults) => {
+            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            return Ok(2);
+        }
+    };
+    if let Err(error) = std::fs::File::open(&file) {
+        writeln!(err, "{}: cannot be read: {error}\n  hint: name another with `--config FILE`", file.display())?;
         return Ok(2);
     }
     let progress = io::stderr().is_terminal();
@@ -144,9 +146,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         err.flush()?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let mut report = runtime.block_on(check(args));
+    let mut report = runtime.block_on(check(file));
     for finding in report.iter_mut().flat_map(|(_, checked)| &mut checked.found) {
-        finding.mend = of_config(&finding.mend, &args.config);
+        finding.mend = of_config(&finding.mend, args.config.on_command_line());
     }
     // What hangs is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -162,8 +164,8 @@ fn worst(report: &Report) -> Option<Level> {
     report.iter().flat_map(|(_, checked)| &checked.found).map(|finding| finding.level).max()
 }
 
-async fn check(args: &Args) -> Report {
-    let (path, mut told) = (args.config.clone(), Checked::default());
+async fn check(file: PathBuf) -> Report {
+    let (path, mut told) = (file.clone(), Checked::default());
     let loaded = tokio::task::spawn_blocking(move || config::load(&path)).await;
     let config = match loaded {
         Ok(Ok(config)) => Arc::new(config),
@@ -177,13 +179,8 @@ async fn check(args: &Args) -> Report {
             return vec![("config", told)];
         }
     };
-    told.well(format!(
-        "{} reads: {} upstreams, {} policies",
-        args.config.display(),
-        config.upstreams.len(),
-        config.policies.len()
-    ));
-    let path = args.config.clone();
+    told.well(format!("{} reads: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
+    let path = file;
     let with = |check: fn(&Config) -> Checked| {
         let config = config.clone();
         blocking(move || check(&config))
@@ -263,6 +260,9 @@ fn rules(config: &Config) -> Checked {
             format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false alarm"),
         );
     }
+    for what in app::unencrypted(config) {
+        told.find(Level::Warning, what, "write `https://` in `url` of this upstream");
+    }
     for (name, policy) in config.policies.iter().filter(|(_, policy)| !policy.builtin) {
         let what = format!("policy `{name}` leaves out the built-in rules ({} folders of its own)", policy.rules.len());
         told.find(Level::Warning, what, format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"));
@@ -313,9 +313,9 @@ mod tests {
     #[test]
     fn commands_are_for_the_config_that_was_looked_at() {
         let mend = "lychgate agent add NAME, with `[agents]` in the config";
-        assert_eq!(of_config(mend, Path::new(DEFAULT)), mend);
-        let told = of_config(mend, Path::new("many.toml"));
+        assert_eq!(of_config(mend, None), mend);
+        let told = of_config(mend, Some(Path::new("many.toml")));
         assert_eq!(told, "lychgate agent add NAME --config 'many.toml', with `[agents]` in the config");
-        assert_eq!(of_config("chmod 600 'x'", Path::new("many.toml")), "chmod 600 'x'");
+        assert_eq!(of_config("chmod 600 'x'", Some(Path::new("many.toml"))), "chmod 600 'x'");
     }
 }

@@ -95,7 +95,7 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
         match Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, Some(logins)) {
             Err(fault) => told.faults(&[fault]),
             Ok(built) => match &upstream.transport {
-                Transport::Stdio(_) => child(name, &built, &mut told).await,
+                Transport::Stdio(_) => child(name, &built, config, &mut told).await,
                 Transport::Http(http) | Transport::Sse(http) => {
                     let (said, shown) = tokio::join!(answers(name, &built, config), connects(name, http));
                     told.add(said);
@@ -112,14 +112,28 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
     told
 }
 
-/// A program is looked for, and not started.
-async fn child(name: &str, upstream: &Upstream, told: &mut Checked) {
-    match upstream.health().await {
-        Health::Down(why) => {
-            let mend = format!("install it, or name it by its full path in `[upstream.{name}]`");
-            told.find(Level::Error, format!("`{name}`: {why}"), mend);
+/// Whether its program is there and answers as an MCP server.
+async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut Checked) {
+    if let Health::Down(why) = upstream.health().await {
+        let mend = format!("install it, or name it by its full path in `[upstream.{name}]`");
+        return told.find(Level::Error, format!("`{name}`: {why}"), mend);
+    }
+    let mut client = Client::new(upstream, name, None, &config.limits.read);
+    let said = tokio::time::timeout(STEP * 2, client.greet(true)).await;
+    let printed = upstream.output().filter(|output| !output.is_empty());
+    // A program that does not end in time is killed with this process.
+    let _left = tokio::time::timeout(STEP / 2, client.close()).await;
+    let _ended = tokio::time::timeout(STEP / 2, upstream.shutdown()).await;
+    let mend = format!("lychgate scan {name} --timeout-seconds 60");
+    match said {
+        Ok(Ok(_)) => told.well(format!("`{name}` answers")),
+        Ok(Err(failed)) => told.find(Level::Error, format!("`{name}`: {failed}"), mend),
+        Err(_) => {
+            let printed = printed.map(|output| format!("; {output}")).unwrap_or_default();
+            let what =
+                format!("`{name}` did not answer within {} s; a first start may take longer{printed}", (STEP * 2).as_secs());
+            told.find(Level::Warning, what, mend);
         }
-        _ => told.well(format!("`{name}`: its program is there")),
     }
 }
 
@@ -149,7 +163,16 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> Checked {
                 format!("is `url` in `[upstream.{name}.http]` right, and the server up?"),
             );
         }
-        Ok(Err(failed)) => told.find(Level::Error, format!("`{name}`: {failed}"), format!("lychgate scan {name}")),
+        Ok(Err(Failed::Call(error @ CallError::NotStarted(_)))) => {
+            let mend = format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
+            told.find(Level::Error, format!("`{name}`: {error}"), mend);
+        }
+        Ok(Err(failed)) => {
+            // The probe tells a web page from a server that refuses.
+            let health = upstream.health().await;
+            let what = health.reason().map_or_else(|| failed.to_string(), ToOwned::to_owned);
+            told.find(Level::Error, format!("`{name}`: {what}"), format!("lychgate scan {name}"));
+        }
         Err(_) => told.find(
             Level::Error,
             format!("`{name}` did not answer within {} s", (STEP * 2).as_secs()),

@@ -72,22 +72,25 @@ pub(super) fn printed(one: &Explained, style: &Style) -> String {
     let all = style.all || one.findings.iter().all(|told| told.action == "log");
     let (full, brief): (Vec<&Told>, Vec<&Told>) = one.findings.iter().partition(|told| all || told.action != "log");
     for n in 0..full.len() {
-        out += &finding(n, &full, one.had, style.marks);
+        out += &finding(n, &full, one, style.marks);
     }
     if !brief.is_empty() {
-        let names: Vec<String> = brief.iter().map(|told| format!("{} (`{}`)", told.id, told.reading)).collect();
+        let others = |told: &Told| told.also.iter().map(|also| (also.id.clone(), also.reading.clone())).collect::<Vec<_>>();
+        let names = brief.iter().flat_map(|told| std::iter::once((told.id.clone(), told.reading.clone())).chain(others(told)));
+        let names: Vec<String> = names.map(|(id, reading)| format!("{id} (`{reading}`)")).collect();
         out += &format!("\nOnly logged (`--all` explains each): {}.\n", names.join(", "));
     }
     if let Some(passes) = one.suppressed_passes {
         out += match (passes, one.lacks) {
-            (true, None) => {
-                "\nWith what is proposed above the message passes; the gate takes it up by itself once it is in the config.\n"
-            }
+            (true, None) => "\nWith these suppressions the message passes.",
             (true, Some(_)) => {
-                "\nWith what is proposed above the text as the log shows it passes; what was sent may not, for it lacks something.\n"
+                "\nWith these suppressions the text passes as the log shows it. What was sent may not: the log does not hold all of it."
             }
-            (false, _) => "\nEven with all that is proposed above the message would not pass as it is.\n",
+            (false, _) => "\nEven with these suppressions the message does not pass as it is.",
         };
+        let narrow = one.findings.iter().filter(|told| told.suppression.is_some()).all(|told| !told.wide);
+        let wide = if narrow { "" } else { " --wide" };
+        out += &format!(" All at once: `lychgate suppress {}{wide} --reason TEXT`.\n", one.audit);
     }
     out + "\n"
 }
@@ -115,7 +118,8 @@ pub(super) fn repeated(one: &Repeated) -> String {
 }
 
 /// The finding at `index` of those that are explained; what an earlier one has said of its rule is not said again.
-fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> String {
+fn finding(index: usize, all: &[&Told], one: &Explained, marks: (&str, &str)) -> String {
+    let had = one.had;
     let Some((told, before)) = all.get(index).zip(all.get(..index)) else { return String::new() };
     let n = index + 1;
     let severity = told.rule.as_ref().map(|rule| format!("{}, ", rule.severity)).unwrap_or_default();
@@ -124,7 +128,9 @@ fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> Strin
     let at = if told.at.is_empty() { "/" } else { &told.at };
     let argument = told.argument.as_ref().map(|argument| format!(", argument `{argument}`")).unwrap_or_default();
     out += &format!("   at {at}{argument}, by the reading `{}`\n", told.reading);
+    out += &also(told);
     match (told.recorded, told.found_again) {
+        _ if told.further => out += "   another match of this rule here: the line names only its first one\n",
         (true, true) => {}
         (true, false) if had == "none" => {}
         (true, false) => out += "   found then; not found again in the text that could be had\n",
@@ -147,16 +153,45 @@ fn finding(index: usize, all: &[&Told], had: &str, marks: (&str, &str)) -> Strin
     if let Some(note) = told.note.as_ref().filter(|_| had != "none") {
         out += &format!("   {note}\n");
     }
-    let same = |other: &&Told| other.suppression.is_some() && other.suppression == told.suppression;
-    if let Some(first) = before.iter().position(same) {
-        out += &format!("   what is proposed under {} counts for this as well\n", first + 1);
-    } else if let Some(suppression) = &told.suppression {
-        out += "   if it is a false alarm, this goes into the config:\n";
+    if let Some(suppression) = &told.suppression {
+        let wide = if told.wide { " --wide" } else { "" };
+        out += &format!(
+            "   False alarm? `lychgate suppress {} --finding {n}{wide} --reason TEXT` adds this to the config:\n",
+            one.audit
+        );
         if let Some(covers) = &told.covers {
             out += &format!("   {covers}\n");
         }
         out += "\n";
         suppression.lines().for_each(|line| out += &format!("{line}\n"));
+    }
+    out
+}
+
+/// The other rules that matched in a passage: those with an effect, then those that only log; then its other places.
+fn also(told: &Told) -> String {
+    let mut seen = vec![&told.id];
+    let (mut acting, mut logged, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for also in &told.also {
+        if also.at != told.at && !places.contains(&also.at) {
+            places.push(also.at.clone());
+        }
+        if seen.contains(&&also.id) {
+            continue;
+        }
+        seen.push(&also.id);
+        if also.action == "log" {
+            logged.push(also.id.clone());
+        } else {
+            let severity = also.severity.map(|severity| format!("{severity}, ")).unwrap_or_default();
+            acting.push(format!("{} ({severity}{})", also.id, also.action));
+        }
+    }
+    let mut out = String::new();
+    for (what, names) in [("also:", acting), ("also, only logged:", logged), ("also at", places)] {
+        if !names.is_empty() {
+            out += &format!("   {what} {}\n", names.join(", "));
+        }
     }
     out
 }

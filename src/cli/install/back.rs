@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::client::{Client, ConfigFile};
-use super::files::{gone, hold, put, sweep};
+use super::files::{gone, hold, marked_as, put, sweep};
 use super::gate::GateConfig;
 use super::moved::Moved;
 use super::records::{Records, Released};
@@ -75,7 +75,7 @@ impl Desk<'_> {
             return Err(io::Error::other(format!("`{path}` has changed meanwhile\n  hint: try again")));
         }
         match &step.new {
-            Some(new) => put(&step.file.path, new.as_bytes(), None)?,
+            Some(new) => put(&step.file.path, &marked_as(&step.file.path, new)?, None)?,
             None => sweep(&step.file.path),
         }
         if step.changed > 0 {
@@ -114,6 +114,9 @@ impl Desk<'_> {
             }
             for name in &released.stay {
                 writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", path.display())?;
+            }
+            if let Some(base) = moved.base.as_ref().filter(|_| !records.leads_to(path)) {
+                gate.end(base);
             }
             records.write_handed()?;
             gate.write()?;

@@ -1,8 +1,13 @@
 //! The clients that are known, and where each keeps its servers.
 
+use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+
+/// Agent files of Amazon Q that are read in one folder.
+const AGENT_FILES: usize = 100;
 
 /// A program with a list of MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -17,6 +22,16 @@ pub(super) enum Client {
     Codex,
     Zed,
     Cline,
+    #[value(name = "opencode")]
+    OpenCode,
+    CopilotCli,
+    /// Junie, in JetBrains IDEs and on the command line
+    #[value(alias = "jetbrains")]
+    Junie,
+    Kiro,
+    AmazonQ,
+    RooCode,
+    Amp,
 }
 
 /// How a file is written.
@@ -25,6 +40,9 @@ pub(super) enum Format {
     /// JSON, with comments and trailing commas where the client takes them. Servers are the members of `servers`; for Claude
     /// Code also within each member of `projects`.
     Json { servers: &'static str },
+    /// JSON as OpenCode has it: servers are the members of `mcp` or, since version 2, of `mcp.servers`; a command and its
+    /// arguments are one list, and a variable is `{env:NAME}`.
+    OpenCode,
     /// TOML, a table for each server.
     Toml { servers: &'static str },
 }
@@ -35,6 +53,9 @@ pub(super) struct ConfigFile {
     pub(super) client: Client,
     pub(super) path: PathBuf,
     pub(super) format: Format,
+    /// The folder of the project that the file belongs to; others may get such a file too, with all that it says of this
+    /// machine.
+    pub(super) project: Option<PathBuf>,
 }
 
 /// Where files are looked for.
@@ -43,6 +64,8 @@ pub(super) struct Places {
     pub(super) home: PathBuf,
     /// `XDG_CONFIG_HOME`, or `~/.config`.
     pub(super) config: PathBuf,
+    /// `CODEX_HOME`, or `~/.codex`.
+    pub(super) codex: PathBuf,
     /// The folder of the project.
     pub(super) project: PathBuf,
     /// macOS keeps what programs write elsewhere.
@@ -50,12 +73,13 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Those of whoever runs this, in this folder.
+    /// The places of the current user and folder.
     pub(super) fn here() -> Option<Self> {
         let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = set("HOME")?;
         let config = set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        Some(Self { config, project: std::env::current_dir().ok()?, is_mac: cfg!(target_os = "macos"), home })
+        let codex = set("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
+        Some(Self { config, codex, project: std::env::current_dir().ok()?, is_mac: cfg!(target_os = "macos"), home })
     }
 
     /// Where programs keep what they write, under their own name.
@@ -73,59 +97,117 @@ impl Client {
     /// All files that it may keep servers in: those of the user, then those of the project. Names and formats are those of the
     /// clients' own documentation.
     pub(super) fn files(self, places: &Places) -> Vec<ConfigFile> {
-        let Places { home, project, .. } = places;
-        let code = places.programs().join("Code/User");
-        let (servers, paths) = match self {
-            Self::ClaudeCode => ("mcpServers", vec![home.join(".claude.json"), project.join(".mcp.json")]),
-            Self::ClaudeDesktop => ("mcpServers", vec![places.programs().join("Claude/claude_desktop_config.json")]),
-            Self::Cursor => ("mcpServers", vec![home.join(".cursor/mcp.json"), project.join(".cursor/mcp.json")]),
-            Self::VsCode => ("servers", vec![code.join("mcp.json"), project.join(".vscode/mcp.json")]),
-            Self::Windsurf => ("mcpServers", vec![home.join(".codeium/windsurf/mcp_config.json")]),
-            Self::GeminiCli => ("mcpServers", vec![home.join(".gemini/settings.json"), project.join(".gemini/settings.json")]),
-            Self::Zed => ("context_servers", vec![places.config.join("zed/settings.json"), project.join(".zed/settings.json")]),
-            Self::Cline => {
-                let of_editor = code.join("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
-                ("mcpServers", vec![of_editor, home.join(".cline/data/settings/cline_mcp_settings.json")])
-            }
-            Self::Codex => ("mcp_servers", vec![home.join(".codex/config.toml"), project.join(".codex/config.toml")]),
-        };
-        let format = if self == Self::Codex { Format::Toml { servers } } else { Format::Json { servers } };
-        let mut files: Vec<_> = paths.into_iter().map(|path| ConfigFile { client: self, path, format }).collect();
+        let format = self.format();
+        let of_user = self.user_paths(places).into_iter().map(|path| (path, None));
+        let project = &places.project;
+        let of_project = self.project_paths().iter().map(|path| (project.join(path), Some(project.clone())));
+        let agents = (self == Self::AmazonQ).then(|| project.join(".amazonq/cli-agents")).into_iter();
+        let of_agents = agents.flat_map(|folder| agent_files(&folder)).map(|path| (path, Some(project.clone())));
         // The home folder may be the project too, also by way of a link.
-        let real = |file: &ConfigFile| file.path.canonicalize().unwrap_or_else(|_| file.path.clone());
-        files.dedup_by(|a, b| real(a) == real(b));
-        files
+        let mut seen = HashSet::new();
+        of_user
+            .chain(of_project)
+            .chain(of_agents)
+            .filter(|(path, _)| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())))
+            .map(|(path, project)| ConfigFile { client: self, path, format, project })
+            .collect()
     }
 
-    /// What it is to be told so that it looks at its file again.
+    fn format(self) -> Format {
+        match self {
+            Self::VsCode => Format::Json { servers: "servers" },
+            Self::Zed => Format::Json { servers: "context_servers" },
+            Self::Amp => Format::Json { servers: "amp.mcpServers" },
+            Self::OpenCode => Format::OpenCode,
+            Self::Codex => Format::Toml { servers: "mcp_servers" },
+            _ => Format::Json { servers: "mcpServers" },
+        }
+    }
+
+    fn user_paths(self, places: &Places) -> Vec<PathBuf> {
+        let Places { home, config, .. } = places;
+        let code = places.programs().join("Code/User");
+        match self {
+            Self::ClaudeCode => vec![home.join(".claude.json")],
+            Self::ClaudeDesktop => vec![places.programs().join("Claude/claude_desktop_config.json")],
+            Self::Cursor => vec![home.join(".cursor/mcp.json")],
+            Self::VsCode => vec![code.join("mcp.json")],
+            Self::Windsurf => vec![home.join(".codeium/windsurf/mcp_config.json")],
+            Self::GeminiCli => vec![home.join(".gemini/settings.json")],
+            Self::Codex => vec![places.codex.join("config.toml")],
+            Self::Zed => vec![config.join("zed/settings.json")],
+            Self::Cline => {
+                let of_editor = code.join("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
+                vec![of_editor, home.join(".cline/data/settings/cline_mcp_settings.json")]
+            }
+            Self::OpenCode => vec![config.join("opencode/opencode.json"), config.join("opencode/opencode.jsonc")],
+            Self::CopilotCli => vec![home.join(".copilot/mcp-config.json")],
+            Self::Junie => vec![home.join(".junie/mcp/mcp.json")],
+            Self::Kiro => vec![home.join(".kiro/settings/mcp.json")],
+            Self::AmazonQ => {
+                let folder = home.join(".aws/amazonq");
+                let named = ["mcp.json", "default.json", "agents/default.json"].map(|name| folder.join(name));
+                named.into_iter().chain(agent_files(&folder.join("cli-agents"))).collect()
+            }
+            Self::RooCode => vec![code.join("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json")],
+            Self::Amp => vec![config.join("amp/settings.json"), config.join("amp/settings.jsonc")],
+        }
+    }
+
+    /// Where the servers of a project are, from its folder.
+    fn project_paths(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &[".mcp.json"],
+            Self::Cursor => &[".cursor/mcp.json"],
+            Self::VsCode => &[".vscode/mcp.json"],
+            Self::GeminiCli => &[".gemini/settings.json"],
+            Self::Codex => &[".codex/config.toml"],
+            Self::Zed => &[".zed/settings.json"],
+            Self::OpenCode => &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
+            // It reads `.mcp.json` as well: those servers are moved as Claude Code's.
+            Self::CopilotCli => &[".github/mcp.json"],
+            Self::Junie => &[".junie/mcp/mcp.json"],
+            Self::Kiro => &[".kiro/settings/mcp.json"],
+            Self::AmazonQ => &[".amazonq/mcp.json", ".amazonq/default.json"],
+            Self::RooCode => &[".roo/mcp.json"],
+            Self::Amp => &[".amp/settings.json", ".amp/settings.jsonc"],
+            Self::ClaudeDesktop | Self::Windsurf | Self::Cline => &[],
+        }
+    }
+
+    /// How to make the client read its file again.
     pub(super) fn restart(self) -> &'static str {
         match self {
-            Self::ClaudeCode | Self::GeminiCli | Self::Codex => "new sessions use it",
+            Self::ClaudeCode | Self::GeminiCli | Self::Codex | Self::OpenCode | Self::CopilotCli | Self::AmazonQ | Self::Amp => {
+                "new sessions use it"
+            }
             Self::ClaudeDesktop | Self::Windsurf => "restart it",
-            Self::Cursor | Self::VsCode | Self::Zed | Self::Cline => "it reads the file again by itself, or after a restart",
+            Self::Cursor | Self::VsCode | Self::Zed | Self::Cline | Self::Junie | Self::Kiro | Self::RooCode => {
+                "it reads the file again by itself, or after a restart"
+            }
         }
     }
 }
 
 impl ConfigFile {
-    /// Whether it belongs to a project, so that others may get it too, with all that it says of this machine.
-    pub(super) fn is_of_project(&self, places: &Places) -> bool {
-        let users =
-            [&places.home, &places.config].into_iter().any(|folder| self.path.parent().and_then(Path::parent) == Some(folder));
-        let names = [
-            ".mcp.json",
-            ".vscode/mcp.json",
-            ".cursor/mcp.json",
-            ".gemini/settings.json",
-            ".zed/settings.json",
-            ".codex/config.toml",
-        ];
-        !users && names.iter().any(|name| self.path.ends_with(name))
-    }
-
-    /// A file that was named by hand, written as this client writes its own.
+    /// A file that was named by hand, in the format of this client.
     pub(super) fn named(client: Client, path: &Path, places: &Places) -> Option<Self> {
-        let format = client.files(places).first()?.format;
-        Some(Self { client, path: std::path::absolute(path).ok()?, format })
+        let path = std::path::absolute(path).ok()?;
+        if let Some(known) = client.files(places).into_iter().find(|file| file.path == path) {
+            return Some(known);
+        }
+        let within = client.project_paths().iter().filter(|within| path.ends_with(within));
+        // The longest one: `.opencode/opencode.json` ends with `opencode.json`.
+        let depth = within.map(|within| Path::new(within).components().count()).max();
+        let project = depth.and_then(|depth| path.ancestors().nth(depth)).map(Path::to_owned);
+        Some(Self { client, path, format: client.format(), project })
     }
+}
+
+/// The agents of Amazon Q's command line, a file each.
+fn agent_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "json")).take(AGENT_FILES).collect();
+    files.sort();
+    files
 }

@@ -53,7 +53,7 @@ pub(super) fn tells(word: &str) -> bool {
 
 fn shown(format: Format, text: &str) -> String {
     let private: Vec<Range<usize>> = match format {
-        Format::Json { .. } => super::jsonc::private(text),
+        Format::Json { .. } | Format::OpenCode => super::jsonc::private(text),
         Format::Toml { .. } => super::toml::private(text),
     };
     let quote = if matches!(format, Format::Toml { .. }) { "\"" } else { "" };

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -28,11 +28,34 @@ fn step() -> io::Result<()> {
     Ok(())
 }
 
+/// The byte order mark that some editors on Windows begin a file with.
+const MARK: &str = "\u{feff}";
+
+/// A text without its byte order mark.
+pub(super) fn without_mark(text: String) -> String {
+    text.strip_prefix(MARK).map(str::to_owned).unwrap_or(text)
+}
+
+/// The bytes of a text, with a byte order mark if the file has one now.
+///
+/// # Errors
+/// The file is there and cannot be read.
+pub(super) fn marked_as(path: &Path, text: &str) -> io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    match fs::File::open(path) {
+        Ok(file) => file.take(MARK.len() as u64).read_to_end(&mut begin)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    let mark = if begin == MARK.as_bytes() { MARK } else { "" };
+    Ok([mark, text].concat().into_bytes())
+}
+
 /// Puts a file in its place whole, where a link leads to if it is one, with the mode that it had.
 ///
 /// # Errors
 /// It cannot be written.
-pub(super) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     step()?;
     sweep(path);
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -61,7 +84,7 @@ pub(super) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()
 ///
 /// # Errors
 /// It is there and stays.
-pub(super) fn gone(path: &Path) -> io::Result<()> {
+pub(in crate::cli) fn gone(path: &Path) -> io::Result<()> {
     step()?;
     sweep(path);
     match fs::remove_file(path) {

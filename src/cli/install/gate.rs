@@ -11,10 +11,10 @@ use super::files::{gone, put, sweep};
 use super::moved::MovedServer;
 use super::server::{Header, Url};
 use super::toml::quoted;
-use crate::config::{is_name, names_a_secret};
+use crate::config::{self, AuditTo, is_name, names_a_secret};
 
 /// The address of a gate whose config says nothing of it.
-const ADDRESS: &str = "127.0.0.1:8800";
+pub(in crate::cli) const ADDRESS: &str = "127.0.0.1:8800";
 
 /// The gate's config, as it is and as it will be.
 pub(super) struct GateConfig {
@@ -26,6 +26,8 @@ pub(super) struct GateConfig {
     pub(super) secrets: Vec<(PathBuf, String)>,
     /// Variables that servers need which were added: without them the gate does not start.
     pub(super) variables: BTreeSet<String>,
+    /// What a new file begins with.
+    pub(super) base: Option<String>,
 }
 
 impl GateConfig {
@@ -50,11 +52,35 @@ impl GateConfig {
                 error.message()
             ))
         })?;
-        Ok(Self { path, old, new, secrets: vec![], variables: BTreeSet::new() })
+        Ok(Self { path, old, new, secrets: vec![], variables: BTreeSet::new(), base: None })
+    }
+
+    /// Begins a new file; one that is there already keeps what it has.
+    pub(super) fn begin(&mut self, base: &str) {
+        if self.old.is_none() && self.new.is_empty() {
+            base.clone_into(&mut self.new);
+            self.base = Some(base.to_owned());
+        }
+    }
+
+    /// Empties a file that holds nothing but what it began with.
+    pub(super) fn end(&mut self, base: &str) {
+        if self.new.trim() == base.trim() {
+            self.new.clear();
+        }
+    }
+
+    /// The file of its audit log, if it names one.
+    pub(super) fn audit_file(&self) -> Option<PathBuf> {
+        self.old.as_ref()?;
+        match config::load_audit(&self.path).ok()?.to {
+            Some(AuditTo::File(file)) => Some(file),
+            _ => None,
+        }
     }
 
     /// How the URLs of the gate begin.
-    pub(super) fn base(&self) -> String {
+    pub(super) fn base_url(&self) -> String {
         let root = Document::parse(self.new.as_str()).ok();
         let listen = |key: &str| root.as_ref().and_then(|root| Some(root.get("listen")?.get(key)?.as_str()?.to_owned()));
         let address = listen("address").unwrap_or_else(|| ADDRESS.to_owned());
@@ -70,8 +96,9 @@ impl GateConfig {
             Header::Variable(name) | Header::BearerVariable(name) => Some(name.clone()),
             Header::Text(_) => None,
         }));
+        let own = kept.map(|kept| kept.secrets.clone()).unwrap_or_default();
         if let Some((name, block)) = kept.and_then(|kept| Some((kept.upstream.as_ref()?, &kept.block))) {
-            let (table, secrets) = self.table(name, kind, url);
+            let (table, secrets) = self.table(name, kind, url, &own);
             if block.trim_start() == table && self.leads(name, kind) == Some(url.url.clone()) {
                 self.secrets.extend(secrets);
                 return (name.clone(), block.clone());
@@ -81,7 +108,7 @@ impl GateConfig {
             return (known, String::new());
         }
         let name = self.free(wanted);
-        let (table, secrets) = self.table(&name, kind, url);
+        let (table, secrets) = self.table(&name, kind, url, &own);
         self.secrets.extend(secrets);
         let gap = if self.new.is_empty() {
             ""
@@ -95,8 +122,8 @@ impl GateConfig {
         (name, block)
     }
 
-    /// A server as the gate's config has it, and the files of secrets that it names.
-    fn table(&self, name: &str, kind: &str, url: &Url) -> (String, Vec<(PathBuf, String)>) {
+    /// A server as the gate's config has it, and the files of secrets that it names. `own` are the files that it had before.
+    fn table(&self, name: &str, kind: &str, url: &Url, own: &[PathBuf]) -> (String, Vec<(PathBuf, String)>) {
         let mut members = vec![format!("url = {}", quoted(&url.url))];
         let (mut headers, mut secrets) = (vec![], vec![]);
         for (header, value) in &url.headers {
@@ -104,7 +131,7 @@ impl GateConfig {
                 Header::BearerVariable(variable) => members.push(format!("bearer = {{ env = {} }}", quoted(variable))),
                 Header::Variable(variable) => headers.push(format!("{} = {{ env = {} }}", quoted(header), quoted(variable))),
                 Header::Text(text) if names_a_secret(header) => {
-                    let file = self.secret(name, header);
+                    let file = self.secret(name, header, &secrets, own);
                     headers.push(format!("{} = {{ file = {} }}", quoted(header), quoted(&file.display().to_string())));
                     secrets.push((file, format!("{text}\n")));
                 }
@@ -178,22 +205,49 @@ impl GateConfig {
     }
 
     fn free(&self, wanted: &str) -> String {
-        let plain: String = wanted
-            .to_ascii_lowercase()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '-' })
-            .take(48)
-            .collect();
-        let plain = if is_name(&plain) { plain } else { "server".to_owned() };
+        let plain = plain(wanted, 48);
         let numbered = (2..=9999).map(|number| format!("{plain}-{number}"));
         std::iter::once(plain.clone()).chain(numbered).find(|name| !self.has(name)).unwrap_or(plain)
     }
 
-    /// Where a header of a server is kept.
-    fn secret(&self, name: &str, header: &str) -> PathBuf {
+    /// Where a header of a server is kept: in a file that is its own already, or in one that is not there yet.
+    fn secret(&self, name: &str, header: &str, taken: &[(PathBuf, String)], own: &[PathBuf]) -> PathBuf {
         let header: String = header.to_ascii_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-        self.path.parent().unwrap_or(Path::new(".")).join("secrets").join(format!("{name}-{header}"))
+        let folder = self.path.parent().unwrap_or(Path::new(".")).join("secrets");
+        let plain = folder.join(format!("{name}-{header}"));
+        let numbered = (2..=9999).map(|number| folder.join(format!("{name}-{header}-{number}")));
+        let is_taken = |path: &PathBuf| self.secrets.iter().chain(taken).any(|(taken, _)| taken == path);
+        let is_free = |path: &PathBuf| !is_taken(path) && (own.contains(path) || path.symlink_metadata().is_err());
+        std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain)
     }
+}
+
+/// The audit log of a gate whose config names none.
+pub(super) fn default_audit_file(state: &Path) -> PathBuf {
+    state.join("audit.jsonl")
+}
+
+/// The start of a new config that `verb` writes, with the files of the gate in the folder `state`.
+pub(in crate::cli) fn new_config(verb: &str, state: &Path) -> String {
+    let quoted = |path: PathBuf| quoted(&path.display().to_string());
+    format!(
+        "# The gate's config, written by `lychgate {verb}`. To validate it: lychgate check --config FILE\n\n\
+         # Console, metrics and approvals, for this machine only.\n[admin]\naddress = \"127.0.0.1:8801\"\n\n\
+         [audit]\nfile = {}\n\n[pins]\nfile = {}\n",
+        quoted(default_audit_file(state)),
+        quoted(state.join("lychgate.lock")),
+    )
+}
+
+/// A name as the gate's config has them, of at most so many characters.
+pub(super) fn plain(name: &str, characters: usize) -> String {
+    let plain: String = name
+        .to_ascii_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '-' })
+        .take(characters)
+        .collect();
+    if is_name(&plain) { plain } else { "server".to_owned() }
 }
 
 #[cfg(test)]
@@ -251,10 +305,10 @@ mod tests {
     fn the_address_is_the_configs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lychgate.toml");
-        assert_eq!(GateConfig::read(&path).unwrap().base(), "http://127.0.0.1:8800/mcp/");
+        assert_eq!(GateConfig::read(&path).unwrap().base_url(), "http://127.0.0.1:8800/mcp/");
         fs::write(&path, "[listen]\naddress = \"127.0.0.1:9000\"\n").unwrap();
-        assert_eq!(GateConfig::read(&path).unwrap().base(), "http://127.0.0.1:9000/mcp/");
+        assert_eq!(GateConfig::read(&path).unwrap().base_url(), "http://127.0.0.1:9000/mcp/");
         fs::write(&path, "[listen]\npublic_url = \"https://gate.example/\"\n").unwrap();
-        assert_eq!(GateConfig::read(&path).unwrap().base(), "https://gate.example/mcp/");
+        assert_eq!(GateConfig::read(&path).unwrap().base_url(), "https://gate.example/mcp/");
     }
 }

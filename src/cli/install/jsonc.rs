@@ -8,10 +8,36 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::server::{Arguments, Child, Known, Reached, Server, Url};
 
+/// How a client writes its entries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Common,
+    /// A command and its arguments are one list; a variable is `{env:NAME}`.
+    OpenCode,
+}
+
+/// The servers of a file of OpenCode: the members of `mcp` or, since version 2, of `mcp.servers`.
+///
+/// # Errors
+/// The text is not valid JSON, in a sentence.
+pub(super) fn servers_of_opencode(text: &str, known: &Known) -> Result<Vec<Server>, String> {
+    let mut out = vec![];
+    if let Some(Value::Object(root)) = parse(text)? {
+        let entry = |all: &Object<'_>| ["type", "command", "url"].iter().any(|key| all.get_string(key).is_some());
+        match root.get_object("mcp") {
+            Some(mcp) if mcp.get_object("servers").is_some_and(|all| !entry(all)) => {
+                collect(text, mcp, &["mcp", "servers"], Dialect::OpenCode, known, &mut out);
+            }
+            _ => collect(text, &root, &["mcp"], Dialect::OpenCode, known, &mut out),
+        }
+    }
+    Ok(out)
+}
+
 /// The servers of a file, in its order. `known` is by what those are known that lead to the gate.
 ///
 /// # Errors
-/// The text is no JSON, in a sentence.
+/// The text is not valid JSON, in a sentence.
 pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server>, String> {
     let root = match parse(text)? {
         None => return Ok(vec![]),
@@ -22,12 +48,13 @@ pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server
         return Err(format!("its `{key}` is no object with a member for each server"));
     }
     let mut out = vec![];
-    collect(text, &root, &[key], known, &mut out);
+    collect(text, &root, &[key], Dialect::Common, known, &mut out);
     // Claude Code has further servers for each folder.
     if let Some(projects) = root.get_object("projects") {
         for project in &projects.properties {
             if let Value::Object(object) = &project.value {
-                collect(text, object, &["projects", project.name.as_str(), key], known, &mut out);
+                let path = ["projects", project.name.as_str(), key];
+                collect(text, object, &path, Dialect::Common, known, &mut out);
             }
         }
     }
@@ -85,7 +112,9 @@ pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
             }
             Value::Object(object) => open.extend(object.properties.into_iter().map(|prop| {
                 let name = prop.name.as_str();
-                let hide = hidden || matches!(name, "env" | "headers" | "http_headers") || crate::config::names_a_secret(name);
+                let hide = hidden
+                    || matches!(name, "env" | "environment" | "headers" | "http_headers")
+                    || crate::config::names_a_secret(name);
                 (prop.value, hide)
             })),
             _ => {}
@@ -95,10 +124,6 @@ pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 fn parse(text: &str) -> Result<Option<Value<'_>>, String> {
-    let text_without_mark = text.strip_prefix('\u{feff}');
-    if text_without_mark.is_some() {
-        return Err("it begins with a byte order mark: save it without one".to_owned());
-    }
     let options = ParseOptions {
         allow_missing_commas: false,
         allow_single_quoted_strings: false,
@@ -108,7 +133,7 @@ fn parse(text: &str) -> Result<Option<Value<'_>>, String> {
     parse_to_ast(text, &CollectOptions::default(), &options).map(|parsed| parsed.value).map_err(|error| error.to_string())
 }
 
-fn collect(text: &str, object: &Object<'_>, path: &[&str], known: &Known, out: &mut Vec<Server>) {
+fn collect(text: &str, object: &Object<'_>, path: &[&str], dialect: Dialect, known: &Known, out: &mut Vec<Server>) {
     let Some(servers) = path.last().and_then(|key| object.get_object(key)) else {
         return;
     };
@@ -116,14 +141,25 @@ fn collect(text: &str, object: &Object<'_>, path: &[&str], known: &Known, out: &
         let name = prop.name.as_str().to_owned();
         let path = path.iter().map(|key| (*key).to_owned()).chain([name.clone()]).collect();
         let reached = match &prop.value {
-            Value::Object(entry) => reached(text, entry, known),
+            Value::Object(entry) => reached(text, entry, dialect, known),
             _ => Reached::Otherwise("it is no object".to_owned()),
         };
         out.push(Server { name, path, span: prop.value.start()..prop.value.end(), reached });
     }
 }
 
-fn reached(text: &str, entry: &Object<'_>, known: &Known) -> Reached {
+fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &Known) -> Reached {
+    if let (Dialect::OpenCode, Some(list)) = (dialect, entry.get_array("command")) {
+        let words: Option<Vec<_>> = list.elements.iter().map(|word| word.as_string_lit().map(|word| &*word.value)).collect();
+        let Some([command, rest @ ..]) = words.as_deref() else {
+            return Reached::Otherwise("its `command` is not a list of strings".to_owned());
+        };
+        if known.is_wrap(command, rest.first().copied()) {
+            return Reached::Gate;
+        }
+        let arguments = Arguments::WithCommand { behind_bracket: list.start() + 1 };
+        return Reached::Child(Child { command: (*command).to_owned(), command_span: list.start()..list.end(), arguments });
+    }
     // Zed once wrote the command as an object of its own.
     if let Some(nested) = entry.get_object("command") {
         return child(nested, "path", known);
@@ -149,15 +185,23 @@ fn reached(text: &str, entry: &Object<'_>, known: &Known) -> Reached {
                 let Some(value) = header.value.as_string_lit() else {
                     return Reached::Otherwise(format!("the header `{}` is no string", header.name.as_str()));
                 };
-                headers.push((header.name.as_str().to_owned(), value.value.clone().into_owned()));
+                headers.push((header.name.as_str().to_owned(), in_common(&value.value, dialect)));
             }
             spans.push(removal(text, entry, prop));
         }
         let url_span = url.start()..url.end();
-        let url = Url { url: url.value.clone().into_owned(), url_span, sse, headers: vec![], headers_spans: spans };
+        let url = Url { url: in_common(&url.value, dialect), url_span, sse, headers: vec![], headers_spans: spans };
         return Reached::url(url, headers, known);
     }
     Reached::Otherwise("it has neither a command nor a URL; an extension of the client brings it, perhaps".to_owned())
+}
+
+/// A string with its variables as most clients write them: what has one that the gate cannot set is found by its `${`.
+fn in_common(written: &str, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Common => written.to_owned(),
+        Dialect::OpenCode => written.replace("{env:", "${").replace("{file:", "${file:"),
+    }
 }
 
 fn child(entry: &Object<'_>, key: &str, known: &Known) -> Reached {

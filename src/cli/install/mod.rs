@@ -4,15 +4,19 @@ mod back;
 mod client;
 mod diff;
 mod edit;
-mod files;
+pub(super) mod files;
 mod gate;
 mod jsonc;
 mod list;
 mod moved;
 mod moving;
+mod names;
 mod plan;
 mod records;
+#[cfg(test)]
+mod samples;
 mod server;
+mod state;
 #[cfg(test)]
 mod stopped_tests;
 #[cfg(test)]
@@ -20,12 +24,20 @@ mod tests;
 #[cfg(test)]
 mod told_tests;
 mod toml;
+#[cfg(test)]
+mod wiring_tests;
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Read as _, Write};
+use std::io::{self, IsTerminal, Read as _, Write};
 use std::path::PathBuf;
 
 use client::{Client, ConfigFile, Places};
+pub(super) use gate::{ADDRESS, new_config};
+pub(super) use toml::quoted;
+
+use super::config_file::{ConfigArg, user_file};
+use super::{confirm, program, service};
+use crate::seal::state_folder;
 
 /// Longest config of a client that is read, in bytes.
 const FILE_BYTES: u64 = 64 << 20;
@@ -35,10 +47,10 @@ const FILE_BYTES: u64 = 64 << 20;
 #[command(after_help = "\
 Without CLIENT it lists the clients that are here, and which of their servers are behind the gate.
 
-A server that is a command is started through `lychgate wrap`. One that is a URL is added to the gate's config, and the client is
-sent to `lychgate run`, which has to run then; headers go along, secret ones into files of their own. What the gate cannot say is
-left as it is, and why is told. Before anything is written the change is shown and a yes is asked for; what was there is kept,
-and `lychgate uninstall` puts it back byte for byte.")]
+A server that is a command is started through `lychgate wrap`. One that is a URL is added to the gate's config, and the client
+connects to `lychgate run` instead, which must be running; its headers go along, secret ones into files of their own. A server
+that the gate cannot reach in the same way is left as it is, with the reason. The change is shown before anything is written, and
+`lychgate uninstall` restores what was there byte for byte.")]
 pub(super) struct InstallArgs {
     /// Whose servers to move
     client: Option<Client>,
@@ -48,13 +60,13 @@ pub(super) struct InstallArgs {
     /// This file, written as the client writes its own
     #[arg(long, value_name = "FILE", requires = "client")]
     file: Option<PathBuf>,
-    /// The gate's config; left out, `lychgate/lychgate.toml` in the user's folder for configs
+    /// The gate's config, which need not exist [default: $LYCHGATE_CONFIG, or ~/.config/lychgate/lychgate.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The policy for `wrap`, as the gate's config names it
     #[arg(long, value_name = "NAME", requires = "client")]
     policy: Option<String>,
-    /// Where `wrap` writes audit lines
+    /// Where `wrap` writes audit lines; left out, the file of the gate's config, or `lychgate/audit.jsonl` in the state folder
     #[arg(long, value_name = "FILE", requires = "client")]
     audit: Option<PathBuf>,
     /// Show what would change, and change nothing
@@ -63,6 +75,9 @@ pub(super) struct InstallArgs {
     /// Ask nothing
     #[arg(long, short, requires = "client")]
     yes: bool,
+    /// Also start the gate as a service of this user (`lychgate service install`) where a server needs it
+    #[arg(long, requires = "client", conflicts_with = "dry_run")]
+    service: bool,
     /// The list as one JSON document
     #[arg(long, conflicts_with = "client")]
     json: bool,
@@ -90,9 +105,18 @@ pub(super) struct UninstallArgs {
 /// Where things are, and who answers.
 struct Desk<'a> {
     places: Places,
-    /// What was moved is written down here.
+    /// Records of what was moved.
     state: PathBuf,
+    /// The folder for all state of lychgate.
+    state_root: PathBuf,
+    /// The gate's config where the command line names none.
+    gate_config: PathBuf,
+    /// The config that `wrap` finds by itself.
+    user_config: PathBuf,
+    /// The path of this program that clients start.
     program: String,
+    /// The gate's config, where a server needs a gate and none answers.
+    unserved: Option<PathBuf>,
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     /// Answers a question.
@@ -101,7 +125,31 @@ struct Desk<'a> {
 
 /// Carries `install` out; 0 if all is done, 1 if something was left as it is or not agreed to, 2 on errors.
 pub(super) fn install(args: &InstallArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    with_desk(args.yes, out, err, |desk| desk.install(args))
+    let mut unserved = None;
+    let code = with_desk(args.yes, out, err, |desk| {
+        let code = desk.install(args)?;
+        unserved = desk.unserved.take();
+        Ok(code)
+    })?;
+    let Some(config) = unserved else { return Ok(code) };
+    let mut ask = |question: &str, err: &mut dyn Write| confirm::confirm(question, err);
+    let ask: Option<&mut Ask<'_>> = if io::stdin().is_terminal() { Some(&mut ask) } else { None };
+    if is_service_wanted(args, ask, err)? {
+        return Ok(code.max(service::install(&config, args.yes, out, err)?));
+    }
+    Ok(code)
+}
+
+/// Asks a question on the terminal.
+type Ask<'a> = dyn FnMut(&str, &mut dyn Write) -> io::Result<bool> + 'a;
+
+/// Whether to run the gate as a service: as `--service` says, else as the person at the terminal answers.
+fn is_service_wanted(args: &InstallArgs, ask: Option<&mut Ask<'_>>, err: &mut dyn Write) -> io::Result<bool> {
+    match ask {
+        _ if args.service => Ok(true),
+        Some(ask) if !args.yes => ask("Run the gate as a service of this user now? [y/N] ", err),
+        _ => Ok(false),
+    }
 }
 
 /// Carries `uninstall` out; exit codes as of `install`.
@@ -115,14 +163,16 @@ fn with_desk(
     err: &mut dyn Write,
     work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>,
 ) -> io::Result<u8> {
-    let (Some(places), Ok(program)) = (Places::here(), std::env::current_exe()) else {
-        writeln!(err, "neither the home folder nor this program's own place is known\n  hint: set `HOME`")?;
+    let parts = (Places::here(), program::stable(), state_folder(), user_file());
+    let (Some(places), Ok(program), Some(state_root), Some(user_config)) = parts else {
+        writeln!(err, "the home folder or the path of this program is unknown\n  hint: set `HOME`")?;
         return Ok(2);
     };
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.unwrap_or_else(|| places.home.join(".local/state")).join("lychgate/install");
-    let mut ask = move |err: &mut dyn Write| if yes { Ok(true) } else { ask(err) };
-    let mut desk = Desk { places, state, program: program.display().to_string(), out, err, yes: &mut ask };
+    let gate_config = ConfigArg::default().named().unwrap_or_else(|| user_config.clone());
+    let state = state_root.join("install");
+    let program = program.display().to_string();
+    let mut ask = move |err: &mut dyn Write| if yes { Ok(true) } else { confirm::confirm("Write this? [y/N] ", err) };
+    let mut desk = Desk { places, state, state_root, gate_config, user_config, program, unserved: None, out, err, yes: &mut ask };
     match work(&mut desk) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             writeln!(desk.err, "{error}")?;
@@ -132,19 +182,7 @@ fn with_desk(
     }
 }
 
-fn ask(err: &mut dyn Write) -> io::Result<bool> {
-    if !io::stdin().is_terminal() {
-        writeln!(err, "nothing was written: nobody is here to say yes\n  hint: `--yes` says it")?;
-        return Ok(false);
-    }
-    write!(err, "Write this? [y/N] ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    io::Read::take(io::stdin().lock(), 64).read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-/// What a file holds; `None` where it is not there.
+/// What a file holds, without a byte order mark; `None` where it is not there.
 fn read(file: &ConfigFile) -> io::Result<Option<String>> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", file.path.display()));
     let opened = match fs::File::open(&file.path) {
@@ -156,5 +194,5 @@ fn read(file: &ConfigFile) -> io::Result<Option<String>> {
     if read as u64 > FILE_BYTES {
         return Err(named(io::Error::other(format!("longer than {FILE_BYTES} bytes"))));
     }
-    Ok(Some(text))
+    Ok(Some(files::without_mark(text)))
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::client::Format;
 use super::edit::{Edit, apply};
-use super::files::put;
+use super::files::{put, without_mark};
 use super::{jsonc, toml};
 
 /// What was done to one file of a client. Holds what the file held, so it is its owner's alone.
@@ -27,8 +27,11 @@ pub(super) struct Moved {
     /// Servers that the file has no more, and whose upstreams are yet to be taken back.
     #[serde(default)]
     pub(super) dropped: Vec<MovedServer>,
-    /// The gate's config that servers over HTTP went to.
+    /// The gate's config.
     pub(super) gate: Option<PathBuf>,
+    /// What that config held from the start, if `install` made it.
+    #[serde(default)]
+    pub(super) base: Option<String>,
 }
 
 /// One server that was moved.
@@ -43,6 +46,9 @@ pub(super) struct MovedServer {
     pub(super) led: String,
     /// Its name at the gate, if it is reached over HTTP, and what was added to the gate's config for it.
     pub(super) upstream: Option<String>,
+    /// Its name at the gate, if it is a command: what `wrap --name` has.
+    #[serde(default)]
+    pub(super) wrap_name: Option<String>,
     pub(super) block: String,
     pub(super) secrets: Vec<PathBuf>,
     /// Its entry had been changed by others before the file was written.
@@ -88,7 +94,7 @@ impl Moved {
     /// has, each server as it was, and all else as it is.
     pub(super) fn put_back(&self, text: &str, format: Format) -> PutBack {
         let hash = hex(text.as_bytes());
-        if let Ok(backup) = fs::read_to_string(&self.backup)
+        if let Ok(backup) = fs::read_to_string(&self.backup).map(without_mark)
             && (hash == self.written_sha256 || hash == self.found_sha256 || text == backup)
         {
             let changed = self.servers.iter().filter(|server| server.is_changed).map(MovedServer::name).collect();
@@ -96,7 +102,7 @@ impl Moved {
         }
         let mut back = PutBack { text: text.to_owned(), changed: vec![], removed: vec![] };
         match format {
-            Format::Json { .. } => self.json_back(&mut back),
+            Format::Json { .. } | Format::OpenCode => self.json_back(&mut back),
             Format::Toml { .. } => self.toml_back(&mut back),
         }
         back
@@ -123,7 +129,8 @@ impl Moved {
 
     /// Entries may be in several pieces, so they are taken whole from the file as it was.
     fn toml_back(&self, back: &mut PutBack) {
-        let backup = fs::read_to_string(&self.backup).ok().and_then(|text| text.parse::<toml_edit::DocumentMut>().ok());
+        let backup =
+            fs::read_to_string(&self.backup).ok().map(without_mark).and_then(|text| text.parse::<toml_edit::DocumentMut>().ok());
         let (Some(backup), Ok(mut root)) = (backup, back.text.parse::<toml_edit::DocumentMut>()) else {
             back.changed.extend(self.servers.iter().map(MovedServer::name));
             return;

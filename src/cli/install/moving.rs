@@ -6,21 +6,31 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::client::{Client, ConfigFile, Format};
-use super::files::{hold, put};
-use super::gate::GateConfig;
+use super::files::{hold, marked_as, put};
+use super::gate::{GateConfig, default_audit_file, new_config};
 use super::moved::{Moved, MovedServer, hex};
-use super::plan::{self, Plan, Wrap};
+use super::names::Names;
+use super::plan::{self, Plan, Terms, Wrap};
 use super::records::{Records, Released};
 use super::server::Known;
 use super::{Desk, InstallArgs, diff, read};
 
+/// What is the same for all files.
+struct Job<'a> {
+    args: &'a InstallArgs,
+    wrap: Wrap,
+    known: Known,
+    /// What a new config of the gate begins with.
+    base: String,
+}
+
 /// What is to be done to a file.
-struct Step {
-    file: ConfigFile,
+pub(super) struct Step {
+    pub(super) file: ConfigFile,
     /// What it holds, and what it would hold without lychgate.
     text: String,
     own: String,
-    plan: Plan,
+    pub(super) plan: Plan,
     place: PathBuf,
     /// Whether the gate's config changes for it.
     is_for_gate: bool,
@@ -29,7 +39,7 @@ struct Step {
 impl Desk<'_> {
     /// Carries `install` out.
     pub(super) fn install(&mut self, args: &InstallArgs) -> io::Result<u8> {
-        let config = args.config.clone().unwrap_or_else(|| self.places.config.join("lychgate/lychgate.toml"));
+        let config = args.config.clone().unwrap_or_else(|| self.gate_config.clone());
         let mut gate = GateConfig::read(&config)?;
         let Some(client) = args.client else {
             let known = Records::read(&self.state)?.known(&gate, &self.program);
@@ -44,12 +54,13 @@ impl Desk<'_> {
         };
         let mut records = Records::read(&self.state)?;
         let known = records.known(&gate, &self.program);
+        let job = Job { args, wrap, known, base: new_config("install", &self.state_root) };
         let mut code = 0;
         let mut steps = vec![];
         let files = self.files(client, args.file.as_ref())?;
         for file in &files {
             if let Some(text) = read(file)? {
-                let step = step(file.clone(), text, args, &wrap, &known, &mut gate, &mut records)?;
+                let step = step(file.clone(), text, &job, &mut gate, &mut records)?;
                 for (name, why) in &step.plan.left {
                     writeln!(self.err, "left as it is: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
                     code = 1;
@@ -73,11 +84,11 @@ impl Desk<'_> {
             write!(self.out, "{}", diff::diff(&file.path, file.format, text, &plan.text))?;
         }
         for Step { file, plan, .. } in &steps {
-            if file.is_of_project(&self.places) && plan.moved.iter().any(|server| server.upstream.is_none()) {
+            if file.project.is_some() && plan.moved.iter().any(|server| server.upstream.is_none()) {
                 let (path, program) = (file.path.display(), &self.program);
                 writeln!(
                     self.err,
-                    "warning: `{path}` is a project's, and gets this machine's path of the program, `{program}`: whoever shares the file needs the program there\n  hint: keep the change out of version control, or move servers of your own file"
+                    "warning: `{path}` belongs to a project and gets paths of this machine: the program `{program}` and the audit log\n  hint: keep the change out of version control, or move the servers of your own file instead"
                 )?;
             }
         }
@@ -90,13 +101,7 @@ impl Desk<'_> {
         }
         self.carry_out(&steps, &gate, &mut records, &released)?;
         writeln!(self.err, "Done; {}.", client.restart())?;
-        if steps.iter().flat_map(|step| &step.plan.moved).any(|server| server.upstream.is_some()) {
-            writeln!(self.err, "Servers over HTTP need the gate: lychgate run --config {}", gate.path.display())?;
-        }
-        if !gate.variables.is_empty() {
-            let names = gate.variables.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            writeln!(self.err, "It does not start unless these variables are set where it runs: {names}")?;
-        }
+        self.show_state(args, &steps, &gate, &job.wrap)?;
         writeln!(self.err, "To put it back: lychgate uninstall {}", client.name())?;
         Ok(code)
     }
@@ -147,14 +152,17 @@ impl Desk<'_> {
 
     fn wrap(&self, args: &InstallArgs, gate: &GateConfig) -> io::Result<Wrap> {
         let mut options = vec![];
-        if args.config.is_some() || args.policy.is_some() {
+        // `wrap` finds the user's config by itself.
+        if gate.path != self.user_config {
             options.extend(["--config".to_owned(), gate.path.display().to_string()]);
         }
         options.extend(args.policy.iter().flat_map(|policy| ["--policy".to_owned(), policy.clone()]));
-        if let Some(audit) = &args.audit {
-            options.extend(["--audit".to_owned(), std::path::absolute(audit)?.display().to_string()]);
-        }
-        Ok(Wrap { program: self.program.clone(), options })
+        let audit = match &args.audit {
+            Some(audit) => std::path::absolute(audit)?,
+            None => gate.audit_file().unwrap_or_else(|| default_audit_file(&self.state_root)),
+        };
+        options.extend(["--audit".to_owned(), audit.display().to_string()]);
+        Ok(Wrap { program: self.program.clone(), options, audit })
     }
 
     fn files(&self, client: Client, named: Option<&PathBuf>) -> io::Result<Vec<ConfigFile>> {
@@ -172,8 +180,8 @@ impl Desk<'_> {
         for step in steps {
             step.is_as_shown()?;
         }
-        for Step { own, place, .. } in steps {
-            put(&backup(place), own.as_bytes(), Some(0o600))?;
+        for Step { file, own, place, .. } in steps {
+            put(&backup(place), &marked_as(&file.path, own)?, Some(0o600))?;
             records.write(place)?;
         }
         records.write_handed()?;
@@ -183,7 +191,7 @@ impl Desk<'_> {
             let Step { file, plan, place, .. } = step;
             step.is_as_shown()?;
             if plan.text != step.text {
-                put(&file.path, plan.text.as_bytes(), None)?;
+                put(&file.path, &marked_as(&file.path, &plan.text)?, None)?;
             }
             records.forget_dropped(place)?;
             let (path, kept) = (file.path.display(), backup(place));
@@ -205,15 +213,7 @@ impl Step {
 }
 
 /// What is to be done to a file, and down it goes in the records, which are not written yet.
-fn step(
-    file: ConfigFile,
-    text: String,
-    args: &InstallArgs,
-    wrap: &Wrap,
-    known: &Known,
-    gate: &mut GateConfig,
-    records: &mut Records,
-) -> io::Result<Step> {
+fn step(file: ConfigFile, text: String, job: &Job<'_>, gate: &mut GateConfig, records: &mut Records) -> io::Result<Step> {
     let place = records.place(&file);
     let mut before = records.get(&place).cloned().unwrap_or_default();
     if let Some(other) = before.gate.take_if(|other| *other != gate.path) {
@@ -226,9 +226,12 @@ fn step(
     // As it would be without lychgate, so that what is kept is the whole of it.
     let own = before.put_back(&text, file.format).text;
     let again = |name: &str| before.servers.iter().any(|server| server.name() == name);
-    let wanted = |name: &str| args.servers.is_empty() || args.servers.iter().any(|wanted| wanted == name) || again(name);
+    let servers = &job.args.servers;
+    let wanted = |name: &str| servers.is_empty() || servers.iter().any(|wanted| wanted == name) || again(name);
     let gate_before = gate.new.clone();
-    let plan = plan::plan(&file, &own, wrap, gate, &before.servers, known, wanted)
+    let terms = Terms { wrap: &job.wrap, known: &job.known, before: &before.servers, base: &job.base };
+    let mut names = Names::read(records);
+    let plan = plan::plan(&file, &own, &terms, gate, &mut names, wanted)
         .map_err(|why| io::Error::other(format!("`{}` cannot be read: {why}", file.path.display())))?;
     let is_needed =
         |server: &MovedServer| plan.moved.iter().any(|moved| !moved.block.is_empty() && moved.upstream == server.upstream);
@@ -236,7 +239,8 @@ fn step(
     dropped.extend(before.servers.into_iter().filter(|server| !server.block.is_empty()));
     dropped.retain(|server| !is_needed(server));
     let is_for_gate = gate.new != gate_before || !dropped.is_empty();
-    let is_led = plan.moved.iter().chain(&dropped).any(|server| server.upstream.is_some());
+    let has_any = !plan.moved.is_empty() || dropped.iter().any(|server| server.upstream.is_some());
+    let base = gate.base.clone().or_else(|| records.base(&gate.path));
     let moved = Moved {
         file: file.path.clone(),
         backup: backup(&place),
@@ -244,7 +248,8 @@ fn step(
         found_sha256: hex(text.as_bytes()),
         servers: plan.moved.clone(),
         dropped,
-        gate: is_led.then(|| gate.path.clone()),
+        gate: has_any.then(|| gate.path.clone()),
+        base,
     };
     records.set(&place, moved);
     Ok(Step { file, text, own, plan, place, is_for_gate })

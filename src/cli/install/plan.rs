@@ -2,12 +2,15 @@
 
 #![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use super::client::{ConfigFile, Format};
 use super::edit::{Edit, apply};
 use super::gate::GateConfig;
 use super::moved::MovedServer;
+use super::names::Names;
 use super::server::{Arguments, Child, Known, Reached, Server, Url};
 use super::{jsonc, toml};
 
@@ -15,8 +18,20 @@ use super::{jsonc, toml};
 pub(super) struct Wrap {
     /// This program.
     pub(super) program: String,
-    /// What stands between `wrap` and `--`.
+    /// Its options besides `--name`.
     pub(super) options: Vec<String>,
+    /// Where it writes audit lines.
+    pub(super) audit: PathBuf,
+}
+
+/// What a plan is made from besides the file.
+pub(super) struct Terms<'a> {
+    pub(super) wrap: &'a Wrap,
+    pub(super) known: &'a Known,
+    /// The servers that were moved before.
+    pub(super) before: &'a [MovedServer],
+    /// What a new config of the gate begins with.
+    pub(super) base: &'a str,
 }
 
 /// A file with its servers moved.
@@ -36,35 +51,44 @@ pub(super) struct Plan {
 pub(super) fn servers(file: &ConfigFile, text: &str, known: &Known) -> Result<Vec<Server>, String> {
     match file.format {
         Format::Json { servers } => jsonc::servers(text, servers, known),
+        Format::OpenCode => jsonc::servers_of_opencode(text, known),
         Format::Toml { servers } => toml::servers(text, servers, known),
     }
 }
 
-/// Moves all servers of a file that are `wanted` behind the gate; `before` are those that were moved before.
+/// Moves all servers of a file that are `wanted` behind the gate.
 ///
 /// # Errors
 /// As [`servers`].
 pub(super) fn plan(
     file: &ConfigFile,
     text: &str,
-    wrap: &Wrap,
+    terms: &Terms<'_>,
     gate: &mut GateConfig,
-    before: &[MovedServer],
-    known: &Known,
+    names: &mut Names,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
+    let Terms { wrap, known, before, base } = *terms;
     let servers = servers(file, text, known)?;
-    let names = servers.iter().map(|server| server.name.clone()).collect();
-    let mut plan = Plan { text: String::new(), moved: vec![], names, left: vec![] };
+    let all_names = servers.iter().map(|server| server.name.clone()).collect();
+    let mut plan = Plan { text: String::new(), moved: vec![], names: all_names, left: vec![] };
     let mut all = vec![];
     for server in servers.into_iter().filter(|server| wanted(&server.name)) {
         let kept = before.iter().find(|kept| kept.path == server.path);
         let mut moved = MovedServer { path: server.path.clone(), ..MovedServer::default() };
         let (edits, written) = match &server.reached {
-            Reached::Child(child) => (wrapped(file.format, text, child, wrap), wrap.program.clone()),
+            Reached::Child(child) => {
+                gate.begin(base);
+                let name = names.assign(file, &server, kept, gate);
+                let edits = wrapped(file.format, text, child, wrap, &name);
+                moved.wrap_name = Some(name);
+                (edits, wrap.program.clone())
+            }
             Reached::Url(url) => {
+                gate.begin(base);
                 let secrets = gate.secrets.len();
-                let (name, block) = gate.add(&server.name, url, kept);
+                let wanted = names.assign(file, &server, kept, gate);
+                let (name, block) = gate.add(&wanted, url, kept);
                 let new = format!("{}{name}", known.base);
                 moved.secrets = gate.secrets.iter().skip(secrets).map(|(path, _)| path.clone()).collect();
                 (moved.upstream, moved.block) = (Some(name), block);
@@ -87,7 +111,7 @@ pub(super) fn plan(
         moved.old = text.get(server.span.clone()).unwrap_or_default().to_owned();
         moved.led = written.clone();
         moved.new = match file.format {
-            Format::Json { .. } => entry(&moved.old, server.span.start, &edits),
+            Format::Json { .. } | Format::OpenCode => entry(&moved.old, server.span.start, &edits),
             Format::Toml { .. } => written,
         };
         all.extend(edits);
@@ -98,25 +122,28 @@ pub(super) fn plan(
 }
 
 /// The command becomes `lychgate wrap`, and what it was its first arguments: everything else of the entry stays.
-fn wrapped(format: Format, text: &str, child: &Child, wrap: &Wrap) -> Vec<Edit> {
-    let words = ["wrap"].into_iter().chain(wrap.options.iter().map(String::as_str)).chain(["--", &*child.command]);
-    let words = words.map(|word| quoted(format, word)).collect::<Vec<_>>().join(", ");
-    let arguments = match (&child.arguments, format) {
-        (Arguments::At { behind_bracket, empty }, _) => {
-            let spaced = text.get(*behind_bracket..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
-            let gap = if *empty {
-                ""
-            } else if spaced {
-                ","
-            } else {
-                ", "
-            };
-            Edit::insert(*behind_bracket, words + gap)
-        }
-        (Arguments::Missing { at }, Format::Json { .. }) => Edit::insert(*at, format!(", \"args\": [{words}]")),
-        (Arguments::Missing { at }, Format::Toml { .. }) => Edit::insert(*at, format!("\nargs = [{words}]")),
+fn wrapped(format: Format, text: &str, child: &Child, wrap: &Wrap, name: &str) -> Vec<Edit> {
+    let options = ["wrap", "--name", name].into_iter().chain(wrap.options.iter().map(String::as_str)).chain(["--"]);
+    let list = |words: Vec<&str>| words.into_iter().map(|word| quoted(format, word)).collect::<Vec<_>>().join(", ");
+    let gap = |at: usize| {
+        let is_spaced = text.get(at..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+        if is_spaced { "," } else { ", " }
     };
-    vec![Edit::new(child.command_span.clone(), quoted(format, &wrap.program)), arguments]
+    let program = Edit::new(child.command_span.clone(), quoted(format, &wrap.program));
+    let words = || list(options.clone().chain([&*child.command]).collect());
+    match child.arguments {
+        Arguments::At { behind_bracket: at, empty } => {
+            vec![program, Edit::insert(at, words() + if empty { "" } else { gap(at) })]
+        }
+        Arguments::Missing { at } if matches!(format, Format::Toml { .. }) => {
+            vec![program, Edit::insert(at, format!("\nargs = [{}]", words()))]
+        }
+        Arguments::Missing { at } => vec![program, Edit::insert(at, format!(", \"args\": [{}]", words()))],
+        Arguments::WithCommand { behind_bracket: at } => {
+            let words = list([&*wrap.program].into_iter().chain(options.clone()).collect());
+            vec![Edit::insert(at, words + gap(at))]
+        }
+    }
 }
 
 /// The URL becomes the gate's, and the server's headers go with the server.
@@ -127,7 +154,7 @@ fn led(format: Format, url: &Url, new: &str) -> Vec<Edit> {
 
 fn quoted(format: Format, text: &str) -> String {
     match format {
-        Format::Json { .. } => Value::from(text).to_string(),
+        Format::Json { .. } | Format::OpenCode => Value::from(text).to_string(),
         Format::Toml { .. } => toml::quoted(text),
     }
 }

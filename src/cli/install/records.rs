@@ -79,7 +79,22 @@ impl Records {
     /// By what those are known that lead to the gate.
     pub(super) fn known(&self, gate: &GateConfig, program: &str) -> Known {
         let written = self.all.values().flat_map(|moved| &moved.servers).map(|server| server.led.clone());
-        Known { base: gate.base(), program: program.to_owned(), written: written.filter(|written| !written.is_empty()).collect() }
+        Known {
+            base: gate.base_url(),
+            program: program.to_owned(),
+            written: written.filter(|written| !written.is_empty()).collect(),
+        }
+    }
+
+    /// Whether any file is recorded as led to this config of the gate.
+    pub(super) fn leads_to(&self, gate: &Path) -> bool {
+        self.all.values().any(|moved| moved.gate.as_deref() == Some(gate))
+    }
+
+    /// What this config of the gate held from the start, if `install` made it.
+    pub(super) fn base(&self, gate: &Path) -> Option<String> {
+        let mut of_gate = self.all.values().filter(|moved| moved.gate.as_deref() == Some(gate));
+        of_gate.find_map(|moved| moved.base.clone())
     }
 
     /// Sets what is written next.

@@ -39,11 +39,20 @@ pub(super) struct Child {
     pub(super) arguments: Arguments,
 }
 
-/// Where arguments stand, or would.
+/// Where arguments are, or would be.
 #[derive(Clone, Debug)]
 pub(super) enum Arguments {
-    At { behind_bracket: usize, empty: bool },
-    Missing { at: usize },
+    At {
+        behind_bracket: usize,
+        empty: bool,
+    },
+    Missing {
+        at: usize,
+    },
+    /// In one list with the command, which is its first element.
+    WithCommand {
+        behind_bracket: usize,
+    },
 }
 
 /// A URL in a client's file.

@@ -4,6 +4,7 @@
 
 use serde_json::json;
 
+use super::samples::FILES;
 use super::*;
 
 /// A machine with nothing on it, and a person who answers.
@@ -34,10 +35,21 @@ impl Machine {
     pub(super) fn with(&self, answer: bool, work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>) -> Told {
         let (mut out, mut err) = (vec![], vec![]);
         let home = self.home();
-        let places = Places { config: home.join(".config"), project: self.0.path().join("project"), is_mac: false, home };
+        let (config, codex, project) = (home.join(".config"), home.join(".codex"), self.0.path().join("project"));
+        let places = Places { config, codex, project, is_mac: false, home };
         let mut yes = move |_: &mut dyn Write| Ok(answer);
-        let state = self.0.path().join("state");
-        let mut desk = Desk { places, state, program: "/opt/lychgate".to_owned(), out: &mut out, err: &mut err, yes: &mut yes };
+        let mut desk = Desk {
+            places,
+            state: self.0.path().join("state"),
+            state_root: self.0.path().to_owned(),
+            gate_config: self.gate(),
+            user_config: self.gate(),
+            program: "/opt/lychgate".to_owned(),
+            unserved: None,
+            out: &mut out,
+            err: &mut err,
+            yes: &mut yes,
+        };
         let code = work(&mut desk);
         let err = String::from_utf8(err).unwrap();
         let code = code.unwrap_or_else(|error| panic!("{error}\n{err}"));
@@ -50,6 +62,14 @@ impl Machine {
 
     pub(super) fn uninstall(&self, client: Option<Client>) -> Told {
         self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, forget: false, dry_run: false, yes: true }))
+    }
+
+    /// A text with `WRAP(NAME)` as what `install` writes before a command.
+    pub(super) fn expected(&self, text: &str) -> String {
+        let Some((before, rest)) = text.split_once("WRAP(") else { return text.to_owned() };
+        let (name, rest) = rest.split_once(')').unwrap();
+        let audit = self.0.path().join("audit.jsonl");
+        format!(r#"{before}"wrap", "--name", "{name}", "--audit", "{}", "--",{rest}"#, audit.display())
     }
 
     pub(super) fn gate(&self) -> PathBuf {
@@ -67,77 +87,10 @@ pub(super) fn install_args(client: Option<Client>) -> InstallArgs {
         audit: None,
         dry_run: false,
         yes: true,
+        service: false,
         json: false,
     }
 }
-
-/// For each client a file as people have them: its place, its text, and what has to be in it once its servers are moved.
-const FILES: [(Client, &str, &str, &[&str]); 9] = [
-    (
-        Client::ClaudeCode,
-        ".claude.json",
-        r#"{"numStartups":3,"mcpServers":{"files":{"type":"stdio","command":"npx","args":["-y","server-filesystem","/tmp"],"env":{"KEY":"hunter2"}},
- "docs":{"type":"http","url":"https://docs.example/mcp","headers":{"Authorization":"Bearer hunter2"}}},
- "projects":{"/home/me/p":{"history":[],"mcpServers":{"db":{"command":"uvx","args":[]}}}}}"#,
-        &[
-            r#""command":"/opt/lychgate","args":["wrap", "--", "npx", "-y","server-filesystem","/tmp"],"env":{"KEY":"hunter2"}"#,
-            r#"{"type":"http","url":"http://127.0.0.1:8800/mcp/docs"}"#,
-            r#"{"command":"/opt/lychgate","args":["wrap", "--", "uvx"]}"#,
-        ],
-    ),
-    (
-        Client::ClaudeDesktop,
-        ".config/Claude/claude_desktop_config.json",
-        "{\n  \"mcpServers\": {\n    \"files\": {\n      \"command\": \"npx\",\n      \"args\": [\n        \"-y\",\n        \"server\"\n      ]\n    }\n  }\n}\n",
-        &["\"args\": [\"wrap\", \"--\", \"npx\",\n        \"-y\","],
-    ),
-    (
-        Client::Cursor,
-        ".cursor/mcp.json",
-        "{ \"mcpServers\": { \"a\": { \"url\": \"https://a.example/sse\" }, \"b\": { \"command\": \"b\" } } }",
-        &[r#""url": "http://127.0.0.1:8800/mcp/a""#, r#"{ "command": "/opt/lychgate", "args": ["wrap", "--", "b"] }"#],
-    ),
-    (
-        Client::VsCode,
-        ".config/Code/User/mcp.json",
-        "{\n\t// my servers\n\t\"servers\": {\n\t\t\"gh\": { \"type\": \"http\", \"url\": \"https://gh.example/mcp/\", /* mine */ },\n\t\t\"x\": { \"type\": \"stdio\", \"command\": \"x\", \"args\": [\"${workspaceFolder}\",], },\n\t},\n\t\"inputs\": [],\n}\n",
-        &["// my servers", "/* mine */", r#""args": ["wrap", "--", "x", "${workspaceFolder}",]"#],
-    ),
-    (
-        Client::Windsurf,
-        ".codeium/windsurf/mcp_config.json",
-        r#"{"mcpServers":{"w":{"serverUrl":"https://w.example/mcp","headers":{"X-Region":"eu"},"disabled":true}}}"#,
-        &[r#"{"serverUrl":"http://127.0.0.1:8800/mcp/w","disabled":true}"#],
-    ),
-    (
-        Client::GeminiCli,
-        ".gemini/settings.json",
-        r#"{"theme":"x","mcpServers":{"g":{"httpUrl":"https://g.example/mcp","timeout":5}}}"#,
-        &[r#"{"httpUrl":"http://127.0.0.1:8800/mcp/g","timeout":5}"#],
-    ),
-    (
-        Client::Codex,
-        ".codex/config.toml",
-        "model = \"o\" # mine\n\n[mcp_servers.files]\ncommand = \"npx\" # node\nargs = [\"-y\", \"server\"]\n\n[mcp_servers.files.env]\nKEY = \"hunter2\"\n\n[mcp_servers.docs]\nurl = \"https://docs.example/mcp\"\nbearer_token_env_var = \"DOCS\"\ntool_timeout_sec = 9\n[mcp_servers.bare]\ncommand = 'c'\n",
-        &[
-            "command = \"/opt/lychgate\" # node\nargs = [\"wrap\", \"--\", \"npx\", \"-y\", \"server\"]",
-            "url = \"http://127.0.0.1:8800/mcp/docs\"\ntool_timeout_sec = 9\n",
-            "command = \"/opt/lychgate\"\nargs = [\"wrap\", \"--\", \"c\"]\n",
-        ],
-    ),
-    (
-        Client::Zed,
-        ".config/zed/settings.json",
-        "// Zed\n{\n  \"theme\": \"One\",\n  \"context_servers\": {\n    \"old\": { \"command\": { \"path\": \"o\", \"args\": [\"1\"], \"env\": null } },\n    \"new\": { \"source\": \"custom\", \"command\": \"n\", \"args\": [] },\n  },\n}\n",
-        &[r#"{ "path": "/opt/lychgate", "args": ["wrap", "--", "o", "1"], "env": null }"#, r#""args": ["wrap", "--", "n"]"#],
-    ),
-    (
-        Client::Cline,
-        ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-        r#"{"mcpServers":{"c":{"type":"sse","url":"https://c.example/events","autoApprove":["x"]}}}"#,
-        &[r#"{"type":"sse","url":"http://127.0.0.1:8800/mcp/c","autoApprove":["x"]}"#],
-    ),
-];
 
 #[test]
 fn every_client_goes_there_and_back_byte_for_byte() {
@@ -147,8 +100,8 @@ fn every_client_goes_there_and_back_byte_for_byte() {
         let told = machine.install(client);
         let now = fs::read_to_string(&file).unwrap();
         assert_eq!(told.code, 0, "{client:?}: {}", told.err);
-        for wanted in wanted {
-            assert!(now.contains(wanted), "{client:?}: {wanted}\n{now}");
+        for wanted in wanted.iter().map(|wanted| machine.expected(wanted)) {
+            assert!(now.contains(&wanted), "{client:?}: {wanted}\n{now}");
         }
         assert!(!told.out.contains("hunter2") && !told.err.contains("hunter2"), "{}", told.out);
         assert!(told.out.contains("+") && told.out.contains(&*file.to_string_lossy()), "{}", told.out);
@@ -342,7 +295,7 @@ fn a_link_stays_a_link_and_a_mode_a_mode() {
 #[test]
 fn a_file_that_cannot_be_read_is_left_alone() {
     let machine = Machine::new();
-    for text in ["{ not json", "\u{feff}{}", "{\"mcpServers\": {'a': 1}}", "[]", r#"{"mcpServers": ["a"]}"#] {
+    for text in ["{ not json", "{\"mcpServers\": {'a': 1}}", "[]", r#"{"mcpServers": ["a"]}"#] {
         let file = machine.write(".cursor/mcp.json", text);
         let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| machine.install(Client::Cursor))).is_err();
         assert!(failed, "{text}");

@@ -61,7 +61,7 @@ fn whoever_shares_a_file_is_thought_of() {
         let machine = Machine::new();
         machine.write(path, command);
         let told = machine.install(client);
-        let is_told = told.err.contains("warning: `") && told.err.contains("this machine's path of the program, `/opt/lychgate`");
+        let is_told = told.err.contains("warning: `") && told.err.contains("paths of this machine: the program `/opt/lychgate`");
         assert_eq!((told.code, is_told), (0, path.contains("project")), "{path}: {}", told.err);
     }
     // A URL holds no path.

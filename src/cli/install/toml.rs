@@ -29,7 +29,7 @@ pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server
 }
 
 /// A string as TOML has it.
-pub(super) fn quoted(text: &str) -> String {
+pub(in crate::cli) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string().trim().to_owned()
 }
 

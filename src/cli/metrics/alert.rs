@@ -32,7 +32,7 @@ const HEAD: &str = "\
 # Alert rules for Prometheus, made by `lychgate metrics alerts`; alerts_test.yml beside this file shows each of them fire, and
 # not fire where it should not.
 #
-# A series of `lychgate_injection_detected_total` or `lychgate_commands_blocked_total` with a tool's name begins at its first
+# A series of `lychgate_injection_messages_total` or `lychgate_commands_blocked_total` with a tool's name begins at its first
 # hit, and `increase` does not see a series' first value. So each is read as \"what is new within the window, else its increase\".
 
 groups:

@@ -17,6 +17,9 @@ fn now(metric: Metric) -> Query {
     query::now(metric).everywhere()
 }
 
+/// An agent that repeats what was refused hits it, and no larger limit would help: `LychgateCommandBlocked` fires for it.
+const REFUSAL_LOOP: &str = "repeated_refusals";
+
 const INJECTIONS_10M: &str = "lychgate:injections:increase10m";
 const INJECTIONS_1H: &str = "lychgate:injections:increase1h";
 const BLOCKED_10M: &str = "lychgate:commands_blocked:increase10m";
@@ -24,15 +27,9 @@ const BLOCKED_10M: &str = "lychgate:commands_blocked:increase10m";
 /// Queries that alerts need more than once.
 pub(super) fn records() -> Vec<Record> {
     vec![
-        Record {
-            name: INJECTIONS_10M,
-            expr: increase(INJECTIONS, "10m").by(&["job", "upstream", "tool", "rule", "action"]).to_string(),
-        },
-        Record { name: INJECTIONS_1H, expr: increase(INJECTIONS, "1h").by(&["job", "upstream"]).to_string() },
-        Record {
-            name: BLOCKED_10M,
-            expr: increase(COMMANDS_BLOCKED, "10m").by(&["job", "upstream", "tool", "rule"]).to_string(),
-        },
+        Record { name: INJECTIONS_10M, expr: increase(INJECTED_MESSAGES, "10m").by(&["job", "upstream", "tool"]).to_string() },
+        Record { name: INJECTIONS_1H, expr: increase(INJECTED_MESSAGES, "1h").by(&["job", "upstream"]).to_string() },
+        Record { name: BLOCKED_10M, expr: increase(COMMANDS_BLOCKED, "10m").by(&["job", "upstream", "tool"]).to_string() },
     ]
 }
 
@@ -51,9 +48,9 @@ fn traffic() -> Vec<Alert> {
             expr: format!("{INJECTIONS_10M} > 0"),
             lasts: None,
             severity: "warning",
-            summary: "{{ $labels.upstream }} sent what looks like a prompt injection ({{ $labels.rule }}, {{ $labels.action }})",
-            description: "Tool `{{ $labels.tool }}`. The agent got it as the action says; an `observed` one got there whole.",
-            runbook: "Run `lychgate audit tail --rule {{ $labels.rule }}`, then `lychgate explain` with the id of its line: message, place and the text as it was read.",
+            summary: "{{ $labels.upstream }} sent what looks like a prompt injection (messages within 10 minutes: {{ $value | printf \"%.0f\" }})",
+            description: "Tool `{{ $labels.tool }}` (empty: not the result of a tool). The verdict in the audit log says what the agent got; with `observe` it got the whole message.",
+            runbook: "Run `lychgate audit stats --since 1h --upstream {{ $labels.upstream }}` for the rules, `lychgate audit tail --upstream {{ $labels.upstream }}` for the messages, then `lychgate explain` with the id of a line.",
         },
         Alert {
             name: "LychgateInjectionsRising",
@@ -63,7 +60,7 @@ fn traffic() -> Vec<Alert> {
             lasts: Some("5m"),
             severity: "critical",
             summary: "{{ $labels.upstream }} sends far more prompt injections than in the day before",
-            description: "{{ $value | printf \"%.0f\" }} within the last hour. Somebody has got at what this server reads, or a rule has become too wide.",
+            description: "{{ $value | printf \"%.0f\" }} messages within the last hour. Somebody has got at what this server reads, or a rule has become too wide.",
             runbook: "Run `lychgate audit stats --since 1h` for the rules and tools they come by; `lychgate quarantine list` shows what was taken out.",
         },
         Alert {
@@ -71,9 +68,9 @@ fn traffic() -> Vec<Alert> {
             expr: format!("{BLOCKED_10M} > 0"),
             lasts: None,
             severity: "warning",
-            summary: "a call to {{ $labels.upstream }} was refused ({{ $labels.rule }})",
+            summary: "calls to {{ $labels.upstream }} were refused (within 10 minutes: {{ $value | printf \"%.0f\" }})",
             description: "Tool `{{ $labels.tool }}`. An agent that asks for this may be following injected orders: see what it read just before.",
-            runbook: "Run `lychgate audit tail --rule {{ $labels.rule }}`, then `lychgate explain` with the id of its line.",
+            runbook: "Run `lychgate audit tail --upstream {{ $labels.upstream }} --verdict block`, then `lychgate explain` with the id of a line.",
         },
         Alert {
             name: "LychgateDefinitionHeld",
@@ -286,7 +283,7 @@ fn gate() -> Vec<Alert> {
         },
         Alert {
             name: "LychgateLimitHit",
-            expr: format!("{} > 10", increase(LIMITS_HIT, "10m").by(&["job", "limit"])),
+            expr: format!("{} > 10", increase(LIMITS_HIT, "10m").without("limit", REFUSAL_LOOP).by(&["job", "limit"])),
             lasts: None,
             severity: "warning",
             summary: "the limit {{ $labels.limit }} is hit again and again",

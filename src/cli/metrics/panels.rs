@@ -32,9 +32,9 @@ fn overview() -> Vec<Panel> {
             .high(5)
             .or("none")
             .about("The annotation `runbook` of each names the command to run next; `lychgate metrics reference` has them all."),
-        Panel::stat("Injections", &increase(INJECTIONS, Shown))
+        Panel::stat("Injections", &increase(INJECTED_MESSAGES, Shown))
             .warn(1.0)
-            .about("Inbound matches of rules that wrap, quarantine, withhold or block, within the time shown."),
+            .about("Inbound messages in which a rule that wraps, quarantines, withholds or blocks found something, within the time shown."),
         Panel::stat("Calls refused", &increase(COMMANDS_BLOCKED, Shown))
             .warn(1.0)
             .about("Outbound messages refused, within the time shown."),
@@ -75,11 +75,18 @@ fn overview() -> Vec<Panel> {
 /// The panels of what servers sent.
 fn injections() -> Vec<Panel> {
     vec![
-        Panel::bars("By rule", &increase(INJECTIONS, Step).by(&["rule", "action"]))
+        Panel::bars("Messages with injections", &increase(INJECTED_MESSAGES, Step).by(&["upstream"]))
+            .called("{{upstream}}")
+            .wide(12)
+            .about("Each message counts once. The panels below count matches, of which a message may have several."),
+        Panel::stat("Matches", &increase(INJECTIONS, Shown))
+            .wide(12)
+            .about("Matches of injection rules in these messages, within the time shown."),
+        Panel::bars("Matches of injection rules", &increase(INJECTIONS, Step).by(&["rule", "action"]))
             .called("{{rule}} ({{action}})")
             .wide(12)
             .about("Each bar is what was found within it. `lychgate rules explain RULE` shows what a rule is after."),
-        Panel::bars("By upstream and surface", &increase(INJECTIONS, Step).by(&["upstream", "surface"]))
+        Panel::bars("Matches by upstream and surface", &increase(INJECTIONS, Step).by(&["upstream", "surface"]))
             .called("{{upstream}}: {{surface}}")
             .wide(12)
             .about("Where it stood: in results (`content`), definitions of tools, resources, errors and so on."),
@@ -126,6 +133,8 @@ fn approvals() -> Vec<Panel> {
     vec![
         Panel::bars("Questions to people", &increase(APPROVALS, Step).by(&["outcome", "way"]))
             .about("Many that expired or found nobody: people are not reached, and their agents are refused."),
+        Panel::bars("Notifications of approval requests", &increase(NOTIFICATIONS, Step).by(&["way", "outcome"]))
+            .about("By `notify_command` and `webhook`. `failed` and `dropped` ones reached nobody."),
         Panel::bars("Definitions that changed", &increase(DEFINITION_CHANGES, Step).by(&["class", "action"]))
             .called("{{class}}: {{action}}")
             .about("Against what was pinned, by the gravest change: `lychgate pins diff`."),

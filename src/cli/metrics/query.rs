@@ -33,6 +33,8 @@ pub(super) struct Query {
     what: What,
     /// Labels and what they have to match.
     only: Vec<(&'static str, &'static str)>,
+    /// Labels and what they must not match.
+    without: Vec<(&'static str, &'static str)>,
     aggregate: &'static str,
     by: Vec<&'static str>,
     top: Option<u8>,
@@ -79,12 +81,28 @@ pub(super) fn quantile(quantile: &'static str, metric: Metric, span: Span) -> Qu
 
 impl Query {
     fn new(metric: Metric, what: What) -> Self {
-        Self { metric, what, only: Vec::new(), aggregate: "sum", by: Vec::new(), top: None, above_zero: false, chosen: true }
+        Self {
+            metric,
+            what,
+            only: Vec::new(),
+            without: Vec::new(),
+            aggregate: "sum",
+            by: Vec::new(),
+            top: None,
+            above_zero: false,
+            chosen: true,
+        }
     }
 
     /// Only series whose label matches.
     pub(super) fn only(mut self, label: &'static str, matches: &'static str) -> Self {
         self.only.push((label, matches));
+        self
+    }
+
+    /// Only series whose label does not match.
+    pub(super) fn without(mut self, label: &'static str, matches: &'static str) -> Self {
+        self.without.push((label, matches));
         self
     }
 
@@ -154,6 +172,7 @@ impl Query {
             let plain = matches.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
             matchers.push(format!("{label}{}\"{matches}\"", if plain { "=" } else { "=~" }));
         }
+        matchers.extend(self.without.iter().map(|(label, matches)| format!("{label}!~\"{matches}\"")));
         let matchers = if matchers.is_empty() { String::new() } else { format!("{{{}}}", matchers.join(",")) };
         format!("{}{suffix}{matchers}", self.metric)
     }

@@ -58,7 +58,7 @@ fn every_metric_is_on_a_panel() {
 #[test]
 fn queries_ask_for_what_there_is() {
     let name = Regex::new(r"\b(?:lychgate|process)_[a-z_]+").unwrap();
-    let matcher = Regex::new(r#"([a-z_]+)(=~|=|!=)"([^"]*)""#).unwrap();
+    let matcher = Regex::new(r#"([a-z_]+)(=~|!~|=|!=)"([^"]*)""#).unwrap();
     let by = Regex::new(r"(?:\bby \(|\bon \(|, )([a-z_, ]+)\)").unwrap();
     for (of, expr) in queries() {
         let mut labels: BTreeSet<&str> =

@@ -13,6 +13,7 @@ use std::io::{self, IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use super::config_file::ConfigArg;
 use crate::app::{self, Running};
 use crate::config::{self, ApprovalConfig, AuditConfig, Config, EvidenceConfig, PinsConfig, QuarantineConfig};
 use crate::document::Fault;
@@ -29,14 +30,14 @@ upstream, with the policies in force: no upstream is reached. That way is open o
 writes at start for `lychgate approve`, so the gate needs an admin port (`[admin]`). With `--offline`, the same gate is started
 from the config in this process for as long as it takes, on a port of its own: for CI.
 
-Nothing that is sent is run by anybody. The audit log has it under the agent `lychgate-prove`; counters leave it out.
+Nothing that is sent is run by anybody. The audit log has it under the agent `lychgate-prove`, with the
+member `prove`; counters, the log, `audit tail` and `audit stats` leave it out (`--prove` includes it).
 
 Exit codes: 0 all as expected, 1 an attack passed or something harmless did not, 2 the gate could not be tried.
 For Kubernetes: `exec: { command: [\"lychgate\", \"prove\", \"--quick\", \"--config\", \"/etc/lychgate/lychgate.toml\"] }`.")]
 pub(super) struct Args {
-    /// The config file of the gate
-    #[arg(long, value_name = "FILE", default_value = "lychgate.toml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigArg,
     /// Start the gate in this process instead of trying the one that runs
     #[arg(long, conflicts_with_all = ["url", "token_file"])]
     offline: bool,
@@ -123,10 +124,11 @@ impl Args {
             let (wire, config) = place::running(self)?;
             return trial::prove(self, &wire, config.as_ref(), false).await;
         }
+        let file = self.config.find()?;
         if io::stderr().is_terminal() {
-            writeln!(err, "starting the gate of {} …", self.config.display())?;
+            writeln!(err, "starting the gate of {} …", file.display())?;
         }
-        let config = config::load(&self.config)?;
+        let config = config::load(&file)?;
         let (running, wire) = start(config.clone()).await?;
         let proof = trial::prove(self, &wire, Some(&config), true).await;
         running.drain().await;
@@ -141,7 +143,7 @@ async fn start(config: Config) -> Result<(Running, Wire), Untried> {
         audit: AuditConfig::default(),
         admin: config::Admin::default(),
         approval: ApprovalConfig::default(),
-        pins: PinsConfig::default(),
+        pins: PinsConfig { persistent: false, ..PinsConfig::default() },
         quarantine: QuarantineConfig::default(),
         evidence: EvidenceConfig::default(),
         otlp: None,

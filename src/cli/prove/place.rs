@@ -13,7 +13,8 @@ pub(super) fn running(args: &Args) -> Result<(Wire, Option<Config>), Untried> {
     if let (Some(url), Some(file)) = (&args.url, &args.token_file) {
         return Ok((Wire::to_url(url, args.ca.as_deref(), client, token(file)?)?, None));
     }
-    let (listen, admin, approval) = config::load_listen(&args.config)?;
+    let config_file = args.config.find()?;
+    let (listen, admin, approval) = config::load_listen(&config_file)?;
     let hint = "give the gate an admin port (`[admin]` with `address = \"127.0.0.1:8801\"`), or start it here with `--offline`";
     let file = match (&args.token_file, admin.address) {
         (Some(file), _) => file.clone(),
@@ -26,7 +27,7 @@ pub(super) fn running(args: &Args) -> Result<(Wire, Option<Config>), Untried> {
     };
     let wire = Wire::to_own(reached(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
     // Only to say more of what was missed: whoever asks may not have what the gate has.
-    Ok((wire, config::load(&args.config).ok()))
+    Ok((wire, config::load(&config_file).ok()))
 }
 
 fn token(file: &Path) -> Result<String, Untried> {

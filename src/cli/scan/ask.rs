@@ -284,6 +284,7 @@ impl std::fmt::Display for Failed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Call(CallError::Connect(error)) => write!(f, "it cannot be reached: {error}"),
+            Self::Call(CallError::Process(fault)) => f.write_str(&fault.described()),
             Self::Call(error) => error.fmt(f),
             Self::Error { code, text } => {
                 write!(f, "it answers with error {}: {}", super::show::plain(code, 20), super::show::plain(text, 200))

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 
+use super::config_file::ConfigArg;
 use crate::config::Limits;
 use crate::detect::shadow::Names;
 use crate::inspect::definitions::Kind;
@@ -54,9 +55,8 @@ pub(super) struct Args {
     /// A server's program and its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// The config file; for a URL or a program only read if it is named
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArg,
     /// Policy of the config that judges a URL or a program
     #[arg(long, value_name = "NAME", default_value = "default")]
     policy: String,

@@ -15,10 +15,11 @@ use crate::config::{
 use crate::document::{Fault, suggest};
 use crate::inspect::Policy;
 use crate::oauth::Shared;
-use crate::protocol::{CallError, UpstreamName};
+use crate::protocol::{CallError, ProcessFaultKind, UpstreamName};
 use crate::proxy::pins::{Lock, LockFile};
 use crate::record::Recorder;
 use crate::rules::Library;
+use crate::seal::state_folder;
 use crate::upstream::Upstream;
 
 /// A server to look at.
@@ -49,7 +50,7 @@ pub(super) fn targets(args: &Args) -> Result<Targets, String> {
 
 /// The upstreams of a config.
 fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
-    let path = args.config.clone().unwrap_or_else(|| PathBuf::from("lychgate.toml"));
+    let path = args.config.find()?;
     let mut config = config::load(&path)?;
     if let Some(name) = &args.target {
         let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
@@ -71,14 +72,14 @@ fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
         let (name, pinned_as) = (name.clone(), name.clone());
         targets.push(Target { name, pinned_as, policy, stands, config: upstream.clone(), upstreams, has_login: true });
     }
-    let lock = lock(config.pins.file.as_deref())?;
+    let lock = lock(config.pins.clone().of_config(state_folder(), &path).file.as_deref().filter(|file| file.exists()))?;
     Ok((targets, config.limits, lock))
 }
 
 /// A server that no config names.
 fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
     let fault = |what: &str, why: String, hint: Option<&str>| vec![Fault::of_file(what, why, hint)];
-    let config = args.config.as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
+    let config = args.config.named().as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
     let default = PolicyConfig::default();
     let known: Vec<&str> = config.policies.keys().map(String::as_str).collect();
     let policy = match config.policies.get(&args.policy) {
@@ -191,7 +192,19 @@ impl Target {
             Failed::Call(CallError::LoginOwed { .. } | CallError::AuthRequired) => {
                 "name a token with `--token-file FILE`, or make it an upstream of a config and log in there".to_owned()
             }
+            Failed::Call(CallError::Process(fault)) => {
+                let lines = fault.output.stderr.iter().map(|line| format!("\n  stderr: {line}"));
+                let stdout = fault.output.stdout.iter().map(|line| format!("\n  stdout: {line}"));
+                let hint = match fault.kind {
+                    ProcessFaultKind::NoAnswer => {
+                        "standard output is for MCP messages, one on each line: have the program log to standard error"
+                    }
+                    _ => "fix what it printed; a variable that it needs goes into `env` or `set_env` of the upstream",
+                };
+                return format!("{fault}{}\n  hint: {hint}", lines.chain(stdout).collect::<String>());
+            }
             Failed::Call(CallError::Connect(_)) if self.is_child() => "start the program by hand: what does it say?".to_owned(),
+            Failed::Call(CallError::NotStarted(_)) => "is `command` right, and the program installed?".to_owned(),
             Failed::Call(CallError::Connect(_)) => "is the address right, and the server up?".to_owned(),
             _ => return failed.to_string(),
         };

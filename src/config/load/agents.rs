@@ -65,7 +65,7 @@ fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<Ag
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
-            root.fault_of("agents", format!("`{}` cannot be read: {error}", file.display()), None);
+            reader.unreadable(root, "agents", format!("`{}` cannot be read: {error}", file.display()));
             return Vec::new();
         }
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::config::{ApprovalConfig, PolicyConfig, Scope};
 use crate::document::Table;
 
+use super::notify;
 use super::values::Reader;
 
 /// `[approval]`
@@ -19,6 +20,7 @@ pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig 
         file: reader.any_path(&table, "file"),
         token_file: reader.any_path(&table, "token_file"),
     };
+    notify::KEYS.iter().for_each(|key| table.know(key));
     table.finish();
     made
 }

@@ -37,7 +37,7 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
     made.checkpoint_lines = table.integer("checkpoint_lines", 1..=1_000_000).unwrap_or(made.checkpoint_lines);
     let seconds = table.integer("checkpoint_seconds", 1..=86_400).map(Duration::from_secs);
     made.checkpoint_time = seconds.unwrap_or(made.checkpoint_time);
-    made.anchor.command = command(&table, reader);
+    made.anchor.command = command(&table, reader, "anchor_command");
     made.anchor.url = url(&table);
     made.anchor.timeout = table.integer("anchor_seconds", 1..=300).map_or(made.anchor.timeout, Duration::from_secs);
     let rotation = &mut made.rotation;
@@ -74,15 +74,13 @@ fn bytes_or_none(table: &Table<'_>, key: &str) -> Option<u64> {
     Some(bytes)
 }
 
-fn command(table: &Table<'_>, reader: &Reader<'_>) -> Vec<String> {
-    let mut words: Vec<String> = table.strings("anchor_command").into_iter().map(|word| word.value).collect();
+/// A program with its arguments.
+pub(super) fn command(table: &Table<'_>, reader: &Reader<'_>, key: &str) -> Vec<String> {
+    let mut words: Vec<String> = table.strings(key).into_iter().map(|word| word.value).collect();
     match words.first_mut() {
         Some(program) if program.is_empty() => {
-            table.fault_of(
-                "anchor_command",
-                "`anchor_command` names no program",
-                Some("as in `[\"/usr/local/bin/keep\", \"--here\"]`"),
-            );
+            let hint = "as in `[\"/usr/local/bin/program\", \"--option\"]`";
+            table.fault_of(key, format!("`{key}` names no program"), Some(hint));
         }
         // A bare name is looked for where the system looks for programs.
         Some(program) if program.contains('/') => *program = reader.path(program).to_string_lossy().into_owned(),

@@ -86,6 +86,7 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
         table.missing("address", "where `/metrics`, `/healthz` and `/readyz` are, as in `127.0.0.1:8801`");
     }
     let address = address(&table, "8801");
+    let hosts = table.strings("hosts").into_iter().map(|host| checked_host(&table, host)).collect();
     let console = table.boolean("console");
     let console_url = table.string("console_url").map(|url| console_url(&table, url));
     table.finish();
@@ -96,7 +97,7 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     if address.is_some_and(|admin| admin.port() != 0 && admin.port() == listen.port() && overlap(admin, listen)) {
         table.fault_of("address", "the admin port is the agents' port", Some("give it a port of its own"));
     }
-    Admin { address, console, console_url }
+    Admin { address, hosts, console, console_url }
 }
 
 fn console_url(table: &Table<'_>, url: Located<String>) -> String {

@@ -6,9 +6,12 @@ mod approval;
 mod audit;
 mod calls;
 mod classifier;
+mod edited;
 mod flow;
+mod foreign;
 mod kept;
 mod listen;
+mod notify;
 mod oauth;
 mod otlp;
 mod own;
@@ -28,15 +31,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::detect::flow::TraceLimits;
-use crate::document::{self, Fault, Located, Table, suggest};
+use crate::detect::work::{self, WorkLimits};
+use crate::document::{self, Fault, Located, Table};
 use crate::message::ReadLimits;
 
 use super::{
     Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, KeptResults, Limits, Listen,
     OAuthConfig, PinsConfig, PolicyConfig, QuarantineConfig, Transport,
 };
+pub use edited::load_edited;
 use values::Reader;
 
+/// Least `header_bytes`: the HTTP/1 parser keeps a buffer of at least this size, so that a smaller limit would have no effect.
+const HEADER_BYTES: u64 = 8192;
 /// Longest config file, in bytes.
 const CONFIG_BYTES: u64 = 1 << 20;
 
@@ -49,7 +56,19 @@ pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
     load_in(path, &Machine, Wants::Upstreams)
 }
 
-/// As [`load`], for who brings the server along: the file need not name an upstream.
+/// As [`load`], for a gate that serves: what is missing for one upstream, a variable, a secret or a file, is no error and among
+/// the faults of that upstream.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_to_run(path: &Path) -> Result<Config, Vec<Fault>> {
+    let config = |root: &Table<'_>, reader: &Reader<'_>| config(root, reader, Wants::Upstreams);
+    // With an error that ends it, all faults are listed together.
+    read_by(path, Reader::new(path, &Machine).sparing_others(), config).or_else(|_| load(path))
+}
+
+/// As [`load`], for a caller that brings the server along: the file need not name an upstream, and what is missing for the listener,
+/// for agents or for an upstream is no error.
 ///
 /// # Errors
 /// As [`load`].
@@ -189,22 +208,33 @@ impl Surroundings for Machine {
 }
 
 fn load_in(path: &Path, world: &dyn Surroundings, wants: Wants) -> Result<Config, Vec<Fault>> {
-    read(path, world, |root, reader| config(root, reader, wants))
+    let reader = Reader::new(path, world);
+    let reader = if wants == Wants::Policies { reader.sparing_others() } else { reader };
+    read_by(path, reader, |root, reader| config(root, reader, wants))
 }
 
 fn read<T>(path: &Path, world: &dyn Surroundings, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
+    read_by(path, Reader::new(path, world), make)
+}
+
+fn read_by<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
     let file = path.display().to_string();
-    let text = world.read(path, CONFIG_BYTES).map_err(|error| {
+    let text = reader.config(path, CONFIG_BYTES).map_err(|error| {
         vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another with `--config FILE`"))]
     })?;
-    document::read(&file, &text, |root| Some(make(root, &Reader::new(path, world))))
+    if let Some(fault) = foreign::check(&file, &text) {
+        return Err(vec![fault]);
+    }
+    document::read(&file, &text, |root| Some(make(root, &reader)))
 }
 
 /// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
 fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
-    let listen = listen::listen(root, reader);
-    let (agents, agents_file) = agents::agents(root, reader);
-    let issuers = agents::issuers(root, reader);
+    let entrance = || (listen::listen(root, reader), agents::agents(root, reader), agents::issuers(root, reader));
+    let (listen, (agents, agents_file), issuers) = match wants {
+        Wants::Upstreams => entrance(),
+        Wants::Policies => reader.without_missing(entrance).0,
+    };
     let policies = named(root, "policy", |name, table| policy::policy(name, table, reader));
     let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
     let names: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
@@ -212,6 +242,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let audit = audit::audit(root, reader);
     let admin = listen::admin(root, listen.address);
     let approval = approval::approval(root, reader);
+    let notify = notify::notify(root, reader);
     let pins = pins::pins(root, reader);
     let oauth = oauth::oauth(root, reader);
     let quarantine = kept::quarantine(root, reader);
@@ -226,7 +257,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     check_listener(root, &listen, open);
     agents::check_listener(root, &agents, &issuers, &listen);
     agents::check(root, &agents, &upstreams);
-    check_policies(root, &policies, &upstreams);
+    policy::check(root, &policies, &upstreams);
     approval::check(root, &approval, &policies);
     if wants == Wants::Upstreams {
         suppress::check(root, &policies, &upstreams);
@@ -247,12 +278,14 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
         audit,
         admin,
         approval,
+        notify,
         pins,
         oauth,
         quarantine,
         evidence,
         otlp,
         limits,
+        path: Some(reader.config_file()),
         files: reader.files(),
     }
 }
@@ -285,22 +318,6 @@ fn check_listener(root: &Table<'_>, listen: &Listen, nobody: bool) {
     );
 }
 
-fn check_policies(
-    root: &Table<'_>,
-    policies: &BTreeMap<String, PolicyConfig>,
-    upstreams: &[(Located<String>, upstream::UpstreamRead)],
-) {
-    let known: Vec<&str> = policies.keys().map(String::as_str).collect();
-    for (_, read) in upstreams {
-        if let Some(policy) = &read.policy
-            && !policies.contains_key(&policy.value)
-        {
-            let message = format!("there is no `[policy.{}]`", policy.value);
-            root.fault_at(&policy.place, message, Some(&suggest(&policy.value, &known)));
-        }
-    }
-}
-
 fn limits(table: &Table<'_>) -> Limits {
     let base = Limits::default();
     let count = |key: &str, range: std::ops::RangeInclusive<u64>, base: usize| {
@@ -313,15 +330,30 @@ fn limits(table: &Table<'_>) -> Limits {
             strings_per_message: count("strings_per_message", 100..=100_000_000, base.read.strings_per_message),
             depth: count("depth", 8..=1024, base.read.depth),
             batch_items: count("batch_items", 1..=1_000_000, base.read.batch_items),
+            values_per_message: count("values_per_message", 100..=200_000_000, base.read.values_per_message),
         },
-        header_bytes: count("header_bytes", 4096..=1 << 20, base.header_bytes),
+        work: WorkLimits {
+            unpacked_bytes: count(work::UNPACKED, 1024..=1 << 30, base.work.unpacked_bytes),
+            judged_bytes: count(work::JUDGED, 1024..=1 << 32, base.work.judged_bytes),
+        },
+        judging: table.integer("judging_milliseconds", 1..=600_000).map_or(base.judging, Duration::from_millis),
+        header_bytes: count("header_bytes", HEADER_BYTES..=1 << 20, base.header_bytes),
         connections: count("connections", 1..=1_000_000, base.connections),
+        unauthenticated_connections: count("unauthenticated_connections", 1..=1_000_000, base.unauthenticated_connections),
+        connections_per_address: table
+            .integer("connections_per_address", 1..=1_000_000)
+            .map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        admin_connections: count("admin_connections", 4..=10_000, base.admin_connections),
+        wrong_tokens_per_minute: count("wrong_tokens_per_minute", 1..=10_000, base.wrong_tokens_per_minute),
+        bytes_in_flight: count("bytes_in_flight", 1024..=1 << 40, base.bytes_in_flight),
+        bytes_in_flight_per_agent: count("bytes_in_flight_per_agent", 1024..=1 << 40, base.bytes_in_flight_per_agent),
         calls_per_agent: count("calls_per_agent", 1..=1_000_000, base.calls_per_agent),
         calls_per_upstream: count("calls_per_upstream", 1..=1_000_000, base.calls_per_upstream),
         calls: calls::of_all(table),
         sessions: count("sessions", 1..=10_000_000, base.sessions),
         session_idle: seconds("session_idle_seconds", 30 * 86_400, base.session_idle),
         stream_idle: seconds("stream_idle_seconds", 7 * 86_400, base.stream_idle),
+        keep_alive: table.integer("keep_alive_seconds", 0..=3600).map_or(base.keep_alive, Duration::from_secs),
         request_read: seconds("request_read_seconds", 3600, base.request_read),
         children_per_upstream: count("children_per_upstream", 1..=10_000, base.children_per_upstream),
         queued_messages: count("queued_messages", 1..=1_000_000, base.queued_messages),
@@ -344,6 +376,12 @@ fn limits(table: &Table<'_>) -> Limits {
         },
         drain: seconds("drain_seconds", 3600, base.drain),
     };
+    for (key, limit) in [("bytes_in_flight", made.bytes_in_flight), ("bytes_in_flight_per_agent", made.bytes_in_flight_per_agent)]
+    {
+        if limit < made.read.message_bytes {
+            table.fault(format!("`{key}` is less than `message_bytes`"), Some("no message of that length could pass"));
+        }
+    }
     table.finish();
     made
 }

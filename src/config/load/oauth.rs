@@ -110,6 +110,7 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
         token_of: inner.choice("token_of", &TokenOf::WORDS).unwrap_or_default(),
         grant: grant(&inner, reader),
         issuer: address(&inner, "issuer"),
+        resource: inner.string("resource").map(|resource| resource.value),
         client_id: inner.string("client_id").map(|id| id.value),
         client_secret: reader.secret(&inner, "client_secret").map(Secret),
         client_key: key(&inner, reader),

@@ -8,7 +8,11 @@ use super::values::Reader;
 /// `[pins]`
 pub(super) fn pins(root: &Table<'_>, reader: &Reader<'_>) -> PinsConfig {
     let Some(table) = root.table("pins") else { return PinsConfig::default() };
-    let made = PinsConfig { file: reader.any_path(&table, "file") };
+    let mut made = PinsConfig { file: reader.any_path(&table, "file"), ..PinsConfig::default() };
+    made.persistent = table.boolean("persistent").unwrap_or(made.persistent);
+    if made.file.is_some() && !made.persistent {
+        table.fault_of("persistent", "`persistent = false` contradicts `file`", Some("remove one of the two"));
+    }
     table.finish();
     made
 }

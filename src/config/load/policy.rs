@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Keeps, ModelConfig, Override, PolicyConfig};
+use crate::config::{Keeps, ModelConfig, Override, PolicyConfig, RenderPages};
 use crate::document::{Located, Table, suggest};
+use crate::inspect::Unread;
 use crate::rules::Action;
 
 use super::classifier::classifier;
 use super::flow::flow;
 use super::own::own;
 use super::places::places;
+use super::upstream::UpstreamRead;
 use super::values::Reader;
 use super::{approval, pins, suppress, tool};
 
@@ -73,6 +75,8 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.classifier = classifier(table, reader).map(Arc::new);
     made.evidence = table.choice("evidence", &Keeps::WORDS).unwrap_or_default();
     redact_results(table, &mut made);
+    made.block_uninspected = block_uninspected(table);
+    made.render_pages = table.choice("render_pages", &RenderPages::WORDS).unwrap_or_default();
     made.result_text_bytes = sizes(table, "result_text_bytes");
     made.result_block_bytes = sizes(table, "result_block_bytes");
     made
@@ -91,6 +95,19 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
             name => policy.fault_at(&what.place, format!("`redact_results` holds `{name}`"), Some(&suggest(name, &REDACTED))),
         }
     }
+}
+
+/// The reasons for which uninspected content blocks its message.
+fn block_uninspected(policy: &Table<'_>) -> Vec<Unread> {
+    let reason = |written: Located<String>| {
+        let known = Unread::WORDS.iter().find(|(word, _)| *word == written.value);
+        if known.is_none() {
+            let hint = suggest(&written.value, &Unread::WORDS.map(|(word, _)| word));
+            policy.fault_at(&written.place, format!("`block_uninspected` holds `{}`", written.value), Some(&hint));
+        }
+        known.map(|(_, reason)| *reason)
+    };
+    policy.strings("block_uninspected").into_iter().filter_map(reason).collect()
 }
 
 /// Which weights the model of wording has: `builtin`, `off`, or a path.
@@ -135,4 +152,17 @@ fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
         }
     }
     written.into_iter().map(|entry| entry.value).collect()
+}
+
+/// Every upstream is judged by a policy that is there.
+pub(super) fn check(root: &Table<'_>, policies: &BTreeMap<String, PolicyConfig>, upstreams: &[(Located<String>, UpstreamRead)]) {
+    let known: Vec<&str> = policies.keys().map(String::as_str).collect();
+    for (_, read) in upstreams {
+        if let Some(policy) = &read.policy
+            && !policies.contains_key(&policy.value)
+        {
+            let message = format!("there is no `[policy.{}]`", policy.value);
+            root.fault_at(&policy.place, message, Some(&suggest(&policy.value, &known)));
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::config::{PolicyConfig, Suppression};
-use crate::document::{Fault, Located, Table, suggest};
+use crate::document::{Fault, Located, Table};
 
 use super::upstream::UpstreamRead;
 
@@ -18,7 +18,7 @@ const TEXT_BYTES: usize = 1024;
 
 const REASON: &str = "say who decided it and why, for whoever reads the audit log: `reason = \"…\"`";
 const UNTIL: &str = "say on which day it is looked at again, a year ahead at most: `until = 2027-01-31`";
-const RULE: &str = "name the rule by its id, as the audit line does: `rule = \"…\"`";
+const RULE: &str = "name the rule by its id, as the audit line does: `rule = \"…\"`, or several: `rules = [\"…\", \"…\"]`";
 const SHA256: &str = "32 digits of hex, as `evidence` in the audit line has them; `lychgate explain` writes it out";
 const AT: &str = "a JSON pointer such as `/result/content/*/text`, where `*` is any one step";
 
@@ -32,21 +32,21 @@ pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
 }
 
 fn suppression(table: &Table<'_>) -> Option<Suppression> {
-    let rule = table.required("rule", RULE);
+    let rules = rules(table);
     let name = |key: &str| named(table, key);
     let (upstream, tool, argument) = (name("upstream"), name("tool"), name("argument"));
     let checked = |key: &str, hint: &str, fits: fn(&str) -> bool| {
-        let name = name(key)?;
-        if !fits(&name.value) {
+        let names = names(table, key);
+        for name in names.iter().filter(|name| !fits(&name.value)) {
             table.fault_at(&name.place, format!("`{key}` is `{}`", name.value.escape_debug()), Some(hint));
         }
-        Some(name)
+        names
     };
     let at = checked("at", AT, |at| at.starts_with('/'));
     let sha256 = checked("sha256", SHA256, |hex| {
         hex.len() == 32 && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     });
-    if let (Some(_), Some(at)) = (&argument, &at) {
+    if let (Some(_), Some(at)) = (&argument, at.first()) {
         table.fault_at(&at.place, "`argument` and `at` both say where", Some("leave one of them out"));
     }
     if !table.has("reason") {
@@ -64,45 +64,72 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
     }
     table.finish();
     let value = |name: Option<Located<String>>| name.map(|name| name.value.into_boxed_str());
+    let values = |names: Vec<Located<String>>| names.into_iter().map(|name| name.value.into_boxed_str()).collect();
     let place = table.place();
     Some(Suppression {
-        rule: rule?.value.into(),
+        rules: values(rules),
         upstream: value(upstream),
         tool: value(tool),
         argument: value(argument),
-        at: value(at),
-        sha256: value(sha256),
+        at: values(at),
+        sha256: values(sha256),
         reason: reason?.value.into(),
         until: until?.value,
         place: (place.file.as_ref().into(), place.line, place.column),
     })
 }
 
+/// The rules: `rule` names one, `rules` several.
+fn rules(table: &Table<'_>) -> Vec<Located<String>> {
+    match (table.has("rule"), table.has("rules")) {
+        (_, false) => {
+            let rule = table.required("rule", RULE);
+            return rule.into_iter().inspect(|rule| check_text(table, "rule", rule)).collect();
+        }
+        (true, true) => table.fault_of("rules", "`rule` and `rules` both name rules", Some("leave one of them out")),
+        (false, true) => {}
+    }
+    table.know("rule");
+    names(table, "rules")
+}
+
+/// A name, or a list of them. A list that is there is not empty.
+fn names(table: &Table<'_>, key: &str) -> Vec<Located<String>> {
+    let names = table.one_or_more(key);
+    if names.is_empty() && table.is_list(key) {
+        table.fault_of(key, format!("`{key}` is empty"), Some("leave it out, or name at least one"));
+    }
+    names.iter().for_each(|name| check_text(table, key, name));
+    names
+}
+
 fn named(table: &Table<'_>, key: &str) -> Option<Located<String>> {
     let name = table.string(key)?;
+    check_text(table, key, &name);
+    Some(name)
+}
+
+fn check_text(table: &Table<'_>, key: &str, name: &Located<String>) {
     if name.value.trim().is_empty() || name.value.len() > TEXT_BYTES {
         let hint = if key == "reason" { REASON } else { "leave it out, or write a name" };
         let message = if name.value.len() > TEXT_BYTES { "is too long" } else { "is empty" };
         table.fault_at(&name.place, format!("`{key}` {message}"), Some(hint));
     }
-    Some(name)
 }
 
-/// One for an upstream that the policy does not judge would never count.
+/// One for an upstream that another policy judges would never apply. One for a name that no upstream has may be for a server of
+/// `lychgate wrap`: `lychgate check` warns of it.
 pub(super) fn check(root: &Table<'_>, policies: &BTreeMap<String, PolicyConfig>, upstreams: &[(Located<String>, UpstreamRead)]) {
-    let known: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
     for (name, policy) in policies {
         for one in &policy.suppress {
             let Some(upstream) = one.upstream.as_deref() else { continue };
-            let (message, hint) = match upstreams.iter().find(|(name, _)| name.value == upstream) {
-                None => (format!("there is no `[upstream.{upstream}]`"), suggest(upstream, &known)),
-                Some((_, read)) if read.config.policy == *name => continue,
-                Some((_, read)) => {
-                    let judged = &read.config.policy;
-                    let message = format!("`{upstream}` is judged by `policy.{judged}`, not by `policy.{name}`");
-                    (message, format!("write it under `[[policy.{judged}.suppress]]`"))
-                }
-            };
+            let Some((_, read)) = upstreams.iter().find(|(name, _)| name.value == upstream) else { continue };
+            let judged = &read.config.policy;
+            if judged == name {
+                continue;
+            }
+            let message = format!("`{upstream}` is judged by `policy.{judged}`, not by `policy.{name}`");
+            let hint = format!("write it under `[[policy.{judged}.suppress]]`");
             let (file, line, column) = one.place.clone();
             root.add(Fault { file: file.into(), line, column, message, hint: Some(hint) });
         }

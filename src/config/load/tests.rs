@@ -74,6 +74,13 @@ fn told(faults: &[Fault]) -> String {
 const UPSTREAM: &str = "[upstream.a]\nhttp = { url = \"https://example.org/mcp\" }\n";
 
 #[test]
+fn the_config_of_a_client_is_named_as_such() {
+    let told = load_text(r#"{ "mcpServers": { "files": { "command": "npx" } } }"#).unwrap_err();
+    assert!(told.starts_with("faulty.toml: this is the config of an MCP client (`mcpServers`"), "{told}");
+    assert!(told.contains("`lychgate install CLIENT`") && told.lines().count() == 2, "nothing else is reported: {told}");
+}
+
+#[test]
 fn every_fault_is_told_at_once_with_place_and_hint() {
     let told = load_text(include_str!("../../../tests/snapshots/config/faulty.toml")).unwrap_err();
     for secret in ["hunter2", "ghp_abc", "user:pass", "inline\"", "three-three"] {
@@ -96,7 +103,7 @@ fn little_is_enough_and_the_rest_has_defaults() {
     assert!(config.agents.is_empty() && config.policies.contains_key("default") && config.audit.to.is_none());
     assert_eq!((config.limits.read.message_bytes, config.limits.header_bytes), (8 << 20, 32 << 10));
     let upstream = &config.upstreams["a"];
-    assert_eq!((upstream.policy.as_str(), upstream.request_timeout.as_secs()), ("default", 30));
+    assert_eq!((upstream.policy.as_str(), upstream.request_timeout.as_secs()), ("default", 300));
 }
 
 #[test]
@@ -185,6 +192,18 @@ fn ports_must_differ_where_addresses_meet() {
     }
 }
 
+#[test]
+fn pins_are_kept_in_the_state_folder_unless_the_config_says_otherwise() {
+    let file = |text: &str| {
+        let pins = load_text(&format!("{UPSTREAM}{text}")).unwrap().pins;
+        pins.of_config(Some("/state".into()), Path::new("/etc/gate/lychgate.toml")).file
+    };
+    assert!(file("").unwrap().starts_with("/state"));
+    assert!(file("[pins]\npersistent = true\n").unwrap().starts_with("/state"));
+    assert_eq!(file("[pins]\npersistent = false\n"), None);
+    assert_eq!(file("[pins]\nfile = \"own.lock\"\n").unwrap(), Path::new("/etc/gate/own.lock"));
+}
+
 const SAMPLE: &str = include_str!("../../../deploy/lychgate.toml");
 
 fn load_sample(text: String) -> Config {
@@ -196,6 +215,7 @@ fn load_sample(text: String) -> Config {
         "TRACKER_CLIENT_SECRET",
         "SSO_CLIENT_SECRET",
         "LYCHGATE_OLD_VAULT_KEY",
+        "APPROVAL_WEBHOOK_TOKEN",
     ] {
         world.variables.insert(name, "another-secret-of-some-length");
     }
@@ -217,6 +237,9 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
     // These have no default: left out they bound nothing.
     assert_eq!(config.limits.calls.per_session, Some(2000));
     config.limits.calls = Limits::default().calls;
+    // Left out, it depends on the address.
+    assert_eq!(config.limits.connections_per_address, Some(1024));
+    config.limits.connections_per_address = None;
     assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (5, 3, 2));
     assert_eq!((config.issuers.len(), config.access.len()), (1, 3));
     assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()), "the sample tells other defaults");
@@ -265,6 +288,7 @@ fn the_sample_explains_every_key_that_is_read() {
         include_str!("upstream.rs"),
         include_str!("places.rs"),
         include_str!("approval.rs"),
+        include_str!("notify.rs"),
         include_str!("oauth.rs"),
         include_str!("kept.rs"),
         include_str!("otlp.rs"),
@@ -335,4 +359,33 @@ fn the_console_is_open_off_loopback_only_behind_tls() {
     assert!(admin("console = true\n").unwrap_err().contains("off loopback the console is shown over TLS only"));
     assert!(admin("").is_ok());
     assert!(admin("console = true\nconsole_url = \"https://gate-admin.example.org\"\n").is_ok());
+}
+
+#[test]
+fn a_suppression_names_one_rule_or_several() {
+    let load = |keys: &str| {
+        let text = format!("{UPSTREAM}[[policy.default.suppress]]\n{keys}\nreason = \"r\"\nuntil = 2026-01-31\n");
+        load_text(&text).map(|config| config.policies["default"].suppress[0].named())
+    };
+    assert_eq!(
+        load("rule = \"a\"\nsha256 = \"0123456789abcdef0123456789abcdef\"").unwrap(),
+        "rule `a`, digest `0123456789abcdef0123456789abcdef`"
+    );
+    assert_eq!(
+        load("rules = [\"a\", \"b\"]\ntool = \"t\"\nat = [\"/x\", \"/y\"]").unwrap(),
+        "rules `a`, `b`, tool `t`, places `/x`, `/y`"
+    );
+    for (keys, fault) in [
+        ("rule = \"a\"\nrules = [\"b\"]", "5:9: `rule` and `rules` both name rules"),
+        ("rules = []", "4:9: `rules` is empty"),
+        ("rules = [\"a\", \" \"]", "4:15: `rules` is empty"),
+        ("rules = [\"a\", 1]", "4:15: `rules` must be a list of strings, not a whole number"),
+        ("tool = \"t\"", "3:1: `rule` is missing"),
+        ("rule = \"a\"\nat = []", "5:6: `at` is empty"),
+        ("rule = \"a\"\nat = [\"/x\", \"y\"]", "5:13: `at` is `y`"),
+        ("rule = \"a\"\nsha256 = [\"xyz\"]", "5:11: `sha256` is `xyz`"),
+    ] {
+        let told = load(keys).unwrap_err();
+        assert!(told.starts_with(&format!("faulty.toml:{fault}")), "{told}");
+    }
 }

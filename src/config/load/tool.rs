@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{ArgumentConfig, AskTool, PathFormat, ReadsAs, SchemaConfig, ToolConfig};
+use crate::config::{ArgumentConfig, AskTool, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
 use crate::document::Table;
 
 use super::calls;
@@ -41,6 +41,7 @@ fn tool(table: &Table<'_>) -> ToolConfig {
         urls: table.table("urls").map(|urls| hosts(&urls)).unwrap_or_default(),
         arguments: BTreeMap::new(),
         sql_read_only: table.boolean("sql_read_only"),
+        render_pages: table.choice("render_pages", &RenderPages::WORDS),
         limits: calls::of_tool(table),
     };
     if let Some(all) = table.table("arguments") {

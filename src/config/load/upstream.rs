@@ -44,6 +44,12 @@ pub(super) struct UpstreamRead {
 
 /// Reads an upstream.
 pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
+    let (mut read, missing) = reader.without_missing(|| read(table, reader));
+    read.config.faults = missing;
+    read
+}
+
+fn read(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     let ways = ["http", "sse", "stdio"];
     if ways.iter().filter(|way| table.has(way)).count() != 1 {
         let hint = "as in `http = { url = \"https://…\" }` or `stdio = { command = [\"PROGRAM\", \"ARGUMENT\"] }`";
@@ -88,18 +94,24 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     let url = table.required("url", "where the server is, as in `https://mcp.example.org/mcp`");
     let https = url.as_ref().is_some_and(|url| check_url(table, url, "url"));
     let bearer = reader.secret(table, "bearer");
-    if bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
+    // A gate that runs without this upstream notes what it cannot send when it builds it.
+    if !reader.spares_others() && bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
         table.fault_of("bearer", "the token cannot stand in a header", Some("a bearer token is printable ASCII"));
     }
     let headers = headers(table, reader);
-    let ca = reader.file(table, "ca");
+    let file = |table: &Table<'_>, key: &str| {
+        let path = reader.file(table, key);
+        path.iter().for_each(|path| reader.watch(path));
+        path
+    };
+    let ca = file(table, "ca");
     let client_cert = table.table("client_cert").and_then(|pair| {
         for key in ["cert", "key"] {
             if !pair.has(key) {
                 pair.missing(key, "a client certificate needs the chain and its private key, PEM files");
             }
         }
-        let (cert, key) = (reader.file(&pair, "cert"), reader.file(&pair, "key"));
+        let (cert, key) = (file(&pair, "cert"), file(&pair, "key"));
         pair.finish();
         Some((cert?, key?))
     });
@@ -151,7 +163,7 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
             all.fault_at(&written.place, format!("header `{}` {fault}", written.value.escape_debug()), None);
         }
         let Some(value) = plain_or_secret(&all, reader, &written) else { continue };
-        if HeaderValue::try_from(value.as_str()).is_err() {
+        if !reader.spares_others() && HeaderValue::try_from(value.as_str()).is_err() {
             all.fault_at(&written.place, format!("the value of `{name}` cannot stand in a header"), None);
         }
         out.push((name, value));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::is_name;
-use crate::document::{Located, Table};
+use crate::document::{Fault, Located, Place, Table};
 
 use super::Surroundings;
 
@@ -15,18 +15,65 @@ const SECRET_BYTES: u64 = 64 << 10;
 
 /// What is needed to make sense of a value.
 pub(super) struct Reader<'w> {
+    config: PathBuf,
     folder: PathBuf,
     home: Option<PathBuf>,
     world: &'w dyn Surroundings,
     /// Files that values were read from.
     read: RefCell<Vec<PathBuf>>,
+    /// Whether what is missing for one upstream is a fault of that upstream alone.
+    spares_others: bool,
+    /// What is missing for the upstream that is being read.
+    missing: RefCell<Option<Vec<Fault>>>,
 }
 
 impl<'w> Reader<'w> {
     /// A reader for the config file at `path`.
     pub(super) fn new(path: &Path, world: &'w dyn Surroundings) -> Self {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self { folder, home: world.variable("HOME").map(PathBuf::from), world, read: RefCell::default() }
+        let home = world.variable("HOME").map(PathBuf::from);
+        Self {
+            config: path.to_owned(),
+            folder,
+            home,
+            world,
+            read: RefCell::default(),
+            spares_others: false,
+            missing: RefCell::default(),
+        }
+    }
+
+    /// The same, for a gate that runs without an upstream for which something is missing.
+    pub(super) fn sparing_others(self) -> Self {
+        Self { spares_others: true, ..self }
+    }
+
+    /// Whether it is one of those.
+    pub(super) fn spares_others(&self) -> bool {
+        self.spares_others
+    }
+
+    /// Reads an upstream, or another part that the caller can do without, and returns what is missing for it.
+    pub(super) fn without_missing<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Fault>) {
+        *self.missing.borrow_mut() = self.spares_others.then(Vec::new);
+        let made = read();
+        (made, self.missing.borrow_mut().take().unwrap_or_default())
+    }
+
+    /// Notes that something is missing that the file refers to.
+    fn missing(&self, table: &Table<'_>, place: &Place, message: String, hint: Option<&str>) {
+        match self.missing.borrow_mut().as_mut() {
+            Some(missing) => missing.push(place.fault(message, hint)),
+            None => table.fault_at(place, message, hint),
+        }
+    }
+
+    /// Notes that the file of a section cannot be read.
+    pub(super) fn unreadable(&self, root: &Table<'_>, section: &str, message: String) {
+        match self.missing.borrow_mut().as_mut() {
+            Some(missing) => missing.push(root.place().fault(message, None)),
+            None => root.fault_of(section, message, None),
+        }
     }
 
     /// A path as meant: `~` is the home folder, and what is relative starts at the config file's folder.
@@ -45,6 +92,11 @@ impl<'w> Reader<'w> {
         self.world.variable(name)
     }
 
+    /// The config file's own text.
+    pub(super) fn config(&self, path: &Path, most: u64) -> io::Result<String> {
+        self.world.read(path, most)
+    }
+
     /// A file's text, up to a number of bytes.
     pub(super) fn read(&self, path: &Path, most: u64) -> io::Result<String> {
         self.read.borrow_mut().push(path.to_path_buf());
@@ -54,6 +106,11 @@ impl<'w> Reader<'w> {
     /// Notes a file that is read elsewhere: a change of it is a change of the config.
     pub(super) fn watch(&self, path: &Path) {
         self.read.borrow_mut().push(path.to_path_buf());
+    }
+
+    /// The config file.
+    pub(super) fn config_file(&self) -> PathBuf {
+        self.config.clone()
     }
 
     /// Every file that a value was read from.
@@ -81,7 +138,7 @@ impl<'w> Reader<'w> {
         let path = self.path(&written.value);
         if !self.world.is_file(&path) {
             let message = format!("`{key}`: there is no file `{}`", path.display());
-            table.fault_at(&written.place, message, Some("a relative path starts at the config file's folder"));
+            self.missing(table, &written.place, message, Some("a relative path starts at the config file's folder"));
         }
         Some(path)
     }
@@ -91,7 +148,7 @@ impl<'w> Reader<'w> {
         let path = self.path(&written.value);
         if !self.world.is_folder(&path) {
             let message = format!("`{key}`: there is no folder `{}`", path.display());
-            table.fault_at(&written.place, message, Some("a relative path starts at the config file's folder"));
+            self.missing(table, &written.place, message, Some("a relative path starts at the config file's folder"));
         }
         path
     }
@@ -111,19 +168,21 @@ impl<'w> Reader<'w> {
         place.finish();
         match (env, file) {
             (Some(name), None) => match self.world.variable(&name.value) {
-                Some(value) => checked(&place, &name, value),
+                Some(value) => self.checked(&place, &name, value),
                 None => {
                     let message = format!("the environment variable `{}` is not set", name.value);
-                    place.fault_at(&name.place, message, Some("set it before lychgate starts, or use `{ file = \"PATH\" }`"));
+                    let hint = "set it before lychgate starts, or use `{ file = \"PATH\" }`";
+                    self.missing(&place, &name.place, message, Some(hint));
                     None
                 }
             },
             (None, Some(name)) => {
                 let path = self.path(&name.value);
                 match self.read(&path, SECRET_BYTES) {
-                    Ok(value) => checked(&place, &name, value.trim_end_matches(['\r', '\n']).to_owned()),
+                    Ok(value) => self.checked(&place, &name, value.trim_end_matches(['\r', '\n']).to_owned()),
                     Err(error) => {
-                        place.fault_at(&name.place, format!("`{}` cannot be read: {error}", path.display()), None);
+                        let message = format!("`{}` cannot be read: {error}", path.display());
+                        self.missing(&place, &name.place, message, Some("create it, or make it readable for the gate's user"));
                         None
                     }
                 }
@@ -134,23 +193,24 @@ impl<'w> Reader<'w> {
             }
         }
     }
+
+    /// A secret that can be used.
+    fn checked(&self, table: &Table<'_>, name: &Located<String>, value: String) -> Option<String> {
+        if value.is_empty() {
+            self.missing(table, &name.place, format!("the secret in `{}` is empty", name.value), None);
+            return None;
+        }
+        if value.chars().any(char::is_control) {
+            let message = format!("the secret in `{}` holds a control character", name.value);
+            self.missing(table, &name.place, message, Some("it is one line without line breaks or tabs"));
+            return None;
+        }
+        Some(value)
+    }
 }
 
 fn secret_hint(key: &str) -> String {
     format!("write `{key} = {{ env = \"NAME\" }}` or `{key} = {{ file = \"PATH\" }}`")
-}
-
-fn checked(table: &Table<'_>, name: &Located<String>, value: String) -> Option<String> {
-    if value.is_empty() {
-        table.fault_at(&name.place, format!("the secret in `{}` is empty", name.value), None);
-        return None;
-    }
-    if value.chars().any(char::is_control) {
-        let hint = "it is one line without line breaks or tabs";
-        table.fault_at(&name.place, format!("the secret in `{}` holds a control character", name.value), Some(hint));
-        return None;
-    }
-    Some(value)
 }
 
 /// Notes a fault if a name cannot be part of a path and a metric label: 1 to 64 of `a-z`, `0-9`, `_` and `-`.

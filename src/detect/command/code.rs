@@ -4,6 +4,7 @@ use super::code_flow::{Flow, Frame, Kind};
 use super::code_imports;
 use super::code_lex::{self, Language, Token};
 use super::code_names;
+use super::env_secrets;
 use super::facts::{Behaviour, Facts};
 use super::programs;
 use super::reader::Reader;
@@ -19,7 +20,7 @@ impl Reader<'_> {
         let mut flow = Flow { taint, ..Flow::default() };
         self.more_code(Language::of(program), text, &mut flow);
         let executes = if flow.evaluates { flow.taint.without(Taint::SOCKET) } else { Taint::NONE };
-        let sends = flow.sent.without(Taint::DOWNLOAD | Taint::DECODED | Taint::SOCKET);
+        let sends = flow.sent.without(Taint::DOWNLOAD | Taint::DECODED | Taint::SOCKET | Taint::SECRET_VARIABLE);
         if executes != Taint::NONE || sends != Taint::NONE {
             self.facts.push(Facts { program: program.to_owned(), executes, sends, ..Facts::default() });
         }
@@ -344,6 +345,11 @@ pub(super) fn is_interpreter(program: &str) -> bool {
     programs::interpreter(program) == Some(programs::Runs::Code)
 }
 
+/// The term for an environment variable that holds a secret: its name as a shell would write it.
+pub(super) fn variable(name: &str) -> Option<Term> {
+    env_secrets::is_secret(name).then(|| Term::text(format!("${name}")).with(Taint::SECRET_VARIABLE))
+}
+
 /// `of[…]`: a member by its name, an item, or the other way round.
 fn index(of: Term, by: &[Term]) -> Term {
     let words: Vec<&str> = by.iter().map(Term::first).collect();
@@ -351,7 +357,7 @@ fn index(of: Term, by: &[Term]) -> Term {
         [":", ":", "-1"] => of.reversed(),
         [one] if of.name.ends_with("environ") || of.name.ends_with("env") || of.name == "ENV" => match *one {
             "HOME" | "USERPROFILE" => Term::text("~"),
-            _ => Term::default(),
+            name => variable(name).unwrap_or_default(),
         },
         [one] if term::number(one).is_some() && of.is_known() => of.at(&[(*one).to_owned()]),
         [one] if !one.is_empty() && !of.is_known() => Term { name: format!("{}.{one}", of.name), ..of },

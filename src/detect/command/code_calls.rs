@@ -1,5 +1,6 @@
 //! What calls of interpreters' languages do: run, evaluate, delete, read, write, fetch, send.
 
+use super::code::variable;
 use super::code_flow::Flow;
 use super::code_lex::Language;
 use super::code_names::{
@@ -10,6 +11,9 @@ use super::reader::{Around, Reader};
 use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
 use super::windows_names;
+
+/// Modules that rebuild objects, which may run anything on the way.
+const REBUILDERS: [&str; 8] = ["pickle", "marshal", "dill", "joblib", "torch", "unsafe_load", "shelve", "UnsafeLoader"];
 
 impl Reader<'_> {
     /// A call: what it does is told as a command; what it makes is given back.
@@ -59,6 +63,13 @@ impl Reader<'_> {
                 self.facts.push(Facts { program: last.to_owned(), executes: Taint::DOWNLOAD, ..Facts::default() });
                 return Term::default();
             }
+            "getenv" | "get" | "fetch" | "env" if last == "getenv" || name.contains("env") || name.starts_with("ENV.") => {
+                if let Some(secret) = variable(first) {
+                    return secret;
+                }
+            }
+            "URI" | "URL" if given.len() == 1 => return given.first().cloned().unwrap_or_default(),
+            "parse" if name == "URI.parse" => return given.first().cloned().unwrap_or_default(),
             "loads" if name.contains("marshal") => return Term::unknown(taint | Taint::DECODED),
             "compile" if given.len() >= 2 => return given.first().cloned().unwrap_or_default(),
             "promisify" | "partial" => return given.first().cloned().unwrap_or_default(),
@@ -88,12 +99,16 @@ impl Reader<'_> {
         if FETCH.contains(&last) || (matches!(last, "get" | "post" | "put" | "request") && fetches(&name)) {
             flow.taint |= Taint::DOWNLOAD;
             if first.contains("://") {
-                self.told(&["curl"], &given.get(..1).unwrap_or_default().iter().collect::<Vec<_>>());
+                let secrets = given.iter().skip(1).filter(|term| term.taint.meets(Taint::SECRET_VARIABLE));
+                let shown = secrets.flat_map(|term| &term.items).filter(|item| item.contains('$')).take(16);
+                let headers = shown.map(|item| Term::list(vec!["-H".to_owned(), format!("Authorization: {item}")]));
+                let words: Vec<Term> = given.first().cloned().into_iter().chain(headers).collect();
+                self.told(&["curl"], &words.iter().collect::<Vec<_>>());
             }
             return Term { taint: taint | Taint::DOWNLOAD, name: "download".into(), ..Term::default() };
         }
-        if matches!(last, "loads" | "load")
-            && (name.contains("pickle") || name.contains("marshal"))
+        if matches!(last, "loads" | "load" | "unsafe_load" | "read_pickle" | "decode" | "Unpickler")
+            && REBUILDERS.iter().any(|module| name.contains(module))
             && taint.meets(Taint::DECODED | Taint::DOWNLOAD)
         {
             flow.evaluates = true;

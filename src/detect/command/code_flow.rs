@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::code::variable;
 use super::code_names::WALK;
 use super::term::{self, Term};
 use super::value::Taint;
@@ -45,6 +46,11 @@ impl Flow {
             "os.environ" | "process.env" | "ENV" | "_ENV" | "os.environb" => return Term::named(name).with(Taint::ENVIRONMENT),
             _ => {}
         }
+        if let Some(secret) =
+            name.strip_prefix("process.env.").or_else(|| name.strip_prefix("import.meta.env.")).and_then(variable)
+        {
+            return secret;
+        }
         let split = name.rsplit_once("->").or_else(|| name.rsplit_once("::")).or_else(|| name.rsplit_once('.'));
         match split {
             Some((of, member)) => {
@@ -83,6 +89,7 @@ impl Flow {
                 (name.get(..length).unwrap_or_default(), length + 1)
             };
             let known = match name.trim().trim_matches(['\'', '"']) {
+                asked if asked.contains(['[', '(']) => asks_environment(asked).and_then(variable).map(|term| term.items.concat()),
                 literal if literal.len() + 2 == name.trim().len() => Some(literal.to_owned()),
                 name => Some(self.look_up(name)).filter(Term::is_known).map(|term| term.items.join(" ")),
             };
@@ -95,6 +102,13 @@ impl Flow {
         out.push_str(rest);
         out
     }
+}
+
+/// The variable of the environment that an expression asks for: `os.environ["X"]`, `os.getenv("X")`.
+fn asks_environment(expression: &str) -> Option<&str> {
+    const ASKS: [&str; 7] = ["os.environ[", "os.environ.get(", "os.getenv(", "environ[", "getenv(", "process.env[", "ENV["];
+    let rest = ASKS.iter().find_map(|asks| expression.strip_prefix(asks))?;
+    rest.trim_start_matches(['"', '\'', '\\']).split(['"', '\'', '\\', ']', ')', ',']).next()
 }
 
 /// What a bracket is for.

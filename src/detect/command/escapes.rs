@@ -109,6 +109,13 @@ impl Reader<'_> {
         }
     }
 
+    /// The commands of a script of CMake: `execute_process(COMMAND rm -rf x)`.
+    pub(super) fn cmake(&mut self, text: &str) {
+        for command in text.split("COMMAND ").skip(1).take(MAX_LINES).filter(|command| command.len() <= LINE_BYTES) {
+            self.shell_text(command.split([')', '\n']).next().unwrap_or(command));
+        }
+    }
+
     /// Code of a language that nobody here reads: if it runs anything, each of its texts may be what it runs.
     pub(super) fn rare_code(&mut self, text: &str) {
         if !RUNNERS.iter().any(|word| text.contains(word)) {

@@ -167,7 +167,24 @@ impl Reader<'_> {
                 let name = self.keep_stream(value.clone());
                 Value::text(name).with(value.taint)
             }
-            Piece::Arithmetic { inside } => Value::text(arithmetic(inside)),
+            Piece::Arithmetic { inside } => {
+                self.subscripts(inside);
+                Value::text(arithmetic(inside))
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Runs what an arithmetic expression substitutes: in it, in a subscript, or in the value of a variable that it names.
+    pub(super) fn subscripts(&mut self, inside: &str) {
+        let substitutes = |text: &str| text.contains("$(") || text.contains('`');
+        let words = inside.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+        let named = words.take(64).filter_map(|word| self.variables.get(word)?.as_text());
+        let texts: Vec<String> =
+            std::iter::once(inside).chain(named).filter(|text| substitutes(text)).map(str::to_owned).collect();
+        for text in texts {
+            self.inner_text(&text);
         }
     }
 }

@@ -149,9 +149,15 @@ impl Facts {
         for field in fields.get(self.from + 1..).unwrap_or_default() {
             let value_of = std::mem::replace(&mut before, field.text.as_str());
             let volume = match value_of {
-                "-v" | "--volume" => Some(field.text.as_str()),
+                "--volume" => Some(field.text.as_str()),
+                // `-itv`
+                flags if flags.starts_with('-') && !flags.starts_with("--") && flags.ends_with('v') => Some(field.text.as_str()),
                 _ => ["--volume=", "-v=", "-v"].iter().find_map(|flag| field.text.strip_prefix(flag)),
             };
+            // Both sides of the colon are no path.
+            if let Some(both) = volume.filter(|text| text.contains(':')).and_then(|text| paths::normal(text, folder)) {
+                self.paths.retain(|seen| seen.path != both);
+            }
             let source = match volume {
                 // A folder alone is the container's.
                 Some(text) => text.split_once(':').map(|(source, _)| source),
@@ -161,10 +167,37 @@ impl Facts {
                 }),
             };
             // A name is a volume's.
-            if let Some(source) = source.filter(|source| source.starts_with(['/', '.', '~', '$'])) {
-                self.mounts.extend(see(source, folder));
+            let Some(source) = source.filter(|source| source.starts_with(['/', '.', '~', '$'])) else { continue };
+            let Some(seen) = see(source, folder) else { continue };
+            // Keys are for the program in the container where they keep their place in a home.
+            let place = match volume {
+                Some(text) => text.split(':').nth(1),
+                None => {
+                    ["target=", "dst=", "destination="].iter().find_map(|key| field.text.split_once(key)?.1.split(',').next())
+                }
+            };
+            let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
+            if place.and_then(name) != name(&seen.path) {
+                self.paths.push(seen.clone());
             }
+            self.mounts.push(seen);
         }
+    }
+
+    /// Notes the folder it is in where it works on all of that: `git clean`, and `rm *` in the folder that an earlier call
+    /// of the session went to.
+    pub(super) fn note_here(&mut self, folder: Option<&str>, session: Option<&str>) {
+        if self.program == "git" && self.arguments().iter().any(|field| field.text == "clean") {
+            self.paths.extend(folder.or(session).and_then(|folder| see(".", Some(folder))));
+        }
+        if folder.is_some() || !CHANGES.contains(&self.program.as_str()) {
+            return;
+        }
+        let Some(session) = session else { return };
+        let all = |field: &&Field| matches!(field.text.trim_start_matches("./"), "" | "." | "*" | ".*" | "{,.}*" | "..");
+        let here = self.arguments().iter().filter(all).filter_map(|field| see(&field.text, Some(session)));
+        let here: Vec<Seen> = here.filter(|seen| seen.classes != Classes::NONE).collect();
+        self.paths.extend(here);
     }
 
     /// Notes a file that it reads by redirection.
@@ -211,6 +244,7 @@ impl Facts {
                             || writer
                             || in_place
                             || names_output(value_of) && self.program != "grep"
+                            || prints_to(&self.program, value_of)
                     }
                     Part::Option if copier => field.text.starts_with("--target"),
                     Part::Option => ["--output", "-o", "-O"].iter().any(|flag| field.text.starts_with(flag)),
@@ -236,56 +270,6 @@ impl Facts {
             }
         }
     }
-
-    fn note_sending(&mut self) {
-        let program = self.program.as_str();
-        if self.traits.has(Traits::SENDS_STREAM) {
-            // `openssl` works on files, but for its client.
-            let posts = program == "openssl" && self.arguments().first().is_some_and(|f| f.text == "s_client")
-                || !matches!(program, "curl" | "openssl")
-                || self
-                    .arguments()
-                    .iter()
-                    .any(|f| f.text == "-" || f.text.ends_with("@-") || f.text.ends_with("<-") || f.text == ".");
-            let listens = self.arguments().iter().any(|f| f.text.starts_with("-l"));
-            if posts && !listens {
-                self.sends |= self.stdin;
-            }
-            // What `$(…)` put into an address or a body.
-            self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
-        }
-        if matches!(program, "wget" | "dig" | "nslookup" | "host" | "ping" | "drill" | "http" | "xh") {
-            self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
-        }
-        if !self.traits.has(Traits::SENDS_FILES) {
-            self.sends = self.sends.without(Taint::SOCKET);
-            return;
-        }
-        let remote = matches!(program, "curl" | "wget" | "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp")
-            || self.operands().any(|f| {
-                f.text.contains("://")
-                    || f.text
-                        .split_once(':')
-                        .is_some_and(|(host, path)| host.len() > 1 && !host.contains('/') && !path.starts_with('\\'))
-            });
-        if remote {
-            let last = self.operands().last().map(|f| f.text.clone()).unwrap_or_default();
-            let fetches = matches!(program, "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil")
-                && !(last.contains("://") || last.contains(':'));
-            if !fetches {
-                let mut taint = Taint::NONE;
-                for seen in self.reads.iter().chain(&self.paths) {
-                    let posted = !matches!(program, "curl" | "wget")
-                        || self.arguments().iter().any(|f| sends_file(&f.text)) && !self.writes.contains(seen);
-                    if posted {
-                        taint |= taint_of(seen);
-                    }
-                }
-                self.sends |= taint;
-            }
-        }
-        self.sends = self.sends.without(Taint::SOCKET);
-    }
 }
 
 /// Whether the value of an option is a key that a program shows who it is with, and never sends.
@@ -298,21 +282,18 @@ fn authenticates(program: &str, option: &str) -> bool {
     }
 }
 
-/// Whether an argument of `curl` or `wget` makes it send a file.
-fn sends_file(text: &str) -> bool {
-    text.contains('@')
-        || text.contains("=<")
-        || text.starts_with("-T")
-        || text.starts_with("--upload")
-        || text.starts_with("--post-file")
-        || text.starts_with("--body-file")
-        || text.starts_with("--data")
-}
-
 /// Whether the value of this option is a file that is written.
 fn names_output(option: &str) -> bool {
     matches!(option, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file")
 }
+
+/// Whether the value of this option of `find` is a file that it prints to.
+fn prints_to(program: &str, option: &str) -> bool {
+    matches!(program, "find" | "gfind") && matches!(option, "-fprint" | "-fprint0" | "-fprintf" | "-fls")
+}
+
+/// Programs that remove or change the files that a bare `*` names.
+const CHANGES: [&str; 12] = ["rm", "grm", "srm", "shred", "rimraf", "trash", "unlink", "chmod", "chown", "chgrp", "mv", "find"];
 
 /// `$X/*` where nothing sets `X`: all that there is.
 static UNSET_ROOT: LazyLock<Classes> = LazyLock::new(|| Classes::named("unset-root").unwrap_or_default());
@@ -349,7 +330,7 @@ pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
     {
         known.clone_into(&mut path);
     }
-    let classes = path_match::classes(&path);
+    let classes = path_match::classes(&path).join(path_match::classes_below_root(&path));
     let home = if path.starts_with('~') { paths::home_of(text, folder) } else { None };
     Some(Seen { path, home, classes })
 }

@@ -50,6 +50,22 @@ pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
         .take_while(|f| !f.text.starts_with(['-', '(', '!']))
 }
 
+/// What `ls` prints of folders: all names in them, or the paths where it lists these themselves.
+pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
+    let short = |field: &&Field| field.text.starts_with('-') && !field.text.starts_with("--");
+    let themselves = arguments.iter().any(|field| field.text == "--directory")
+        || arguments.iter().filter(short).any(|field| field.text.contains('d'));
+    let long = arguments.iter().filter(short).any(|field| field.text.contains(['l', 'o', 'g', 's', 'i']));
+    let operands: Vec<&str> = arguments.iter().map(|field| field.text.as_str()).filter(|text| !text.starts_with('-')).collect();
+    if long || !operands.iter().all(|text| text.starts_with(['/', '~'])) {
+        return None;
+    }
+    let listed = |text: &&str| if themselves || text.contains(['*', '?', '[']) { (*text).to_owned() } else { "*".to_owned() };
+    let lines: Vec<String> =
+        if operands.is_empty() { vec!["*".to_owned()] } else { operands.iter().take(16).map(listed).collect() };
+    Some(lines.join("\n") + "\n")
+}
+
 /// What it prints, if that is all there is below folders that are named in full: a glob for each.
 pub(super) fn listed(arguments: &[Field]) -> Option<String> {
     if narrows(arguments) || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str())) {
@@ -62,7 +78,10 @@ pub(super) fn listed(arguments: &[Field]) -> Option<String> {
             return None;
         }
         out.push_str(start.text.trim_end_matches('/'));
-        out.push_str("/*");
+        // A pattern that ends so already covers everything in the folder.
+        if !start.text.ends_with("/*") {
+            out.push_str("/*");
+        }
         out.push(end);
     }
     (!out.is_empty()).then_some(out)

@@ -8,8 +8,10 @@ use super::traits::Traits;
 use super::value::{Field, Value};
 
 /// What the names of options that take a command hold.
-const OPTION_NAMES: [&str; 14] =
-    ["command", "cmd", "exec", "shell", "script", "eval", "hook", "pager", "editor", "askpass", "rsh", "run", "extcmd", "filter"];
+const OPTION_NAMES: [&str; 15] = [
+    "invoke", "command", "cmd", "exec", "shell", "script", "eval", "hook", "pager", "editor", "askpass", "rsh", "run", "extcmd",
+    "filter",
+];
 /// Short options that take a command, wherever a text with a space follows.
 const OPTIONS: [&str; 7] = ["-c", "-C", "-e", "-x", "-a", "-s", "-ex"];
 /// Words behind which a command stands.
@@ -80,6 +82,9 @@ impl Reader<'_> {
                 None => (OPTIONS.contains(&option) || option.len() > 2 && option.starts_with('-') && takes_command(option))
                     .then_some(text),
             };
+            // `apt-get -o DPkg::Pre-Invoke::='…'`
+            let hook = text.split_once('=').filter(|(name, _)| matches!(option, "-o" | "--option") && name.contains("-Invoke"));
+            let given = given.or(hook.map(|(_, script)| script));
             // A name alone is run by itself, and does nothing that a rule knows.
             if let Some(script) = given.filter(|script| script.contains(' ')) {
                 self.given_script(script, around);

@@ -60,6 +60,9 @@ impl Reader<'_> {
                     _ => {}
                 }
             }
+            "curl" => self.curl_config(arguments, around),
+            "go" | "zig" | "java" | "dotnet" | "nim" => self.run_source(facts, arguments),
+            "cmake" | "ctest" => self.cmake_script(facts, arguments),
             "sed" | "gsed" => self.sed(facts, arguments),
             "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "red" | "less" | "more" | "man" | "sqlite3" | "psql"
             | "mysql" | "mariadb" | "mongo" | "gdb" | "lldb" | "ftp" | "lftp" | "sftp-interactive" | "dc" | "bc" | "mutt"
@@ -73,6 +76,12 @@ impl Reader<'_> {
                         }
                         _ => self.escape_lines(text),
                     }
+                }
+                // `gdb --args rm -rf /`: the program that is debugged.
+                if let "gdb" | "lldb" = facts.program.as_str()
+                    && let Some(at) = arguments.iter().position(|f| matches!(f.text.as_str(), "--args" | "-args" | "--"))
+                {
+                    self.given_words(arguments.get(at + 1..).unwrap_or_default(), around);
                 }
                 if facts.program == "man" {
                     self.option_script(arguments, &["-P", "--pager", "-H", "--html"]);
@@ -104,7 +113,10 @@ impl Reader<'_> {
     /// `su -c script`, `sg group script`, and a shell that reads its input.
     fn as_user(&mut self, facts: &Facts, arguments: &[Field], input: &Value) {
         let flags = ["-c", "--command", "--session-command", "--run"];
-        if arguments
+        let dashes = arguments.iter().position(|f| f.text == "--").filter(|_| facts.program == "runuser");
+        if let Some(at) = dashes {
+            self.given_words(arguments.get(at + 1..).unwrap_or_default(), &Around::default());
+        } else if arguments
             .iter()
             .any(|f| flags.iter().any(|flag| f.text.starts_with(flag)) || f.text.ends_with('c') && f.text.len() < 5)
         {
@@ -174,32 +186,6 @@ impl Reader<'_> {
             }
             "grep" => self.option_script(rest, &["-O", "--open-files-in-pager"]),
             _ => {}
-        }
-    }
-
-    /// The makefile that is named, or that is there, or that comes in.
-    fn make(&mut self, arguments: &[Field], input: &Value) {
-        let named = value_of(arguments, &["-f"]).map(|f| f.text.clone());
-        let joined = arguments.iter().find_map(|f| {
-            let option = f
-                .text
-                .strip_prefix("--makefile=")
-                .or_else(|| f.text.strip_prefix("--file="))
-                .or_else(|| f.text.strip_prefix("-f"))?;
-            (!option.is_empty()).then(|| option.to_owned())
-        });
-        let text = match named.or(joined).as_deref() {
-            Some("-" | "/dev/stdin") => Some(input.clone()),
-            Some(name) => self.file(name),
-            None => ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|name| self.file(name)),
-        };
-        if let Some(text) = text.as_ref().and_then(Value::as_text) {
-            self.makefile(text);
-        }
-        for field in arguments {
-            if let Some(text) = field.text.strip_prefix("--eval=") {
-                self.makefile(text);
-            }
         }
     }
 

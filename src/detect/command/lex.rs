@@ -81,10 +81,10 @@ impl<'t> Lexer<'t> {
                 b';' => self.operator(Token::End, 1),
                 b'&' if self.peek(1) == b'&' => self.operator(Token::And, 2),
                 b'&' if self.peek(1) == b'>' => {
-                    let length = if self.peek(2) == b'>' { 3 } else { 2 };
+                    let (flow, length) = if self.peek(2) == b'>' { (Flow::Append, 3) } else { (Flow::Write, 2) };
                     self.end_word();
                     self.at += length;
-                    self.redirect(Flow::Write);
+                    self.redirect(flow);
                 }
                 b'&' => self.operator(Token::Background, 1),
                 b'|' if self.peek(1) == b'|' => self.operator(Token::Or, 2),
@@ -177,7 +177,8 @@ impl<'t> Lexer<'t> {
             [b'<', b'>', ..] => (Flow::ReadWrite, 2),
             [b'<', b'&', ..] => (Flow::Duplicate, 2),
             [b'>', b'&', next, ..] if next.is_ascii_digit() || *next == b'-' => (Flow::Duplicate, 2),
-            [b'>', b'&' | b'>' | b'|', ..] => (Flow::Write, 2),
+            [b'>', b'>', ..] => (Flow::Append, 2),
+            [b'>', b'&' | b'|', ..] => (Flow::Write, 2),
             [b'<', ..] => (Flow::Read, 1),
             _ => (Flow::Write, 1),
         };

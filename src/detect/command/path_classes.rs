@@ -53,7 +53,7 @@ pub(super) const CLASSES: [(&str, &str); 20] = [
          **/.cache/huggingface/token **/.config/op/** **/.password-store **/.password-store/** \
          **/.local/share/keyrings/** **/Library/Keychains **/Library/Keychains/** **/.electrum/** \
          **/.bitcoin/wallet.dat **/wallet.dat **/key3.db **/key4.db **/logins.json **/.mozilla/firefox/** \
-         **/Login?Data **/.claude/.credentials.json **/.codex/auth.json **/.config/github-copilot/** \
+         **/Login?Data **/.claude/.credentials.json **/.claude.json **/.codex/auth.json **/.config/github-copilot/** \
          /var/run/secrets/** /run/secrets/** /proc/*/environ /proc/*/mem /proc/kcore /var/lib/kubelet/pki/** \
          **/.rhosts **/ntds.dit **/config/sam **/config/security **/config/system **/.remmina/** \
          **/.config/filezilla/** **/.config/remmina/** **/.subversion/auth/** **/.fetchmailrc **/.msmtprc \

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::glob;
 use super::path_classes::CLASSES;
+use super::paths;
 use crate::text::quick::QuickMap;
 
 /// Classes of paths, as a set.
@@ -265,6 +266,25 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
         }
     }
     found
+}
+
+/// Folders of the root whose loss is a system's or a person's.
+const ROOT_FOLDERS: [&str; 20] = [
+    "bin", "boot", "dev", "etc", "home", "lib", "lib64", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr", "var",
+    "Users", "System", "Library",
+];
+
+/// The classes of all paths that one may be whose first component is a glob: `/h*` is `/home`.
+pub(super) fn classes_below_root(path: &str) -> Classes {
+    let Some((first, rest)) = path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, ""))) else {
+        return Classes::NONE;
+    };
+    if first == "*" || !first.contains(['*', '?', '[']) {
+        return Classes::NONE;
+    }
+    let fits = ROOT_FOLDERS.iter().filter(|folder| glob::matches(first, folder));
+    let paths = fits.filter_map(|folder| paths::normal(&format!("/{folder}/{rest}"), None));
+    paths.fold(Classes::NONE, |found, path| found.join(classes(&path)))
 }
 
 /// Every path a pattern names outright: what a glob in a command may stand for.

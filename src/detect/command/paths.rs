@@ -34,14 +34,19 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
     let climbs = !rooted && text.starts_with("../");
     let mut parts: Vec<&str> = Vec::with_capacity(8);
     let mut climbed = 0;
+    let mut above_home = false;
     for part in text.split('/') {
         match part {
             "" | "." => {}
-            ".." => {
-                if parts.pop().is_none() {
-                    climbed += 1;
+            ".." => match parts.pop() {
+                None => climbed += 1,
+                // Homes are in `/home`, but for root's.
+                Some(home) if home.starts_with('~') && parts.is_empty() && text.starts_with('~') && !above_home => {
+                    above_home = true;
+                    parts.extend((home != "~root").then_some("home"));
                 }
-            }
+                Some(_) => {}
+            },
             part => parts.push(part),
         }
     }
@@ -56,6 +61,7 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         *last = "*";
     }
     let absolute = text.starts_with('/')
+        || above_home
         || (climbs
             && climbed >= 2
             && parts.first().is_some_and(|p| matches!(*p, "etc" | "root" | "home" | "var" | "proc" | "usr" | "dev")));

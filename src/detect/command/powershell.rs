@@ -297,7 +297,11 @@ impl<'r, 'w> Session<'r, 'w> {
         let name = name.trim_start_matches("global:").trim_start_matches("script:").trim_start_matches("variable:");
         match self.variables.get(name) {
             Some(term) => term.clone(),
-            None => windows::variable(name.strip_prefix("env:").unwrap_or(name)).map(Term::text).unwrap_or_default(),
+            None => {
+                let secret = || super::code::variable(&name.strip_prefix("env:")?.to_ascii_uppercase());
+                let usual = windows::variable(name.strip_prefix("env:").unwrap_or(name)).map(Term::text);
+                usual.or_else(secret).unwrap_or_default()
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use super::script::Reading;
 use super::standing::Standing;
 use super::value::{Field, Taint, UNKNOWN, Value};
 use super::words::{assignment, keyword};
-use super::written::{Content, Written};
+use super::written::{FileState, Written};
 
 /// Scripts within scripts, groups within groups: deeper than this nobody writes by hand.
 const MAX_DEPTH: usize = 20;
@@ -23,6 +23,8 @@ const MAX_BYTES: usize = 1 << 20;
 /// Steps that reading one argument may take: tokens, words of commands once for each layer around them, and what costs as
 /// much. At under a microsecond each they keep any argument below some 20 ms; a script of 20 kB takes about 6,000.
 const MAX_STEPS: usize = 24_000;
+/// Scripts of `sed` whose patterns are compiled, at under a millisecond each; what further ones make is not known.
+const MAX_EDITS: usize = 32;
 
 /// The state of a shell, as far as it matters, and what was found so far.
 #[derive(Default)]
@@ -35,19 +37,22 @@ pub(super) struct Reader<'w> {
     pub(super) written: Option<&'w dyn Written>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
-    pub(super) files: HashMap<String, Value>,
+    pub(super) files: HashMap<String, FileState>,
     functions: HashMap<String, Rc<[Token]>>,
     aliases: HashMap<String, String>,
     /// Functions whose bodies are being read.
     inside: Vec<String>,
     /// The folder that a `cd` named.
     pub(super) folder: Option<String>,
+    /// Links made by earlier commands, and what they lead to.
+    pub(super) links: Vec<(String, String)>,
     pub(super) standing: Standing,
     spent: bool,
     depth: usize,
     bytes: usize,
     commands: usize,
     steps: usize,
+    edits: usize,
 }
 
 /// What surrounds a simple command.
@@ -77,14 +82,15 @@ impl<'w> Reader<'w> {
 
     /// Nothing is read yet.
     pub(super) fn after(written: Option<&'w dyn Written>) -> Self {
-        Self { written, ..Self::default() }
+        let session = written.and_then(|written| written.folder()).map(Rc::from);
+        Self { written, standing: Standing { session, ..Standing::default() }, ..Self::default() }
     }
 
     /// What was found.
     pub(super) fn reading(self) -> Reading {
-        let kept = self.files.iter().filter(|(name, _)| !name.starts_with("/dev/"));
-        let files = kept.map(|(name, value)| (name.clone(), Content::of_value(value))).collect();
-        Reading { facts: self.facts, scripts: self.scripts, texts: self.texts, files }
+        let kept = self.files.into_iter().filter(|(name, _)| !name.starts_with("/dev/"));
+        let files = kept.map(|(name, file)| file.into_written(name)).collect();
+        Reading { facts: self.facts, scripts: self.scripts, texts: self.texts, files, folder: self.standing.session }
     }
 
     /// What is left of an argument that is too long to read.
@@ -118,6 +124,12 @@ impl<'w> Reader<'w> {
         if self.steps > MAX_STEPS {
             self.give_up();
         }
+    }
+
+    /// One more script of `sed` that is worked out; `false` if there were too many.
+    pub(super) fn spend_edit(&mut self) -> bool {
+        self.edits += 1;
+        self.edits <= MAX_EDITS
     }
 
     /// How many steps it took.
@@ -341,7 +353,7 @@ impl<'w> Reader<'w> {
                     Value::unknown(target.taint | taint)
                 }
             },
-            Flow::Write | Flow::Duplicate => input,
+            Flow::Write | Flow::Append | Flow::Duplicate => input,
         }
     }
 
@@ -364,12 +376,16 @@ impl<'w> Reader<'w> {
                 Flow::Read if facts.program.is_empty() => {
                     facts.redirect_read(&target.text, self.folder.as_deref());
                 }
-                Flow::Write | Flow::ReadWrite => {
+                Flow::Write | Flow::Append | Flow::ReadWrite => {
                     facts.redirect_write(&target.text, self.folder.as_deref());
                     if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
                         facts.sends |= out.taint;
                     }
-                    self.keep_file(&target.text, out.clone());
+                    if *flow == Flow::Append {
+                        self.append_file(&target.text, out.clone());
+                    } else {
+                        self.keep_file(&target.text, out.clone());
+                    }
                 }
                 Flow::Read | Flow::Here | Flow::Duplicate => {}
             }

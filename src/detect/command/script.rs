@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
+use std::rc::Rc;
 
 use super::facts::Facts;
 use super::reader::Reader;
 use super::touched::{self, Touched};
 use super::traits::Traits;
-use super::written::{Content, Written};
+use super::written::{Written, WrittenFile};
 use super::{clean, sql_clients, windows};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
@@ -41,7 +42,9 @@ pub(super) struct Reading {
     /// Every text that was decoded or put together and is no script.
     pub(super) texts: Vec<String>,
     /// Every file that was written, and what is known of its content.
-    pub(super) files: Vec<(String, Content)>,
+    pub(super) files: Vec<WrittenFile>,
+    /// The folder that it ends in, if the shell is still the one of earlier calls.
+    pub(super) folder: Option<Rc<str>>,
 }
 
 impl<'t> Script<'t> {
@@ -88,8 +91,13 @@ impl<'t> Script<'t> {
     }
 
     /// Every file that it writes, and what is known of its content.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &Content)> {
-        self.all().flat_map(|reading| &reading.files).map(|(path, content)| (path.as_str(), content))
+    pub fn files(&self) -> impl Iterator<Item = &WrittenFile> {
+        self.all().flat_map(|reading| &reading.files)
+    }
+
+    /// The folder that it leaves its shell in, where the next command of the session may begin.
+    pub fn folder(&self) -> Option<&str> {
+        self.readings().iter().rev().find_map(|reading| reading.folder.as_deref())
     }
 
     /// Every text of SQL that a command of it hands to a database.

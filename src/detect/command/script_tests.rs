@@ -47,6 +47,10 @@ impl Written for Files {
     fn content(&self, path: &str) -> Option<&Content> {
         self.0.get(path)
     }
+
+    fn folder(&self) -> Option<&str> {
+        None
+    }
 }
 
 #[test]

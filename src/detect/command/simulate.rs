@@ -7,24 +7,36 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::found;
 use super::printed;
 use super::quote;
+use super::sed;
 use super::value::{Field, Value};
 
 /// Longest text that is worked on.
 const MAX_TEXT: usize = 256 * 1024;
 
 /// Programs whose output can be told.
-const MAKERS: [&str; 40] = [
+const MAKERS: [&str; 41] = [
     "echo", "printf", "cat", "tee", "head", "tail", "sort", "uniq", "tac", "fold", "nl", "less", "more", "pv", "paste",
     "unbuffer", "rev", "base64", "gbase64", "basenc", "base32", "openssl", "xxd", "tr", "cut", "sed", "true", "false", ":",
-    "test", "[", "sleep", "unset", "cd", "set", "export", "find", "dd", "pidof", "pgrep",
+    "test", "[", "sleep", "unset", "cd", "set", "export", "find", "dd", "pidof", "pgrep", "ls",
 ];
+
+/// Programs that pass on what is in the files they are given.
+const READERS: [&str; 34] = [
+    "cat", "tac", "head", "tail", "sort", "uniq", "fold", "nl", "less", "more", "bat", "rev", "base64", "base32", "xxd", "tr",
+    "cut", "sed", "gsed", "awk", "gawk", "mawk", "grep", "egrep", "fgrep", "jq", "yq", "zcat", "gunzip", "bzcat", "xzcat",
+    "strings", "iconv", "envsubst",
+];
+
+/// Whether what a program writes comes from the files among its arguments.
+pub(super) fn passes_on(program: &str) -> bool {
+    READERS.contains(&program)
+}
 
 /// The output of `program`, if it can be told.
 pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: impl Fn(&str) -> Option<Value>) -> Option<Value> {
     if !MAKERS.contains(&program) {
         return printed::printed(program, arguments).map(Value::text);
     }
-    let text = |n: usize| arguments.get(n).map(|f| f.text.as_str());
     let has = |flags: &[&str]| arguments.iter().any(|f| flags.contains(&f.text.as_str()));
     let operands: Vec<&str> = arguments.iter().map(|f| f.text.as_str()).filter(|t| !t.starts_with('-') || *t == "-").collect();
     // What a filter works on: a file that an earlier command wrote, or its input.
@@ -48,14 +60,17 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
             }
             let from = if program == "tee" {
                 fed(&[])
-            } else if matches!(program, "cat" | "tac") {
-                fed(&operands)
+            } else if matches!(program, "cat" | "tac") && operands.len() > 1 {
+                // The known contents of several files are used even if one of them is unknown.
+                let parts: Vec<String> = operands.iter().take(64).filter_map(|name| fed(&[*name])).collect();
+                (!parts.is_empty()).then(|| parts.concat())
             } else {
-                fed(&[])
+                fed(&operands)
             };
             from.map(|text| if program == "tac" { text.lines().rev().collect::<Vec<_>>().join("\n") } else { text })
         }
         "find" => found::listed(arguments),
+        "ls" => found::listed_by_ls(arguments),
         // Who is found stands for its number: `kill` says by it who is meant.
         "pidof" | "pgrep" => Some(operands.join(" ")).filter(|names| !names.is_empty()),
         "dd" if arguments.iter().all(|f| ["if=", "bs=", "status=", "ibs=", "obs="].iter().any(|own| f.text.starts_with(own))) => {
@@ -80,7 +95,10 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
         "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has(&["-revert"]) => hex_text(&fed(&[])?),
         "tr" => tr(&fed(&[])?, arguments),
         "cut" => cut(&fed(&[])?, arguments),
-        "sed" => sed(&fed(operands.get(1..)?)?, text(0)?),
+        "sed" => {
+            let (scripts, files) = sed::arguments(arguments);
+            sed::edit(&fed(&files)?, &scripts)
+        }
         // A fresh name that nothing else has, where such names are.
         "mktemp" => Some("/tmp/tmp.XXXXXXXXXX".to_owned()),
         _ => None,
@@ -90,16 +108,18 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
 
 fn echo(arguments: &[Field]) -> String {
     let mut escapes = false;
+    let mut ends = true;
     let mut at = 0;
     while let Some(field) = arguments.get(at)
         && field.text.len() > 1
         && field.text.strip_prefix('-').is_some_and(|flags| flags.bytes().all(|b| matches!(b, b'n' | b'e' | b'E')))
     {
         escapes |= field.text.contains('e');
+        ends &= !field.text.contains('n');
         at += 1;
     }
     let words: Vec<&str> = arguments.iter().skip(at).map(|f| f.text.as_str()).collect();
-    let text = words.join(" ");
+    let text = words.join(" ") + if ends { "\n" } else { "" };
     // A shell's own echo may read escapes without being told; what is meant for another shell has few.
     if escapes || text.contains("\\x") || text.contains("\\0") { quote::escapes(&text) } else { text }
 }
@@ -251,23 +271,4 @@ fn cut(text: &str, arguments: &[Field]) -> Option<String> {
         text.lines().map(|line| fields(line).join(&by.to_string())).collect()
     };
     Some(lines.join("\n"))
-}
-
-/// `s/a/b/` with plain text for a pattern.
-fn sed(text: &str, script: &str) -> Option<String> {
-    let mut text = text.to_owned();
-    for part in script.split(';').take(16) {
-        let mut chars = part.trim().chars();
-        if chars.next() != Some('s') {
-            return None;
-        }
-        let by = chars.next()?;
-        let pieces: Vec<&str> = chars.as_str().split(by).collect();
-        let [wanted, replacement, flags] = pieces.as_slice() else { return None };
-        if wanted.contains(['[', '*', '.', '^', '$', '(', '\\']) || wanted.is_empty() || replacement.contains('&') {
-            return None;
-        }
-        text = if flags.contains('g') { text.replace(wanted, replacement) } else { text.replacen(wanted, replacement, 1) };
-    }
-    Some(text)
 }

@@ -9,15 +9,23 @@ use super::paths;
 pub(super) struct Standing {
     /// The folder that it went to from where the script began, as far as the script says.
     pub(super) below: Option<Rc<str>>,
+    /// The folder that it is in if its shell is still the one of the session's earlier calls: see [`Written::folder`].
+    ///
+    /// [`Written::folder`]: super::written::Written::folder
+    pub(super) session: Option<Rc<str>>,
     /// In a container or on another host: its paths are not this machine's.
     pub(super) elsewhere: bool,
 }
 
 impl Standing {
-    /// Notes a `cd`; `in_full` if it leads to the same folder from anywhere.
-    pub(super) fn go(&mut self, target: &str, in_full: bool) {
+    /// Notes a `cd`; `in_full` is the folder that it leads to from anywhere.
+    pub(super) fn go(&mut self, target: &str, in_full: Option<&str>) {
+        self.session = match in_full {
+            Some(folder) => Some(Rc::from(folder)),
+            None => self.session.take().and_then(|from| paths::normal(target, Some(&from))).map(Rc::from),
+        };
         // Back to wherever it was before, nobody knows.
-        if in_full || target == "-" {
+        if in_full.is_some() || target == "-" {
             self.below = None;
             return;
         }
@@ -38,16 +46,31 @@ mod tests {
     #[test]
     fn folders_add_up() {
         let mut standing = Standing::default();
-        let mut go = |target: &str, in_full| {
+        let mut go = |target: &str, in_full: Option<&str>| {
             standing.go(target, in_full);
             standing.below.as_deref().unwrap_or("").to_owned()
         };
         let steps =
             [("web", "web"), ("src/x", "web/src/x"), ("..", "web/src"), ("../..", ""), ("..", ".."), ("$d", "../$d"), ("-", "")];
         for (target, expected) in steps {
-            assert_eq!(go(target, false), expected, "{target}");
+            assert_eq!(go(target, None), expected, "{target}");
         }
-        assert_eq!((go("a", false), go("/srv", true)), ("a".to_owned(), String::new()));
+        assert_eq!((go("a", None), go("/srv", Some("/srv"))), ("a".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn a_session_goes_on_from_its_last_folder() {
+        let mut standing = Standing::default();
+        for (target, in_full, folder) in [
+            ("x", None, None),
+            ("~", Some("~"), Some("~")),
+            ("..", None, Some("/home")),
+            ("a", None, Some("~")),
+            ("-", None, None),
+        ] {
+            standing.go(target, in_full);
+            assert_eq!(standing.session.as_deref(), folder, "{target}");
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) type Word = Vec<Piece>;
 pub(super) enum Flow {
     Read,
     Write,
+    /// `>>`
+    Append,
     ReadWrite,
     /// `<<` and `<<<`: the target is the text itself.
     Here,

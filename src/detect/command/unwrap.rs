@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use super::env_secrets;
 use super::facts::{self, Facts};
 use super::feed::{self, fed};
 use super::paths;
@@ -36,7 +37,10 @@ impl Reader<'_> {
     }
 
     /// Reads a simple command, wrapper by wrapper.
-    fn layers(&mut self, fields: Rc<[Field]>, mut around: Around) -> Value {
+    fn layers(&mut self, mut fields: Rc<[Field]>, mut around: Around) -> Value {
+        if !self.links.is_empty() {
+            fields = self.resolve_links(fields);
+        }
         let mut from = 0;
         for _ in 0..MAX_LAYERS {
             if !self.spend_command() {
@@ -71,6 +75,10 @@ impl Reader<'_> {
                 None => Facts::command(&program, &fields, from, folder, around.input.taint),
             };
             facts.standing = self.standing.clone();
+            let session = self.standing.session.as_deref().filter(|_| self.standing.below.is_none());
+            if !self.standing.elsewhere {
+                facts.note_here(folder, session);
+            }
             if wrappers::is_container(&program) {
                 facts.note_mounts(folder);
             }
@@ -87,6 +95,9 @@ impl Reader<'_> {
                 facts.executes |= file.taint;
                 if let Some(text) = file.as_text() {
                     self.inner_script(text, &around.input);
+                }
+                if !file.known {
+                    file.items.iter().for_each(|source| self.rare_code(source));
                 }
             }
             if program == "env"
@@ -162,10 +173,17 @@ impl Reader<'_> {
         if facts.traits.has(Traits::FETCHES) || connects {
             own |= Taint::DOWNLOAD;
         }
+        if simulate::passes_on(&program) {
+            own |=
+                arguments.iter().filter_map(|field| self.file(&field.text)).fold(Taint::NONE, |taint, file| taint | file.taint);
+        }
         if !facts.traits.has(Traits::NAMES) {
             own |= facts.reads.iter().fold(Taint::NONE, |taint, seen| taint | facts::taint_of(seen));
         }
-        if matches!(program.as_str(), "env" | "printenv") || (program == "set" && arguments.is_empty()) {
+        let whole = |program: &str| matches!(program, "env" | "printenv") || program == "set" && arguments.is_empty();
+        if program == "printenv" && arguments.iter().any(|field| env_secrets::is_secret(&field.text)) {
+            own |= Taint::SECRET_VARIABLE;
+        } else if whole(&program) {
             own |= Taint::ENVIRONMENT;
         }
         if matches!(program.as_str(), "history" | "fc") {
@@ -175,8 +193,12 @@ impl Reader<'_> {
         if decodes {
             own |= Taint::DECODED;
         }
+        if matches!(program.as_str(), "echo" | "printf" | "print") {
+            own |= arguments.iter().fold(Taint::NONE, |taint, field| taint | field.taint);
+        }
         let out = match out.take() {
             Some(value) => value.with(own | arguments.iter().fold(Taint::NONE, |taint, a| taint | a.taint)),
+            None if program == "sed" && !self.spend_edit() => Value::unknown(own | around.input.taint),
             None => match simulate::output(&program, arguments, &around.input, |name| self.file(name)) {
                 Some(value) => value.with(own | around.input.taint),
                 None => Value::unknown(own | around.input.taint),
@@ -186,60 +208,10 @@ impl Reader<'_> {
         if decodes && let Some(text) = out.as_text() {
             self.texts.push(text.to_owned());
         }
-        self.keep_written(&facts, arguments, &around.input, &out);
+        self.keep_saved_files(&mut facts, arguments, &around.input, &out);
         self.finish(&mut facts, around, &out);
         self.facts.push(facts);
         out
-    }
-
-    /// Keeps what a command saves to a file of its own choosing: `curl -O`, `wget`, `tee`, `cp`.
-    fn keep_written(&mut self, facts: &Facts, arguments: &[Field], input: &Value, out: &Value) {
-        let program = facts.program.as_str();
-        let saves = ["-d", "--download"];
-        let fetches =
-            matches!(program, "wget" | "wget2" | "aria2c" | "axel" | "fetch" | "lftpget" | "ncftpget" | "snarf" | "saldl")
-                || (matches!(program, "http" | "https" | "xh" | "httpie")
-                    && arguments.iter().any(|a| saves.contains(&a.text.as_str())))
-                || (program == "curl"
-                    && arguments.iter().any(|a| {
-                        matches!(
-                            a.text.as_str(),
-                            "-O" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO" | "--remote-name" | "-OJ"
-                        )
-                    }));
-        if fetches {
-            for argument in arguments.iter().filter(|a| a.text.contains("://") || a.text.contains('/')) {
-                if let Some((_, name)) = argument.text.rsplit_once('/') {
-                    self.keep_file(name, out.clone());
-                }
-            }
-        }
-        if matches!(program, "lwp-download" | "lwp-mirror")
-            && let Some(target) = facts.operands().last()
-        {
-            self.keep_file(
-                target.text.rsplit_once("://").map_or(&target.text, |(_, url)| url.rsplit('/').next().unwrap_or(url)),
-                out.clone(),
-            );
-        }
-        if facts.traits.has(Traits::FETCHES) || matches!(program, "tee" | "sponge") {
-            for seen in &facts.writes {
-                self.keep_file(&seen.path, out.clone());
-            }
-        }
-        if matches!(program, "cp" | "mv" | "ln" | "install" | "rsync")
-            && let [source, target] = facts.operands().collect::<Vec<_>>().as_slice()
-        {
-            let stdin = matches!(source.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "-");
-            if let Some(value) = if stdin { Some(input.clone()) } else { self.file(&source.text) } {
-                self.keep_file(&target.text, value);
-            }
-        }
-        if program == "dd"
-            && let Some(target) = arguments.iter().find_map(|a| a.text.strip_prefix("of="))
-        {
-            self.keep_file(target, input.clone());
-        }
     }
 
     /// Commands of the shell itself.
@@ -249,7 +221,7 @@ impl Reader<'_> {
             "cd" | "pushd" | "chdir" => {
                 let target = operands().next().map_or("~", |f| f.text.as_str());
                 let named = paths::normal(target, self.folder.as_deref()).filter(|path| path.starts_with(['/', '~']));
-                self.standing.go(target, named.is_some());
+                self.standing.go(target, named.as_deref());
                 let home = paths::home_of(target, self.folder.as_deref());
                 self.folder = match (named, home) {
                     (Some(path), Some(home)) => Some(path.replacen('~', &home, 1)),
@@ -258,6 +230,9 @@ impl Reader<'_> {
             }
             "export" | "declare" | "typeset" | "local" | "readonly" | "setenv" | "set" => {
                 for field in operands() {
+                    if field.text.contains("[$(") {
+                        self.subscripts(&field.text);
+                    }
                     if let Some((name, value)) = field.text.split_once('=') {
                         self.assign(name, Value::text(value).with(field.taint));
                         if program == "export" || program == "declare" || program == "typeset" {
@@ -313,6 +288,14 @@ impl Reader<'_> {
             "eval" => {
                 let text: Vec<&str> = arguments.iter().map(|f| f.text.as_str()).collect();
                 return Some(self.script(&text.join(" "), &around.input));
+            }
+            // The subscript of a name is evaluated as arithmetic by all of these.
+            "let" | "test" | "[" | "[[" | "unset" => {
+                for field in
+                    arguments.iter().filter(|field| program == "let" || field.text.contains("[$(") || field.text.contains("[`"))
+                {
+                    self.subscripts(&field.text);
+                }
             }
             "trap" => {
                 self.inner_script(&operands().next()?.text.clone(), &Value::nothing());

@@ -23,15 +23,18 @@ impl Taint {
     pub(super) const SOCKET: Self = Self(32);
     /// Too long to be read.
     pub(super) const UNREAD: Self = Self(64);
+    /// A variable of the environment that by its name holds a secret.
+    pub(super) const SECRET_VARIABLE: Self = Self(128);
 
     /// Words of rule files.
-    pub(super) const WORDS: [(&'static str, Self); 6] = [
+    pub(super) const WORDS: [(&'static str, Self); 7] = [
         ("download", Self::DOWNLOAD),
         ("decoded", Self::DECODED),
         ("credential", Self::CREDENTIAL),
         ("environment", Self::ENVIRONMENT),
         ("personal", Self::PERSONAL),
         ("socket", Self::SOCKET),
+        ("secret-variable", Self::SECRET_VARIABLE),
     ];
 
     pub(super) fn meets(self, other: Self) -> bool {

@@ -1,9 +1,11 @@
 //! `${…}`: variables and what the shell can do to them.
 
+use super::env_secrets;
 use super::glob;
 use super::lex;
+use super::quote;
 use super::reader::Reader;
-use super::value::Value;
+use super::value::{Taint, Value};
 
 /// What a shell of an ordinary user would have, enough to cut letters out of.
 const USUAL: [(&str, &str); 12] = [
@@ -42,6 +44,9 @@ impl Reader<'_> {
                 None => Value::unknown(value.taint),
             };
         }
+        if inside.contains("[$(") || inside.contains("[`") {
+            self.subscripts(inside);
+        }
         let length = match inside.chars().next() {
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 inside.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
@@ -70,7 +75,8 @@ impl Reader<'_> {
         }
         match USUAL.iter().find(|(usual, _)| *usual == name) {
             Some((_, text)) => Value::text(*text),
-            None => Value::unknown(Default::default()),
+            None if env_secrets::is_secret(name) => Value::unknown(Taint::SECRET_VARIABLE),
+            None => Value::unknown(Taint::NONE),
         }
     }
 
@@ -150,7 +156,9 @@ impl Reader<'_> {
             '@' => match tail {
                 "U" => Some(text.to_uppercase()),
                 "L" => Some(text.to_lowercase()),
-                "P" | "E" => Some(super::quote::escapes(text)),
+                // A prompt runs what is in `$(…)`.
+                "P" => Some(self.inner_text(&quote::escapes(text)).items.concat()),
+                "E" => Some(quote::escapes(text)),
                 _ => Some(text.to_owned()),
             },
             '#' => Some(glob::trim_start(text, &self.pattern(doubled.unwrap_or(tail)), doubled.is_some()).to_owned()),
@@ -172,7 +180,7 @@ impl Reader<'_> {
     }
 
     /// The text of a word within `${…}`.
-    fn inner_text(&mut self, word: &str) -> Value {
+    pub(super) fn inner_text(&mut self, word: &str) -> Value {
         if !word.contains(['$', '`', '\\', '\'', '"']) {
             return Value::text(word);
         }

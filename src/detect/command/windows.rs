@@ -153,7 +153,7 @@ impl<'w> Reader<'w> {
         for target in written(name, &arguments, &lower) {
             facts.redirect_write(&target.text, folder.as_deref());
         }
-        let sent = arguments.iter().fold(own | input, |taint, field| taint | field.taint);
+        let sent = arguments.iter().fold(own | input, |taint, field| taint | field.taint).without(Taint::SECRET_VARIABLE);
         let has = |name: &str| lower.iter().any(|word| word.len() >= 4 && name.starts_with(word.as_str()));
         match name {
             "invoke-webrequest" | "invoke-restmethod" | "curl" | "wget" => {

@@ -130,7 +130,9 @@ static WRAPPERS: [Wrapper; 91] = [
 ];
 
 /// Programs with a verb before the command: names, verbs, options with values, operands before the command.
-const VERBS: [(&[&str], &[&str], &str, usize); 14] = [
+const VERBS: [(&[&str], &[&str], &str, usize); 16] = [
+    (&["perf"], &["stat", "record", "trace"], "eopFCtuGcm", 0),
+    (&["rr"], &["record"], "", 0),
     (&["docker", "podman", "nerdctl"], &["exec"], "ewu", 1),
     (&["docker", "podman", "nerdctl"], &["run"], "evpwuhmlca", 1),
     (&["docker", "podman"], &["compose exec", "compose run", "container exec", "container run"], "ewu", 1),
@@ -164,6 +166,10 @@ pub(super) fn inner(program: &str, arguments: &[Field]) -> Option<usize> {
     if let Some(wrapper) = BY_NAME.get(program) {
         return skip(arguments, 0, wrapper.short, wrapper.long, wrapper.operands);
     }
+    // The loader of programs: `/lib64/ld-linux-x86-64.so.2 /bin/rm`.
+    if program == "ld.so" || program.starts_with("ld") && program.contains(".so") || program.starts_with("ld-musl-") {
+        return skip(arguments, 0, "", &LONG_OF_LOADERS, 0);
+    }
     if !WITH_VERBS.contains(program) {
         return None;
     }
@@ -180,6 +186,9 @@ pub(super) fn inner(program: &str, arguments: &[Field]) -> Option<usize> {
     }
     None
 }
+
+const LONG_OF_LOADERS: [&str; 6] =
+    ["--library-path", "--preload", "--audit", "--argv0", "--inhibit-rpath", "--glibc-hwcaps-prepend"];
 
 const LONG_OF_CONTAINERS: [&str; 18] = [
     "--name",

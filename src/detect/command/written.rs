@@ -4,6 +4,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
+use super::paths;
 use super::reader::Reader;
 use super::value::{Taint, Value};
 
@@ -15,6 +16,33 @@ const CONTENT_BYTES: usize = 128 << 10;
 pub trait Written {
     /// What was written to the file at `path`, which is as the script has it.
     fn content(&self, path: &str) -> Option<&Content>;
+
+    /// The folder that an earlier call left the session's shell in, if that is the root, a home or the like.
+    fn folder(&self) -> Option<&str>;
+}
+
+/// A file that a script writes.
+#[derive(Clone, Debug)]
+pub struct WrittenFile {
+    /// As the script names it, from the folder that it went to.
+    pub path: String,
+    /// What is known of its content.
+    pub content: Content,
+    /// It adds to what was there before, which is not known.
+    pub adds: bool,
+}
+
+/// What a file holds that the script at hand wrote.
+#[derive(Clone, Debug)]
+pub(super) struct FileState {
+    value: Value,
+    adds: bool,
+}
+
+impl FileState {
+    pub(super) fn into_written(self, path: String) -> WrittenFile {
+        WrittenFile { path, content: Content::of_value(&self.value), adds: self.adds }
+    }
 }
 
 /// What a file holds, as far as it can be told, and where it came from. Wiped when dropped; `Debug` does not show it.
@@ -33,6 +61,11 @@ impl Content {
         Self { text: Some(Zeroizing::new(text.to_owned())), taint: Taint::NONE }
     }
 
+    /// Fetched from another host; what it is cannot be told.
+    pub fn downloaded() -> Self {
+        Self { text: None, taint: Taint::DOWNLOAD }
+    }
+
     /// The same with more behind it.
     #[must_use]
     pub fn then(&self, more: &Self) -> Self {
@@ -42,7 +75,8 @@ impl Content {
                 let both = Self::of(&Zeroizing::new([text.as_str(), more.as_str()].join("\n")));
                 Self { taint: both.taint | taint, ..both }
             }
-            _ => Self { text: None, taint },
+            (Some(text), None) | (None, Some(text)) => Self { text: Some(text.clone()), taint },
+            (None, None) => Self { text: None, taint },
         }
     }
 
@@ -81,15 +115,46 @@ impl Reader<'_> {
     }
 
     pub(super) fn keep_file(&mut self, name: &str, value: Value) {
+        self.insert(name, FileState { value, adds: false });
+    }
+
+    /// Keeps what is added to a file. What is known of either part stays known.
+    pub(super) fn append_file(&mut self, name: &str, value: Value) {
+        let Some(before) = self.file(name) else {
+            return self.insert(name, FileState { value, adds: true });
+        };
+        let adds = self.files.get(&self.file_key(name)).is_some_and(|file| file.adds);
+        let taint = before.taint | value.taint;
+        let parts: Vec<&str> = [&before, &value].into_iter().filter_map(Value::as_text).collect();
+        let whole = if parts.is_empty() { Value::unknown(taint) } else { Value::text(parts.concat()).with(taint) };
+        self.spend_bytes(whole.as_text().map_or(0, str::len));
+        self.insert(name, FileState { value: whole, adds });
+    }
+
+    fn insert(&mut self, name: &str, file: FileState) {
         if self.files.len() < 256 {
-            self.files.insert(name.trim_start_matches("./").to_owned(), value);
+            self.files.insert(self.file_key(name), file);
         }
+    }
+
+    /// One name for a file from whichever folder the script names it.
+    pub(super) fn file_key(&self, name: &str) -> String {
+        let folder = self.folder.as_deref().or(self.standing.below.as_deref());
+        let key = if name.starts_with("/dev/") { None } else { paths::normal(name, folder) };
+        key.filter(|key| !key.is_empty()).unwrap_or_else(|| name.trim_start_matches("./").to_owned())
     }
 
     /// What a file holds, if an earlier command or call wrote it.
     pub(super) fn file(&self, name: &str) -> Option<Value> {
-        let kept = self.files.get(name.trim_start_matches("./")).cloned();
-        kept.or_else(|| Some(self.written?.content(name)?.value()))
+        if self.files.is_empty() && self.written.is_none() {
+            return None;
+        }
+        let key = self.file_key(name);
+        let kept = self.files.get(&key).map(|file| file.value.clone());
+        kept.or_else(|| {
+            let written = self.written?;
+            Some(written.content(&key).or_else(|| written.content(name))?.value())
+        })
     }
 
     /// The same for a file that is run: one that is too long to be read may hold anything.

@@ -22,7 +22,7 @@ const HELD_BYTES: usize = 8;
 const SERVERS: usize = 63;
 
 /// Bounds of what is remembered of one agent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceLimits {
     /// Pieces of what untrusted and private servers sent: `flow_pieces`.
     pub pieces: usize,

@@ -1,7 +1,9 @@
 //! What there is to say of one path where it stands.
 
 use super::decode;
+use super::gate_files::Part;
 use super::roots::Roots;
+use super::share;
 use super::start::{Start, start};
 use super::walk::{absolute, parts, walk};
 use super::{Links, commands};
@@ -39,11 +41,15 @@ pub(super) struct Seen {
     pub(super) climbs: bool,
     /// It climbs only when decoded, or holds what no name holds.
     pub(super) disguised: bool,
+    /// It is on a share of another machine that is not of the same network, or a share for administrators.
+    pub(super) share: bool,
     pub(super) classes: Classes,
     /// Every reading, in one form: in lower case, the home folder as `~`, no `..`.
     pub(super) forms: Vec<String>,
     pub(super) how: How,
     pub(super) stands: Where,
+    /// It is among these files of the gate's own.
+    pub(super) gate: Vec<Part>,
     /// It was too much to read.
     pub(super) too_much: bool,
 }
@@ -60,13 +66,13 @@ impl Seen {
             return seen;
         }
         let none = Ground::default();
-        let roots = &place.ground.unwrap_or(&none).roots;
+        let ground = place.ground.unwrap_or(&none);
         if text.contains('\n') {
             for line in text.lines() {
-                seen.look(line, roots);
+                seen.look(line, ground);
             }
         }
-        seen.look(text, roots);
+        seen.look(text, ground);
         seen
     }
 
@@ -75,7 +81,12 @@ impl Seen {
         let Touched { path, home, below, how } = *touched;
         let mut seen = Self::new(how, Where::Command);
         let none = Ground::default();
-        let roots = &place.ground.unwrap_or(&none).roots;
+        let ground = place.ground.unwrap_or(&none);
+        let roots = &ground.roots;
+        if !ground.gate.is_empty() {
+            let at_home = home.zip(path.strip_prefix('~')).map(|(home, rest)| format!("{home}{rest}"));
+            seen.look_for_gate_files(&start(at_home.as_deref().unwrap_or(path)), ground, false);
+        }
         if !roots.is_set() || commands::is_ordinary(path, how) {
             return seen;
         }
@@ -99,10 +110,13 @@ impl Seen {
 
     fn new(how: How, stands: Where) -> Self {
         let classes = Classes::NONE;
-        Self { outside: false, climbs: false, disguised: false, classes, forms: Vec::new(), how, stands, too_much: false }
+        let forms = Vec::new();
+        let gate = Vec::new();
+        Self { outside: false, climbs: false, disguised: false, share: false, classes, forms, how, stands, gate, too_much: false }
     }
 
-    fn look(&mut self, text: &str, roots: &Roots) {
+    fn look(&mut self, text: &str, ground: &Ground) {
+        let roots = &ground.roots;
         if text.is_empty() {
             return;
         }
@@ -110,10 +124,14 @@ impl Seen {
         self.disguised |= text.contains('\0');
         for reading in decode::readings(text) {
             self.disguised |= self::ups(&reading) > ups || reading.contains('\0');
+            self.share |= share::is_foreign(&reading);
             let found = start(&reading);
             for windows in [true, false].into_iter().take(if reading.contains('\\') { 2 } else { 1 }) {
                 self.outside |= roots.is_set() && Self::leaves(&found, roots, windows);
                 self.name(&found, windows);
+                if !ground.gate.is_empty() {
+                    self.look_for_gate_files(&found, ground, windows);
+                }
             }
         }
     }
@@ -132,6 +150,30 @@ impl Seen {
             Start::Elsewhere(address) => {
                 let path = address.trim_start_matches('/').split_once('/').map_or("", |(_, path)| path);
                 walk(&[], path, windows, &Links::Unknown).climbed > 0
+            }
+        }
+    }
+
+    /// Notes which of the gate's own files a path leads to, with links followed where they are known.
+    fn look_for_gate_files(&mut self, start: &Start<'_>, ground: &Ground, windows: bool) {
+        let Ground { roots, gate, .. } = ground;
+        let home = ["~".to_owned()];
+        let walks: Vec<(&[String], &str)> = match start {
+            Start::Root(path) => vec![(&[], *path)],
+            Start::Home(path) => vec![(roots.home().unwrap_or(&home), *path)],
+            Start::Here(path) => roots.bases().map(|base| (base, *path)).collect(),
+            Start::Drive(..) | Start::Scratch(_) | Start::Unknown(_) | Start::Elsewhere(_) => return,
+        };
+        for (base, path) in walks {
+            for links in [&Links::Unknown, roots.links()] {
+                let at = absolute(&walk(base, path, windows, links).at);
+                let at = if base == home { at.trim_start_matches('/').to_owned() } else { at };
+                let form = normal(&at, None).unwrap_or(at).to_lowercase();
+                for (_, part) in Part::WORDS {
+                    if gate.hold(part, &form) && !self.gate.contains(&part) {
+                        self.gate.push(part);
+                    }
+                }
             }
         }
     }

@@ -5,15 +5,18 @@
 
 mod commands;
 mod decode;
+mod gate_files;
 mod glob;
 mod judge;
 mod roots;
+mod share;
 mod spec;
 mod start;
 #[cfg(test)]
 mod tests;
 mod walk;
 
+pub use gate_files::GateFiles;
 pub use roots::{Links, Roots};
 pub use spec::Spec;
 
@@ -56,7 +59,9 @@ impl Detector for Paths {
                 self.judge(&Seen::argument(text.raw(), place), "path", found);
             }
             // Without roots nothing that a command touches is outside; keys and the like are for rules of commands.
-            ReadAs::Shell | ReadAs::Code(_) if place.ground.is_some_and(|ground| ground.roots.is_set()) => {
+            ReadAs::Shell | ReadAs::Code(_)
+                if place.ground.is_some_and(|ground| ground.roots.is_set() || !ground.gate.is_empty()) =>
+            {
                 for touched in place.script.into_iter().flat_map(|script| script.paths()) {
                     self.judge(&Seen::command(&touched, place), "command-path", found);
                 }

@@ -81,6 +81,11 @@ impl Roots {
         !matches!(self.links, Links::Unknown)
     }
 
+    /// What is known of links.
+    pub(super) fn links(&self) -> &Links {
+        &self.links
+    }
+
     /// What `~` stands for, if known.
     pub(super) fn home(&self) -> Option<&[String]> {
         self.home.as_deref()

@@ -1,5 +1,6 @@
 //! What a rule of the kind `path` looks for.
 
+use super::gate_files::Part;
 use super::glob::Glob;
 use super::judge::{Seen, Where};
 use crate::detect::ReadAs;
@@ -13,9 +14,11 @@ pub struct Spec {
     outside: bool,
     climbs: bool,
     disguised: bool,
+    share: bool,
     class: Option<Classes>,
     is: Vec<Glob>,
     not: Vec<Glob>,
+    gate: Option<Part>,
     how: Option<Use>,
     inside: Option<Where>,
 }
@@ -43,6 +46,8 @@ impl Spec {
             outside: table.boolean("outside").unwrap_or(false),
             climbs: table.boolean("climbs").unwrap_or(false),
             disguised: table.boolean("disguised").unwrap_or(false),
+            share: table.boolean("share").unwrap_or(false),
+            gate: table.choice("gate", &Part::WORDS),
             how: table.choice("how", &Use::WORDS),
             inside: table.choice("in", &Where::WORDS),
             ..Self::default()
@@ -72,9 +77,13 @@ impl Spec {
             }
         }
         table.finish();
-        let says = made.outside || made.climbs || made.disguised || made.class.is_some() || !made.is.is_empty();
+        let is_named = made.class.is_some() || made.gate.is_some() || !made.is.is_empty();
+        let says = made.outside || made.climbs || made.disguised || made.share || is_named;
         if fits && !says {
-            table.fault("`find.path` looks for nothing", Some("say one of `outside`, `climbs`, `disguised`, `class`, `is`"));
+            table.fault(
+                "`find.path` looks for nothing",
+                Some("say one of `outside`, `climbs`, `disguised`, `share`, `class`, `gate`, `is`"),
+            );
         }
         (fits && says).then_some(made)
     }
@@ -97,7 +106,9 @@ impl Spec {
             && (!self.outside || seen.outside)
             && (!self.climbs || seen.climbs)
             && (!self.disguised || seen.disguised)
+            && (!self.share || seen.share)
             && self.class.is_none_or(|class| seen.classes.meets(class))
+            && self.gate.is_none_or(|part| seen.gate.contains(&part))
             && (self.is.is_empty() || names(&self.is))
             && (self.not.is_empty() || !names(&self.not))
     }

@@ -230,9 +230,11 @@ impl Detector for Patterns {
         if place.direction == Direction::Inbound {
             for other in text.readings() {
                 let mut told = HashSet::new();
-                self.search(&other.text, |rule, _| {
-                    if told.insert(rule) {
-                        found.push(Match { rule, span: Some(other.span.clone()), reading: other.path });
+                self.search(&other.text, |rule, part| {
+                    let whole = 0..other.text.len();
+                    let span = text.locate_in(other, part.as_ref().unwrap_or(&whole));
+                    if span.is_some() && told.insert((rule, span.clone())) {
+                        found.push(Match { rule, span, reading: other.path });
                     }
                 });
             }

@@ -8,6 +8,8 @@ use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_
 pub(super) const RUN: usize = 16;
 /// The same for hexadecimal, of which two characters make one.
 const HEX_RUN: usize = 24;
+/// The same for base32, of which eight characters make five.
+const BASE32_RUN: usize = 24;
 /// Characters that are tried first.
 const TRIED: usize = 16;
 /// Places within a run, besides its start, at which an encoding may begin (after `/`, `-` and the like).
@@ -98,6 +100,11 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
             return readable(bytes(usize::MAX)?, end, "hex", room);
         }
     }
+    // `https://` before it is no part of it.
+    let parts = run.split(|byte| !byte.is_ascii_alphanumeric()).take(STARTS);
+    if let Some(bytes) = parts.filter_map(base32).find(|bytes| promising(bytes.get(..TRIED).unwrap_or(bytes))) {
+        return readable(bytes, end, "base32", room);
+    }
     let starts = run.iter().enumerate().filter(|(_, byte)| !byte.is_ascii_alphanumeric()).map(|(at, _)| at + 1);
     for from in std::iter::once(0).chain(starts.take(STARTS)) {
         let Some(tried) = run.get(from..).filter(|rest| rest.len() >= RUN) else { break };
@@ -128,6 +135,32 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
         }
     }
     None
+}
+
+/// Decodes base32 (RFC 4648) in capitals or in small letters, as names of hosts have it.
+fn base32(run: &[u8]) -> Option<Vec<u8>> {
+    let small = run.iter().any(u8::is_ascii_lowercase);
+    let value = |byte: &u8| match byte {
+        b'A'..=b'Z' if !small => Some(byte - b'A'),
+        b'a'..=b'z' if small => Some(byte - b'a'),
+        b'2'..=b'7' => Some(byte - b'2' + 26),
+        _ => None,
+    };
+    // A word has no digits; nearly all of what is encoded has some.
+    if run.len() < BASE32_RUN || !run.iter().any(u8::is_ascii_digit) || !run.iter().all(|byte| value(byte).is_some()) {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(run.len() * 5 / 8);
+    let (mut bits, mut count) = (0_u32, 0);
+    for five in run.iter().filter_map(value) {
+        bits = (bits << 5 | u32::from(five)) & 0xfff;
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    Some(bytes)
 }
 
 /// Decodes base64 of either alphabet from `start`, over the joints between its pieces, to the first character that is neither.
@@ -221,7 +254,7 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
     };
     let stop = text.bytes().position(|byte| !is_text(byte) && byte < 0x80).filter(|_| inflated == 0).unwrap_or(text.len());
     let text = text.get(..stop)?.to_owned();
-    (text.len() >= TEXT_BYTES).then_some(Opened { text, end, reading, inflated, cut })
+    (cut || text.len() >= TEXT_BYTES).then_some(Opened { text, end, reading, inflated, cut })
 }
 
 /// Unpacks gzip (RFC 1952) or zlib (RFC 1950). Gives what could be unpacked, and whether there was more.
@@ -244,7 +277,7 @@ fn inflate(bytes: &[u8], room: usize) -> Option<(Vec<u8>, bool)> {
         Ok(bytes) => Some((bytes, false)),
         Err(error) => {
             let more = error.status == miniz_oxide::inflate::TINFLStatus::HasMoreOutput;
-            (!error.output.is_empty()).then_some((error.output, more))
+            (more || !error.output.is_empty()).then_some((error.output, more))
         }
     }
 }

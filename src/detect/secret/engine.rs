@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, WEIGHED};
+use super::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, Unpacking, WEIGHED};
 use super::check::belongs_together;
 use super::context::{Given, Link, given, is_secret, name_around};
 use super::decode;
@@ -10,6 +10,7 @@ use super::escape;
 use super::mirror::{self, MIRRORED};
 use super::name::{ROOTS, is_of_something_else};
 use super::pieces::{self, begins, start};
+use super::separated;
 use super::shape::{REACH, Shape};
 use super::sieve::{Meaning, Met, Sieve};
 use super::{Detector, Match, Place, Spec};
@@ -18,8 +19,6 @@ use crate::text::Text;
 
 /// So often is opened what stands in what was opened.
 const DEPTH: usize = 3;
-/// Most bytes that are unpacked of what is compressed in one text.
-const UNPACKED_BYTES: usize = 1 << 20;
 /// Places in a run of characters at which a shape without literals is tried, besides its beginning.
 const TRIES: usize = 4;
 /// Most spans told of one text; beyond, the text as a whole is meant.
@@ -114,7 +113,7 @@ struct Search<'s> {
     found: &'s mut Vec<Match>,
     before: usize,
     budget: Budget,
-    room: usize,
+    unpacking: Unpacking<'s>,
     /// Where pieces begin, in a text that is put together of the strings of a call.
     seams: Vec<usize>,
 }
@@ -131,13 +130,21 @@ struct View {
 impl<'s> Search<'s> {
     fn new(secrets: &'s Secrets, place: &'s Place<'s>, length: usize, found: &'s mut Vec<Match>) -> Self {
         let budget = Budget::of(length);
-        Self { secrets, place, before: found.len(), found, budget, room: UNPACKED_BYTES, seams: Vec::new() }
+        let unpacking = Unpacking::new(place.budget);
+        Self { secrets, place, before: found.len(), found, budget, unpacking, seams: Vec::new() }
     }
 
     /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
     fn through(&mut self, text: &str, reading: &'static str, locate: impl Fn(Range<usize>) -> Option<Range<usize>>) {
         let mut open = Vec::new();
         self.look(text, reading, 0, &|span| span, &locate, &mut open);
+        if self.place.direction == Direction::Outbound {
+            for (span, joined) in separated::separated(text) {
+                if self.afford(joined.len() * 2).is_some() {
+                    self.look(&joined, "separated", DEPTH, &|_| span.clone(), &locate, &mut open);
+                }
+            }
+        }
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
             self.look(&text, reading, depth, &|_| origin.clone(), &locate, &mut open);
         }
@@ -166,13 +173,13 @@ impl<'s> Search<'s> {
                     if let Some((rule, span, secret)) = self.loose(text, start..end) {
                         tell(self, rule, span, &secret);
                     }
-                    let Some(opened) = self.afford(end - start).and_then(|()| decode::open(text, start, end, self.room)) else {
-                        return true;
-                    };
+                    let opened =
+                        self.afford(end - start).and_then(|()| decode::open(text, start, end, self.unpacking.room(&self.budget)));
+                    let Some(opened) = opened else { return true };
+                    self.unpacking.spend(opened.inflated, opened.cut);
                     if self.afford(opened.text.len() * 2).is_none() {
                         return false;
                     }
-                    self.room = self.room.saturating_sub(opened.inflated);
                     opened_to = opened.end;
                     if let (true, Some(rule)) = (opened.cut, secrets.unread) {
                         tell(self, rule, start..end, "");

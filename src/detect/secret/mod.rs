@@ -18,6 +18,7 @@ mod pieces;
 mod prints;
 mod random;
 mod seen;
+mod separated;
 mod shape;
 mod sieve;
 mod spec;

@@ -7,7 +7,7 @@ use super::{Spec, Sum, Wording};
 use crate::detect::pattern::{Bounds, Patterns};
 use crate::detect::{Detector, Match, Place};
 use crate::message::{Direction, Role};
-use crate::text::{Text, Way};
+use crate::text::{REJOINED, Text, Way};
 
 /// Signals are common words: more of them are looked at than of patterns.
 const BOUNDS: Bounds = Bounds { spans: usize::MAX, budget_per_byte: 32, reach_bytes: 160 };
@@ -18,6 +18,9 @@ const ANCHOR: i32 = 32;
 const MENTION_BYTES: usize = 300;
 /// How far around.
 const AROUND_BYTES: usize = 700;
+
+/// The place in a text of a part of one of its readings.
+type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
 /// All signal rules of a set.
 #[derive(Debug)]
@@ -136,31 +139,39 @@ impl Detector for Signals {
         }
         let mut told = Vec::new();
         let plain = text.plain();
-        self.judge(plain, place, None, &mut told);
+        self.judge(plain, place, (None, &Some), &mut told);
         for told in &mut told {
             told.span = told.span.take().map(|span| text.locate(span));
         }
         found.append(&mut told);
         for reading in text.readings() {
-            self.judge(&reading.text, place, Some(reading.way), &mut told);
-            // Within a reading places are not those of the text.
-            told.dedup_by_key(|told| told.rule);
-            found.extend(told.drain(..).map(|told| Match { span: Some(reading.span.clone()), reading: reading.path, ..told }));
+            // A reading that only leaves marks out is no disguise.
+            let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
+            self.judge(&reading.text, place, (way, &|part| text.locate_in(reading, &part)), &mut told);
+            told.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
+            found.extend(told.drain(..).map(|told| Match { reading: reading.path, ..told }));
         }
     }
 }
 
 impl Signals {
-    fn judge(&self, text: &str, place: &Place<'_>, way: Option<Way>, told: &mut Vec<Match>) {
+    /// `locate` gives the place in the text of a part of this reading; `None` where it is no other than in the text itself.
+    fn judge(&self, text: &str, place: &Place<'_>, (way, locate): (Option<Way>, Locate<'_>), told: &mut Vec<Match>) {
         let (events, windows) = self.windows(text, place.trial);
-        let found = |rule: usize, span| Match { rule, span: Some(span), reading: "plain" };
+        let found = |rule: usize, span| Match { rule, span, reading: "plain" };
         if place.trial {
             told.extend(events.iter().filter_map(|event| {
                 let (rule, ..) = self.weights.get(event.phrase)?;
-                Some(found(*rule, event.span.clone()))
+                Some(found(*rule, Some(locate(event.span.clone())?)))
             }));
         }
         for window in windows {
+            let within = |event: &&Event| event.span.start < window.span.end && event.span.end > window.span.start;
+            let mut parts = events.iter().filter(within).filter(|event| event.weight > 0);
+            let span = locate(window.span.clone()).filter(|_| parts.any(|event| locate(event.span.clone()).is_some()));
+            if span.is_none() {
+                continue;
+            }
             let mut fired = false;
             for (rule, sum) in &self.sums {
                 let extra = match way {
@@ -171,16 +182,14 @@ impl Signals {
                 } + if place.hidden { sum.hidden } else { 0 };
                 if window.points + extra >= sum.points {
                     fired = true;
-                    told.push(found(*rule, window.span.clone()));
+                    told.push(found(*rule, span.clone()));
                 }
             }
             if fired && !place.trial {
                 // What added up, so that a person knows why.
-                let parts =
-                    events.iter().filter(|event| event.span.start < window.span.end && event.span.end > window.span.start);
-                told.extend(parts.filter(|event| event.weight > 0).filter_map(|event| {
+                told.extend(events.iter().filter(within).filter(|event| event.weight > 0).filter_map(|event| {
                     let (rule, ..) = self.weights.get(event.phrase)?;
-                    Some(found(*rule, event.span.clone()))
+                    Some(found(*rule, locate(event.span.clone()).or_else(|| span.clone())))
                 }));
             }
         }

@@ -6,6 +6,7 @@
 
 mod condition;
 mod lex;
+mod nested;
 mod read_only;
 mod spec;
 mod statement;

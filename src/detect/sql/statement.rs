@@ -2,11 +2,14 @@
 
 use super::condition;
 use super::lex::{self, Flavour, Kind, Token};
+use super::nested::{nested, runs_variable, sets, texts};
 
 /// Strings that are run as SQL are opened this often.
 const NESTING: usize = 3;
 /// Most tokens that are looked at, nested strings included. Whoever sends more is unreadable.
 const TOKENS: usize = 60_000;
+/// Strings given to variables that are kept for what may run them.
+const VARIABLES: usize = 64;
 /// Longest text that is read, in bytes.
 pub(super) const TEXT_BYTES: usize = 256 << 10;
 
@@ -52,28 +55,6 @@ const OBJECTS: [&str; 18] = [
     "assembly",
     "server",
 ];
-/// Functions that run a string they are given as SQL.
-const RUN_SQL: [&str; 18] = [
-    "sp_executesql",
-    "dblink",
-    "dblink_exec",
-    "dblink_open",
-    "dblink_send_query",
-    "query_to_xml",
-    "query_to_xml_and_xmlschema",
-    "cursor_to_xml",
-    "openquery",
-    "openrowset",
-    "schedule",
-    "external_query",
-    "execute_immediate",
-    "parse",
-    "sp_sqlexec",
-    "run_statement",
-    "exec_sql",
-    "ts_stat",
-];
-
 /// All that is known of a text of SQL.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
@@ -132,8 +113,18 @@ fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: 
             return false;
         };
         *budget = left;
+        let mut assigned: Vec<String> = Vec::new();
         for part in split(&tokens) {
             let statement = statement(part);
+            if nesting < NESTING && sets(part) && assigned.len() < VARIABLES {
+                assigned.extend(texts(part));
+            }
+            // `EXEC(@sql)`: the text that a variable was given before.
+            if nesting < NESTING && runs_variable(part) {
+                for inner in std::mem::take(&mut assigned) {
+                    read_into(&inner, out, budget, nesting + 1);
+                }
+            }
             if nesting < NESTING {
                 for inner in nested(part, &statement) {
                     read_into(&inner, out, budget, nesting + 1);
@@ -338,30 +329,4 @@ fn is_unbounded(part: &[Token<'_>]) -> bool {
         Some(at) => condition::is_always_true(own.get(at + 1..).unwrap_or_default()),
         None => !(narrows("limit") || narrows("top") || narrows("using") || narrows("join") || narrows("from") && updates),
     }
-}
-
-/// Strings that the statement has run as SQL.
-fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
-    let first = |any: &[&str]| part.first().is_some_and(|first| any.iter().any(|word| first.is(word)));
-    let runs = first(&["exec", "execute", "do", "prepare"])
-        || statement.words.windows(2).any(|two| two == ["execute", "immediate"])
-        || statement.calls.iter().any(|call| RUN_SQL.contains(&call.as_str()));
-    if !runs {
-        return Vec::new();
-    }
-    let open = |token: &Token<'_>| match token.kind {
-        Kind::Text | Kind::Quoted if token.text.len() >= 6 => Some(token.text.replace("''", "'")),
-        Kind::Number => hex(token.text),
-        _ => None,
-    };
-    part.iter().filter_map(open).collect()
-}
-
-/// The text that a number such as `0x44524f50…` stands for.
-fn hex(number: &str) -> Option<String> {
-    let digits = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")).filter(|digits| digits.len() >= 12)?;
-    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    let bytes: Vec<u8> = digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
-    // SQL Server's own strings have two bytes a character.
-    String::from_utf8(bytes.into_iter().filter(|byte| *byte != 0).collect()).ok()
 }

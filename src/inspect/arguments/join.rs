@@ -65,7 +65,17 @@ impl<'m> Units<'m> {
             }
             _ => return none,
         };
-        let words = list.map(|(_, value)| words(*value)).unwrap_or_default();
+        let mut words = list.map(|(_, value)| words(*value)).unwrap_or_default();
+        // `{ cmd, flags, target }`: flags work on something.
+        let only_flags = words.split_whitespace().all(|word| word.starts_with('-'));
+        if runs && only_flags && from.is_some() && !program.trim().contains(char::is_whitespace) {
+            let flags = list.is_some_and(|(list, _)| names::is_flags(list));
+            let named = |key: &str| names::is_operand(key) || flags && names::is_file(key);
+            let own = |key: &str| from.is_some_and(|(program, _)| program == key) || list.is_some_and(|(list, _)| list == key);
+            for (_, value) in members.iter().filter(|(key, _)| named(key) && !own(key) && pinned(key) != Some(Head::Text)) {
+                words.push_str(&operands(*value));
+            }
+        }
         let folder = find(names::is_folder)
             .filter(|(key, _)| from.is_none_or(|(program, _)| program != key))
             .and_then(|(_, value)| value.str())
@@ -157,6 +167,12 @@ fn words(list: Value<'_>) -> String {
         }
     }
     out
+}
+
+/// What a command works on: a word, or a list of them.
+fn operands(value: Value<'_>) -> String {
+    let word = |text: Cow<'_, str>| format!(" {}", quote(&text));
+    value.str().map_or_else(|| value.elements().filter_map(|element| element.str()).map(word).collect(), word)
 }
 
 /// `export A='b'; ` for each variable: an object of them, or a list of `A=b`.

@@ -231,7 +231,11 @@ pub(super) fn by_look(code: &str) -> ReadAs {
             && (!line.contains(['\'', '"', ';']) || line.contains("; ") && line.contains('.') && line.contains('('))
             && !starts(&["import {", "import *", "import -"])
             || (line.starts_with("from ") && line.contains(" import "));
+        // IPython's `!command` and `%%bash`.
+        let magic = line.strip_prefix('!').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/'))
+            || line.starts_with("%%");
         if python_import
+            || magic
             || starts(&[
                 "def ",
                 "class ",
@@ -247,31 +251,36 @@ pub(super) fn by_look(code: &str) -> ReadAs {
         {
             return ReadAs::Code(Language::Python);
         }
-        if starts(&[
-            "const ",
-            "let ",
-            "var ",
-            "require(",
-            "console.",
-            "import {",
-            "import *",
-            "import '",
-            "import \"",
-            "async function",
-            "async (",
-            "async()",
-            "() =>",
-            "()=>",
-            "(() =>",
-            "(()=>",
-            "await ",
-            "fs.",
-            "process.",
-            "document.",
-            "window.",
-            "fetch(",
-            "return document",
-        ]) {
+        // `let "x=1"` and `let x=1` are a shell's.
+        let declares = line.strip_prefix("let ").is_some_and(|rest| {
+            !rest.starts_with(['"', '\'']) && (rest.contains(" = ") || rest.contains(';') && !rest.contains("; "))
+        });
+        if declares
+            || starts(&[
+                "const ",
+                "var ",
+                "require(",
+                "console.",
+                "import {",
+                "import *",
+                "import '",
+                "import \"",
+                "async function",
+                "async (",
+                "async()",
+                "() =>",
+                "()=>",
+                "(() =>",
+                "(()=>",
+                "await ",
+                "fs.",
+                "process.",
+                "document.",
+                "window.",
+                "fetch(",
+                "return document",
+            ])
+        {
             return ReadAs::Code(Language::JavaScript);
         }
         if starts(&["<?php"]) {

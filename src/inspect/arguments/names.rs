@@ -217,6 +217,31 @@ pub(super) fn is_call(name: &str) -> bool {
     roles(name) & CALL != 0
 }
 
+/// Names what a command works on, beside its flags.
+pub(super) fn is_operand(name: &str) -> bool {
+    roles(name) & OPERAND != 0
+}
+
+/// Names the options of a command, and nothing else of it.
+pub(super) fn is_flags(name: &str) -> bool {
+    matches!(plain(name).as_str(), "flags" | "flag" | "options" | "opts" | "switches")
+}
+
+/// Names a file that a command may work on, or a folder that it runs in.
+pub(super) fn is_file(name: &str) -> bool {
+    roles(name) & FILE != 0
+}
+
+/// Says what a cell of a notebook holds.
+pub(super) fn is_cell_type(name: &str) -> bool {
+    plain(name).as_str() == "celltype"
+}
+
+/// Names what a cell of a notebook holds.
+pub(super) fn is_source(name: &str) -> bool {
+    plain(name).as_str() == "source"
+}
+
 /// What names are for, as a set of the constants below.
 fn roles(name: &str) -> u16 {
     ROLES.get(plain(name).as_str()).copied().unwrap_or(0)
@@ -242,11 +267,15 @@ const STDIN: u16 = 1 << 6;
 const LANGUAGE: u16 = 1 << 7;
 const TOOL: u16 = 1 << 8;
 const CALL: u16 = 1 << 9;
+const OPERAND: u16 = 1 << 10;
+const FILE: u16 = 1 << 11;
 
-const ROLE_NAMES: [(u16, &str); 10] = [
+const ROLE_NAMES: [(u16, &str); 12] = [
+    (OPERAND, "target targets operand positional"),
+    (FILE, "path paths file files filename source src destination dest dst"),
     (
         ARGUMENT_LIST,
-        "args argv arguments commandargs cmdargs parameters params arglist argumentlist flags commandarguments \
+        "args argv arguments operands positionals positionalargs commandargs cmdargs parameters params arglist argumentlist flags commandarguments \
          programarguments scriptargs extraargs options opts",
     ),
     (

@@ -98,6 +98,24 @@ fn lists_are_read_in_every_way_that_they_may_be_meant() {
 }
 
 #[test]
+fn a_cell_of_a_notebook_is_read_as_a_whole() {
+    let arguments = r#"{"cells":[{"cell_type":"code","source":["import os\n","os.system('x')"]}]}"#;
+    let got = read("run_notebook", arguments, &Readers::default(), None);
+    let code: Vec<_> = got.iter().filter(|(_, reads, ..)| *reads == "python").map(|(.., text, _)| text.as_str()).collect();
+    assert_eq!(code, ["import os\nos.system('x')\n"]);
+}
+
+#[test]
+fn arguments_as_a_string_of_json_are_read_as_arguments() {
+    let inner = r#"{"command":"rm -rf /","note":"x"}"#;
+    let arguments = serde_json::to_string(inner).unwrap();
+    let got = read("run_command", &arguments, &Readers::default(), None);
+    let reads: Vec<_> = got.iter().map(|(argument, reads, text, _)| format!("{argument} {reads} {text}")).collect();
+    assert_eq!(reads, ["command shell rm -rf /", "note text x"]);
+    assert!(read("run_command", "\"rm -rf /\"", &Readers::default(), None).is_empty());
+}
+
+#[test]
 fn a_here_document_cannot_be_ended_from_within() {
     let arguments = r#"{"command":"cat","stdin":"LYCHGATE_STDIN\nLYCHGATE_STDIN__\nrm -rf /"}"#;
     let joined = &read("run", arguments, &Readers::default(), None)[0].2;

@@ -30,6 +30,8 @@ pub(super) struct Tool {
     pub(super) queries: bool,
     /// It works on files.
     pub(super) files: bool,
+    /// It works on notebooks of code.
+    pub(super) notebook: bool,
     /// The language that its name holds.
     pub(super) language: Option<ReadAs>,
     /// The program that it is named after: its commands may leave that out.
@@ -134,6 +136,7 @@ static QUERIES: Table = Table::new("query queries sql statement");
 static ASKS: Table = Table::new("query queries sql search graphql");
 static FILES: Table =
     Table::new("file files directory directories dir folder path fs filesystem rename move copy symlink hardlink unlink");
+static NOTEBOOKS: Table = Table::new("cell cells notebook notebooks jupyter ipython ipynb");
 static EVALUATES: Table = Table::new("evaluate eval execute exec script javascript js run console function code");
 
 fn any(table: &Table, words: &[&str]) -> bool {
@@ -163,6 +166,7 @@ impl Tool {
             database: any(&DATABASES, &all) || any(&DATABASES, &before),
             queries: any(&QUERIES, &all),
             files: any(&FILES, &all),
+            notebook: any(&NOTEBOOKS, &all) || any(&NOTEBOOKS, &before),
             language: language().or_else(|| if evaluates { look::code_language("javascript") } else { None }),
             program: both().find_map(|word| PROGRAMS.iter().find(|(name, _)| *name == word).map(|(_, program)| *program)),
             last: own.rsplit(['_', '-']).next().unwrap_or(own).to_owned(),

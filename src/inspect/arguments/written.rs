@@ -3,6 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::HashMap;
 
+use super::names::{self, Head};
 use super::words::Words;
 use super::{Units, last_name};
 use crate::detect::ReadAs;
@@ -25,6 +26,10 @@ const WHOLE: [&str; 14] = [
 const PARTS: [&str; 9] = ["new", "insert", "insertion", "append", "replacement", "replace", "addition", "edit", "edits"];
 /// Tools that add.
 const ADDS: [&str; 6] = ["append", "insert", "edit", "replace", "patch", "update"];
+/// Tools that save what they fetch, also where nothing says to which file.
+const FETCHES: [&str; 4] = ["download", "wget", "curl", "downloader"];
+/// Tools whose files are what they send.
+const SENDS: [&str; 8] = ["upload", "post", "send", "put", "submit", "attach", "share", "publish"];
 /// A text is looked for so many steps below the object that its path is in.
 const STEPS: usize = 4;
 /// Most texts that are told of one call.
@@ -63,6 +68,41 @@ impl Units<'_> {
             Some(Written { path, text: &unit.text, adds: part || *tool_adds })
         });
         written.take(TEXTS).collect()
+    }
+
+    /// The files to which a tool that downloads saves what is at a URL among its arguments.
+    pub(in crate::inspect) fn downloaded(&self, tool: &str) -> Vec<String> {
+        let name = Words::of(tool);
+        let words = name.list();
+        let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
+        let values = || self.units.iter().filter(|unit| unit.role == Role::Value && !unit.joined);
+        let remote = |text: &str| ["http://", "https://", "ftp://"].iter().any(|scheme| text.trim_start().starts_with(scheme));
+        let urls: Vec<&str> = values().map(|unit| unit.text.trim()).filter(|text| remote(text)).take(TEXTS).collect();
+        if urls.is_empty() || has(&SENDS) {
+            return Vec::new();
+        }
+        let is_name = |text: &str| !text.is_empty() && !remote(text) && !text.trim().contains(char::is_whitespace);
+        let places = |unit: &&super::Unit<'_>| matches!(names::head(last_name(&unit.argument)), Head::Path | Head::PathOrUrl);
+        let places: Vec<&str> =
+            values().filter(places).map(|unit| unit.text.trim()).filter(|text| is_name(text)).take(TEXTS).collect();
+        if places.is_empty() && !has(&FETCHES) {
+            return Vec::new();
+        }
+        let ends = |url: &str| {
+            let path = url.split(['?', '#']).next().unwrap_or(url);
+            path.rsplit_once('/').map(|(_, name)| name.to_owned()).filter(|name| !name.is_empty())
+        };
+        let names: Vec<String> = urls.iter().filter_map(|url| ends(url)).collect();
+        // A folder, or the file itself.
+        let within =
+            |place: &&str| names.iter().map(|name| format!("{}/{name}", place.trim_end_matches('/'))).collect::<Vec<_>>();
+        let mut files: Vec<String> = places.iter().flat_map(within).collect();
+        files.extend(places.iter().map(|place| (*place).to_owned()));
+        if places.is_empty() {
+            files = names;
+        }
+        files.truncate(TEXTS);
+        files
     }
 
     fn parent(&self, node: usize) -> Option<usize> {

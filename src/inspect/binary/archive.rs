@@ -1,16 +1,14 @@
 //! Text in archives: names of members, and what is in those that are text. Office files are such archives.
 
-use miniz_oxide::inflate::decompress_to_vec_with_limit;
+use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
-use super::{Contents, TEXT_BYTES, Unread, as_text, open};
+use super::{Budget, Contents, PART_BYTES, Unread, as_text, unpack};
 
 /// Most members that are opened.
 const MEMBERS: usize = 256;
-/// Longest member that is opened, in bytes as unpacked.
-const MEMBER_BYTES: usize = 512 << 10;
 
 /// ZIP (APPNOTE 6.3), by its central directory, as programs read it.
-pub(super) fn zip(bytes: &[u8]) -> Contents {
+pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
     let mut contents = Contents { kind: "zip", ..Contents::default() };
     let low = bytes.len().saturating_sub((64 << 10) + 22);
     let tail = bytes.get(low..).unwrap_or_default();
@@ -32,13 +30,14 @@ pub(super) fn zip(bytes: &[u8]) -> Contents {
         if !contents.add(&format!("{named}\n{}", String::from_utf8_lossy(noted))) {
             return contents;
         }
-        match member(bytes, entry) {
-            Ok(Some(text)) => {
-                if !contents.add(&text) {
+        match member(bytes, entry, budget) {
+            Ok((text, incomplete)) => {
+                let fits = contents.add(&text);
+                if !fits || is_markup(&text) && !contents.add(&paragraphs(&text)) {
                     return contents;
                 }
+                contents.unread = incomplete.or(contents.unread);
             }
-            Ok(None) => {}
             Err(why) => contents.unread = Some(why),
         }
     }
@@ -48,28 +47,40 @@ pub(super) fn zip(bytes: &[u8]) -> Contents {
     contents
 }
 
-/// The text of a member; nothing for folders.
-fn member(bytes: &[u8], entry: &[u8]) -> Result<Option<String>, Unread> {
+/// The text of a member, empty for folders, and why it is not all of its text.
+fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option<Unread>), Unread> {
     let (flags, method) = (number(entry, 8, 2), number(entry, 10, 2));
     let (packed, size, at) = (number(entry, 20, 4), number(entry, 24, 4), number(entry, 42, 4));
     if size == 0 {
-        return Ok(None);
+        return Ok((String::new(), None));
     }
     if flags & 1 == 1 {
         return Err(Unread::Encrypted);
     }
-    if size > MEMBER_BYTES {
+    if size > PART_BYTES {
         return Err(Unread::TooLong);
     }
     let local = bytes.get(at..).filter(|local| local.starts_with(b"PK\x03\x04")).ok_or(Unread::Undecodable)?;
     let start = 30 + number(local, 26, 2) + number(local, 28, 2);
     let data = local.get(start..start.saturating_add(packed)).ok_or(Unread::Undecodable)?;
-    let data = match method {
-        0 => data.to_vec(),
-        8 => decompress_to_vec_with_limit(data, MEMBER_BYTES).map_err(|_| Unread::Undecodable)?,
+    let (data, incomplete) = match method {
+        0 => (data.to_vec(), None),
+        8 => unpack(budget, PART_BYTES, |most| decompress_to_vec_with_limit(data, most)),
         _ => return Err(Unread::Undecodable),
     };
-    as_text(&data).map(Some).ok_or_else(|| unread(&data))
+    match text_of(&data, incomplete) {
+        Some(text) => Ok((text, incomplete)),
+        None => Err(incomplete.unwrap_or_else(|| unread(&data))),
+    }
+}
+
+/// The text that decompressed data is; where it is `incomplete`, its last character may be, too.
+fn text_of(data: &[u8], incomplete: Option<Unread>) -> Option<String> {
+    let whole = match std::str::from_utf8(data) {
+        Err(error) if incomplete.is_some() && error.error_len().is_none() => data.get(..error.valid_up_to())?,
+        _ => data,
+    };
+    as_text(whole)
 }
 
 fn unread(data: &[u8]) -> Unread {
@@ -81,7 +92,7 @@ fn unread(data: &[u8]) -> Unread {
 }
 
 /// gzip (RFC 1952): one text, or what is not opened again.
-pub(super) fn gzip(bytes: &[u8]) -> Contents {
+pub(super) fn gzip(bytes: &[u8], budget: &Budget) -> Contents {
     let flags = bytes.get(3).copied().unwrap_or_default();
     let mut at = 10;
     if flags & 4 != 0 {
@@ -97,25 +108,56 @@ pub(super) fn gzip(bytes: &[u8]) -> Contents {
         }
     }
     at += if flags & 2 == 0 { 0 } else { 2 };
-    match decompress_to_vec_with_limit(bytes.get(at..).unwrap_or_default(), TEXT_BYTES) {
-        Ok(data) => match as_text(&data) {
-            Some(text) => {
-                contents.add(&text);
-            }
-            None => contents.unread = Some(if open_is_archive(&data) { Unread::Nested } else { unread(&data) }),
-        },
-        Err(_) => contents.unread = Some(Unread::Undecodable),
-    }
+    let packed = bytes.get(at..).unwrap_or_default();
+    let (data, incomplete) = unpack(budget, PART_BYTES, |most| decompress_to_vec_with_limit(packed, most));
+    add_unpacked(&mut contents, &data, incomplete);
     contents
 }
 
-/// A tar file: its members are not taken apart, but what of them is text is text.
-fn open_is_archive(data: &[u8]) -> bool {
-    data.get(257..262) == Some(b"ustar") || matches!(open_kind(data), "zip" | "gzip" | "pdf")
+/// Adds the text that decompressed data is, or why it was not read.
+fn add_unpacked(contents: &mut Contents, data: &[u8], incomplete: Option<Unread>) {
+    match text_of(data, incomplete) {
+        Some(text) => {
+            contents.add(&text);
+            contents.unread = incomplete.or(contents.unread);
+        }
+        None if is_archive(data) => contents.unread = Some(Unread::Nested),
+        None => contents.unread = Some(incomplete.unwrap_or_else(|| unread(data))),
+    }
 }
 
-fn open_kind(data: &[u8]) -> &'static str {
-    if data.starts_with(&[0x1F, 0x8B]) { "gzip" } else { open(data.get(..4).unwrap_or_default()).kind }
+/// zlib (RFC 1950): one text, or what is not opened again.
+pub(super) fn zlib(bytes: &[u8], budget: &Budget) -> Contents {
+    let (data, incomplete) = unpack(budget, PART_BYTES, |most| decompress_to_vec_zlib_with_limit(bytes, most));
+    let mut contents = Contents { kind: "zlib", ..Contents::default() };
+    add_unpacked(&mut contents, &data, incomplete);
+    contents
+}
+
+fn is_markup(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with('<') && text.contains("</")
+}
+
+/// The text of a document in XML, a paragraph, a cell or a row on a line: a word may run on over elements (ECMA-376, 17.3.2).
+fn paragraphs(xml: &str) -> String {
+    let mut out = String::new();
+    for (nth, part) in xml.split('<').enumerate() {
+        let (tag, words) = if nth == 0 { ("", part) } else { part.split_once('>').unwrap_or((part, "")) };
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+        let local = name.rsplit(':').next().unwrap_or_default();
+        if matches!(local, "p" | "h" | "br" | "cr" | "tab" | "tr" | "row" | "si" | "c" | "li" | "table-cell")
+            && !out.ends_with('\n')
+        {
+            out.push('\n');
+        }
+        out.push_str(words);
+    }
+    out
+}
+
+/// A tar file: its members are not taken apart, but what of them is text is text.
+fn is_archive(data: &[u8]) -> bool {
+    data.get(257..262) == Some(b"ustar") || unread(data) == Unread::Nested
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> usize {

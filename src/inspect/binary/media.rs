@@ -2,10 +2,10 @@
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
-use super::{Contents, RUN, TEXT_BYTES, Unread, as_text};
+use super::{Budget, Contents, PART_BYTES, RUN, Unread, as_text, unpack};
 
 /// PNG (ISO/IEC 15948): `tEXt`, `zTXt`, `iTXt`, `eXIf`, and what stands behind the end.
-pub(super) fn png(bytes: &[u8]) -> Contents {
+pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
     let mut contents = Contents::of("png", Unread::Binary);
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
@@ -19,10 +19,10 @@ pub(super) fn png(bytes: &[u8]) -> Contents {
         match kind {
             b"tEXt" => add_latin(&mut contents, data),
             b"zTXt" => match data.iter().position(|byte| *byte == 0) {
-                Some(zero) => add_packed(&mut contents, data.get(zero + 2..).unwrap_or_default()),
+                Some(zero) => add_packed(&mut contents, data.get(zero + 2..).unwrap_or_default(), budget),
                 None => add_latin(&mut contents, data),
             },
-            b"iTXt" => international(&mut contents, data),
+            b"iTXt" => international(&mut contents, data, budget),
             b"IDAT" | b"IHDR" | b"PLTE" => {}
             _ => add_runs(&mut contents, data),
         }
@@ -35,7 +35,7 @@ pub(super) fn png(bytes: &[u8]) -> Contents {
     contents
 }
 
-fn international(contents: &mut Contents, data: &[u8]) {
+fn international(contents: &mut Contents, data: &[u8], budget: &Budget) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let (keyword, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     add_latin(contents, keyword);
@@ -44,17 +44,16 @@ fn international(contents: &mut Contents, data: &[u8]) {
     let (_language, title, text) = (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     add_latin(contents, title);
     if packed {
-        add_packed(contents, text);
+        add_packed(contents, text, budget);
     } else {
         add_latin(contents, text);
     }
 }
 
-fn add_packed(contents: &mut Contents, data: &[u8]) {
-    match decompress_to_vec_zlib_with_limit(data, TEXT_BYTES) {
-        Ok(text) => add_latin(contents, &text),
-        Err(_) => contents.unread = Some(Unread::Undecodable),
-    }
+fn add_packed(contents: &mut Contents, data: &[u8], budget: &Budget) {
+    let (text, incomplete) = unpack(budget, PART_BYTES, |most| decompress_to_vec_zlib_with_limit(data, most));
+    add_latin(contents, &text);
+    contents.unread = incomplete.or(contents.unread);
 }
 
 /// JPEG (ITU-T T.81): comments, Exif and XMP, and what stands behind the end.

@@ -2,6 +2,7 @@
 //! Bounded in bytes and members; what is not read is said to be.
 
 mod archive;
+mod in_text;
 mod media;
 mod pdf;
 
@@ -9,11 +10,18 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use miniz_oxide::inflate::{DecompressError, TINFLStatus};
+
+pub(super) use in_text::in_text;
+
 use super::Unread;
+use crate::detect::work::Budget;
 use crate::message::{Path, Step, Value};
 
-/// Most text that is taken out of one block, in bytes.
-const TEXT_BYTES: usize = 1 << 20;
+/// Maximum text taken from one block, in bytes; [`Budget`] bounds the sum over a message.
+const TEXT_BYTES: usize = 4 << 20;
+/// Maximum size of one compressed part of a block when unpacked, in bytes. Markup is kept twice: as written, and as text.
+const PART_BYTES: usize = TEXT_BYTES / 2;
 /// Most texts of one block.
 const TEXTS: usize = 256;
 /// Most data that is read of `data:` addresses in one text, and how many of them.
@@ -113,10 +121,50 @@ pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
     engine.decode(text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect::<Vec<u8>>()).ok()
 }
 
-/// Opens data.
-pub(super) fn open(bytes: &[u8]) -> Contents {
+/// Decompresses data: at most `most` bytes, and no more than the budget has left. Returns what could be decompressed, and
+/// why that is not all of it.
+fn unpack(
+    budget: &Budget,
+    most: usize,
+    inflate: impl FnOnce(usize) -> Result<Vec<u8>, DecompressError>,
+) -> (Vec<u8>, Option<Unread>) {
+    let room = budget.unpacked_left().min(most);
+    let (bytes, incomplete) = match inflate(room) {
+        Ok(bytes) => (bytes, None),
+        Err(error) if error.status == TINFLStatus::HasMoreOutput && room < most => {
+            budget.refuse_unpacking();
+            (error.output, Some(Unread::OverBudget))
+        }
+        Err(error) if error.status == TINFLStatus::HasMoreOutput => (error.output, Some(Unread::TooLong)),
+        Err(error) => (error.output, Some(Unread::Undecodable)),
+    };
+    budget.spend_unpacked(bytes.len());
+    (bytes, incomplete)
+}
+
+/// The bytes that a text encodes for a decoder that skips characters outside base64, as many do.
+pub(super) fn lenient(text: &[u8]) -> Option<Vec<u8>> {
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    let standard = text.iter().filter_map(|b| match b {
+        b'-' => Some(b'+'),
+        b'_' => Some(b'/'),
+        b'+' | b'/' => Some(*b),
+        b => b.is_ascii_alphanumeric().then_some(*b),
+    });
+    let mut letters: Vec<u8> = standard.collect();
+    if letters.len() % 4 == 1 {
+        letters.pop();
+    }
+    let bytes = GeneralPurpose::new(&STANDARD, config).decode(letters).ok();
+    bytes.filter(|bytes| !bytes.is_empty())
+}
+
+/// Opens data, within the budget of its message.
+pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
     match bytes {
-        [0x89, b'P', b'N', b'G', ..] => media::png(bytes),
+        [0x89, b'P', b'N', b'G', ..] => media::png(bytes, budget),
         [0xFF, 0xD8, 0xFF, ..] => media::jpeg(bytes),
         [b'G', b'I', b'F', b'8', ..] => media::runs("gif", bytes),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => media::runs("webp", bytes),
@@ -124,9 +172,10 @@ pub(super) fn open(bytes: &[u8]) -> Contents {
         [b'I', b'D', b'3', ..] => media::runs("mpeg", bytes),
         [b'O', b'g', b'g', b'S', ..] => media::runs("ogg", bytes),
         [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => media::runs("bmp", bytes),
-        [b'%', b'P', b'D', b'F', ..] => pdf::open(bytes),
-        [b'P', b'K', 3 | 5, 4 | 6, ..] => archive::zip(bytes),
-        [0x1F, 0x8B, 8, ..] => archive::gzip(bytes),
+        [b'%', b'P', b'D', b'F', ..] => pdf::open(bytes, budget),
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => archive::zip(bytes, budget),
+        [0x1F, 0x8B, 8, ..] => archive::gzip(bytes, budget),
+        [0x78, 0x01 | 0x9C | 0xDA, ..] => archive::zlib(bytes, budget),
         [0x7F, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] => Contents::of("program", Unread::Binary),
         _ => text(bytes),
     }
@@ -177,9 +226,9 @@ fn as_text(bytes: &[u8]) -> Option<String> {
 }
 
 /// What stands in the `data:` addresses of a text, as far as it is no plain text, which other readings of it show.
-pub(super) fn in_addresses(text: &str) -> Vec<(String, Contents)> {
+pub(super) fn in_addresses(text: &str, budget: &Budget) -> Vec<(String, Contents)> {
     let (mut found, mut at, mut room) = (Vec::new(), 0, DATA_BYTES);
-    while let Some(next) = text.get(at..).and_then(|rest| rest.find(";base64,")) {
+    while let Some(next) = text.get(at..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), b";base64,")) {
         let (mark, start) = (at + next, at + next + ";base64,".len());
         let data = text.get(start..).unwrap_or_default();
         let length = data
@@ -197,12 +246,14 @@ pub(super) fn in_addresses(text: &str) -> Vec<(String, Contents)> {
             break;
         }
         room -= length;
-        let contents =
-            data.get(..length).and_then(decoded).map_or_else(|| Contents::of("", Unread::DataAddress), |bytes| open(&bytes));
+        let contents = data
+            .get(..length)
+            .and_then(decoded)
+            .map_or_else(|| Contents::of("", Unread::DataAddress), |bytes| open(&bytes, budget));
         found.push((declared, contents));
     }
     found
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

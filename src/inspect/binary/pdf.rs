@@ -4,17 +4,16 @@
 use memchr::memmem;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
-use super::{Contents, TEXT_BYTES, Unread};
+use super::{Budget, Contents, PART_BYTES, Unread, unpack};
 
-/// Most streams that are opened, and bytes of all of them as unpacked.
+/// Most streams that are opened; [`Budget`] bounds what is unpacked of them.
 const STREAMS: usize = 512;
-const STREAM_BYTES: usize = 4 << 20;
 /// A stream's dictionary stands in so many bytes before it.
 const DICTIONARY_BYTES: usize = 1024;
 
-pub(super) fn open(bytes: &[u8]) -> Contents {
+pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
     let mut contents = Contents::of("pdf", Unread::Binary);
-    let (mut at, mut room) = (0, STREAM_BYTES);
+    let mut at = 0;
     for _ in 0..STREAMS {
         let rest = bytes.get(at..).unwrap_or_default();
         let Some(start) = memmem::find(rest, b"stream") else { break };
@@ -27,21 +26,13 @@ pub(super) fn open(bytes: &[u8]) -> Contents {
         let data = body.get(..length).unwrap_or_default();
         let has = |word: &[u8]| memmem::find(head, word).is_some();
         if has(b"FlateDecode") || has(b"/Fl ") {
-            match decompress_to_vec_zlib_with_limit(data, room) {
-                Ok(text) => {
-                    room = room.saturating_sub(text.len());
-                    contents.add(&strings(&text));
-                }
-                Err(_) => contents.unread = Some(Unread::Undecodable),
-            }
+            let (text, incomplete) = unpack(budget, usize::MAX, |most| decompress_to_vec_zlib_with_limit(data, most));
+            contents.add(&strings(&text));
+            contents.unread = incomplete.or(contents.unread);
         } else if !has(b"/Filter") {
             contents.add(&strings(data));
         }
         at = bytes.len() - body.len() + length + 9;
-        if room == 0 {
-            contents.unread = Some(Unread::TooMuchText);
-            break;
-        }
     }
     contents.add(&strings(bytes.get(at.min(bytes.len())..).unwrap_or_default()));
     if memmem::find(bytes, b"/Encrypt").is_some() {
@@ -56,7 +47,7 @@ fn strings(bytes: &[u8]) -> String {
     let mut at = 0;
     while let Some(next) = bytes.get(at..).and_then(|rest| memchr::memchr3(b'(', b'<', b'T', rest)).map(|next| at + next) {
         at = next + 1;
-        if out.len() > TEXT_BYTES {
+        if out.len() > PART_BYTES {
             break;
         }
         match bytes.get(next) {

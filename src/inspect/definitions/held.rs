@@ -43,8 +43,8 @@ impl Held<'_> {
         };
         inspection.findings.push(own.finding(acts, &name));
         let why = format!(
-            "Its server has changed what it says of it (`{}`). Ask the user to look at `lychgate pins diff` and to approve it, or do \
-             without it.",
+            "Its server changed its definition (`{}`). It is refused until a person has reviewed and approved the change: ask the \
+             user, or continue without it.",
             class.name()
         );
         (acts == Action::Block).then(|| own.refusal(why))
@@ -69,10 +69,11 @@ impl Held<'_> {
                 item,
                 rules: vec![own],
                 title: TITLE.to_owned(),
-                why: format!("Its server has changed what it says of it (`{}`): see `lychgate pins diff`.", class.name()),
+                why: format!("Its server changed its definition (`{}`), and the change is not approved.", class.name()),
                 severity: Severity::High,
                 scopes: scopes.to_vec(),
                 through_agent,
+                private: Vec::new(),
             },
         })
     }

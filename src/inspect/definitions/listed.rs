@@ -8,7 +8,7 @@ use super::{Content, Key, Kind, Pin, Pins, change, server};
 use crate::config::{ChangeAction, ChangeClass, ChangesConfig};
 use crate::inspect::Mode;
 use crate::inspect::tools::overlay::Patch;
-use crate::message::{Message, Value, ValueKind};
+use crate::message::{Message, MessageKind, Value, ValueKind};
 use crate::protocol::Context;
 use crate::rules::RuleSet;
 
@@ -61,7 +61,8 @@ impl Reader<'_> {
     /// Reads the lists of a message.
     pub(in crate::inspect) fn read(&self, message: &Message, context: &Context) -> Listed {
         let (mut out, mut patch) = (Listed::default(), Patch::default());
-        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+        // An error lists nothing, and describes no server.
+        for envelope in message.envelopes().iter().filter(|envelope| envelope.kind == MessageKind::Result) {
             let asked = message.id(envelope).and_then(|id| context.asked(id));
             let Some(result) = message.body(envelope) else { continue };
             if let Some(asked) = asked.filter(|asked| server::METHODS.contains(&&*asked.method)) {

@@ -1,6 +1,7 @@
 //! What a server says of itself, its tools, prompts and resources, against what it said when that was pinned.
 
 mod change;
+mod compare;
 mod content;
 mod held;
 mod listed;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::config::ChangeClass;
 
+pub use compare::compared;
 pub use content::Content;
 pub use held::CHANGED;
 pub use listed::{Listed, Seen};

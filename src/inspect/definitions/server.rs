@@ -22,6 +22,9 @@ impl Reader<'_> {
         let Ok(content) = Content::read(&text, Kind::Server) else { return };
         let key = Key { kind: Kind::Server, name: method.into() };
         let pin = self.pins.get(&key);
+        // A server that answers both requests describes itself once.
+        let other = METHODS.into_iter().map(|name| Key { kind: Kind::Server, name: name.into() });
+        let pin = pin.or_else(|| other.filter_map(|other| self.pins.get(&other)).find(|pin| pin.content.is_some()));
         let pinned = pin.and_then(|pin| pin.content.clone());
         if pinned.as_ref() == Some(&content) {
             return;

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::Definition;
 use super::schema::Schema;
-use crate::inspect::rewrite::{MARK, NOTICE};
+use crate::inspect::rewrite::{MARK, without_notices};
 use crate::message::{Edit, Value, splice};
 
 /// Most edits that are fitted one by one, and the longest value in which that is done, in bytes.
@@ -72,8 +72,7 @@ impl Definition {
 
 /// What may stand for a text: what is left of it without the line that tells of it, or nothing of it.
 fn forms(with: &str) -> impl Iterator<Item = &str> {
-    let left =
-        with.strip_prefix(NOTICE).and_then(|rest| rest.split_once('\n')).map(|(_, left)| left).filter(|left| !left.is_empty());
+    let left = Some(without_notices(with)).filter(|left| !left.is_empty() && *left != with);
     left.into_iter().chain(FORMS)
 }
 
@@ -90,9 +89,10 @@ fn with(structured: Value<'_>, edits: &[Edit]) -> Option<Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inspect::rewrite::NOTICE;
     use crate::inspect::tools::Tools;
     use crate::message::{Json as Read, Message, ReadLimits};
-    use crate::protocol::{AgentName, Asked, Caller, Context, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, Asked, CallTarget, Caller, Context, Era, UpstreamName, Wire};
 
     fn definition(property: &str) -> std::sync::Arc<Definition> {
         let list = format!(
@@ -100,7 +100,9 @@ mod tests {
             {{"type":"object","properties":{{"a":{property}}},"required":["a"]}}}}]}}}}"#
         );
         let message = Message::parse(list.into(), &ReadLimits::default()).unwrap();
-        let asked = [Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues: false }].into();
+        let asked =
+            [Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues: false, target: CallTarget::Other }]
+                .into();
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let tools = Tools::default();
         tools.learn(

@@ -6,7 +6,7 @@ use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, SchemaConfig, Tool
 use crate::detect::work;
 use crate::inspect::{Inspection, Known as Beyond, Mode, Policy, Verdict};
 use crate::message::{Direction, ReadLimits, quote};
-use crate::protocol::{AgentName, Asked, AuditId, Caller, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Era, UpstreamName, Wire};
 use crate::rules::Library;
 
 fn message(text: String) -> Message {
@@ -14,7 +14,7 @@ fn message(text: String) -> Message {
 }
 
 fn context(method: &str) -> Context {
-    let asked = [Asked { id: "3".into(), method: method.into(), tool: None, continues: false }].into();
+    let asked = [Asked { id: "3".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other }].into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
     Context {
         agent,

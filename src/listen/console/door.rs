@@ -1,11 +1,13 @@
-//! Who may use the console: links that count once, guesses that are limited, sessions that end.
+//! Who may use the console: links that count once, guesses that are limited for each address, sessions that end.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use subtle::ConstantTimeEq;
 
+use crate::listen::guesses::{Denied, Guesses};
 use crate::listen::token::{Token, digest, secret};
 
 /// How long a link counts.
@@ -18,14 +20,12 @@ const SESSIONS: usize = 16;
 const IDLE: Duration = Duration::from_secs(3600);
 /// A session ends in any case.
 const AGE: Duration = Duration::from_secs(12 * 3600);
-/// Wrong guesses within [`WINDOW`], of each way in; no more are looked at until they are older.
-const GUESSES: usize = 10;
-/// See [`GUESSES`].
-const WINDOW: Duration = Duration::from_secs(60);
 
 /// The way into the console.
 pub(super) struct Door {
     token: Arc<Token>,
+    /// Wrong codes of links.
+    guesses: Guesses,
     inside: Mutex<Inside>,
 }
 
@@ -34,7 +34,6 @@ struct Inside {
     /// By the digest of what the browser's cookie says.
     sessions: HashMap<[u8; 32], Session>,
     codes: Vec<([u8; 32], Instant)>,
-    wrong: [Vec<Instant>; 3],
 }
 
 struct Session {
@@ -52,8 +51,6 @@ pub(super) enum Shown<'a> {
     Token(&'a str),
     /// The code of a link.
     Code(&'a str),
-    /// The token, by a program that wants a link.
-    Bearer(bool),
 }
 
 /// A session that was opened.
@@ -68,18 +65,10 @@ pub(super) struct Opened {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Inner([u8; 32]);
 
-/// Why somebody does not come in.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Shut {
-    /// It is not what counts.
-    Wrong,
-    /// There were too many wrong ones of late.
-    TooMany,
-}
-
 impl Door {
-    pub(super) fn new(token: Arc<Token>) -> Self {
-        Self { token, inside: Mutex::default() }
+    /// Of each address, `guesses` wrong codes are checked within a minute.
+    pub(super) fn new(token: Arc<Token>, guesses: usize) -> Self {
+        Self { token, guesses: Guesses::new(guesses), inside: Mutex::default() }
     }
 
     /// Nothing is left half done by a panic elsewhere.
@@ -88,59 +77,36 @@ impl Door {
     }
 
     /// Looks at what somebody shows.
-    fn admits(&self, shown: Shown<'_>, now: Instant) -> Result<(), Shut> {
+    fn admits(&self, from: IpAddr, shown: Shown<'_>, now: Instant) -> Result<(), Denied> {
+        let code = match shown {
+            Shown::Token(token) => return self.token.check(from, token, now),
+            Shown::Code(code) => digest(code),
+        };
         let mut inside = self.inside();
-        let way = match shown {
-            Shown::Token(_) => &mut inside.wrong[0],
-            Shown::Code(_) => &mut inside.wrong[1],
-            Shown::Bearer(_) => &mut inside.wrong[2],
-        };
-        way.retain(|time| now.duration_since(*time) < WINDOW);
-        if way.len() >= GUESSES {
-            return Err(Shut::TooMany);
-        }
-        let right = match shown {
-            Shown::Token(token) => self.token.is(token),
-            Shown::Bearer(right) => right,
-            Shown::Code(code) => {
-                let code = digest(code);
-                inside.codes.retain(|(_, since)| now.duration_since(*since) < CODE);
-                let place = inside.codes.iter().position(|(known, _)| bool::from(known.ct_eq(&code)));
-                place.map(|place| inside.codes.swap_remove(place)).is_some()
-            }
-        };
-        if right {
-            return Ok(());
-        }
-        match shown {
-            Shown::Token(_) => inside.wrong[0].push(now),
-            Shown::Code(_) => inside.wrong[1].push(now),
-            Shown::Bearer(_) => inside.wrong[2].push(now),
-        }
-        Err(Shut::Wrong)
+        inside.codes.retain(|(_, since)| now.duration_since(*since) < CODE);
+        let place = inside.codes.iter().position(|(known, _)| bool::from(known.ct_eq(&code)));
+        let right = place.map(|place| inside.codes.swap_remove(place)).is_some();
+        drop(inside);
+        self.guesses.judge(from, &code, right, now)
     }
 
-    /// A code that opens one session, soon, for whoever bears the token.
-    ///
-    /// # Errors
-    /// As for [`Shut`].
-    pub(super) fn code(&self, bears_token: bool, now: Instant) -> Result<String, Shut> {
-        self.admits(Shown::Bearer(bears_token), now)?;
+    /// A code that opens one session, soon, for who has shown the token.
+    pub(super) fn code(&self, now: Instant) -> String {
         let (code, mut inside) = (secret(), self.inside());
         inside.codes.retain(|(_, since)| now.duration_since(*since) < CODE);
         if inside.codes.len() >= CODES {
             inside.codes.remove(0);
         }
         inside.codes.push((digest(&code), now));
-        Ok(code)
+        code
     }
 
     /// Opens a session.
     ///
     /// # Errors
-    /// As for [`Shut`].
-    pub(super) fn open(&self, shown: Shown<'_>, now: Instant) -> Result<Opened, Shut> {
-        self.admits(shown, now)?;
+    /// As [`Guesses::judge`].
+    pub(super) fn open(&self, from: IpAddr, shown: Shown<'_>, now: Instant) -> Result<Opened, Denied> {
+        self.admits(from, shown, now)?;
         let (cookie, proof) = (secret(), secret());
         let mut inside = self.inside();
         inside.sessions.retain(|_, session| session.lasts(now));
@@ -188,19 +154,23 @@ impl Session {
 mod tests {
     use super::*;
 
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const ELSEWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const GUESSES: usize = 10;
+
     fn door() -> (Door, String) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
-        let token = Arc::new(Token::make(&file).unwrap());
-        (Door::new(token), std::fs::read_to_string(&file).unwrap())
+        let token = Arc::new(Token::make(&file, GUESSES).unwrap());
+        (Door::new(token, GUESSES), std::fs::read_to_string(&file).unwrap())
     }
 
     #[test]
     fn a_token_opens_a_session_that_cookie_and_proof_together_show() {
         let (door, token) = door();
         let now = Instant::now();
-        let one = door.open(Shown::Token(&token), now).unwrap_or_else(|_| panic!("the token"));
-        let two = door.open(Shown::Token(token.trim()), now).unwrap_or_else(|_| panic!("the token"));
+        let one = door.open(HERE, Shown::Token(&token), now).unwrap_or_else(|_| panic!("the token"));
+        let two = door.open(HERE, Shown::Token(token.trim()), now).unwrap_or_else(|_| panic!("the token"));
         let inner = door.inner(&["other", &one.cookie], &one.proof, false, now).unwrap();
         assert!(door.inner(&[&one.cookie], &two.proof, false, now).is_none(), "another session's proof");
         assert!(door.inner(&[&one.cookie], "", false, now).is_none());
@@ -214,35 +184,39 @@ mod tests {
     fn a_code_counts_once_and_not_for_long() {
         let (door, _) = door();
         let now = Instant::now();
-        let code = door.code(true, now).unwrap();
-        assert!(door.open(Shown::Code(&code), now).is_ok());
-        assert_eq!(door.open(Shown::Code(&code), now).err(), Some(Shut::Wrong));
-        let late = door.code(true, now).unwrap();
-        assert!(door.open(Shown::Code(&late), now + CODE).is_err());
-        let first = door.code(true, now).unwrap();
-        (0..CODES).for_each(|_| drop(door.code(true, now)));
-        assert!(door.open(Shown::Code(&first), now).is_err(), "the oldest of too many");
-        assert!(door.code(false, now).is_err());
+        let code = door.code(now);
+        assert!(door.open(HERE, Shown::Code(&code), now).is_ok());
+        assert_eq!(door.open(HERE, Shown::Code(&code), now).err(), Some(Denied::Wrong));
+        let late = door.code(now);
+        assert!(door.open(HERE, Shown::Code(&late), now + CODE).is_err());
+        let first = door.code(now);
+        (0..CODES).for_each(|_| drop(door.code(now)));
+        assert!(door.open(HERE, Shown::Code(&first), now).is_err(), "the oldest of too many");
     }
 
     #[test]
-    fn guesses_are_limited_for_each_way_by_itself() {
+    fn guesses_are_limited_by_address_and_nobody_is_locked_out() {
         let (door, token) = door();
         let now = Instant::now();
-        for _ in 0..GUESSES {
-            assert_eq!(door.open(Shown::Token("guess"), now).err(), Some(Shut::Wrong));
+        let code = door.code(now);
+        let guesses: Vec<String> = (0..GUESSES).map(|number| format!("guess {number}")).collect();
+        for way in [Shown::Token, Shown::Code] {
+            for guess in &guesses {
+                assert_eq!(door.open(ELSEWHERE, way(guess), now).err(), Some(Denied::Wrong));
+            }
+            assert_eq!(door.open(ELSEWHERE, way("another"), now).err(), Some(Denied::TooMany));
+            assert_eq!(door.open(HERE, way("another"), now).err(), Some(Denied::Wrong));
         }
-        assert_eq!(door.open(Shown::Token(&token), now).err(), Some(Shut::TooMany));
-        let code = door.code(true, now).unwrap();
-        assert!(door.open(Shown::Code(&code), now).is_ok());
-        assert!(door.open(Shown::Token(&token), now + WINDOW).is_ok());
+        assert!(door.open(HERE, Shown::Token(&token), now).is_ok());
+        assert!(door.open(ELSEWHERE, Shown::Token(&token), now).is_ok(), "a proxy's address is that of all behind it");
+        assert!(door.open(ELSEWHERE, Shown::Code(&code), now).is_ok());
     }
 
     #[test]
     fn sessions_end_and_are_few() {
         let (door, token) = door();
         let now = Instant::now();
-        let open = |at| door.open(Shown::Token(&token), at).unwrap_or_else(|_| panic!("the token"));
+        let open = |at| door.open(HERE, Shown::Token(&token), at).unwrap_or_else(|_| panic!("the token"));
         let one = open(now);
         let shows = |by_itself, at| door.inner(&[&one.cookie], &one.proof, by_itself, at);
         assert!(shows(true, now + IDLE / 2).is_some());

@@ -12,13 +12,21 @@ use crate::listen::Body;
 use crate::protocol::AuditId;
 use crate::proxy::Gate;
 use crate::record::kept::By;
-use crate::review::explain::explain;
+use crate::review::explain::{Explained, explain};
 use crate::review::{Entry, Judges};
 
 /// Explains the judgement with this id, if its line is among the last ones. Judging it again may take a while, and reading
 /// what is kept of it may wait for the disk.
 pub(super) async fn told(gate: &Arc<Gate>, id: &str) -> Response<Body> {
-    let Some(audit) = id.parse().ok().map(AuditId) else { return gone() };
+    match explained(gate, id).await {
+        Ok(explained) => json(StatusCode::OK, &explained),
+        Err(refused) => refused,
+    }
+}
+
+/// The same as data.
+pub(super) async fn explained(gate: &Arc<Gate>, id: &str) -> Result<Explained, Response<Body>> {
+    let Some(audit) = id.parse().ok().map(AuditId) else { return Err(gone()) };
     let gate = gate.clone();
     let explained = tokio::task::spawn_blocking(move || {
         let line = gate.recorder().live().judged(&audit.to_string())?;
@@ -28,10 +36,10 @@ pub(super) async fn told(gate: &Arc<Gate>, id: &str) -> Response<Body> {
         Some(explain(&entry, whole(&gate, audit).as_ref(), &judges))
     });
     match explained.await {
-        Ok(Some(Ok(explained))) => json(StatusCode::OK, &explained),
-        Ok(Some(Err(missing))) => refuse(StatusCode::NOT_FOUND, missing.words()),
-        Ok(None) => gone(),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the message could not be judged again"),
+        Ok(Some(Ok(explained))) => Ok(explained),
+        Ok(Some(Err(missing))) => Err(refuse(StatusCode::NOT_FOUND, missing.words())),
+        Ok(None) => Err(gone()),
+        Err(_) => Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "the message could not be judged again")),
     }
 }
 

@@ -4,16 +4,23 @@
 //! same browser reach that port as well. A session is opened with the token of the gate's token file or with a link that
 //! counts once, and shown by a cookie and by what only the page knows.
 
+mod apply;
 mod door;
 mod explain;
 mod page;
+mod past;
+mod pins;
 mod quarantine;
 mod rules;
 mod seen;
 mod site;
 mod stream;
+mod suppress;
 mod trial;
+mod visibility;
 
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -24,12 +31,14 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::approvals::Counter;
+use super::connections::Connection;
+use super::guesses::{self, Denied};
 use super::{Body, Front, body};
-use crate::config::Admin;
+use crate::config::Config;
 use crate::message::{Json, ReadLimits};
 use crate::proxy::Gate;
 use crate::record::Event;
-use door::{Door, Inner, Opened, Shown, Shut};
+use door::{Door, Inner, Opened, Shown};
 use page::{json, refuse, written};
 use site::Site;
 
@@ -51,6 +60,8 @@ pub struct Console {
     site: Site,
     streams: Arc<Semaphore>,
     started: (SystemTime, Instant),
+    /// The config file that the gate was started with.
+    config: Option<PathBuf>,
 }
 
 /// A request as it is routed.
@@ -59,24 +70,35 @@ struct Asked {
     headers: HeaderMap,
     query: String,
     body: Incoming,
+    /// Where it comes from.
+    from: IpAddr,
 }
 
 impl Console {
-    /// A console for whoever has the token of the `counter`. From now on lines are kept and counted for it.
-    pub fn open(gate: &Gate, counter: &Arc<Counter>, config: &Admin) -> Self {
+    /// A console for whoever has the token of the `counter`. From now on lines are kept and counted for it, after those of
+    /// earlier that the audit log holds. Waits for the disk. `file` is the config file that the gate was started with.
+    pub fn open(gate: &Gate, counter: &Arc<Counter>, config: &Config, file: Option<PathBuf>) -> Self {
+        past::restore(gate.recorder(), &config.audit);
         gate.recorder().live().keep();
         gate.recorder().start_pulse();
         Self {
             counter: counter.clone(),
-            door: Door::new(counter.token()),
-            site: Site::new(config),
+            door: Door::new(counter.token(), gate.limits().wrong_tokens_per_minute),
+            site: Site::new(&config.admin),
             streams: Arc::new(Semaphore::new(STREAMS)),
             started: (SystemTime::now(), Instant::now()),
+            config: file,
         }
     }
 
     /// Answers a request for `/console` and what is below, by the rest of its path.
-    pub(super) async fn answer(self: &Arc<Self>, front: &Arc<Front>, request: Request<Incoming>, rest: &str) -> Response<Body> {
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        front: &Arc<Front>,
+        request: Request<Incoming>,
+        rest: &str,
+        connection: &Connection,
+    ) -> Response<Body> {
         let (parts, body) = request.into_parts();
         // Programs that bear the token are no browser, by whichever name they ask.
         let is_program = rest == "/api/code" && !parts.headers.contains_key(ORIGIN);
@@ -94,12 +116,15 @@ impl Console {
             return page::file(name).unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "the page has no such file"));
         };
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        let asked = Asked { method: parts.method, headers: parts.headers, query, body };
+        let asked = Asked { method: parts.method, headers: parts.headers, query, body, from: connection.from };
         match (&asked.method, path) {
-            (&Method::POST, "code") => self.code(front, &asked.headers),
+            (&Method::POST, "code") => self.code(front, &asked),
             (&Method::POST, "login") => self.login(front, asked).await,
             _ => match self.inner(&asked.headers) {
-                Some(inner) => self.inside(front, asked, path, inner).await,
+                Some(inner) => {
+                    connection.authenticated();
+                    self.inside(front, asked, path, inner).await
+                }
                 None => refuse(StatusCode::UNAUTHORIZED, "log in: the session has ended, or there is none"),
             },
         }
@@ -117,6 +142,15 @@ impl Console {
             (&Method::GET, ["upstreams"]) => json(StatusCode::OK, &seen::upstreams(front).await),
             (&Method::GET, ["present"]) => json(StatusCode::OK, &gate.present()),
             (&Method::POST, ["upstreams", name, "login"]) => seen::login(front, name, &asked.query).await,
+            (&Method::GET, ["pins"]) => pins::all(gate, self.config.is_some()),
+            (&Method::POST, ["pins", "approve"]) => match self.read(gate, asked.body, BODY_BYTES).await {
+                Ok(read) => pins::approve(gate, &read).await,
+                Err(refused) => refused,
+            },
+            (&Method::POST, ["pins", "hide"]) => match self.read(gate, asked.body, apply::BODY_BYTES).await {
+                Ok(read) => visibility::set(gate, self.config.as_ref(), &read).await,
+                Err(refused) => refused,
+            },
             (&Method::GET, ["rules"]) => json(StatusCode::OK, &rules::all(gate)),
             (&Method::GET, ["rules", id]) => rules::one(gate, id),
             (&Method::POST, ["try"]) => match self.read(gate, asked.body, trial::BODY_BYTES).await {
@@ -124,6 +158,10 @@ impl Console {
                 Err(refused) => refused,
             },
             (&Method::GET, ["explain", id]) => explain::told(gate, id).await,
+            (&Method::POST, ["suppress", id]) => match self.read(gate, asked.body, apply::BODY_BYTES).await {
+                Ok(read) => suppress::write(gate, self.config.as_ref(), id, &read).await,
+                Err(refused) => refused,
+            },
             (&Method::GET, ["quarantine"]) => quarantine::list(gate).await,
             (&Method::POST, ["quarantine", id, what]) => match self.read(gate, asked.body, BODY_BYTES).await {
                 Ok(read) => quarantine::act(gate, id, what, &read).await,
@@ -146,16 +184,20 @@ impl Console {
     }
 
     /// A link's code, for a program that bears the token.
-    fn code(&self, front: &Front, headers: &HeaderMap) -> Response<Body> {
+    fn code(&self, front: &Front, asked: &Asked) -> Response<Body> {
         #[derive(Serialize)]
         struct Link<'a> {
             code: &'a str,
             seconds: u64,
             at: Option<&'a str>,
         }
-        match self.door.code(self.counter.token().is_borne(headers), Instant::now()) {
-            Ok(code) => json(StatusCode::OK, &Link { code: &code, seconds: door::CODE.as_secs(), at: self.site.url() }),
-            Err(shut) => self.shut(front, &shut, "show the token of the token file, as `lychgate console` does"),
+        let now = Instant::now();
+        match self.counter.token().check_bearer(asked.from, &asked.headers, now) {
+            Ok(()) => {
+                let code = self.door.code(now);
+                json(StatusCode::OK, &Link { code: &code, seconds: door::CODE.as_secs(), at: self.site.url() })
+            }
+            Err(denied) => denied_for(&front.gate, &denied, "show the token of the token file, as `lychgate console` does"),
         }
     }
 
@@ -171,9 +213,9 @@ impl Console {
             (None, Some(code)) => (Shown::Code(code), "this link has been used, or its time is over"),
             _ => return refuse(StatusCode::BAD_REQUEST, "send `token` or `code`, one of the two"),
         };
-        match self.door.open(shown, Instant::now()) {
+        match self.door.open(asked.from, shown, Instant::now()) {
             Ok(opened) => self.opened(&opened, &asked.headers),
-            Err(shut) => self.shut(front, &shut, hint),
+            Err(denied) => denied_for(&front.gate, &denied, hint),
         }
     }
 
@@ -195,18 +237,6 @@ impl Console {
         with_cookie(json(StatusCode::OK, &()), &gone)
     }
 
-    fn shut(&self, front: &Front, shut: &Shut, hint: &str) -> Response<Body> {
-        front.gate.tell(Event::TurnedAway { reason: "token" });
-        match shut {
-            Shut::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
-            Shut::TooMany => {
-                let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, "there were too many wrong ones of late: wait a minute");
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
-                response
-            }
-        }
-    }
-
     /// The session that a request shows.
     fn inner(&self, headers: &HeaderMap) -> Option<Inner> {
         let proof = headers.get(PROOF)?.to_str().ok()?;
@@ -214,6 +244,21 @@ impl Console {
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let cookies: Vec<&str> = pairs.filter(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value).take(8).collect();
         self.door.inner(&cookies, proof, headers.contains_key(BY_ITSELF), Instant::now())
+    }
+}
+
+/// The answer to a wrong token or link.
+pub(super) fn denied_for(gate: &Gate, denied: &Denied, hint: &str) -> Response<Body> {
+    gate.tell(Event::TurnedAway { reason: "token" });
+    match denied {
+        Denied::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
+        Denied::TooMany => {
+            gate.tell(Event::Limit { name: "wrong_tokens_per_minute" });
+            let why = "too many wrong tokens or links were sent from this address; try again in a minute";
+            let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, why);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(guesses::WINDOW.as_secs()));
+            response
+        }
     }
 }
 

@@ -37,6 +37,8 @@ files! {
     "rules.js" SCRIPT;
     "people.js" SCRIPT;
     "quarantine.js" SCRIPT;
+    "pins.js" SCRIPT;
+    "notify.js" SCRIPT;
 }
 
 /// A file of the page, by its name; the page itself by none.

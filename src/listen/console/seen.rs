@@ -12,10 +12,10 @@ use crate::listen::{Body, Front};
 use crate::message::Direction;
 use crate::oauth::vault::Account;
 use crate::oauth::{LoginError, Principal};
-use crate::protocol::UpstreamName;
+use crate::protocol::{ProcessOutput, UpstreamName};
 use crate::proxy::Gate;
 use crate::record::{BUCKET_SECONDS, Moment, Reload, Served};
-use crate::upstream::{Health, Upstream};
+use crate::upstream::Upstream;
 
 /// Most rules in the list of those that match most.
 const TOP_RULES: usize = 10;
@@ -96,6 +96,8 @@ pub(super) struct Seen {
     name: String,
     state: &'static str,
     why: Option<String>,
+    /// The last lines that its process printed beside the protocol.
+    printed: Vec<String>,
     policy: Option<String>,
     mode: Option<&'static str>,
     #[serde(flatten)]
@@ -128,20 +130,21 @@ struct LoginKept {
 
 /// All servers, by name.
 pub(super) async fn upstreams(front: &Front) -> Vec<Seen> {
-    let any_logins = front.gate.upstreams().any(|(_, upstream)| upstream.authorizer().is_some());
+    let any_logins = front.gate.upstreams().iter().any(|(_, upstream)| upstream.authorizer().is_some());
     let (accounts, fault) = match front.logins.accounts().await {
         _ if !any_logins => (Vec::new(), None),
         Ok(accounts) => (accounts, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    let seen = front.gate.upstreams().map(|(name, upstream)| one(front, name, upstream, &accounts, fault.as_deref()));
+    let all = front.gate.upstreams();
+    let seen = all.iter().map(|(name, upstream)| one(front, name, upstream, &accounts, fault.as_deref()));
     let mut seen = join_all(seen).await;
     seen.sort_by(|a, b| a.name.cmp(&b.name));
     seen
 }
 
 async fn one(front: &Front, name: &UpstreamName, upstream: &Upstream, accounts: &[Account], fault: Option<&str>) -> Seen {
-    let (health, policies) = (upstream.health().await, front.gate.policies());
+    let (health, policies) = (upstream.prompt_health().await, front.gate.policies());
     let policy = policies.get(name);
     let login = upstream.authorizer().map(|authorizer| LoginSeen {
         token_of: authorizer.token_of(),
@@ -152,12 +155,17 @@ async fn one(front: &Front, name: &UpstreamName, upstream: &Upstream, accounts: 
     Seen {
         name: name.to_string(),
         state: health.name(),
-        why: if let Health::Down(why) = health { Some(why) } else { None },
+        why: health.reason().map(ToOwned::to_owned),
+        printed: upstream.output().map(printed).unwrap_or_default(),
         policy: policy.map(|policy| policy.name.to_string()),
         mode: policy.map(|policy| policy.mode.name()),
         served: front.gate.recorder().served(name),
         login,
     }
+}
+
+fn printed(output: ProcessOutput) -> Vec<String> {
+    output.stderr.into_iter().chain(output.stdout.map(|line| format!("standard output: {line}"))).collect()
 }
 
 fn kept(account: &Account) -> LoginKept {
@@ -179,8 +187,8 @@ pub(super) async fn login(front: &Arc<Front>, name: &str, query: &str) -> Respon
     struct Link {
         link: String,
     }
-    let found = front.gate.upstreams().find(|(known, _)| *known.0 == *name);
-    let Some(authorizer) = found.and_then(|(_, upstream)| upstream.authorizer()) else {
+    let found = front.gate.upstreams().into_iter().find(|(known, _)| *known.0 == *name);
+    let Some(authorizer) = found.as_ref().and_then(|(_, upstream)| upstream.authorizer()) else {
         return refuse(StatusCode::NOT_FOUND, "the gate logs in at no such server");
     };
     let word = |key: &str| {

@@ -8,7 +8,7 @@ use http::header::{HOST, ORIGIN};
 use serde::Serialize;
 
 use crate::config::{Admin, Listen};
-use crate::listen::admit;
+use crate::listen::admit::{Host, one};
 
 /// Where the console is.
 pub(super) struct Site {
@@ -64,7 +64,7 @@ impl Site {
 
     /// Whether the browser speaks TLS.
     pub(super) fn is_secure(&self, headers: &HeaderMap) -> bool {
-        admit::one(headers, &HOST).ok().flatten().is_some_and(|host| self.is_at_url(host))
+        one(headers, &HOST).ok().flatten().is_some_and(|host| self.is_at_url(host))
     }
 
     /// Checks `Host`, `Origin` and `Sec-Fetch-Site`. The page itself may be gone to from anywhere; its data may not.
@@ -72,15 +72,15 @@ impl Site {
     /// # Errors
     /// The request does not mean the console, or a page of others sent it.
     pub(super) fn fits(&self, headers: &HeaderMap, is_data: bool) -> Result<(), Elsewhere> {
-        let Ok(Some(host)) = admit::one(headers, &HOST) else { return Err(FOREIGN_HOST) };
+        let Ok(Some(host)) = one(headers, &HOST) else { return Err(FOREIGN_HOST) };
         let scheme = if self.is_at_url(host) {
             "https"
-        } else if self.loopback && is_loopback(admit::name(host)) {
+        } else if self.loopback && Host::parse(host).is_some_and(|host| is_loopback(&host)) {
             "http"
         } else {
             return Err(FOREIGN_HOST);
         };
-        match admit::one(headers, &ORIGIN) {
+        match one(headers, &ORIGIN) {
             Ok(None) => {}
             Ok(Some(origin)) if origin.split_once("://").is_some_and(|(by, site)| by == scheme && site == host) => {}
             _ => return Err(FOREIGN_PAGE),
@@ -92,8 +92,8 @@ impl Site {
     }
 }
 
-fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost") || admit::address(name).is_some_and(|address| address.is_loopback())
+fn is_loopback(host: &Host<'_>) -> bool {
+    host.name.eq_ignore_ascii_case("localhost") || host.address().is_some_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -112,7 +112,8 @@ mod tests {
     fn only_its_own_page_asks() {
         let loopback = Site::new(&Admin { address: Some(([127, 0, 0, 1], 8801).into()), ..Admin::default() });
         let url = Some("https://gate.example:443".to_owned());
-        let proxied = Site::new(&Admin { address: Some(([0, 0, 0, 0], 8801).into()), console: Some(true), console_url: url });
+        let open = Some(([0, 0, 0, 0], 8801).into());
+        let proxied = Site::new(&Admin { address: open, console: Some(true), console_url: url, ..Admin::default() });
         for (pairs, at_loopback, at_proxy) in [
             (&[("host", "127.0.0.1:8801")][..], Ok(()), Err("host")),
             (&[("host", "localhost:9000"), ("origin", "http://localhost:9000")], Ok(()), Err("host")),
@@ -123,6 +124,7 @@ mod tests {
             (&[("host", "[::1]:9000"), ("sec-fetch-site", "same-origin")], Ok(()), Err("host")),
             (&[("host", "localhost.evil.example:8801")], Err("host"), Err("host")),
             (&[("host", "10.0.0.1:8801")], Err("host"), Err("host")),
+            (&[("host", "127.0.0.1:1@evil.example")], Err("host"), Err("host")),
             (&[], Err("host"), Err("host")),
             (&[("host", "localhost"), ("host", "localhost")], Err("host"), Err("host")),
             (&[("host", "gate.example"), ("origin", "https://gate.example")], Err("host"), Ok(())),

@@ -10,7 +10,7 @@ use super::page::{json, refuse};
 use crate::inspect::{Finding, Inspection, Known, Policy, Verdict};
 use crate::listen::Body;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
-use crate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, Wire};
 use crate::proxy::Gate;
 use crate::review::explain::{Step, readings};
 
@@ -79,7 +79,13 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
         }
         _ => return refuse(StatusCode::BAD_REQUEST, "`place` is `argument`, `result` or `description`"),
     };
-    let asked = Asked { id: "1".into(), method: method.into(), tool: Some(word("tool").into()), continues: false };
+    let asked = Asked {
+        id: "1".into(),
+        method: method.into(),
+        tool: Some(word("tool").into()),
+        continues: false,
+        target: CallTarget::Other,
+    };
     let (agent, caller) = (AgentName("console".into()), Caller::default());
     let context = Context {
         agent,

@@ -69,14 +69,15 @@ pub(super) fn failed(why: &str) -> String {
     )
 }
 
-fn page(title: &str, main: &str) -> String {
+/// A page of a title and HTML.
+pub(in crate::listen) fn page(title: &str, main: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>{title} · lychgate</title><style>{STYLE}</style></head><body><main><h1>{title}</h1>{main}</main></body></html>"
     )
 }
 
-fn escape(text: &str) -> String {
+pub(in crate::listen) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -54,7 +54,13 @@ impl Keys {
     /// What is no key set, or has too many keys.
     pub fn parse(jwks: &[u8]) -> Result<Self, KeysError> {
         provider::install();
-        let limits = ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 10_000, depth: 8, batch_items: 0 };
+        let limits = ReadLimits {
+            message_bytes: MOST_BYTES,
+            strings_per_message: 10_000,
+            depth: 8,
+            batch_items: 0,
+            ..ReadLimits::default()
+        };
         let json = Json::parse(Bytes::copy_from_slice(jwks), &limits).map_err(|_| KeysError::NotJwks)?;
         let list = json.root().get("keys").filter(|keys| keys.kind() == ValueKind::Array).ok_or(KeysError::NotJwks)?;
         if list.elements().nth(MOST_KEYS).is_some() {

@@ -244,6 +244,8 @@ fn claims_are_read_strictly() {
         (without("iat"), None),
         (good().to_string().replacen('{', r#"{"sub":"root","#, 1), Some(JwtError::NotJwt)),
         (good().to_string().replacen('{', r#"{"\u0073ub":"root","#, 1), Some(JwtError::NotJwt)),
+        (good().to_string().replacen('{', r#"{"other":[1e999],"#, 1), Some(JwtError::NotJwt)),
+        (good().to_string().replacen('{', r#"{"other":[-1e308],"#, 1), None),
         (format!("{}1{}", "[".repeat(40), "]".repeat(40)), Some(JwtError::NotJwt)),
         (with("big", json!("x".repeat(20_000))), Some(JwtError::TooLong)),
     ] {

@@ -28,7 +28,7 @@ pub enum JwtError {
     /// Too long to be read.
     #[error("the token is longer than {MOST_BYTES} bytes")]
     TooLong,
-    /// Not three parts in base64url, the first two JSON objects with each key once.
+    /// Not three parts in base64url, the first two JSON objects with each key once and numbers that fit a double.
     #[error("the token is no signed JWT")]
     NotJwt,
     /// It is a JWT for something else.
@@ -172,9 +172,15 @@ impl<'t> Parts<'t> {
 
 fn object(part: &str) -> Result<Json, JwtError> {
     let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtError::NotJwt)?;
-    let limits = ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 2_000, depth: 16, batch_items: 0 };
+    let limits =
+        ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 2_000, depth: 16, batch_items: 0, ..ReadLimits::default() };
     let json = Json::parse(Bytes::from(bytes), &limits).map_err(|_| JwtError::NotJwt)?;
-    if json.root().kind() == ValueKind::Object { Ok(json) } else { Err(JwtError::NotJwt) }
+    // Beyond the range of an IEEE 754 double a number is infinite to one reader and an error to the next (RFC 8259, section 6).
+    let mut fits = json.root().kind() == ValueKind::Object;
+    json.root().walk(|_, value, _| {
+        fits &= value.kind() != ValueKind::Number || value.raw().parse().is_ok_and(f64::is_finite);
+    });
+    if fits { Ok(json) } else { Err(JwtError::NotJwt) }
 }
 
 /// A time (RFC 7519, section 2): a number, with a fraction at will.

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::Bearer;
 use crate::oauth::LoginError;
-use crate::oauth::vault::Account;
+use crate::oauth::vault::{Account, Stamp};
 
 pub(super) type Outcome = Result<Bearer, LoginError>;
 
@@ -26,8 +26,9 @@ pub(super) struct State {
     pub(super) account: Option<Account>,
     /// Whether it could not be written into the vault, which has an older one.
     pub(super) unwritten: bool,
-    /// When the vault was last looked at.
+    /// When the vault was last read, and which version of the login was there.
     pub(super) looked: Option<Instant>,
+    pub(super) stamp: Option<Stamp>,
     /// Until when no renewal ahead of time is tried.
     pub(super) not_before: Option<Instant>,
     /// When this principal was last asked for more scopes.

@@ -287,18 +287,22 @@ impl Authorizer {
         shared
     }
 
-    /// Reads the vault now and then: somebody may have logged in, or out, by another process, or renewed there.
+    /// Reads the vault where the login in it has changed, and now and then in any case: somebody may have logged in or out
+    /// by another process, or renewed there.
     async fn look(&self, held: &Held, who: &Principal) {
+        let Some(kept) = &self.shared.vault else { return };
+        let stamp = kept.stamp(&self.upstream, who).await.ok();
         {
             let mut state = held.state();
             let known = state.account.as_ref().is_some_and(|account| account.granted.is_some());
             let rests = if known { LOOK_AFTER } else { LOOK_AGAIN };
-            if state.unwritten || state.looked.is_some_and(|looked| looked.elapsed() < rests) {
+            let is_recent = state.looked.is_some_and(|looked| looked.elapsed() < rests);
+            if state.unwritten || is_recent && stamp.is_none_or(|stamp| stamp == state.stamp) {
                 return;
             }
             state.looked = Some(Instant::now());
+            state.stamp = stamp.flatten();
         }
-        let Some(kept) = &self.shared.vault else { return };
         let account = match kept.read(&self.upstream, who).await {
             Ok(account) => account,
             // Whether it matters shows when the server wants a token.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
-use crate::oauth::discover::{DiscoverError, Discovered, discover, server_metadata};
+use crate::oauth::discover::{DiscoverError, Discovered, Expected, discover, server_metadata};
 use crate::oauth::{Origin, Party, Scopes};
 
 /// How often in an hour more scopes are asked of one principal, after which the server's refusal stands.
@@ -287,7 +287,8 @@ impl Authorizer {
 
     pub(super) async fn discovered(&self, challenge: &Challenge, account: Option<&Account>) -> Result<Discovered, LoginError> {
         let preferred = self.login.issuer.as_deref().or(account.map(|account| account.party.issuer.as_str()));
-        discover(&self.fetcher, &self.url, challenge, preferred).await.map_err(|error| told_discovery(&error))
+        let expected = Expected { issuer: preferred, resource: self.login.resource.as_deref() };
+        discover(&self.fetcher, &self.url, challenge, expected).await.map_err(|error| told_discovery(&error))
     }
 
     /// The client that this very party knows.

@@ -1,9 +1,12 @@
 //! What can be amiss with what servers say of their logins.
 
+use http::Uri;
+
+use crate::oauth::bounds;
 use crate::oauth::fetch::FetchError;
 
-/// Longest part of somebody else's string that is shown.
-const SHOWN: usize = 200;
+/// Longest host that is shown, in bytes.
+const HOST_BYTES: usize = 80;
 
 /// Why there is no authorization server to go to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +23,11 @@ pub enum DiscoverError {
         error: FetchError,
     },
     /// The metadata is for another resource: tokens for it would be good elsewhere.
-    #[error("the metadata of the server is for `{}`, which the configured URL is not part of", shown(.said))]
+    #[error(
+        "the metadata of the server is for another resource, at `{}`; if that is right, spell the upstream's `url` as its \
+         metadata does, or set `resource` in its `oauth` table",
+        shown(.said)
+    )]
     Resource {
         /// What it says to be for.
         said: String,
@@ -29,7 +36,7 @@ pub enum DiscoverError {
     #[error("the metadata of the server names no authorization server")]
     NoServers,
     /// The issuer is no URL that can be one.
-    #[error("`{}` is no issuer: it has to be an `https` URL without query and fragment", shown(.0))]
+    #[error("the issuer that the server names, `{}`, is not an `https` URL without query and fragment", shown(.0))]
     Issuer(String),
     /// The metadata of the authorization server cannot be had.
     #[error("the metadata of the authorization server `{}` cannot be had: {error}", shown(.issuer))]
@@ -40,7 +47,7 @@ pub enum DiscoverError {
         error: FetchError,
     },
     /// The metadata is another authorization server's.
-    #[error("the metadata of the authorization server `{}` is that of `{}`", shown(.expected), shown(.said))]
+    #[error("the metadata of the authorization server `{}` is that of another one, at `{}`", shown(.expected), shown(.said))]
     OtherIssuer {
         /// Who was asked.
         expected: String,
@@ -72,12 +79,27 @@ impl DiscoverError {
     }
 }
 
-/// Somebody else's string, as far as it can be shown: visible ASCII, and not much of it.
-pub(in crate::oauth) fn shown(text: &str) -> String {
-    let visible = |c: char| if c.is_ascii_graphic() && c != '`' { c } else { '?' };
-    let mut out: String = text.chars().take(SHOWN).map(visible).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        out.push('…');
+/// The scheme and host of a URL that a server names. The rest of it could be a sentence, which agents would read in the
+/// gate's own words.
+pub(in crate::oauth) fn shown(url: &str) -> String {
+    let place = bounds::url(url).then(|| url.parse::<Uri>().ok()).flatten();
+    let Some(place) = place else { return "an invalid URL".to_owned() };
+    match (place.scheme_str(), place.host(), place.port_u16()) {
+        (Some(scheme @ ("http" | "https")), Some(host), None) => format!("{scheme}://{}", shown_host(host)),
+        (Some(scheme @ ("http" | "https")), Some(host), Some(port)) => format!("{scheme}://{}:{port}", shown_host(host)),
+        _ => "an invalid URL".to_owned(),
     }
-    out
+}
+
+/// A host that a server names: only the letters of hosts, and of a long name the end, which says whose it is.
+pub(in crate::oauth) fn shown_host(host: &str) -> String {
+    let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']');
+    if host.is_empty() || !host.bytes().all(letter) {
+        return "an invalid host".to_owned();
+    }
+    let host = host.to_ascii_lowercase();
+    match host.len().checked_sub(HOST_BYTES).and_then(|start| host.get(start..)) {
+        Some(end) if end.len() < host.len() => format!("…{end}"),
+        _ => host,
+    }
 }

@@ -2,6 +2,8 @@
 
 use http::Uri;
 
+use super::WELL_KNOWN;
+
 /// A URL as it came, in its parts.
 #[derive(Debug)]
 pub(super) struct Place<'u> {
@@ -11,8 +13,6 @@ pub(super) struct Place<'u> {
     pub(super) path: &'u str,
     /// The query, as it came.
     pub(super) query: Option<&'u str>,
-    /// Scheme, host and port, so that the same origin is the same.
-    origin: (String, String, u16),
 }
 
 impl<'u> Place<'u> {
@@ -21,14 +21,12 @@ impl<'u> Place<'u> {
         let parsed: Uri = url.parse().ok()?;
         let authority = parsed.authority()?;
         let scheme = parsed.scheme_str()?.to_ascii_lowercase();
-        let port = match (authority.port_u16(), scheme.as_str()) {
-            (Some(port), "http" | "https") => port,
-            // A colon with nothing behind it, or with what is no port.
-            _ if authority.as_str().len() != authority.host().len() => return None,
-            (None, "https") => 443,
-            (None, "http") => 80,
+        match (authority.port_u16(), scheme.as_str()) {
+            (Some(_), "http" | "https") => {}
+            (None, "http" | "https") if authority.as_str().len() == authority.host().len() => {}
+            // Another scheme, or a colon with nothing behind it, or with what is not a port.
             _ => return None,
-        };
+        }
         if url.contains(['#', '\\', '@']) {
             return None;
         }
@@ -40,15 +38,22 @@ impl<'u> Place<'u> {
         if dotted {
             return None;
         }
-        let host = authority.host().to_ascii_lowercase();
-        Some(Self { start, path, query, origin: (scheme, host, port) })
+        Some(Self { start, path, query })
     }
 
-    /// Whether a token for this one is meant for that one, too: the same origin, and a path above it or the same.
-    pub(super) fn holds(&self, other: &Self) -> bool {
-        let (above, below) = (self.path_without_slash(), other.path_without_slash());
+    /// Whether this is what the metadata at `url` has to be for, letter by letter (RFC 9728, section 3.3): the URL of the
+    /// server, apart from its query; or what is above it, where the metadata is at the well-known URL of exactly that, as
+    /// of servers that describe their whole origin there.
+    pub(super) fn is_resource_of(&self, mcp: &Self, url: &str) -> bool {
+        let (above, below) = (self.path_without_slash(), mcp.path_without_slash());
         let within = below.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        self.origin == other.origin && within && (self.query.is_none() || self.query == other.query)
+        let same_query = self.query.is_none() || self.query == mcp.query;
+        self.start == mcp.start && same_query && (self.path == mcp.path || within && self.metadata_url() == url)
+    }
+
+    /// Where metadata of this resource is (RFC 9728, section 3.1).
+    pub(super) fn metadata_url(&self) -> String {
+        format!("{}{WELL_KNOWN}{}", self.start, self.path_without_slash())
     }
 
     /// The path without the slash at its end; empty for the root.
@@ -66,48 +71,56 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_holds_what_is_under_it() {
-        let holds = |resource, mcp| Place::read(resource).is_some_and(|place| place.holds(&Place::read(mcp).unwrap()));
-        for (resource, mcp) in [
-            ("https://a.example/mcp", "https://a.example/mcp"),
-            ("https://a.example/mcp", "https://a.example/mcp/x"),
-            ("https://a.example/mcp", "https://a.example/mcp?x=y"),
-            ("https://a.example/mcp/", "https://a.example/mcp"),
-            ("https://a.example/mcp", "https://a.example/mcp/"),
-            ("https://a.example", "https://a.example/mcp"),
-            ("https://a.example/", "https://a.example"),
-            ("https://A.Example:443/mcp", "https://a.example/mcp"),
-            ("HTTPS://a.example/mcp", "https://a.example/mcp"),
-            ("https://a.example/mcp?x=y", "https://a.example/mcp?x=y"),
-            ("https://[::1]:80/mcp", "https://[::1]:80/mcp"),
+    fn a_resource_is_compared_letter_by_letter() {
+        const ROOT: &str = "https://a.example/.well-known/oauth-protected-resource";
+        let path = format!("{ROOT}/mcp");
+        let is = |resource: &str, mcp: &str, url: &str| {
+            Place::read(resource).is_some_and(|place| place.is_resource_of(&Place::read(mcp).unwrap(), url))
+        };
+        for (resource, mcp, url) in [
+            ("https://a.example/mcp", "https://a.example/mcp", path.as_str()),
+            ("https://a.example/mcp", "https://a.example/mcp", "https://a.example/meta"),
+            ("https://a.example/mcp", "https://a.example/mcp?x=y", &path),
+            ("https://a.example/mcp?x=y", "https://a.example/mcp?x=y", &path),
+            ("https://a.example/mcp/", "https://a.example/mcp", &path),
+            ("https://a.example", "https://a.example/mcp", ROOT),
+            ("https://a.example/", "https://a.example/mcp", ROOT),
+            ("https://a.example/mcp", "https://a.example/mcp/x", &path),
+            ("https://[::1]:80/mcp", "https://[::1]:80/mcp", ""),
         ] {
-            assert!(holds(resource, mcp), "{resource} {mcp}");
+            assert!(is(resource, mcp, url), "{resource} {mcp} {url}");
         }
-        for (resource, mcp) in [
-            ("https://a.example/mc", "https://a.example/mcp"),
-            ("https://a.example/mcp/x", "https://a.example/mcp"),
-            ("https://a.example/MCP", "https://a.example/mcp"),
-            ("http://a.example/mcp", "https://a.example/mcp"),
-            ("https://a.example:444/mcp", "https://a.example/mcp"),
-            ("https://b.example/mcp", "https://a.example/mcp"),
-            ("https://a.example.b.example/mcp", "https://a.example/mcp"),
-            ("https://a.example@b.example/mcp", "https://b.example/mcp"),
-            ("https://a.example/mcp?x=y", "https://a.example/mcp"),
-            ("https://a.example/mcp#x", "https://a.example/mcp"),
-            ("https://a.example/mcp/..", "https://a.example/mcp/../x"),
-            ("https://a.example/%2E%2e/mcp", "https://a.example/mcp"),
-            ("https://a.example\\mcp", "https://a.example/mcp"),
-            ("https://a.example:/mcp", "https://a.example/mcp"),
-            ("https://a.example:99999/mcp", "https://a.example/mcp"),
-            ("urn:x", "https://a.example/mcp"),
-            ("ftp://a.example/mcp", "https://a.example/mcp"),
-            ("", "https://a.example/mcp"),
+        for (resource, mcp, url) in [
+            // Above the server, and not at its own well-known URL.
+            ("https://a.example", "https://a.example/mcp", path.as_str()),
+            ("https://a.example", "https://a.example/mcp", "https://a.example/tenant/meta"),
+            ("https://a.example/mcp/", "https://a.example/mcp", "https://a.example/meta"),
+            // The same origin in other letters.
+            ("https://A.example/mcp", "https://a.example/mcp", &path),
+            ("https://a.example:443/mcp", "https://a.example/mcp", &path),
+            ("HTTPS://a.example/mcp", "https://a.example/mcp", &path),
+            ("https://a.example/mc%70", "https://a.example/mcp", &path),
+            ("https://a.example/MCP", "https://a.example/mcp", &path),
+            ("https://a.example/mc", "https://a.example/mcp", &path),
+            ("https://a.example/mcp/x", "https://a.example/mcp", &path),
+            ("http://a.example/mcp", "https://a.example/mcp", &path),
+            ("https://a.example:444/mcp", "https://a.example/mcp", &path),
+            ("https://b.example/mcp", "https://a.example/mcp", &path),
+            ("https://a.example.b.example/mcp", "https://a.example/mcp", &path),
+            ("https://a.example@b.example/mcp", "https://b.example/mcp", &path),
+            ("https://a.example/mcp?x=y", "https://a.example/mcp", &path),
+            ("https://a.example/mcp#x", "https://a.example/mcp", &path),
+            ("https://a.example/%2E%2e/mcp", "https://a.example/mcp", &path),
+            ("https://a.example\\mcp", "https://a.example/mcp", &path),
+            ("https://a.example:/mcp", "https://a.example/mcp", &path),
+            ("https://a.example:99999/mcp", "https://a.example/mcp", &path),
+            ("urn:x", "https://a.example/mcp", &path),
+            ("ftp://a.example/mcp", "https://a.example/mcp", &path),
+            ("", "https://a.example/mcp", &path),
         ] {
-            assert!(
-                Place::read(mcp).is_none_or(|mcp| !Place::read(resource).is_some_and(|place| place.holds(&mcp))),
-                "{resource} {mcp}"
-            );
+            assert!(!is(resource, mcp, url), "{resource} {mcp} {url}");
         }
+        assert!(Place::read("https://a.example/mcp/../x").is_none());
     }
 
     #[test]

@@ -22,7 +22,7 @@ use tokio_rustls::TlsConnector;
 
 use super::guard::{Target, addresses, unreachable};
 use super::{FetchError, Inner};
-use crate::trust;
+use crate::trust::{self, Keys, Peer};
 
 /// Longest answer that is read.
 pub(super) const BODY_BYTES: usize = 1 << 20;
@@ -41,7 +41,8 @@ pub(super) async fn converse(inner: &Inner, request: Request<Vec<u8>>) -> Result
     }
     let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
     let connector = inner.tls.get_or_try_init(|| tls(inner)).await.map_err(|why| unreachable(&target.host, &why))?;
-    let stream = connector.connect(name, tcp).await.map_err(|e| unreachable(&target.host, &e.to_string()))?;
+    let peer = Peer::new(&target.host, target.port, true, Keys::None);
+    let stream = connector.connect(name, tcp).await.map_err(|e| unreachable(&target.host, &peer.fault(&e)))?;
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     over(&target, stream, h2, request).await
 }

@@ -165,7 +165,8 @@ impl<'c> AsyncHttpClient<'c> for Wire<'_> {
 /// The JSON object of an answer that is no error. Some servers tell of errors with 200, so the status alone says nothing.
 pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
     check_up(response)?;
-    let limits = ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 10_000, depth: 16, batch_items: 0 };
+    let limits =
+        ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 10_000, depth: 16, batch_items: 0, ..ReadLimits::default() };
     let json = Json::parse(Bytes::copy_from_slice(response.body()), &limits).map_err(|_| GrantError::Unreadable)?;
     let root = json.root();
     match root.get("error").filter(|error| error.kind() != ValueKind::Null) {

@@ -1,6 +1,8 @@
 //! The files of the vault: seen by nobody else, put in place whole.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +22,9 @@ const NEW: &str = "new-";
 const GIVEN_UP: Duration = Duration::from_secs(600);
 /// After this long without a login, its lease is not in use either.
 const UNUSED: Duration = Duration::from_secs(24 * 3600);
+
+/// The inode of a file, and when it was changed, in seconds and nanoseconds.
+pub type Stamp = (u64, i64, i64);
 
 /// The folder of the vault.
 #[derive(Clone, Debug)]
@@ -55,6 +60,16 @@ impl Folder {
     /// Others could look into it.
     pub(super) fn there(&self) -> Result<bool, VaultError> {
         Ok(self.0.there()?)
+    }
+
+    /// The version of the login's file; `None` if there is no such file.
+    pub(super) fn stamp(&self, name: &str) -> Result<Option<Stamp>, VaultError> {
+        let file = self.file(name);
+        match fs::metadata(&file) {
+            Ok(meta) => Ok(Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(VaultError::of(&file)(error)),
+        }
     }
 
     /// What is in the login's file; `None` where there is none. One byte more than may be, where it is too long.

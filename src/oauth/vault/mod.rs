@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 pub use account::Account;
 pub use error::VaultError;
 use folder::Folder;
+pub use folder::Stamp;
 use lease::{Held, Waiter};
 
 use super::Principal;
@@ -105,6 +106,15 @@ impl Vault {
     pub async fn read(&self, upstream: &str, principal: &Principal) -> Result<Option<Account>, VaultError> {
         let name = name(upstream, principal);
         self.aside(move |inner| inner.read(&name)).await
+    }
+
+    /// What tells one version of a login from another, without reading it; `None` where there is no login.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub async fn stamp(&self, upstream: &str, principal: &Principal) -> Result<Option<Stamp>, VaultError> {
+        let name = name(upstream, principal);
+        self.aside(move |inner| inner.folder.stamp(&name)).await
     }
 
     /// Keeps a login in the place of what is known of that principal at that upstream. Goes on to its end once begun, even

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::config::Scope;
 use crate::message::quote;
 
-use super::{Approvals, Entry, State, Way, shown};
+use super::{Approvals, Entry, Matter, State, Way, shown};
 
 /// Longest name that somebody who answers gives for the audit log, in bytes.
 const NAME_BYTES: usize = 64;
@@ -59,16 +59,25 @@ impl Desk {
 
 fn told(id: &str, entry: &Entry, now: Instant) -> String {
     let matter = &entry.matter;
+    format!(
+        r#"{{{},"waiting":{},"session":{},"shown":{}}}"#,
+        members(id, matter, entry.asked_at, entry.until.saturating_duration_since(now)),
+        entry.attended,
+        matter.context.session.as_ref().map_or("null".to_owned(), |session| quote(session.digest())),
+        quote(&matter.shown),
+    )
+}
+
+/// What the desk and notifications have in common, as members of an object.
+pub(super) fn members(id: &str, matter: &Matter, asked_at: SystemTime, left: Duration) -> String {
     let list = |words: Vec<String>| words.join(",");
     format!(
-        r#"{{"id":{},"asked_at":"{}","seconds_left":{},"waiting":{},"agent":{},"user":{},"session":{},"upstream":{},"tool":{},"severity":"{}","rules":[{}],"title":{},"why":{},"scopes":[{}],"call_sha256":"{}","bytes":{},"shown":{}}}"#,
+        r#""id":{},"asked_at":"{}","seconds_left":{},"agent":{},"user":{},"upstream":{},"tool":{},"severity":"{}","rules":[{}],"title":{},"why":{},"scopes":[{}],"call_sha256":"{}","bytes":{}"#,
         quote(id),
-        humantime::format_rfc3339_seconds(entry.asked_at),
-        entry.until.saturating_duration_since(now).as_secs(),
-        entry.attended,
+        humantime::format_rfc3339_seconds(asked_at),
+        left.as_secs(),
         quote(&matter.context.agent.0),
         matter.context.caller.user.as_ref().map_or("null".to_owned(), |user| quote(user)),
-        matter.context.session.as_ref().map_or("null".to_owned(), |session| quote(&session.digest())),
         quote(&matter.context.upstream.0),
         quote(&matter.tool),
         matter.severity.name(),
@@ -78,6 +87,5 @@ fn told(id: &str, entry: &Entry, now: Instant) -> String {
         list(matter.scopes.iter().map(|scope| quote(scope.name())).collect()),
         matter.digest.hex(),
         matter.bytes,
-        quote(&matter.shown),
     )
 }

@@ -10,7 +10,7 @@ use crate::record::Approval;
 use crate::rules::RuleId;
 
 use super::elicit::{Elicits, ID_PREFIX, INPUT_KEY, form, offered};
-use super::{Answer, Approvals, Matter, Restored, Ticket, Waited};
+use super::{Answer, Approvals, Matter, Restored, Ticket, Waited, notify};
 
 /// The methods that may be answered with `input_required` (2026-07-28, MRTR).
 const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
@@ -114,7 +114,7 @@ impl Approvals {
         restored: Option<&Restored>,
     ) -> Result<Begun, CallError> {
         let Some(envelope) = message.single() else { return Err(CallError::NoBatches) };
-        let matter = Matter::new(question, context, message, envelope);
+        let mut matter = Matter::new(question, context, message, envelope);
         if self.granted(&matter, audit)? {
             return Ok(Begun::Go(Box::new(matter)));
         }
@@ -133,7 +133,12 @@ impl Approvals {
         });
         let ticket = match resumed {
             Some(ticket) => ticket,
-            None => self.open(matter.clone(), audit)?,
+            None => {
+                if self.notifier.is_some() {
+                    matter.masked = notify::masked(message, envelope, &question.private);
+                }
+                self.open(matter.clone(), audit)?
+            }
         };
         let mut asked = Box::new(Asked { ticket, matter, audit });
         // The answer may be there already: it came with the call, or while nobody waited.

@@ -32,6 +32,8 @@ pub(crate) struct Matter {
     pub(crate) scopes: Vec<Scope>,
     /// All that would be sent, to be read by a person.
     pub(crate) shown: String,
+    /// Its arguments with secrets masked, where people are notified of it: JSON.
+    pub(super) masked: Option<String>,
     /// The id of the request, as written.
     pub(super) request: Box<str>,
     pub(super) bytes: usize,
@@ -54,6 +56,7 @@ impl Matter {
             severity: question.severity,
             scopes: question.scopes.clone(),
             shown: shown::shown(message, envelope, SHOWN_BYTES),
+            masked: None,
             request: message.id(envelope).unwrap_or_default().into(),
             bytes: message.bytes().len(),
         }

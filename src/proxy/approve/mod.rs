@@ -7,6 +7,7 @@ mod elicit;
 mod flow;
 mod grants;
 mod matter;
+mod notify;
 mod seal;
 mod shown;
 #[cfg(test)]
@@ -21,7 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 
-use crate::config::{ApprovalConfig, Limits, Scope};
+use crate::config::{ApprovalConfig, Config, Limits, Scope};
+use crate::document::Fault;
 use crate::message::{Message, ReadLimits, Value, same_id};
 use crate::protocol::{AuditId, CallError, Context};
 use crate::proxy::repeats::Repeats;
@@ -32,6 +34,7 @@ pub(crate) use digest::CallDigest;
 pub(crate) use flow::{Asked, Begun, Route, STILL, Settled, asks, still};
 pub(crate) use grants::private;
 pub(crate) use matter::Matter;
+pub(crate) use notify::Notifier;
 pub(crate) use seal::Restored;
 pub(crate) use ticket::{Ticket, Waited};
 
@@ -49,6 +52,7 @@ pub(crate) struct Approvals {
     grants: Grants,
     seal: Seal,
     recorder: Arc<Recorder>,
+    notifier: Option<Notifier>,
     /// Refusals of late: an agent that does not stop has nobody asked for a while.
     pub(crate) repeats: Repeats,
     /// Whether somebody can answer through the admin port.
@@ -120,6 +124,7 @@ impl Approvals {
             grants: Grants::new(config.file.clone(), lasts)?,
             seal: Seal::new(),
             recorder,
+            notifier: None,
             repeats: Repeats::new(limits),
             console: AtomicBool::new(false),
             deadline: config.deadline,
@@ -128,6 +133,12 @@ impl Approvals {
             most_bytes: limits.pending_approval_bytes,
             read: limits.read.clone(),
         })
+    }
+
+    /// The same, with people notified of each new question.
+    #[must_use]
+    pub(crate) fn notified_by(self, notifier: Option<Notifier>) -> Self {
+        Self { notifier, ..self }
     }
 
     /// From now on, somebody can answer through the admin port.
@@ -182,6 +193,9 @@ impl Approvals {
             attended: true,
             state: watch::Sender::new(State::Open),
         };
+        if let Some(notifier) = &self.notifier {
+            notifier.requested(&id, &entry.matter, self.deadline);
+        }
         let ticket = self.ticket(&id, &entry);
         open.insert(id, entry);
         Ok(ticket)
@@ -326,6 +340,14 @@ impl Approvals {
             tracing::error!(%error, "the audit log cannot be written");
         }
     }
+}
+
+/// What notifies people of questions, if the config names anything that does.
+///
+/// # Errors
+/// What cannot be used of the config.
+pub(super) fn notifier(config: &Config, recorder: &Recorder) -> Result<Option<Notifier>, Vec<Fault>> {
+    Notifier::start(&config.notify, recorder).map_err(|error| vec![Fault::of_file("approval", error, None)])
 }
 
 /// A name that can be typed: it names a question and is no secret.

@@ -44,6 +44,7 @@ fn matter(context: &Context, rules: &[&str], tool: &str, text: &str) -> Matter {
         severity: Severity::High,
         scopes: PolicyConfig::default().scopes,
         through_agent: true,
+        private: Vec::new(),
     };
     let message = call(tool, text);
     Matter::new(&question, context, &message, message.single().unwrap())
@@ -155,7 +156,7 @@ async fn only_the_call_that_is_taken_back_ends() {
     let ann = context("ann", Some("s1"));
     let mut ticket = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
     approvals.cancelled(&ann, "8");
-    approvals.cancelled(&ann, "\"7\"");
+    approvals.cancelled(&ann, "\"07\"");
     approvals.cancelled(&context("bob", Some("s1")), "7");
     assert_eq!(ticket.now(), Waited::Open);
     approvals.cancelled(&ann, "7");

@@ -1,5 +1,6 @@
 //! What is pinned of each upstream, in memory and in the lock file.
 
+mod console;
 mod file;
 mod lock;
 

@@ -68,7 +68,8 @@ impl Pipe {
         let mut open = self.open();
         let ids = message.envelopes().iter().filter(|envelope| envelope.is_answer()).filter_map(|envelope| message.id(envelope));
         let mut closed = ids.filter_map(|id| {
-            let at = open.iter().position(|open| same_id(&open.asked.id, id))?;
+            let exact = open.iter().position(|open| *open.asked.id == *id);
+            let at = exact.or_else(|| open.iter().position(|open| same_id(&open.asked.id, id)))?;
             open.remove(at)
         });
         let Some(first) = closed.next() else { return (self.context(era(message), Arc::from([])), None) };

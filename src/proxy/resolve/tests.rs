@@ -151,3 +151,24 @@ async fn a_call_through_the_gate_is_judged_so_too_however_long_it_is() {
     }
     assert_eq!(asked.load(Ordering::SeqCst), 6);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_answer_counts_only_within_the_time_of_the_config() {
+    let late = || {
+        Resolver::new(Arc::new(|_| {
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                Ok(vec![[93, 184, 216, 34].into()])
+            })
+        }))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lychgate.toml");
+    for (milliseconds, rule) in [(50, Some("url-unresolved")), (10_000, None)] {
+        let text = format!("[policy.default]\nurls = {{ resolve = true, resolve_ms = {milliseconds} }}\n");
+        std::fs::write(&file, text).unwrap();
+        let config = crate::config::load_policies(&file).unwrap();
+        let pipe = pipe(config.policies["default"].places.resolve, late());
+        assert_eq!(refused(&pipe, &call("fetch", "url", "https://late.example/")).as_deref(), rule, "{milliseconds} ms");
+    }
+}

@@ -121,6 +121,22 @@ fn no_label_follows_a_flood() {
 
 /// Many servers, each with many tools that set off many rules: the sum has a bound too.
 #[test]
+fn a_name_that_may_be_a_secret_is_no_label() {
+    let made = Maker::new().unwrap();
+    let family = made.counters(table::COMMANDS_BLOCKED).unwrap();
+    let (key, hex) = ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b");
+    for tool in [key, hex, key, "create_issue", "list-pull-requests_v2", "ns/Read.file2"] {
+        family.with(&["up", tool, "rule"]).inc();
+    }
+    let text = text(&made);
+    assert!(!text.contains(key) && !text.contains(hex), "{text}");
+    assert!(text.contains(r#"rule="rule",tool="other",upstream="up"} 3"#), "{text}");
+    for tool in ["create_issue", "list-pull-requests_v2", "ns/Read.file2"] {
+        assert!(text.contains(&format!("tool=\"{tool}\"")), "{text}");
+    }
+}
+
+#[test]
 fn series_have_a_bound_of_their_own() {
     let made = Maker::new().unwrap();
     let blocked = made.counters(table::COMMANDS_BLOCKED).unwrap();

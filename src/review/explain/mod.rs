@@ -1,26 +1,30 @@
 //! Why a message was judged as it was.
 
 mod again;
+mod passage;
+mod rows;
 mod snippet;
 mod steps;
-
-use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde::Serialize;
 
+use crate::config::Suppression;
 use crate::detect::work;
 use crate::inspect::{Finding, Inspection, Policy, Trace, Verdict};
 use crate::message::Direction;
 use crate::record::names;
-use crate::rules::{Find, Rule, RuleSet};
+use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::visible;
 
 use super::rebuilt::{Again, Rebuilt};
 use super::{Entry, Judges, Missing};
 
 pub use again::{Repeated, may_be_earlier, repeated};
-use snippet::Proposed;
+use passage::Proposals;
+use rows::Row;
+pub(in crate::review) use snippet::quoted;
+pub use snippet::written;
 pub use steps::{Part, Step};
 
 /// Why a message was judged as it was. Every text of a stranger's in it is harmless to show: what a terminal obeys and what
@@ -57,13 +61,15 @@ pub struct Explained {
     pub same_rules: bool,
     /// What the rules in force make of the text that could be had.
     pub verdict_now: Option<String>,
-    /// The findings, the strongest first.
+    /// The policy that judges it.
+    pub policy: String,
+    /// The passages in which something was found, the strongest finding first.
     pub findings: Vec<Told>,
     /// Whether the message passes with all suppressions that are proposed; `None` if none are, or it cannot be tried.
     pub suppressed_passes: Option<bool>,
 }
 
-/// One finding.
+/// A passage, by the strongest finding in it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Told {
     /// The rule's id.
@@ -78,6 +84,8 @@ pub struct Told {
     pub reading: String,
     /// Whether it stands in the line.
     pub recorded: bool,
+    /// Whether it is another match of a rule that the line names at this place already.
+    pub further: bool,
     /// Whether the rules in force find it in the text that could be had.
     pub found_again: bool,
     /// What the text looked like, from how it came to how it was found.
@@ -88,12 +96,36 @@ pub struct Told {
     pub rule: Option<About>,
     /// What the agent was told, if this is what refused the message.
     pub told: Option<String>,
-    /// Suppressions that can be pasted into the config: a table for each passage that the rule matched at the place.
+    /// Other findings of the passage, the strongest first.
+    pub also: Vec<Also>,
+    /// Suppressions of the whole passage, to be pasted into the config.
     pub suppression: Option<String>,
-    /// What else would pass with them.
+    /// The same as data.
+    #[serde(skip)]
+    pub tables: Vec<Suppression>,
+    /// Whether they cover more than the passage: no digest fits.
+    pub wide: bool,
+    /// What else passes with them.
     pub covers: Option<String>,
     /// Why there is none, or what is to be known of it.
     pub note: Option<String>,
+}
+
+/// Another finding of a passage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Also {
+    /// The rule's id.
+    pub id: String,
+    /// Its title, if the set in force has it.
+    pub title: Option<String>,
+    /// How bad it is, if the set in force has it.
+    pub severity: Option<&'static str>,
+    /// What was done about it.
+    pub action: String,
+    /// The place, as a JSON pointer.
+    pub at: String,
+    /// By which reading it was found.
+    pub reading: String,
 }
 
 /// A rule, as its file has it.
@@ -152,13 +184,18 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<
         lacks: rebuilt.as_ref().map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.lacks).map(Missing::words),
         same_rules: entry.text(names::RULE_SET).as_deref() == Some(policy.rules_digest(direction)),
         verdict_now: again.as_ref().map(|again| again.verdict.to_owned()),
+        policy: policy.name.to_string(),
         findings: Vec::new(),
         suppressed_passes: None,
     };
     let (rebuilt, again) = (rebuilt.as_ref().ok(), again.as_ref());
-    let mut teller = Teller { entry, policy: &policy, direction, rebuilt, again, proposed: BTreeMap::new() };
-    teller.propose();
-    made.findings = teller.findings();
+    let blank = snippet::blank();
+    let proposals = rebuilt
+        .zip(blank.as_ref())
+        .map(|(rebuilt, blank)| Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank));
+    let proposals = proposals.unwrap_or_default();
+    let teller = Teller { entry, policy: &policy, direction, rebuilt, again, proposals: &proposals, blank: blank.as_ref() };
+    made.findings = teller.passages();
     made.suppressed_passes = teller.passes(&made.findings);
     Ok(made)
 }
@@ -183,152 +220,126 @@ struct Teller<'a> {
     direction: Direction,
     rebuilt: Option<&'a Rebuilt>,
     again: Option<&'a Again>,
-    /// What is proposed, by rule and place: findings of one rule at one place share it.
-    proposed: BTreeMap<(String, String), Proposed>,
+    proposals: &'a Proposals,
+    /// The end and the reason of what is proposed.
+    blank: Option<&'a Suppression>,
 }
 
 impl Teller<'_> {
-    fn propose(&mut self) {
-        let (Some(rebuilt), Some(again)) = (self.rebuilt, self.again) else { return };
-        for finding in again.inspection.findings.iter().filter(|finding| finding.suppressed.is_none()) {
-            let key = of(finding);
-            let rule = self.rule(finding.rule.as_str());
-            if !self.proposed.contains_key(&key)
-                && let Some(one) = rule.and_then(|rule| snippet::narrowest(rebuilt, self.policy, self.entry, rule, finding))
-            {
-                self.proposed.insert(key, one);
-            }
-        }
-    }
-
     fn rule(&self, id: &str) -> Option<&Rule> {
         self.policy.rules(self.direction).rules().iter().find(|rule| rule.id.as_str() == id).map(AsRef::as_ref)
     }
 
-    /// The recorded findings, with what is found again, and what is found now only.
-    fn findings(&self) -> Vec<Told> {
+    /// The passages, the strongest first.
+    fn passages(&self) -> Vec<Told> {
         let now: &[Finding] = self.again.map_or(&[], |again| &again.inspection.findings);
         let secrets = steps::secrets(self.policy.rules(self.direction), now);
-        let mut used = vec![false; now.len()];
-        let mut out = Vec::new();
-        for found in self.entry.findings() {
-            let at = self.within_item(&found.at());
-            let same = |(n, finding): &(usize, &Finding)| {
-                !used.get(*n).copied().unwrap_or(true) && finding.rule.as_str() == found.rule() && finding.at == at
-            };
-            let again = now.iter().enumerate().find(same);
-            if let Some((n, _)) = again
-                && let Some(used) = used.get_mut(n)
-            {
-                *used = true;
-            }
-            let (action, reading) = (found.action().into_owned(), found.reading().into_owned());
-            out.push(self.told((&found.rule(), &at, &action, &reading), true, again.map(|(_, finding)| finding), &secrets));
-        }
-        for (finding, _) in now.iter().zip(used).filter(|(_, used)| !used) {
-            let names = (finding.rule.as_str(), finding.at.as_str(), finding.action.name(), finding.reading);
-            out.push(self.told(names, false, Some(finding), &secrets));
-        }
-        out
+        let rows = rows::rows(self.entry, now, self.proposals);
+        let rows = rows::by_passage(rows, |id| self.rule(id).map(|rule| rule.severity));
+        rows.iter().filter_map(|passage| self.passage(passage, &secrets)).collect()
     }
 
-    /// A pointer without the number of the message in its batch: that is judged by itself here.
-    fn within_item(&self, at: &str) -> String {
-        let item = self.entry.number(names::ITEM).map(|item| format!("/{item}"));
-        item.and_then(|item| at.strip_prefix(item.as_str())).unwrap_or(at).to_owned()
-    }
-
-    fn told(
-        &self,
-        (id, at, action, reading): (&str, &str, &str, &str),
-        recorded: bool,
-        now: Option<&Finding>,
-        secrets: &[String],
-    ) -> Told {
-        let rule = self.rule(id);
-        let trace = now.and_then(|finding| finding.trace.as_deref());
+    fn passage(&self, passage: &[Row<'_>], secrets: &[String]) -> Option<Told> {
+        let (row, others) = passage.split_first()?;
+        let rule = self.rule(&row.id);
+        let trace = row.now.and_then(|finding| finding.trace.as_deref());
         let private = rule.is_some_and(is_private);
-        let (suppression, note) = match self.suppression(rule, now, reading) {
-            Ok(proposed) => (Some(proposed), None),
-            Err(note) => (None, Some(note)),
+        let tables = self.tables(passage);
+        let is_left_out = |other: &Finding| {
+            passage.iter().any(|row| row.id == other.rule.as_str() && row.now.is_some_and(|now| now.at == other.at))
         };
-        let raw = self.rebuilt.and_then(|rebuilt| rebuilt.text_at(at));
-        let steps = match (trace, now) {
+        let more = self.proposals.left_out.iter().any(is_left_out);
+        let lacks = self.rebuilt.is_some_and(|rebuilt| rebuilt.lacks.is_some());
+        let raw = self.rebuilt.and_then(|rebuilt| rebuilt.text_at(&row.at));
+        let steps = match (trace, row.now) {
             (Some(trace), Some(finding)) if !private => steps::steps(raw.as_deref(), finding, trace, secrets),
             _ => Vec::new(),
         };
-        let refused = self.entry.rule().as_deref() == Some(id);
-        Told {
-            id: visible(id),
-            at: visible(at),
-            argument: now.and_then(|finding| finding.argument.as_deref()).map(visible),
-            action: visible(action),
-            reading: visible(reading),
-            recorded,
-            found_again: now.is_some(),
+        Some(Told {
+            id: visible(&row.id),
+            at: visible(&row.at),
+            argument: row.now.and_then(|finding| finding.argument.as_deref()).map(visible),
+            action: visible(&row.action),
+            reading: visible(&row.reading),
+            recorded: row.recorded,
+            further: row.further,
+            found_again: row.now.is_some(),
             steps,
             shape: trace.filter(|_| private).map(|trace| steps::shape(matched(trace))),
-            told: if refused {
-                self.refusal(id).or_else(|| rule.map(|rule| format!("{}. {}", rule.title, rule.why)))
-            } else {
-                None
-            },
+            told: passage.iter().find_map(|row| self.refusal(&row.id)),
             rule: rule.map(about),
-            suppression: suppression.map(|proposed| snippet::written(&self.policy.name, proposed)),
-            covers: suppression.map(|proposed| proposed.covers(self.rebuilt.is_some_and(|rebuilt| rebuilt.lacks.is_some()))),
-            note,
+            also: others.iter().map(|other| self.also(other)).collect(),
+            suppression: (!tables.is_empty()).then(|| snippet::written(&self.policy.name, &tables)),
+            wide: tables.iter().any(|table| table.sha256.is_empty()),
+            covers: (!tables.is_empty()).then(|| snippet::covers(&tables, more, lacks)),
+            note: tables.is_empty().then(|| self.note(row)),
+            tables,
+        })
+    }
+
+    fn also(&self, row: &Row<'_>) -> Also {
+        let rule = self.rule(&row.id);
+        Also {
+            id: visible(&row.id),
+            title: rule.map(|rule| rule.title.clone()),
+            severity: rule.map(|rule| rule.severity.name()),
+            action: visible(&row.action),
+            at: visible(&row.at),
+            reading: visible(&row.reading),
         }
     }
 
+    /// What the agent was told, if this rule refused the message.
     fn refusal(&self, id: &str) -> Option<String> {
-        let inspection: &Inspection = &self.again?.inspection;
-        match &inspection.verdict {
-            Verdict::Block(refusals) => {
-                let refusal = refusals.iter().find(|refusal| refusal.rule.as_str() == id)?;
-                Some(format!("{}. {}", refusal.title, refusal.why))
-            }
-            _ => None,
-        }
+        self.entry.rule().filter(|rule| rule == id)?;
+        let inspection: Option<&Inspection> = self.again.map(|again| &again.inspection);
+        let refusals = match inspection.map(|inspection| &inspection.verdict) {
+            Some(Verdict::Block(refusals)) => refusals.as_slice(),
+            _ => &[],
+        };
+        let refusal = refusals.iter().find(|refusal| refusal.rule.as_str() == id);
+        let refusal = refusal.map(|refusal| format!("{}. {}", refusal.title, refusal.why));
+        refusal.or_else(|| self.rule(id).map(|rule| format!("{}. {}", rule.title, rule.why)))
     }
 
-    /// Suppressions of a finding as narrow as works, or why there is none.
-    fn suppression(&self, rule: Option<&Rule>, now: Option<&Finding>, reading: &str) -> Result<&Proposed, String> {
-        let none = |why: &str| Err(why.to_owned());
-        if rule.is_none() {
-            return none(
-                "the rules in force have no such rule: it was switched off or taken out since, or it is the gate's own word (a schema, a limit, a pin), which its own section of the config changes",
-            );
+    /// The suppressions of a passage.
+    fn tables(&self, passage: &[Row<'_>]) -> Vec<Suppression> {
+        let is_of = |finding: &Finding| passage.iter().any(|row| row.now.is_some_and(|now| passage::is_same(now, finding)));
+        let matches = self.proposals.matches.iter().filter(|one| is_of(&one.finding));
+        self.blank.map(|blank| passage::merged(matches, self.entry, blank)).unwrap_or_default()
+    }
+
+    /// Why there is no suppression of a finding.
+    fn note(&self, row: &Row<'_>) -> String {
+        if self.rule(&row.id).is_none() {
+            return "The rules in force have no such rule: it was switched off or removed since, or the gate itself reported \
+                    this (a schema, a limit, a pin), which its own section of the config changes."
+                .to_owned();
         }
-        let Some(finding) = now else {
-            return none(
-                "it is not found in the text that could be had: it hangs on what the log does not hold (what the session saw before, or what is masked)",
-            );
+        let Some(finding) = row.now else {
+            return "The rule does not match the text that is available: it depends on what the log does not hold (what the \
+                    session saw before, or what is masked)."
+                .to_owned();
         };
-        if work::ALL.contains(&reading) || work::ALL.contains(&finding.reading) {
-            return none("what was too much to judge cannot be suppressed: send less of it at once");
+        if work::ALL.contains(&row.reading.as_str()) || work::ALL.contains(&finding.reading) {
+            return "What was too much to judge cannot be suppressed: send less of it at once.".to_owned();
         }
-        if let Some(suppressed) = &finding.suppressed {
-            let by = &suppressed.by;
-            return Err(format!("it is suppressed until {}: {}", by.until.written, visible(&by.reason)));
+        match &finding.suppressed {
+            Some(suppressed) => {
+                let by = &suppressed.by;
+                format!("It is suppressed until {}: {}", by.until.written, visible(&by.reason))
+            }
+            None if finding.action == Action::Log => "It was only logged: there is no effect to suppress.".to_owned(),
+            None => "No suppression of this rule alone would let it pass.".to_owned(),
         }
-        let proposed = self.proposed.get(&of(finding));
-        proposed.ok_or_else(|| "no suppression of this rule alone would let it pass".to_owned())
     }
 
     /// Whether it passes with all that is proposed.
     fn passes(&self, told: &[Told]) -> Option<bool> {
-        if told.iter().all(|one| one.suppression.is_none()) {
-            return None;
-        }
-        let all = self.proposed.values().flat_map(|proposed| &proposed.all);
-        let policy = all.fold(self.policy.clone(), |policy, one| policy.suppressing(one.clone()));
-        Some(self.rebuilt?.judge(&policy, false).verdict == "pass")
+        let all: Vec<Suppression> = told.iter().flat_map(|one| &one.tables).cloned().collect();
+        let rebuilt = self.rebuilt.filter(|_| !all.is_empty())?;
+        Some(rebuilt.judge(&self.policy.suppressing(all), false).verdict == "pass")
     }
-}
-
-/// What tells the rule and the place.
-fn of(finding: &Finding) -> (String, String) {
-    (finding.rule.as_str().to_owned(), finding.at.clone())
 }
 
 /// Whether what a rule finds is itself what nobody may see.

@@ -15,13 +15,13 @@ const FENCE_WORDS: usize = 5;
 
 /// Finds them.
 pub(super) fn find(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    if text.contains('{') && holds(text, "=\"") {
+    if holds(text, "{") && holds(text, "=\"") {
         attributes(text, cuts);
     }
-    if text.contains('\\') {
+    if holds(text, "\\") {
         phantoms(text, cuts);
     }
-    if text.contains('|') && (holds(text, "|-") || holds(text, "| -") || holds(text, "|:")) {
+    if holds(text, "|") && (holds(text, "|-") || holds(text, "| -") || holds(text, "|:")) {
         cells(text, cuts);
     }
 }
@@ -46,7 +46,7 @@ fn attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 
 fn phantoms(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     for name in PHANTOMS {
-        for (at, _) in text.match_indices(name) {
+        for at in memchr::memmem::find_iter(text.as_bytes(), name) {
             let from = at + name.len() - usize::from(name.ends_with('{'));
             let rest = crate::text::cut(text.get(from..).unwrap_or_default(), PART_BYTES);
             let lead = rest.find(['{', '\n']).unwrap_or(rest.len());

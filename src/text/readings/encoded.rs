@@ -6,12 +6,10 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::{Found, Way, vocabulary};
+use super::{DECODED_BYTES, Found, Way, packed, vocabulary};
 
 /// Shorter runs hold too little to steer anyone.
 const PACKED_BYTES: usize = 20;
-/// A longer run is decoded to here.
-const DECODED_BYTES: usize = 16 << 10;
 /// Signs of Morse in a row that are no ruler of dots and dashes.
 const MORSE_BYTES: usize = 40;
 /// Words in decoded Morse.
@@ -26,10 +24,10 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     for span in runs(text.as_bytes(), PACKED_BYTES, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')) {
         let Some(run) = text.get(span.clone()) else { continue };
         let kept = run.get(..DECODED_BYTES).unwrap_or(run);
-        for (name, bytes) in [("base64", base64(kept)), ("hex", hex(kept)), ("base32", base32(kept))] {
-            if let Some(text) = bytes.and_then(prose) {
-                found.push(Found { name, way: Way::Usual, span: span.clone(), text, words: 0 });
-            }
+        let others = [("hex", hex(kept)), ("base32", base32(kept))];
+        let others = others.into_iter().filter_map(|(name, bytes)| Some((name, prose(bytes?)?)));
+        for (name, text) in packed::base64(kept).into_iter().chain(others) {
+            found.push(Found { name, way: Way::Usual, span: span.clone(), text, words: 0 });
         }
     }
     spaced(text, found);
@@ -67,7 +65,10 @@ pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> 
 }
 
 /// Bytes as text, if people could read it.
-fn prose(bytes: Vec<u8>) -> Option<String> {
+pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
+    if let Some(text) = utf16(&bytes) {
+        return Some(text);
+    }
     let text = String::from_utf8(bytes).or_else(|error| {
         // The end may be cut within a character.
         let valid = error.utf8_error().valid_up_to();
@@ -83,11 +84,31 @@ fn prose(bytes: Vec<u8>) -> Option<String> {
     (odd == 0 && text.len() >= 8).then_some(text)
 }
 
-fn base64(run: &str) -> Option<Vec<u8>> {
+/// UTF-16 of either order, told by its mark or by its zeros.
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let zeros = |parity: usize| bytes.iter().skip(parity).step_by(2).filter(|b| **b == 0).count();
+    let least = bytes.len() * 2 / 5;
+    let big = bytes.starts_with(&[0xFE, 0xFF]) || zeros(0) >= least;
+    if bytes.len() < 16 || !big && zeros(1) < least && !bytes.starts_with(&[0xFF, 0xFE]) {
+        return None;
+    }
+    let unit = |pair: [u8; 2]| if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) };
+    let units = bytes.chunks_exact(2).filter_map(|pair| Some(unit([*pair.first()?, *pair.get(1)?])));
+    let text: String = char::decode_utf16(units).collect::<Result<_, _>>().ok()?;
+    let odd = text.chars().any(|c| c.is_control() && !c.is_whitespace());
+    (!odd).then(|| text.trim_start_matches('\u{feff}').to_owned())
+}
+
+pub(super) fn base64(run: &str) -> Option<Vec<u8>> {
     let mixed = run.bytes().any(|b| b.is_ascii_lowercase()) && run.bytes().any(|b| b.is_ascii_uppercase());
     if !mixed {
         return None;
     }
+    base64_bytes(run)
+}
+
+/// The bytes of a run, whatever its letters.
+pub(super) fn base64_bytes(run: &str) -> Option<Vec<u8>> {
     // A run cut off at its end, or glued to a word before it by a slash, still says most of what it holds.
     let whole = run.get(..run.len() - usize::from(run.len() % 4 == 1)).unwrap_or(run);
     if whole.contains(['-', '_']) { BASE64_URL.decode(whole).ok() } else { BASE64.decode(whole).ok() }
@@ -164,31 +185,29 @@ fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(Range<usize>, 
     Some((start..start + open.len() + end + close.len(), inner.get(..end)?))
 }
 
-/// Ascii85 as Adobe frames it.
-fn ascii85(inner: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut group: Vec<u32> = Vec::with_capacity(5);
+/// Ascii85 as Adobe has it.
+pub(super) fn ascii85(inner: &str) -> Option<Vec<u8>> {
+    let mut digits: Vec<u32> = Vec::with_capacity(inner.len());
     for b in inner.bytes().filter(|b| !b.is_ascii_whitespace()).take(DECODED_BYTES) {
         match b {
-            b'z' if group.is_empty() => out.extend_from_slice(&[0; 4]),
-            b'!'..=b'u' => group.push(u32::from(b - b'!')),
+            b'z' if digits.len().is_multiple_of(5) => digits.extend([0; 5]),
+            b'!'..=b'u' => digits.push(u32::from(b - b'!')),
             _ => return None,
         }
-        if group.len() == 5 {
-            out.extend_from_slice(&quad(&group));
-            group.clear();
-        }
     }
-    if group.len() > 1 {
-        let kept = group.len() - 1;
-        group.resize(5, 84);
-        out.extend(quad(&group).into_iter().take(kept));
-    }
-    Some(out)
+    quads(&digits)
 }
 
-fn quad(group: &[u32]) -> [u8; 4] {
-    group.iter().fold(0u32, |sum, digit| sum.wrapping_mul(85).wrapping_add(*digit)).to_be_bytes()
+/// Digits of base 85, five for four bytes; the last group may be short.
+pub(super) fn quads(digits: &[u32]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(digits.len() * 4 / 5);
+    for group in digits.chunks(5).filter(|group| group.len() > 1) {
+        let missing = 5 - group.len();
+        let padded = group.iter().copied().chain(std::iter::repeat_n(84, missing));
+        let quad = padded.fold(0u32, |sum, digit| sum.wrapping_mul(85).wrapping_add(digit)).to_be_bytes();
+        out.extend(quad.into_iter().take(4 - missing));
+    }
+    (!out.is_empty()).then_some(out)
 }
 
 /// International Morse (ITU-R M.1677); letters apart by one blank, words by `/` or several.

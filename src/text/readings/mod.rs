@@ -11,15 +11,22 @@ pub(super) use fold::alike as looks_like;
 
 use super::html::Page;
 use super::unicode::Plain;
+use source_map::{Copied, SourceMap};
 use tokens::Tokens;
 
 mod cipher;
+mod columns;
 mod encoded;
 mod escaped;
 mod fold;
+mod gaps;
+mod packed;
 mod regions;
+mod source_map;
 mod spelled;
+mod steering_words;
 mod tokens;
+mod unmarked;
 mod vocabulary;
 
 /// A part of a string, read in another way.
@@ -35,7 +42,12 @@ pub struct Reading {
     pub way: Way,
     /// Common words in it that were written so.
     pub words: usize,
+    /// Where its parts stand in the plain text. Only of readings that leave marks out or join cells, and encode nothing.
+    pub(super) map: Option<SourceMap>,
 }
+
+/// Names of the readings that only leave out what stands between words.
+pub const REJOINED: [&str; 2] = ["unmarked", "columns"];
 
 /// How honest a way of writing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +61,8 @@ pub enum Way {
     Disguise,
 }
 
+/// A longer run of packed text is decoded to here.
+pub const DECODED_BYTES: usize = 1 << 20;
 /// How often what was decoded is decoded again.
 const DEPTH: usize = 3;
 /// Most readings of one string.
@@ -57,38 +71,51 @@ const READINGS: usize = 64;
 const OUTPUT_BYTES: usize = 8 << 10;
 const OUTPUT_PER_BYTE: usize = 3;
 
-/// Reads `text`, which is a plain reading already.
-pub(super) fn read(text: &str) -> Vec<Reading> {
-    let mut left = text.len().saturating_mul(OUTPUT_PER_BYTE).saturating_add(OUTPUT_BYTES);
-    let mut all: Vec<Reading> = Vec::new();
-    let mut from = 0;
-    add(text, None, &mut all, &mut left);
-    for _ in 1..DEPTH {
-        let fresh: Vec<Reading> = all.get(from..).unwrap_or_default().to_vec();
-        from = all.len();
-        for reading in fresh {
-            add(&reading.text, Some(&reading), &mut all, &mut left);
-        }
-    }
-    all
+/// The readings of a text.
+#[derive(Debug, Default)]
+pub(super) struct Readings {
+    pub(super) all: Vec<Reading>,
+    /// Whether a bound left some out.
+    pub(super) left_out: bool,
 }
 
-fn add(text: &str, within: Option<&Reading>, all: &mut Vec<Reading>, left: &mut usize) {
+/// Reads `text`, which is a plain reading already.
+pub(super) fn read(text: &str) -> Readings {
+    let mut left = text.len().saturating_mul(OUTPUT_PER_BYTE).saturating_add(OUTPUT_BYTES);
+    let mut made = Readings::default();
+    let mut from = 0;
+    add(text, None, &mut made, &mut left);
+    for _ in 1..DEPTH {
+        let fresh: Vec<Reading> = made.all.get(from..).unwrap_or_default().to_vec();
+        from = made.all.len();
+        for reading in fresh {
+            add(&reading.text, Some(&reading), &mut made, &mut left);
+        }
+    }
+    made
+}
+
+fn add(text: &str, within: Option<&Reading>, made: &mut Readings, left: &mut usize) {
     let mut found: Vec<Found> = Vec::new();
     escaped::find(text, &mut found);
     encoded::find(text, &mut found);
+    packed::find(text, &mut found);
     fold::find(text, &mut found);
     let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::tells);
     spelled::find(text, &tokens, &mut found);
     cipher::find(text, &tokens, &mut found);
     for found in found {
-        if all.len() >= READINGS || found.text.len() > *left {
+        if made.all.len() >= READINGS || found.text.len() > *left {
+            made.left_out = true;
             return;
         }
+        let all = &mut made.all;
         *left -= found.text.len();
         let (span, path, way) = match within {
             None => (found.span, found.name, found.way),
-            Some(outer) => (outer.span.clone(), interned(&format!("{} → {}", outer.path, found.name)), found.way.max(outer.way)),
+            Some(outer) => {
+                (outer.cover(&found.span), interned(&format!("{} → {}", outer.path, found.name)), found.way.max(outer.way))
+            }
         };
         let text = Plain::of(&found.text).map_or(found.text, |plain| plain.text);
         if all.iter().any(|known| known.text == text) {
@@ -97,11 +124,59 @@ fn add(text: &str, within: Option<&Reading>, all: &mut Vec<Reading>, left: &mut 
         if let Some(page) = Page::of(&text) {
             let path = interned(&format!("{path} → html"));
             for text in [page.visible, page.hidden] {
-                all.push(Reading { text, span: span.clone(), path, way, words: found.words });
+                all.push(Reading { text, span: span.clone(), path, way, words: found.words, map: None });
             }
         }
-        all.push(Reading { text, span, path, way, words: found.words });
+        all.push(Reading { text, span, path, way, words: found.words, map: None });
     }
+    for (name, read) in REJOINED.into_iter().zip([unmarked::read, columns::read]) {
+        if within.is_none_or(|outer| outer.map.is_none()) {
+            rejoin(text, within, (name, read), made, left);
+        }
+    }
+}
+
+/// Adds a reading that leaves out what stands between words.
+fn rejoin(
+    text: &str,
+    within: Option<&Reading>,
+    (name, read): (&'static str, fn(&str) -> Option<Copied>),
+    made: &mut Readings,
+    left: &mut usize,
+) {
+    let Some(Copied { text, map }) = read(text) else { return };
+    if made.all.len() >= READINGS || text.len() > *left {
+        made.left_out = true;
+        return;
+    }
+    *left -= text.len();
+    let reading = match within {
+        None => Reading {
+            span: map.cover(&(0..text.len())).unwrap_or(0..0),
+            text,
+            path: name,
+            way: Way::Usual,
+            words: 0,
+            map: Some(map),
+        },
+        Some(outer) => {
+            let path = interned(&format!("{} → {name}", outer.path));
+            Reading { text, span: outer.span.clone(), path, way: outer.way, words: 0, map: None }
+        }
+    };
+    made.all.push(reading);
+}
+
+impl Reading {
+    /// Where in the plain text a part of it stands.
+    fn cover(&self, part: &Range<usize>) -> Range<usize> {
+        self.map.as_ref().and_then(|map| map.cover(part)).unwrap_or_else(|| self.span.clone())
+    }
+}
+
+/// Whether a text says something to its reader across marks between words, or down its columns.
+pub(super) fn is_rejoined(text: &str) -> bool {
+    unmarked::read(text).is_some() || columns::read(text).is_some()
 }
 
 /// A part of a text as one way of writing gives it.

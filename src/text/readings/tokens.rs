@@ -95,7 +95,8 @@ fn each(bytes: &[u8], mut tell: impl FnMut(Range<usize>, bool)) {
 /// A bit for each byte that is of a kind.
 #[inline]
 fn mask(block: &[u8; BLOCK], of_kind: impl Fn(u8) -> bool) -> u64 {
-    let flags = block.map(|b| u8::from(of_kind(b)));
+    let mut flags = [0; BLOCK];
+    flags.iter_mut().zip(block).for_each(|(flag, b)| *flag = u8::from(of_kind(*b)));
     // Eight flags become eight bits by one multiplication.
     let bits = |flags: &[u8; 8]| u64::from_le_bytes(*flags).wrapping_mul(0x0102_0408_1020_4080) >> 56;
     flags.as_chunks().0.iter().enumerate().fold(0, |mask, (nth, flags)| mask | bits(flags) << (nth * 8))

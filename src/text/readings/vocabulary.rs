@@ -25,6 +25,11 @@ pub(super) fn words_in(text: &str) -> usize {
     words.filter(|word| if low(word) { WORDS.contains(*word) } else { WORDS.contains(&*word.to_lowercase()) }).count()
 }
 
+/// Whether letters in lower case are a common word.
+pub(super) fn is_word(letters: &str) -> bool {
+    WORDS.contains(letters)
+}
+
 /// The common word that letters in lower case read as; a `1` stands for an `i` or an `l`.
 pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
     if WORDS.contains(letters) {

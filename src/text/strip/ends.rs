@@ -1,8 +1,24 @@
 //! Which elements a tag opens or ends besides its own (WHATWG HTML, 13.2.6).
 
+use std::collections::HashMap;
+
 use super::Reader;
-use crate::text::element::{Kind, Open, formats, hash, kind, of_head, special};
+use crate::text::element::{Kind, Mark, Open, formats, hash, kind, of_head, special};
 use crate::text::hints::look;
+
+/// Longest name of an element whose content nobody sees, in bytes.
+const NAME_BYTES: usize = 16;
+
+/// Where the last end tag of each name stands.
+pub(super) fn last_ends(text: &str) -> HashMap<u64, usize> {
+    let ends = memchr::memmem::find_iter(text.as_bytes(), b"</").filter_map(|at| {
+        let name = text.get(at + 2..)?;
+        let length = name.bytes().take(NAME_BYTES).take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+        let name = name.get(..length).filter(|name| !name.is_empty())?;
+        Some((hash(&name.to_ascii_lowercase()), at))
+    });
+    ends.collect()
+}
 
 impl Reader {
     /// Opens what a page leaves out, where styles may speak of it.
@@ -20,7 +36,7 @@ impl Reader {
         let look = self.sheet.open(self.tree.depth(), (name, "", ""), &[], "", look(name, false, ""));
         state.seen = look.within(&state.seen);
         let (name, kind) = (hash(name), Kind::Block);
-        self.tree.push(Open { name, kind, state, link: false, formatting: None, marker: false }, true);
+        self.tree.push(Open { name, kind, state, mark: Mark::None, formatting: None, marker: false }, true);
     }
 
     /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4 and 13.2.6).
@@ -121,18 +137,16 @@ impl Reader {
         if stays {
             return;
         }
-        if !self.tree.hides_at(at) {
-            self.clean.tag(name, "/", 0);
-        }
         self.close(at, true);
     }
 
     pub(super) fn close(&mut self, from: usize, ended: bool) {
         for open in self.tree.close(from, ended) {
-            if let Some(target) = open.link.then(|| self.links.pop()).flatten() {
-                self.lines.mark(&target);
-            }
+            self.finish_mark(open.mark);
             if open.kind == Kind::Block && !open.state.seen.hides() {
+                if open.name == hash("li") || open.name == hash("h1") {
+                    self.lines.drop_lead();
+                }
                 self.lines.end(1);
             }
         }

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-/// Stand for `<` and `&` in code that Markdown shows as it is. Noncharacters: no text means them.
-const MASKS: [(char, char); 2] = [('<', '\u{fdd0}'), ('&', '\u{fdd1}')];
+/// Replace `<` and `&` in code that Markdown shows as it is. Control characters without a use, one byte long, so that every
+/// other byte keeps its place.
+const MASKS: [(char, char); 2] = [('<', '\u{1}'), ('&', '\u{2}')];
 /// Puts masks on what is code; `None` where there is nothing to put them on.
 pub(super) fn put_on(text: &str, code: &[Range<usize>]) -> Option<String> {
     if code.is_empty() || MASKS.iter().any(|(_, mask)| text.contains(*mask)) {

@@ -5,8 +5,8 @@ use crate::text::style::Sheet;
 use crate::text::tokens::{Event, Mode, run};
 
 /// Reads those of a page, wherever they stand in it.
-pub(super) fn add_all(text: &str, sheet: &mut Sheet) {
-    let mode = Mode::default();
+pub(super) fn add_all(text: &str, fragment: bool, sheet: &mut Sheet) {
+    let mode = Mode::of(fragment);
     let mut tag = Tag::default();
     let mut css: Option<String> = None;
     // What templates hold is of no effect.
@@ -43,7 +43,8 @@ pub(super) fn add_all(text: &str, sheet: &mut Sheet) {
         }
         Event::Comment(_) => {}
     });
-    if let Some(css) = css {
+    // In a text that is not a page, a tag without its end tag is a word.
+    if let Some(css) = css.filter(|_| !fragment) {
         sheet.add(&css, &tag.media);
     }
 }

@@ -1,6 +1,7 @@
 //! What a call costs through lychgate, through nginx as a plain pass-through, and straight; in one run, by turns.
 //!
-//! `lychgate-bench GATE [--quick]`, or `lychgate-bench serve PORT` for the server alone.
+//! `lychgate-bench GATE [--quick]`, or `lychgate-bench serve PORT` for the server alone, or `lychgate-bench call PORT PATH BYTES`
+//! for one agent alone: for each number on a line of standard input it makes that many calls and then prints a line.
 
 mod agent;
 mod inspect;
@@ -30,15 +31,17 @@ struct Plan {
 }
 
 const FULL: Plan = Plan { rounds: 5, sizes: &SIZES, turn: Duration::from_millis(500), held: 1000, starts: 5 };
-const QUICK: Plan = Plan { rounds: 1, sizes: &[1_000, 10_000], turn: Duration::from_millis(150), held: 50, starts: 1 };
-const SESSIONS: usize = 64;
-const FEW: usize = 8;
+const QUICK: Plan = Plan { rounds: 1, sizes: &[1_000, 10_000, 100_000], turn: Duration::from_millis(150), held: 50, starts: 1 };
+/// Sessions that call at the same time.
+pub const CONCURRENCY: [usize; 3] = [1, 8, 64];
+const SESSIONS: usize = CONCURRENCY[CONCURRENCY.len() - 1];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = runtime.and_then(|runtime| match words.first().map(String::as_str) {
         Some("serve") => runtime.block_on(server::serve(words.get(1).and_then(|port| port.parse().ok()).unwrap_or(0))),
+        Some("call") => runtime.block_on(call_on_demand(&words)),
         Some(gate) => {
             let plan = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
             runtime.block_on(bench(&PathBuf::from(gate), &plan))
@@ -51,13 +54,29 @@ fn main() {
     }
 }
 
+async fn call_on_demand(words: &[String]) -> io::Result<()> {
+    let usage = || io::Error::other("usage: lychgate-bench call PORT PATH BYTES");
+    let [_, port, path, bytes] = words else { return Err(usage()) };
+    let bytes: usize = bytes.parse().map_err(io::Error::other)?;
+    let mut agent = Agent::connect(port.parse().map_err(io::Error::other)?, path).await?;
+    for line in io::stdin().lines() {
+        for _ in 0..line?.parse::<usize>().map_err(io::Error::other)? {
+            let length = agent.call().await?;
+            if length < bytes {
+                return Err(io::Error::other(format!("a response of {length} bytes instead of {bytes}")));
+            }
+        }
+        println!("done");
+    }
+    Ok(())
+}
+
 async fn bench(gate: &PathBuf, plan: &Plan) -> io::Result<()> {
     let stage = Stage::set(gate).await?;
     let names: Vec<&str> = stage.ways.iter().map(|way| way.name).collect();
     if !names.contains(&"nginx") {
         println!("nginx: skipped, it is not installed");
     }
-    let idle = stage.gate().rss();
     let mut measured = Vec::new();
     for framing in ["json", "sse"] {
         for size in plan.sizes {
@@ -65,7 +84,13 @@ async fn bench(gate: &PathBuf, plan: &Plan) -> io::Result<()> {
         }
     }
     table::calls(&names, &measured);
-    println!("\nidle memory: {:.1} MB resident", idle as f64 / 1e6);
+    println!();
+    for ((name, idle), (_, used)) in stage.idle.iter().zip(stage.memory()) {
+        println!("{name}: {:.1} MB resident before the first call, {:.1} MB after these", *idle as f64 / 1e6, used as f64 / 1e6);
+    }
+    // Processes that have freed nothing yet, or sessions would be held in memory that is there already.
+    drop(stage);
+    let stage = Stage::set(gate).await?;
     held_sessions(&stage, plan).await?;
     let mut starts = Vec::new();
     for _ in 0..plan.starts {
@@ -87,17 +112,17 @@ async fn measure(stage: &Stage, plan: &Plan, framing: &str, size: usize) -> io::
     }
     for _ in 0..plan.rounds {
         for ((way, all), cell) in stage.ways.iter().zip(&mut agents).zip(&mut measured.cells) {
-            let mut one = all.split_off(SESSIONS - 1);
-            cell.single.push(call_for(plan.turn / 2, &mut one, size).await?);
-            all.append(&mut one);
-            let mut few = all.split_off(SESSIONS - FEW);
-            let before = way.process.as_ref().map(process::Process::cpu);
-            let calls = call_for(plan.turn, &mut few, size).await?;
-            if let (Some(before), Some(process)) = (before, &way.process) {
-                cell.cpu.push((process.cpu() - before) / u32::try_from(calls.latencies.len().max(1)).unwrap_or(1));
+            for (level, sessions) in cell.levels.iter_mut().zip(CONCURRENCY) {
+                let mut chosen = all.split_off(SESSIONS - sessions);
+                let before = way.process.as_ref().map(process::Process::cpu);
+                let calls = call_for(plan.turn, &mut chosen, size).await?;
+                if let (Some(before), Some(process)) = (before, &way.process) {
+                    let count = u32::try_from(calls.latencies.len().max(1)).map_err(io::Error::other)?;
+                    level.cpu.push((process.cpu() - before) / count);
+                }
+                all.append(&mut chosen);
+                level.calls.push(calls);
             }
-            all.append(&mut few);
-            cell.many.push(call_for(plan.turn, all, size).await?);
         }
     }
     Ok(measured)
@@ -115,16 +140,29 @@ async fn connect(way: &Way, framing: &str, size: usize) -> io::Result<Vec<Agent>
 async fn held_sessions(stage: &Stage, plan: &Plan) -> io::Result<()> {
     for way in &stage.ways {
         let Some(process) = &way.process else { continue };
-        let before = process.pss();
+        let before = settled(process).await;
         let mut held = Vec::new();
         for _ in 0..plan.held {
             let agent = way.connect("json", SIZES[0]).await?;
             let stream = agent.listen().await?;
             held.push((agent, stream));
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let each = process.pss().saturating_sub(before) / plan.held as u64;
+        let each = settled(process).await.saturating_sub(before) / plan.held as u64;
         println!("{}: {each} bytes for each of {} idle sessions with an open stream", way.name, held.len());
     }
     Ok(())
+}
+
+/// The memory of a process once it no longer grows: a gate that has just started compiles rules beside its first calls.
+async fn settled(process: &process::Process) -> u64 {
+    let mut before = process.pss();
+    for _ in 0..30 {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let now = process.pss();
+        if now.abs_diff(before) < 50_000 {
+            return now;
+        }
+        before = now;
+    }
+    before
 }

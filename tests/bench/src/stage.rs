@@ -6,9 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use tokio::net::TcpStream;
+
 use crate::agent::Agent;
 use crate::process::{Process, free_port};
 use crate::server::SIZES;
+
+/// Longest time that a process may take to start.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for a process that has just started to become idle.
+const SETTLE: Duration = Duration::from_millis(500);
 
 /// A way to the server.
 pub struct Way {
@@ -30,6 +37,8 @@ impl Way {
 pub struct Stage {
     pub ways: Vec<Way>,
     pub folder: PathBuf,
+    /// Resident bytes of each process in between, before its first call.
+    pub idle: Vec<(&'static str, u64)>,
     _server: Process,
 }
 
@@ -48,9 +57,15 @@ impl Stage {
         let (way, _) = start_gate(gate, &folder, upstream).await?;
         ways.push(way);
         for way in &ways {
+            listening(way).await?;
+        }
+        tokio::time::sleep(SETTLE).await;
+        let mut stage = Self { ways, folder, idle: Vec::new(), _server: server };
+        stage.idle = stage.memory();
+        for way in &stage.ways {
             ready(way).await?;
         }
-        Ok(Self { ways, folder, _server: server })
+        Ok(stage)
     }
 
     /// Time from the start of another gate to its first answer.
@@ -60,9 +75,22 @@ impl Stage {
         Ok(began.elapsed())
     }
 
-    pub fn gate(&self) -> &Process {
-        self.ways.last().and_then(|way| way.process.as_ref()).unwrap_or_else(|| unreachable!("the gate is the last way"))
+    /// Resident bytes of each process in between.
+    pub fn memory(&self) -> Vec<(&'static str, u64)> {
+        self.ways.iter().filter_map(|way| Some((way.name, way.process.as_ref()?.rss()))).collect()
     }
+}
+
+/// Waits until it accepts connections, without a call.
+async fn listening(way: &Way) -> io::Result<()> {
+    let began = Instant::now();
+    while let Err(error) = TcpStream::connect(("127.0.0.1", way.port)).await {
+        if began.elapsed() > PATIENCE {
+            return Err(io::Error::other(format!("{} does not listen: {error}", way.name)));
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
 }
 
 async fn ready(way: &Way) -> io::Result<()> {
@@ -72,7 +100,7 @@ async fn ready(way: &Way) -> io::Result<()> {
             Ok(mut agent) => return agent.call().await.map(|_| ()),
             Err(error) => error,
         };
-        if began.elapsed() > Duration::from_secs(10) {
+        if began.elapsed() > PATIENCE {
             return Err(io::Error::other(format!("{} does not answer: {error}", way.name)));
         }
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{Known, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
-use lychgate::protocol::{AgentName, Asked, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
 
 const MOST: Duration = Duration::from_secs(3);
@@ -29,7 +29,14 @@ fuzz_target!(|input: &str| {
         upstream: UpstreamName("u".into()),
         era: Era::Modern,
         session: None,
-        asked: [Asked { id: "1".into(), method: "tools/call".into(), tool: Some("fetch".into()), continues: false }].into(),
+        asked: [Asked {
+            id: "1".into(),
+            method: "tools/call".into(),
+            tool: Some("fetch".into()),
+            continues: false,
+            target: CallTarget::Other,
+        }]
+        .into(),
         caller: Caller::default(),
         trace: None,
         wire: Wire::default(),

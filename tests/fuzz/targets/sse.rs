@@ -1,29 +1,71 @@
-//! Events, however the stream is cut up, concatenate to the stream; new data stands where the old data stood.
+//! Whatever a server streams, each kind of reader sees the inspected messages and nothing else in what the gate writes.
 #![no_main]
 
+use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use lychgate::protocol::sse::{Decoder, data, with_data};
+use lychgate::message::{Message, ReadLimits};
+use lychgate::protocol::sse::{Data, Decoder};
 
-fuzz_target!(|input: (Vec<u8>, Vec<u8>, Vec<u8>)| {
-    let (stream, cuts, new_data) = input;
-    let whole = decode([stream.as_slice()].into_iter());
-    let pieces = decode(pieces(&stream, &cuts));
-    assert_eq!(whole.concat(), stream);
-    assert_eq!(pieces.concat(), stream);
+/// What some reader takes for the end of a line.
+const LINE_ENDS: [char; 10] = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
+
+fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
+    let (stream, cuts) = input;
+    let (written, expected) = through([stream.as_slice()].into_iter());
+    let text = std::str::from_utf8(&written).expect("an event stream is UTF-8");
+    assert_eq!(read(text.replace("\r\n", "\n").split(['\n', '\r']), false), expected, "by the standard");
+    assert_eq!(read(text.split(['\n', '\r']), false), expected, "at CR or LF");
+    assert_eq!(read(text.replace("\r\n", "\n").split(LINE_ENDS), false), expected, "as `str.splitlines`");
+    let trimmed: Vec<Vec<String>> =
+        expected.iter().map(|lines| lines.iter().map(|line| line.trim().to_owned()).collect()).collect();
+    assert_eq!(read(text.split('\n'), true), trimmed, "at LF, trimmed");
     // The decoder does not wait at a blank line's CR, so only there may a cut make another event of a late LF.
     if !stream.contains(&b'\r') {
-        assert_eq!(whole, pieces, "cuts change nothing");
-    }
-    for raw in whole {
-        let raw = bytes::Bytes::from(raw);
-        let Some(old) = data(&raw) else { continue };
-        assert_eq!(data(&with_data(&raw, Some(&old))).as_ref(), Some(&old));
-        if !new_data.contains(&b'\r') {
-            assert_eq!(data(&with_data(&raw, Some(&new_data))).as_deref(), Some(new_data.as_slice()));
-        }
-        assert_eq!(data(&with_data(&raw, None)), None);
+        assert_eq!(through(pieces(&stream, &cuts)).0, written, "cuts change nothing");
     }
 });
+
+/// What the gate writes of a stream, and the lines of data of its events that have any.
+fn through<'s>(pieces: impl Iterator<Item = &'s [u8]>) -> (Vec<u8>, Vec<Vec<String>>) {
+    let mut decoder = Decoder::default();
+    let (mut written, mut expected) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        decoder.push(piece);
+        while let Some(event) = decoder.next_event() {
+            let message = event.data.as_ref().is_some_and(|data| Message::parse(data.clone(), &ReadLimits::default()).is_ok());
+            let data = event.data.filter(|data| std::str::from_utf8(data).is_ok());
+            expected.extend(data.as_ref().map(|data| lines(data, message)));
+            let data = data.as_deref().map(|data| if message { Data::Json(data) } else { Data::Text(data) });
+            written.extend_from_slice(&event.fields.with(data));
+        }
+    }
+    (written, expected)
+}
+
+/// The lines of data, each without what some reader takes for the end of a line.
+fn lines(data: &Bytes, message: bool) -> Vec<String> {
+    let text = String::from_utf8_lossy(data).replace("\r\n", "\n");
+    if !message {
+        return text.split(LINE_ENDS).map(str::to_owned).collect();
+    }
+    let escaped = text.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    escaped.replace('\r', " ").split('\n').map(str::to_owned).collect()
+}
+
+/// The lines of data that a reader sees, by event.
+fn read<'t>(lines: impl Iterator<Item = &'t str>, trims: bool) -> Vec<Vec<String>> {
+    let (mut out, mut data) = (Vec::new(), Vec::new());
+    for line in lines {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let (name, value) = if trims { (name.trim(), value.trim()) } else { (name, value.strip_prefix(' ').unwrap_or(value)) };
+        if name == "data" {
+            data.push(value.to_owned());
+        } else if line.is_empty() && !data.is_empty() {
+            out.push(std::mem::take(&mut data));
+        }
+    }
+    out
+}
 
 fn pieces<'s>(mut stream: &'s [u8], cuts: &[u8]) -> impl Iterator<Item = &'s [u8]> {
     let mut out = Vec::new();
@@ -34,18 +76,4 @@ fn pieces<'s>(mut stream: &'s [u8], cuts: &[u8]) -> impl Iterator<Item = &'s [u8
     }
     out.push(stream);
     out.into_iter()
-}
-
-fn decode<'s>(pieces: impl Iterator<Item = &'s [u8]>) -> Vec<Vec<u8>> {
-    let mut decoder = Decoder::default();
-    let mut out = Vec::new();
-    for piece in pieces {
-        decoder.push(piece);
-        while let Some(event) = decoder.next_event() {
-            out.push(event.raw.to_vec());
-        }
-    }
-    out.push(decoder.rest().to_vec());
-    out.retain(|raw| !raw.is_empty());
-    out
 }

@@ -56,11 +56,16 @@ export const tests = {
       same(`${view}: each stop has a name, and shows that it is one`, stops.filter(([tag, name, shown]) => tag !== 'BODY' && (!name || !shown)), []);
     }
     await go('live');
+    // The explanation comes late, when the keyboard is on a link that it takes the place of.
+    await read('(asked => { window.fetch = async (path, ...all) => { if (path.includes("/explain/")) await new Promise(go => { window.explains = go; }); return asked(path, ...all); }; window.asked = asked; })(window.fetch), undefined');
     await tabTo('document.activeElement?.classList.contains("line")');
     while (!(await read('document.activeElement.classList.contains("block")'))) await press('ArrowDown');
     await press('Enter');
     await until('the finding', 'document.querySelector("#detail .finding")');
     await tabTo('document.activeElement?.closest?.(".finding a")', 5);
+    await read('window.fetch = window.asked, window.explains(), undefined');
+    await until('the explanation', 'document.querySelector("#detail .finding mark")');
+    same('the keyboard is where it was', await read('Boolean(document.activeElement.closest(".finding a"))'), true);
     await press('Enter');
     await until('its rule', 'location.hash.startsWith("#/rules/") && document.querySelector("main").innerText.includes("Catches")');
     await go('live');

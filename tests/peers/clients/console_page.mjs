@@ -66,7 +66,7 @@ export async function reload() {
   await send('Page.reload', { ignoreCache: true });
   await until('the page anew', '!window.old && document.readyState === "complete"');
 }
-export const VIEWS = ['live', 'overview', 'approvals', 'upstreams', 'rules', 'quarantine', 'connected'];
+export const VIEWS = ['live', 'overview', 'approvals', 'upstreams', 'definitions', 'rules', 'quarantine', 'connected'];
 export async function go(view) {
   await read(`location.hash = ${json(`#/${view}`)}`);
   await until(view, '!document.querySelector("main").innerText.includes("Looking …") && Boolean(document.querySelector("main h1"))');

@@ -73,6 +73,10 @@ export const tests = {
     same('all refused', await read('[...document.querySelectorAll("#lines .chip")].every(chip => chip.textContent === "block")'), true);
     await picture('filtered');
     await clear();
+    await choose('verdict', 'not pass');
+    await until('more', 'document.querySelectorAll("#lines .line.block").length > 0 && document.querySelectorAll("#lines .line.rewrite").length > 0');
+    same('none that passed', await read('document.querySelectorAll("#lines .line.pass").length'), 0);
+    await clear();
     await choose('tool', XSS.slice(0, 20));
     await until('the one that is called so', `(lines => lines.length && lines.length < ${all} && [...lines].every(line => line.textContent.includes("owned(")))(document.querySelectorAll("#lines .what"))`);
     await clear();
@@ -99,6 +103,31 @@ export const tests = {
     await picture('finding-explained');
     await press('Escape');
     same('closed', await read('document.querySelector("#detail") === null'), true);
+  },
+  'a false alarm is let pass with one button, a reason and its table in view': async () => {
+    const bomb = ':(){ :|:& };:';
+    const refused = async () => (await tool('run_command', { command: bomb })).includes('Blocked by lychgate');
+    same('refused before', await refused(), true);
+    await until('its line', '[...document.querySelectorAll("#lines .line.block")].some(line => line.textContent.includes("fork-bomb"))');
+    await read('[...document.querySelectorAll("#lines .line.block")].find(line => line.textContent.includes("fork-bomb")).click()');
+    await until('the button', `Boolean(${button('#detail .finding', 'Let this pass')})`);
+    await read('[...document.querySelectorAll("#detail .finding details")].forEach(one => { one.open = true; })');
+    await read(`${button('#detail .finding', 'Let this pass')}.click()`);
+    await until('the question', 'document.querySelector("dialog[open] form")');
+    same('the table is shown first', await read('["[[policy.default.suppress]]", "fork-bomb", "sha256", "run_command"].filter(part => !document.querySelector("dialog pre").textContent.includes(part))'), []);
+    await clean('the question');
+    const calls = () => read('performance.getEntriesByType("resource").filter(one => one.name.includes("/api/suppress/")).length');
+    await click('dialog button[type=submit]');
+    await until('that it wants a reason', 'document.querySelector("dialog .fault:not([hidden])")?.textContent.includes("who decided it")');
+    same('nothing is sent without one', await calls(), 0);
+    same('refused still', await refused(), true);
+    await type('dialog input[name=reason]', 'Ada: a joke <b onclick=owned(3)>');
+    await picture('suppress');
+    await click('dialog button[type=submit]');
+    await until('that it is in force', 'document.querySelector("dialog") === null && document.body.innerText.includes("in force, written to")');
+    same('passes now', await refused(), false);
+    same('another one does not', (await tool('run_command', { command: `${bomb}\nrm -rf /` })).includes('Blocked by lychgate'), true);
+    await press('Escape');
   },
   'what a server said is in the details, as text': async () => {
     const lines = await rows();

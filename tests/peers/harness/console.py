@@ -68,7 +68,8 @@ def console(only):
 
 
 def settings(folder, token, agents, admin, hostile, gone, authority):
-    """A gate with users whom the server that means ill names, rules that ask, a quarantine, and a server that wants a login."""
+    """A gate with users whom the server that means ill names, rules that ask, a quarantine, a server that wants a login, and one with
+    output on standard error."""
     return f"""
 [listen]
 address = "127.0.0.1:{agents}"
@@ -78,6 +79,8 @@ address = "127.0.0.1:{admin}"
 token_file = "{token}"
 [audit]
 file = "{folder}/audit.jsonl"
+[pins]
+file = "{folder}/lychgate.lock"
 [quarantine]
 folder = "{folder}/quarantine"
 [oauth]
@@ -99,6 +102,8 @@ http = {{ url = "http://127.0.0.1:{hostile}/mcp" }}
 http = {{ url = "http://127.0.0.1:{gone}/mcp" }}
 [upstream.tracker]
 http = {{ url = "http://127.0.0.1:{authority}/mcp" }}
+[upstream.chatty]
+stdio = {{ command = ["{node()}", "{HERE}/servers/chatty.mjs"] }}
 """
 
 

@@ -46,6 +46,7 @@ timeout_ms = 5000
 """
 KEPT = """[approval]
 token_file = "{folder}/approve.token"
+notify_command = ["cat"]
 deadline_seconds = 1
 wait_seconds = 1
 [audit]

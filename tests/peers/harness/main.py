@@ -10,12 +10,14 @@ import client_mode
 import compare
 import conformance
 import console
+import framing
 import independent
 import prometheus
 from places import SCRATCH, gate
 
 PARTS = {
     "agents": compare.agents_compared,
+    "framing": framing.framing,
     "conformance": conformance.conformance,
     "client": client_mode.through,
     "independent": independent.independent,

@@ -1,6 +1,7 @@
 // A server with the names that the conformance suite looks for, in every revision:
 //   node servers/fixture.mjs [PORT]     HTTP on 127.0.0.1, prints its URL
 //   node servers/fixture.mjs --stdio    over standard input and output
+//   node servers/fixture.mjs --sse PORT HTTP+SSE of 2024-11-05 on 127.0.0.1, at /sse
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import {
@@ -10,6 +11,8 @@ import {
   McpServer, ProtocolError, ResourceNotFoundError, createMcpHandler, createRequestStateCodec, fromJsonSchema, isLegacyRequest,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+// Only the older SDK has this transport.
+import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { PROMPTS, RESOURCES, getPrompt, readResource } from './fixture-content.mjs';
 import { TOOLS } from './fixture-tools.mjs';
 
@@ -85,6 +88,10 @@ class Events {
   }
 }
 
+const changed = mcp => ({
+  toolsChanged: () => mcp.server.sendToolListChanged(),
+  promptsChanged: () => mcp.server.sendPromptListChanged(),
+});
 const modern = createMcpHandler(() => build(() => modern.notify), { legacy: 'reject' });
 const serveModern = toNodeHandler(modern);
 const sessions = new Map();
@@ -104,10 +111,6 @@ async function serveLegacy(request, response, body) {
     onsessioninitialized: session => void sessions.set(session, transport),
   });
   transport.onclose = () => sessions.delete(transport.sessionId);
-  const changed = mcp => ({
-    toolsChanged: () => mcp.server.sendToolListChanged(),
-    promptsChanged: () => mcp.server.sendPromptListChanged(),
-  });
   await build(changed).connect(transport);
   return transport.handleRequest(request, response, body);
 }
@@ -143,17 +146,34 @@ async function serve(request, response) {
   await (legacy ? serveLegacy : serveModern)(request, response, body.parsed);
 }
 
-if (process.argv[2] === '--stdio') {
-  serveStdio(() => build(mcp => ({
-    toolsChanged: () => mcp.server.sendToolListChanged(),
-    promptsChanged: () => mcp.server.sendPromptListChanged(),
-  })));
-} else {
+const streams = new Map();
+
+/** One stream and one server for each GET, and the messages that are posted to it. */
+async function serveSse(request, response) {
+  if (request.method === 'GET') {
+    const transport = new SSEServerTransport('/messages', response);
+    streams.set(transport.sessionId, transport);
+    await build(changed).connect(transport);
+    response.on('close', () => streams.delete(transport.sessionId));
+    return;
+  }
+  const known = streams.get(new URL(request.url, 'http://localhost').searchParams.get('sessionId'));
+  if (!known) return refuse(response, 404, 'Session not found');
+  await known.handlePostMessage(request, response);
+}
+
+function listen(serve, port, path) {
   const http = createServer((request, response) => {
     serve(request, response).catch(error => {
       console.error(error);
       if (!response.headersSent) refuse(response, 500, 'Internal error');
     });
   });
-  http.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => console.log(`http://127.0.0.1:${http.address().port}/mcp`));
+  http.listen(Number(port ?? 0), '127.0.0.1', () => console.log(`http://127.0.0.1:${http.address().port}${path}`));
+}
+
+switch (process.argv[2]) {
+  case '--stdio': serveStdio(() => build(changed)); break;
+  case '--sse': listen(serveSse, process.argv[3], '/sse'); break;
+  default: listen(serve, process.argv[2], '/mcp');
 }

@@ -10,12 +10,12 @@ const BOTTOM = 18;
 /** The hour in minutes, the oldest first. */
 export function minutes({ hour, now }) {
   const end = Math.floor(now / 60) + 1;
-  const all = Array.from({ length: 60 }, (_, at) => ({ at: (end - 60 + at) * 60, calls: 0, blocked: 0, injections: 0, asked: 0, failed: 0, p50: null, p99: null }));
+  const all = Array.from({ length: 60 }, (_, at) => ({ at: (end - 60 + at) * 60, calls: 0, blocked: 0, injections: 0, injection_matches: 0, asked: 0, failed: 0, p50: null, p99: null }));
   for (const moment of hour) {
     const minute = all[Math.floor(moment.at / 60) - (end - 60)];
     if (!minute) continue;
     minute.calls += moment.outbound;
-    for (const name of ['blocked', 'injections', 'asked', 'failed']) minute[name] += moment[name];
+    for (const name of ['blocked', 'injections', 'injection_matches', 'asked', 'failed']) minute[name] += moment[name];
     for (const [name, of] of [['p50', 'p50_us'], ['p99', 'p99_us']]) if (moment[of] !== null) minute[name] = Math.max(minute[name] ?? 0, moment[of]);
   }
   return all;

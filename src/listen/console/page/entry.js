@@ -1,6 +1,6 @@
 // An audit line: what its members are called, what they say, and how all of it is shown.
 
-import { chip, copier, count, empty, facts, fill, h, micros, plainly, visible } from './dom.js';
+import { chip, copier, count, empty, facts, fill, h, micros, plainly, toast, visible } from './dom.js';
 import { ask } from './api.js';
 
 /** Members by the names of the audit log's schema. */
@@ -36,6 +36,9 @@ export function verdict(line) {
   if (get(line, 'event') === 'refused_again') return 'block';
   return '';
 }
+
+/** Whether it counts as a refusal. A line of repeated refusals without an id comes on top of that of the judgement. */
+export const isRefusal = line => verdict(line) === 'block' && !(get(line, 'event') === 'refused_again' && !get(line, 'audit'));
 
 export const rules = line => [...new Set([text(line, 'rule'), ...list(line, 'findings').map(found => text(found, 'rule'))].filter(Boolean))];
 
@@ -137,15 +140,19 @@ function evidence(line, found) {
 async function explain(audit, place) {
   const told = await ask(`explain/${encodeURIComponent(audit)}`, { byItself: true }).catch(() => null);
   if (!told?.findings?.length || !place.isConnected) return;
-  fill(place, h('h3', {}, [told.findings.length === 1 ? 'What was found' : `${told.findings.length} findings`]), ...told.findings.map(explained));
+  // The explanation takes the place of links, one of which the keyboard may be on.
+  const focused = place.contains(document.activeElement) ? document.activeElement.hash : '';
+  fill(place, h('h3', {}, [told.findings.length === 1 ? 'What was found' : `${told.findings.length} findings`]), ...told.findings.map((found, at) => explained(found, audit, at + 1)));
+  if (focused) [...place.querySelectorAll('a')].find(link => link.hash === focused)?.focus({ preventScroll: true });
 }
 
-function explained(found) {
+function explained(found, audit, number) {
   const rule = found.rule;
   return h('article', { class: 'finding' }, [
     h('div', { class: 'row' }, [rule ? chip(rule.severity) : null, chip(found.action), h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(found.id)}` }, [found.id])]),
     rule ? h('div', {}, [h('strong', {}, [rule.title]), h('div', { class: 'soft' }, [rule.why])]) : null,
     h('div', { class: 'small soft wrap' }, [`at ${found.at || '/'}${found.reading ? ` · ${found.reading} reading` : ''}`]),
+    ...found.also.map(other => h('div', { class: 'row small' }, [other.severity ? chip(other.severity) : null, chip(other.action), h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(other.id)}` }, [other.id]), other.title ? h('span', { class: 'soft' }, [other.title]) : null, other.at === found.at ? null : h('span', { class: 'soft wrap' }, [`at ${other.at || '/'}`])])),
     ...steps(found.steps),
     found.shape ? h('p', { class: 'small soft' }, [found.shape]) : null,
     found.note ? h('p', { class: 'small soft' }, [found.note]) : null,
@@ -156,10 +163,53 @@ function explained(found) {
     ]) : null,
     found.suppression ? h('details', {}, [
       h('summary', {}, ['Let this pass from now on']),
-      h('p', { class: 'small soft' }, ['Put it into the config, with a reason of yours.', found.covers ? ` ${found.covers}` : '']),
-      h('pre', { class: 'text' }, [found.suppression]), h('div', { class: 'row' }, [copier(found.suppression)]),
+      h('p', { class: 'small soft' }, ['These tables of the config suppress it.', found.covers ? ` ${found.covers}` : '']),
+      h('pre', { class: 'text' }, [found.suppression]),
+      h('div', { class: 'row' }, [
+        found.wide ? null : h('button', { type: 'button', onclick: () => letPass(found, audit, number) }, ['Let this pass']),
+        copier(found.suppression),
+      ]),
     ]) : null,
   ]);
+}
+
+/** Asks for a reason and a last day, shows the tables, and has the gate write them into its config. */
+function letPass(found, audit, number) {
+  const reason = h('input', { type: 'text', name: 'reason', autocomplete: 'off', placeholder: 'who decided it, and why' });
+  const until = h('input', { type: 'text', name: 'until', value: /until = (\d{4}-\d\d-\d\d)/.exec(found.suppression)?.[1] });
+  const fault = h('p', { class: 'fault', role: 'alert', hidden: true });
+  const write = h('button', { type: 'submit', class: 'primary' }, ['Write to the config']);
+  const form = h('form', {
+    class: 'stack',
+    onsubmit: async event => {
+      event.preventDefault();
+      if (!reason.value.trim()) {
+        fill(fault, 'Give a reason: who decided it, and why.');
+        fault.hidden = false;
+        reason.focus();
+        return;
+      }
+      write.disabled = true;
+      try {
+        const done = await ask(`suppress/${encodeURIComponent(audit)}`, { method: 'POST', data: { finding: number, tables: found.suppression, reason: reason.value, until: until.value } });
+        dialog.close();
+        toast(done.in_force ? `in force, written to ${done.file}` : `written to ${done.file}; not in force yet: see the gate’s log`);
+      } catch (error) {
+        fill(fault, error.message);
+        fault.hidden = false;
+        write.disabled = false;
+      }
+    },
+  }, [
+    h('p', { class: 'soft' }, [found.covers ?? '']), h('pre', { class: 'text' }, [found.suppression]),
+    h('label', { class: 'field' }, ['Reason', reason]), h('label', { class: 'field' }, ['Until', until]), fault,
+    h('div', { class: 'row' }, [h('button', { type: 'button', onclick: () => dialog.close() }, ['Cancel']), write]),
+  ]);
+  const dialog = h('dialog', { 'aria-label': 'Let this pass?' }, [h('h2', {}, ['Let this pass?']), form]);
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  reason.focus();
 }
 
 /** The readings of a text, from how it came to how it was found, with what matched marked. */

@@ -2,7 +2,7 @@
 
 import { chip, clock, count, empty, fill, h, micros, plainly } from './dom.js';
 import { ask, listen } from './api.js';
-import { detail, get, rules, verdict, what, who, why, word } from './entry.js';
+import { detail, get, isRefusal, rules, verdict, what, who, why, word } from './entry.js';
 
 /** Most lines that are kept here, and most that stand on the page. */
 const KEPT = 2000;
@@ -10,11 +10,15 @@ const SHOWN = 250;
 /** Somebody who listens to the page hears of what was refused, and not more often than this. */
 const TELL_MS = 15000;
 
+/** A verdict to filter by: whatever did not pass as it was. */
+const NOT_PASS = 'not pass';
+const passed = line => verdict(line) === 'pass' && ['', 'pass'].includes(word(line, 'would'));
+
 const FILTERS = [
   ['upstream', 'Upstream', line => word(line, 'upstream')],
   ['agent', 'Agent', line => word(line, 'agent')],
   ['tool', 'Tool', line => word(line, 'tool')],
-  ['verdict', 'Verdict', verdict],
+  ['verdict', 'Verdict', verdict, [NOT_PASS]],
   ['rule', 'Rule', null],
   ['direction', 'Direction', line => word(line, 'direction')],
 ];
@@ -32,8 +36,9 @@ let agents = '';
 let state = () => {};
 let spoken = { at: 0, refused: 0 };
 
-/** Listens for as long as there is a session; tells the frame how it goes. */
-export async function start(told, signal) {
+/** Listens for as long as there is a session; tells the frame how it goes, and when somebody is asked for approval:
+ *  browsers slow down the timers of pages that are hidden, but not this stream. */
+export async function start(told, asked, signal) {
   state = told;
   for (let wait = 500; !signal.aborted; ) {
     try {
@@ -41,6 +46,7 @@ export async function start(told, signal) {
       await listen(lines.length ? 1000 : 500, all => {
         wait = 500;
         took(all);
+        if (all.some(({ line }) => get(line, 'event') === 'approval' && get(line, 'outcome') === 'asked')) asked();
       }, signal);
     } catch (error) {
       if (signal.aborted) return;
@@ -82,14 +88,15 @@ function take() {
 }
 
 function speak(fresh) {
-  spoken.refused += fresh.filter(({ line }) => verdict(line) === 'block').length;
+  spoken.refused += fresh.filter(({ line }) => isRefusal(line)).length;
   if (!spoken.refused || Date.now() - spoken.at < TELL_MS || document.hidden) return;
   document.getElementById('status').textContent = `${spoken.refused} refused`;
   spoken = { at: Date.now(), refused: 0 };
 }
 
 function fits(line) {
-  return FILTERS.every(([name, , of]) => !chosen[name] || (of ? of(line) === chosen[name] : rules(line).includes(chosen[name])))
+  return FILTERS.every(([name, , of]) => !chosen[name] || (chosen[name] === NOT_PASS && name === 'verdict' ? !passed(line)
+    : of ? of(line) === chosen[name] : rules(line).includes(chosen[name])))
     && (!search || JSON.stringify(line).toLowerCase().includes(search));
 }
 
@@ -138,8 +145,8 @@ export function only(name, value) {
 
 function options() {
   if (!view) return;
-  for (const [name, label] of FILTERS) {
-    const values = [...known[name]].sort();
+  for (const [name, label, , always = []] of FILTERS) {
+    const values = [...always, ...[...known[name]].filter(value => !always.includes(value)).sort()];
     fill(view.selects[name], h('option', { value: '' }, [label]), ...values.map(value => {
       const option = h('option', {}, [plainly(value, 60)]);
       option.value = value;

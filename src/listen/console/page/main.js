@@ -3,8 +3,10 @@
 import { fill, h, sure, toast } from './dom.js';
 import { ask, forget, hasProof, logIn, logOut, onEnd } from './api.js';
 import * as live from './live.js';
+import * as notify from './notify.js';
 import * as overview from './overview.js';
 import * as people from './people.js';
+import * as pins from './pins.js';
 import * as quarantine from './quarantine.js';
 import * as rules from './rules.js';
 import * as upstreams from './upstreams.js';
@@ -15,6 +17,7 @@ const VIEWS = [
   ['overview', 'Overview', main => overview.show(main)],
   ['approvals', 'Approvals', main => people.approvals(main, waits)],
   ['upstreams', 'Upstreams', main => upstreams.show(main)],
+  ['definitions', 'Definitions', main => pins.show(main)],
   ['rules', 'Rules', (main, id) => rules.show(main, id)],
   ['quarantine', 'Quarantine', (main, id) => quarantine.show(main, id)],
   ['connected', 'Connected', main => people.connected(main)],
@@ -95,9 +98,17 @@ function keep(shown, first, isFirst = false) {
 /** Looks for questions wherever one is. */
 async function watchQuestions(signal) {
   while (!signal.aborted) {
-    if (!document.hidden) await ask('approvals', { byItself: true }).then(all => waits(all.length), () => {});
+    await questions();
     await new Promise(resolve => setTimeout(resolve, 4000));
   }
+}
+
+async function questions() {
+  if (document.hidden && !notify.allowed()) return;
+  const all = await ask('approvals', { byItself: true }).catch(() => null);
+  if (!all) return;
+  waits(all.length);
+  notify.show(all);
 }
 
 function enter() {
@@ -106,7 +117,7 @@ function enter() {
   $('door').hidden = true;
   $('app').hidden = false;
   stateIs('wait');
-  live.start(stateIs, inside.signal);
+  live.start(stateIs, questions, inside.signal);
   watchQuestions(inside.signal);
   route();
 }
@@ -123,7 +134,7 @@ function leave(why = '') {
   $('token').focus();
 }
 
-const HELP = [['1 – 7', 'the views, as they stand in the list'], ['/', 'find'], ['j  k  ↓  ↑', 'to the next line, to the one before'], ['Enter', 'open a line'], ['Esc', 'close it'], ['p', 'pause the stream, go on'], ['t', 'light or dark'], ['?', 'this list']];
+const HELP = [['1 – 8', 'the views, as they stand in the list'], ['/', 'find'], ['j  k  ↓  ↑', 'to the next line, to the one before'], ['Enter', 'open a line'], ['Esc', 'close it'], ['p', 'pause the stream, go on'], ['t', 'light or dark'], ['?', 'this list']];
 
 function help() {
   if (document.querySelector('dialog')) return;
@@ -165,6 +176,7 @@ async function begin() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => theme(localStorage.getItem('lychgate-console-theme')));
   tabs();
   onEnd(() => { if (inside) leave('The session has ended.'); });
+  notify.offer($('notify'));
   $('theme').addEventListener('click', switchTheme);
   $('help').addEventListener('click', help);
   $('logout').addEventListener('click', async () => {

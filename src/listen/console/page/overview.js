@@ -13,6 +13,8 @@ export function show(main) {
   return { every: 5000, refresh: async byItself => drawn(place, await ask('overview', { byItself })) };
 }
 
+const matches = all => (all ? `injections found (${count(all)} ${all === 1 ? 'match' : 'matches'})` : 'injections found');
+
 function drawn(place, now) {
   // A table that somebody has opened stays open.
   const open = [...place.querySelectorAll('details')].map(one => one.open);
@@ -23,7 +25,7 @@ function drawn(place, now) {
   fill(place,
     h('div', { class: 'tiles' }, [
       tile(count(sum(all, 'calls')), 'messages out'), tile(count(sum(all, 'blocked')), 'refused', true),
-      tile(count(sum(all, 'injections')), 'injections found', true), tile(count(sum(all, 'failed')), 'calls failed', true),
+      tile(count(sum(all, 'injections')), matches(sum(all, 'injection_matches')), true), tile(count(sum(all, 'failed')), 'calls failed', true),
       tile(count(now.connected), now.connected === 1 ? 'connected' : 'connected'),
     ]),
     h('div', { class: 'grid' }, [
@@ -32,9 +34,9 @@ function drawn(place, now) {
         legend([['sent by agents', ''], ['refused, both ways', 'bad']]),
         figures('Messages a minute', all, [['Out', minute => minute.calls], ['Refused', minute => minute.blocked], ['Asked', minute => minute.asked], ['Failed', minute => minute.failed]])]),
       h('section', { class: 'card' }, [h('h2', {}, ['Injections a minute']),
-        bars('Findings of injections a minute', all, minute => minute.injections, [[minute => minute.injections, 'bar warn']]),
-        legend([['found in what servers said', 'warn']]),
-        figures('Injections a minute', all, [['Found', minute => minute.injections]])]),
+        bars('Messages with injections a minute', all, minute => minute.injections, [[minute => minute.injections, 'bar warn']]),
+        legend([['messages of servers in which an injection was found', 'warn']]),
+        figures('Injections a minute', all, [['Messages', minute => minute.injections], ['Matches', minute => minute.injection_matches]])]),
       h('section', { class: 'card' }, [h('h2', {}, ['Time that judging takes']),
         curves('Time that judging takes: half within, and 99 in 100 within', all),
         legend([['half within', ''], ['99 in 100 within', 'warn']]),

@@ -15,6 +15,7 @@ export function connected(main) {
       renew(place, all.length ? table('Who is connected', [
         ['Agent', one => h('span', {}, [h('a', { href: '#/live', 'data-key': [one.agent, one.user, one.upstream, one.session].join(' '), onclick: () => only('agent', one.agent) }, [one.agent]), one.user ? h('div', { class: 'small soft few', title: one.user }, [`for ${one.user}`]) : null])],
         ['Upstream', one => one.upstream], ['Session', one => (one.session ? h('span', { class: 'mono' }, [one.session]) : h('span', { class: 'soft' }, ['none']))],
+        ['Client', one => (one.client ? h('span', { class: 'few', title: `${one.client} ${one.client_version ?? ''}` }, [one.client, one.client_version ? h('span', { class: 'small soft' }, [` ${one.client_version}`]) : null]) : h('span', { class: 'soft' }, ['not named']))],
         ['Speaks', one => (one.era === 'modern' ? '2026-07-28' : 'with sessions'), 'nowrap'],
         ['Since', one => h('span', { title: new Date(one.since * 1000).toLocaleString() }, [ago(one.since)]), 'nowrap'], ['Last', one => ago(one.last), 'nowrap'],
         ['Messages', one => count(one.calls), 'num'],

@@ -12,9 +12,65 @@ export function show(main) {
     const all = await ask('quarantine', { byItself });
     if (!all.enabled) fill(list, empty('Nothing is kept', 'What is taken out is gone: name a folder for it under ', h('code', {}, ['[quarantine]']), ' in the config.'));
     else if (!all.items.length) fill(list, ...all.faults.map(fault), empty('The quarantine is empty', 'What rules take out of answers from now on is kept here, sealed.'));
-    else renew(list, ...all.faults.map(fault), table('In quarantine', columns(beside, refresh), all.items), all.left_out ? h('p', { class: 'soft' }, [`and ${count(all.left_out)} older ones`]) : null);
+    else renew(list, ...all.faults.map(fault), ...grouped(all.items, beside, refresh, () => refresh(true)), all.left_out ? h('p', { class: 'soft' }, [`and ${count(all.left_out)} older ones, which lychgate quarantine list shows`]) : null);
   };
   return { every: 10000, refresh };
+}
+
+/** From so many messages alike on, they are one row. */
+const ALIKE = 4;
+/** Rows on a page, and messages of a group that is open. */
+const ROWS = 25;
+const ITEMS = 25;
+/** Which page is shown, which groups are open, and how far. */
+const seen = { page: 0, open: new Map() };
+
+/** The rows, the newest first. Messages of one server and tool that were taken out for the same reason are alike. */
+function rows(items) {
+  const all = new Map();
+  for (const item of items) {
+    const key = JSON.stringify([item.upstream, item.tool || item.method || '', [...item.why].sort()]);
+    if (!all.has(key)) all.set(key, []);
+    all.get(key).push(item);
+  }
+  return [...all].flatMap(([key, of]) => (of.length < ALIKE ? of.map(item => [key, [item]]) : [[key, of]])).sort(([, [a]], [, [b]]) => b.at - a.at);
+}
+
+function grouped(items, beside, refresh, again) {
+  const all = rows(items);
+  const pages = Math.max(1, Math.ceil(all.length / ROWS));
+  seen.page = Math.min(seen.page, pages - 1);
+  const turn = by => () => { seen.page += by; again(); };
+  const shown = all.slice(seen.page * ROWS, (seen.page + 1) * ROWS);
+  const single = shown.filter(([, of]) => of.length === 1).map(([, [item]]) => item);
+  return [
+    ...shown.filter(([, of]) => of.length > 1).map(([key, of]) => group(key, of, beside, refresh, again)),
+    single.length ? table('In quarantine', columns(beside, refresh), single) : null,
+    pages === 1 ? null : h('div', { class: 'row', id: 'pages' }, [
+      h('button', { type: 'button', 'data-key': 'newer', disabled: seen.page === 0, onclick: turn(-1) }, ['Newer']),
+      h('span', { class: 'soft' }, [`page ${seen.page + 1} of ${pages}, ${count(items.length)} messages`]),
+      h('button', { type: 'button', 'data-key': 'older', disabled: seen.page === pages - 1, onclick: turn(1) }, ['Older']),
+    ]),
+  ];
+}
+
+function group(key, of, beside, refresh, again) {
+  const [{ upstream, tool, method, why, at }] = of;
+  const most = seen.open.get(key) ?? 0;
+  const set = most => () => {
+    if (most) seen.open.set(key, most);
+    else seen.open.delete(key);
+    again();
+  };
+  return h('section', { class: 'group', 'aria-label': `${of.length} messages of ${upstream}` }, [
+    h('div', { class: 'row' }, [
+      h('button', { type: 'button', class: 'quiet', 'aria-expanded': String(Boolean(most)), 'data-key': `group/${key}`, onclick: set(most ? 0 : ITEMS) }, [`${count(of.length)} messages`]),
+      h('strong', { class: 'wrap few' }, [upstream, ' ', tool || method || '']), h('span', { class: 'small soft mono wrap few' }, [why.slice(0, 4).join(', ')]),
+      h('span', { class: 'gap' }), h('span', { class: 'small soft nowrap' }, [ago(at)]),
+    ]),
+    most ? table('In quarantine', columns(beside, refresh), of.slice(0, most)) : null,
+    most && most < of.length ? h('button', { type: 'button', class: 'quiet', 'data-key': `more/${key}`, onclick: set(most + ITEMS) }, [`Show ${count(Math.min(ITEMS, of.length - most))} more`]) : null,
+  ]);
 }
 
 const fault = text => h('p', { class: 'fault' }, [text]);

@@ -27,6 +27,8 @@ function one(server) {
   return h('section', { class: 'card stack', 'aria-label': server.name }, [
     h('div', { class: 'row' }, [h('span', { class: `dot ${state}` }), h('h2', { class: 'wrap' }, [server.name]), h('span', { class: 'gap' }), chip(named, state)]),
     server.why ? h('pre', { class: 'text' }, [server.why]) : null,
+    // Why a server is down says what it printed.
+    server.printed.length && !server.why ? h('div', {}, [h('h3', {}, ['Standard error']), h('pre', { class: 'text' }, [server.printed.join('\n')])]) : null,
     h('div', { class: 'row soft' }, [`policy ${server.policy ?? '–'}`, server.mode === 'observe' ? chip('observes only', 'ask') : null]),
     h('div', { class: 'tiles close' }, [['messages', count(server.calls)], ['refused', count(server.blocked)], ['failed', count(server.failed)], ['half within', ms(server.p50_ms)], ['95 % within', ms(server.p95_ms)]]
       .map(([name, value]) => h('div', {}, [h('strong', {}, [value]), h('div', { class: 'small soft' }, [name])]))),

@@ -6,25 +6,29 @@ import hashlib, os, pathlib, shutil, subprocess, sys, tempfile, tomllib, zipfile
 HERE = pathlib.Path(__file__).parent
 
 
-def sources():
-    return tomllib.loads((HERE / "sources.toml").read_text(encoding="utf-8"))["source"]
+def sources(listed=HERE / "sources.toml"):
+    return tomllib.loads(listed.read_text(encoding="utf-8"))["source"]
 
 
 def folder_of(work, source):
     return work / "sources" / f"{source['registry']}-{source['name'].strip('@').replace('/', '-')}-{source['version']}"
 
 
+def key(source):
+    return source["name"], source["version"]
+
+
 def of_pypi(wanted, into):
     named = [f"{source['name']}=={source['version']}" for source in wanted]
     subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--dest", into, *named], check=True)
     # A wheel's name has `_` for whatever else stood between its words.
-    return {source["name"]: next(into.glob(f"{source['name'].replace('-', '_')}-{source['version']}-*.whl")) for source in wanted}
+    return {key(source): next(into.glob(f"{source['name'].replace('-', '_')}-{source['version']}-*.whl")) for source in wanted}
 
 
 def of_npm(wanted, into):
     named = [f"{source['name']}@{source['version']}" for source in wanted]
     subprocess.run(["npm", "pack", "--silent", "--pack-destination", into, *named], check=True, stdout=subprocess.DEVNULL)
-    return {source["name"]: into / f"{source['name'].strip('@').replace('/', '-')}-{source['version']}.tgz" for source in wanted}
+    return {key(source): into / f"{source['name'].strip('@').replace('/', '-')}-{source['version']}.tgz" for source in wanted}
 
 
 def of_crates(wanted, into):
@@ -36,7 +40,7 @@ def of_crates(wanted, into):
     (into / "Cargo.toml").write_text(head + "\n".join(lines) + "\n")
     home = into / "home"
     subprocess.run(["cargo", "fetch", "--quiet", "--manifest-path", into / "Cargo.toml"], check=True, env=os.environ | {"CARGO_HOME": str(home)})
-    return {source["name"]: next(home.glob(f"registry/cache/*/{source['name']}-{source['version']}.crate")) for source in wanted}
+    return {key(source): next(home.glob(f"registry/cache/*/{source['name']}-{source['version']}.crate")) for source in wanted}
 
 
 def unpack(package, into):
@@ -48,22 +52,23 @@ def unpack(package, into):
         subprocess.run(["tar", "--extract", "--gzip", "--file", package, "--directory", into], check=True)
 
 
-def fetch(work, digests=False):
+def fetch(work, digests=False, listed=None):
+    """Those of sources.toml, or others that are `listed` in the same way."""
     (work / "sources").mkdir(parents=True, exist_ok=True)
     for registry, get in (("pypi", of_pypi), ("npm", of_npm), ("crates", of_crates)):
-        wanted = [source for source in sources() if source["registry"] == registry and not folder_of(work, source).exists()]
+        wanted = [source for source in listed or sources() if source["registry"] == registry and not folder_of(work, source).exists()]
         if not wanted:
             continue
         with tempfile.TemporaryDirectory(dir=work) as loading:
             loading = pathlib.Path(loading)
             packages = get(wanted, loading)
             for source in wanted:
-                found = hashlib.sha256(packages[source["name"]].read_bytes()).hexdigest()
+                found = hashlib.sha256(packages[key(source)].read_bytes()).hexdigest()
                 if digests:
                     print(source["name"], source["version"], found)
                 elif found != source["sha256"]:
                     sys.exit(f"{source['name']} {source['version']}: sha256 {found}, expected {source['sha256']}")
-                unpack(packages[source["name"]], loading / "unpacked")
+                unpack(packages[key(source)], loading / "unpacked")
                 shutil.move(loading / "unpacked", folder_of(work, source))
 
 

@@ -9,6 +9,7 @@ from fetch import sources
 
 HERE = pathlib.Path(__file__).parent
 TOP = HERE.parents[3] / "README.md"
+FILES = HERE.parents[1] / "files/sources.toml"
 OTHERS = ["picket", "trentina", "mcp-scanner", "vard", "ai-injection-guard", "pyatr"]
 # Documents that are orders to a model, and meant to be: told apart from the rest.
 ORDERS = "instruction files for agents"
@@ -113,12 +114,13 @@ def misses(samples, caught):
     return "\n".join(lines)
 
 
-def page(samples, mine, caught, others):
+def page(samples, mine, caught, others, files):
     columns = {"lychgate": mine} | {name: others["tables"][name] for name in OTHERS if name in others["tables"]}
     alarms = lambda name: columns[name]["benign"]["**all others**"]
     text = ["## In short\n", "| | " + " | ".join(columns) + " |", "| --- |" + " --: |" * len(columns)]
     for label, name, row in SUMMARY:
         text.append(f"| {label} | " + " | ".join(percent(tables.get(name, {}).get(row)) for tables in columns.values()) + " |")
+    text.append(f"| real files that pass byte for byte | {unchanged(files)} |" + " – |" * (len(columns) - 1))
     text.append("| false alarms per MB of harmless text | " + " | ".join(f"{1e6 * alarms(name)[0] / alarms(name)[2]:.1f}" for name in columns) + " |")
     text.append("| µs per kB of harmless text, median | " + " | ".join(f"{others['microseconds'][name]:,.0f}" for name in columns) + " |")
     text.append("\n## Attacks in plain words, by source and technique\n\n" + table("attack", "technique", columns))
@@ -127,9 +129,11 @@ def page(samples, mine, caught, others):
     text.append("\nOrdinary sentences, flagged:\n\n" + table("language benign", "language", columns))
     text.append("\n## Harmless documents, flagged\n\n" + table("benign", "kind", columns, sizes=True))
     text.append("\n## Texts about attacks, flagged\n\n" + table("mention", "kind", columns, sizes=True))
+    text.append("\n## Real files, as a file tool returns them\n\n" + table_of_files(files))
     text.append("\n## What lychgate gets wrong\n\n" + misses(samples, caught))
+    listed = [(source["registry"], source["name"], source["version"]) for source in sources()]
     text.append("## Sources\n\n| package | licence | what is taken | sha256 |\n| --- | --- | --- | --- |")
-    text += [f"| {source['registry']}: {source['name']} {source['version']} | {source['licence']} | {source['use']} | {source['sha256'][:16]}… |" for source in sources()]
+    text += [f"| {source['registry']}: {source['name']} {source['version']} | {source['licence']} | {source['use']} | {source['sha256'][:16]}… |" for source in sources() + [source for source in sources(FILES) if (source['registry'], source['name'], source['version']) not in listed]]
     text.append(f"\nSamples: {len(samples)}, sha256 {others['samples'][:16]}….")
     return "\n".join(text) + "\n"
 
@@ -149,7 +153,22 @@ SUMMARY = [
 ]
 
 
-def top(columns):
+def unchanged(files):
+    """Of real files that a file tool returns, the share that the agent gets byte for byte."""
+    share = 100 * (1 - len(files["changed"]) / files["files"])
+    return "100 %" if not files["changed"] else f"{share:.2f} %"
+
+
+def table_of_files(files):
+    changed = collections.Counter(entry["kind"] for entry in files["changed"])
+    lines = ["| kind | files | changed |", "| --- | --: | --: |", f"| **all** | {files['files']} | {len(files['changed'])} |"]
+    lines += [f"| {kind} | {count} | {changed[kind]} |" for kind, count in sorted(files["kinds"].items())]
+    lines.append(f"\nOf these, {len(files['faults'])} arrive empty or without a notice. Changed:\n")
+    lines += [f"* {entry['file']}: {', '.join(f'`{rule}`' for rule in entry['rules'])}" for entry in files["changed"]] or ["* none"]
+    return "\n".join(lines)
+
+
+def top(columns, files):
     """What the README at the top says of it."""
     lines = ["| inbound | lychgate | others |", "| --- | --: | --: |"]
     for label, name, row in SUMMARY:
@@ -159,6 +178,7 @@ def top(columns):
     share = lambda other, name, row: columns[other][name][row][0] / columns[other][name][row][1]
     best = max(OTHERS, key=lambda other: share(other, "attack", "**all**"))
     of = [f"{100 * share(best, name, row):.1f} %" for name, row in (("attack", "**all**"), ("benign", "**all others**"))]
+    lines.append(f"\nOf {files['files']:,} real files that a file tool returns, {unchanged(files)} arrive byte for byte.")
     lines.append(f"\nOf the others, {best} catches most in plain words, {of[0]}, and flags {of[1]} of the harmless documents.")
     return "\n".join(lines) + "\n"
 
@@ -185,8 +205,9 @@ def main():
     if "--page" in flags:
         others["microseconds"]["lychgate"] = microseconds(samples, verdicts)
         measured.write_text(json.dumps(others, indent=0, sort_keys=True) + "\n")
-    text = page(samples, mine, caught, others)
-    figures = top({"lychgate": mine} | others["tables"])
+    files = json.loads((work / "files.json").read_text())
+    text = page(samples, mine, caught, others, files)
+    figures = top({"lychgate": mine} | others["tables"], files)
     stale = []
     for path, marks, part in [(HERE / "README.md", (MARK, ""), "\n" + text), (TOP, TOP_MARKS, figures)]:
         old = path.read_text(encoding="utf-8")

@@ -1,0 +1,212 @@
+//! Which config file a verb uses: the one that is named, or the first one in the usual places.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::document::Fault;
+
+/// Names the config file of every verb.
+const VARIABLE: &str = "LYCHGATE_CONFIG";
+const FILE: &str = "lychgate.toml";
+const OF_SYSTEM: &str = "/etc/lychgate/lychgate.toml";
+
+/// The option `--config`, flattened into the arguments of a verb.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct ConfigArg {
+    /// Config file of the gate [default: $LYCHGATE_CONFIG, or the first of ./lychgate.toml,
+    /// ~/.config/lychgate/lychgate.toml and /etc/lychgate/lychgate.toml]
+    #[arg(id = "config", long = "config", value_name = "FILE", global = true)]
+    file: Option<PathBuf>,
+}
+
+impl ConfigArg {
+    #[cfg(test)]
+    pub(super) fn of(file: impl Into<PathBuf>) -> Self {
+        Self { file: Some(file.into()) }
+    }
+
+    /// The file that the command line names.
+    pub(super) fn on_command_line(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The file that the command line or the environment names. It need not exist.
+    pub(super) fn named(&self) -> Option<PathBuf> {
+        Search::here().named(self)
+    }
+
+    /// The file for `wrap`: the named one, or that of the user or of the system. A
+    /// client starts `wrap` in the folder of a project, whose `./lychgate.toml` could switch the rules off: that one is not used.
+    pub(super) fn find_for_wrap(&self) -> Option<WrapConfig> {
+        Search::here().find_for_wrap(self)
+    }
+
+    /// The file to use, for verbs that work without one.
+    pub(super) fn find_if_any(&self) -> Option<PathBuf> {
+        Search::here().find(self).ok()
+    }
+
+    /// The file to use.
+    ///
+    /// # Errors
+    /// No file is named, and none is in the usual places.
+    pub(super) fn find(&self) -> Result<PathBuf, Vec<Fault>> {
+        Search::here().find(self).map_err(|fault| vec![fault])
+    }
+}
+
+/// The config file of the user, which need not exist: in `$XDG_CONFIG_HOME/lychgate` or `~/.config/lychgate`.
+pub(super) fn user_file() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
+    Some(folder.join("lychgate").join(FILE))
+}
+
+/// The config file of `lychgate wrap`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum WrapConfig {
+    /// By the command line or the environment.
+    Named(PathBuf),
+    User(PathBuf),
+    System(PathBuf),
+}
+
+impl WrapConfig {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Named(path) | Self::User(path) | Self::System(path) => path,
+        }
+    }
+}
+
+/// Where a config file may be.
+struct Search {
+    variable: Option<OsString>,
+    folder: PathBuf,
+    of_user: Option<PathBuf>,
+    of_system: PathBuf,
+}
+
+impl Search {
+    fn here() -> Self {
+        Self { variable: std::env::var_os(VARIABLE), folder: PathBuf::new(), of_user: user_file(), of_system: OF_SYSTEM.into() }
+    }
+
+    fn named(&self, arg: &ConfigArg) -> Option<PathBuf> {
+        let variable = self.variable.as_ref().filter(|value| !value.is_empty()).map(PathBuf::from);
+        arg.file.clone().or(variable)
+    }
+
+    fn find_for_wrap(&self, arg: &ConfigArg) -> Option<WrapConfig> {
+        if let Some(named) = self.named(arg) {
+            return Some(WrapConfig::Named(named));
+        }
+        let user = self.of_user.clone().filter(|path| passed_over(path, true).is_none()).map(WrapConfig::User);
+        let system = || passed_over(&self.of_system, false).is_none().then(|| WrapConfig::System(self.of_system.clone()));
+        user.or_else(system)
+    }
+
+    fn find(&self, arg: &ConfigArg) -> Result<PathBuf, Fault> {
+        if let Some(named) = self.named(arg) {
+            return Ok(named);
+        }
+        let own = std::iter::once(self.folder.join(FILE)).chain(self.of_user.clone());
+        let mut looked_at = Vec::new();
+        for (path, is_own) in own.map(|path| (path, true)).chain([(self.of_system.clone(), false)]) {
+            match passed_over(&path, is_own) {
+                Some(reason) => looked_at.push(format!("`{}`{reason}", path.display())),
+                None => return Ok(path),
+            }
+        }
+        let message = format!("no config file found; looked at {}", looked_at.join(", "));
+        let hint = format!("create one with `lychgate init`, or name one with `--config FILE` or `{VARIABLE}`");
+        Err(Fault::of_file("config", message, Some(&hint)))
+    }
+}
+
+/// Why a file is passed over; `None` if it is the one to use. A file that its user cannot read is used, so that the error is
+/// reported: the next one might protect less. The system's may be for the user of a service alone.
+fn passed_over(path: &Path, is_own: bool) -> Option<&'static str> {
+    match probe(path).err()?.kind() {
+        ErrorKind::PermissionDenied if !is_own => Some(" (permission denied)"),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Some(""),
+        _ => None,
+    }
+}
+
+fn probe(path: &Path) -> io::Result<()> {
+    // A named pipe would block an open without a writer.
+    if std::fs::metadata(path)?.is_file() { File::open(path).map(drop) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn search(root: &Path) -> Search {
+        let of_user = root.join("home/.config/lychgate/lychgate.toml");
+        let of_system = root.join("etc/lychgate.toml");
+        for folder in ["work", "etc"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::create_dir_all(of_user.parent().unwrap()).unwrap();
+        Search { variable: None, folder: root.join("work"), of_user: Some(of_user), of_system }
+    }
+
+    #[test]
+    fn places_are_searched_in_order() {
+        let root = tempfile::tempdir().unwrap();
+        let mut search = search(root.path());
+        let none = ConfigArg::default();
+        let missing = search.find(&none).unwrap_err().to_string();
+        for part in [
+            "work/lychgate.toml",
+            "home/.config/lychgate/lychgate.toml",
+            "etc/lychgate.toml",
+            "LYCHGATE_CONFIG",
+            "--config",
+            "lychgate init",
+        ] {
+            assert!(missing.contains(part), "{part} is not in: {missing}");
+        }
+        let expected = [search.of_system.clone(), search.of_user.clone().unwrap(), search.folder.join(FILE)];
+        for path in expected {
+            fs::write(&path, "").unwrap();
+            assert_eq!(search.find(&none).unwrap(), path);
+        }
+        search.variable = Some("".into());
+        assert_eq!(search.find(&none).unwrap(), search.folder.join(FILE), "an empty variable is unset");
+        search.variable = Some("from-variable.toml".into());
+        assert_eq!(search.find(&none).unwrap(), Path::new("from-variable.toml"));
+        assert_eq!(search.find(&ConfigArg::of("named.toml")).unwrap(), Path::new("named.toml"));
+    }
+
+    #[test]
+    fn wrap_uses_every_place_but_the_working_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let mut search = search(root.path());
+        let none = ConfigArg::default();
+        fs::write(search.folder.join(FILE), "").unwrap();
+        assert_eq!(search.find_for_wrap(&none), None);
+        fs::write(&search.of_system, "").unwrap();
+        assert_eq!(search.find_for_wrap(&none), Some(WrapConfig::System(search.of_system.clone())));
+        let user = search.of_user.clone().unwrap();
+        fs::write(&user, "").unwrap();
+        assert_eq!(search.find_for_wrap(&none), Some(WrapConfig::User(user)));
+        search.variable = Some("from-variable.toml".into());
+        assert_eq!(search.find_for_wrap(&none), Some(WrapConfig::Named("from-variable.toml".into())));
+    }
+
+    #[test]
+    fn something_else_in_a_place_is_not_passed_over() {
+        let root = tempfile::tempdir().unwrap();
+        let search = search(root.path());
+        fs::write(&search.of_system, "").unwrap();
+        fs::create_dir(search.folder.join(FILE)).unwrap();
+        assert_eq!(search.find(&ConfigArg::default()).unwrap(), search.folder.join(FILE));
+    }
+}

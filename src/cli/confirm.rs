@@ -1,0 +1,45 @@
+//! Asks the person at the terminal before something is changed.
+
+use std::io::{self, BufRead, IsTerminal, Read, Write};
+
+use super::trouble::Trouble;
+
+/// Longest answer that is read, in bytes.
+const ANSWER_BYTES: u64 = 64;
+
+/// Refuses to go on where no person is at the terminal, unless `yes` was given. `act` completes "pass --yes to …".
+pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Trouble> {
+    if yes || io::stdin().is_terminal() {
+        return Ok(());
+    }
+    Err(Trouble::Told(2, format!("error: not a terminal; pass --yes to {act}")))
+}
+
+/// Asks on the terminal; anything but a yes is a no, and so is everything where there is no terminal.
+///
+/// # Errors
+/// The question cannot be written or the answer cannot be read.
+pub(super) fn confirm(question: &str, err: &mut dyn Write) -> io::Result<bool> {
+    if !io::stdin().is_terminal() {
+        writeln!(err, "not a terminal; pass --yes to apply")?;
+        return Ok(false);
+    }
+    let answer = ask(question, ANSWER_BYTES, err)?;
+    Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
+}
+
+/// Asks on the terminal for a line of text; `None` at the end of the input.
+///
+/// # Errors
+/// The question cannot be written, or the answer cannot be read or is longer than `limit_bytes`.
+pub(super) fn ask(question: &str, limit_bytes: u64, err: &mut dyn Write) -> io::Result<Option<String>> {
+    write!(err, "{question}")?;
+    err.flush()?;
+    let mut answer = String::new();
+    let read = io::stdin().lock().take(limit_bytes).read_line(&mut answer)?;
+    // The rest of a longer line would be read as the next answer.
+    if read as u64 == limit_bytes && !answer.ends_with('\n') {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("an answer is limited to {limit_bytes} bytes")));
+    }
+    Ok((read > 0).then(|| answer.trim().to_owned()))
+}

@@ -1,0 +1,68 @@
+//! The names of servers at the gate: in the audit log, metrics and pins, and in the gate's URLs.
+//!
+//! A server keeps the name that its client gives it. One of a project has the folder of the project in its name, so that
+//! two projects with a server `db` do not share its pins and its lines in the audit log. A name that another file's server has
+//! already gets the client's name, then a digest. Records keep what was assigned, so that it stays the same in later runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::client::ConfigFile;
+use super::gate::{GateConfig, plain};
+use super::moved::{MovedServer, hex};
+use super::records::Records;
+use super::server::Server;
+
+/// Limits of the parts of a name, in characters: with all of them and a number it is still a valid name.
+const NAME_CHARACTERS: usize = 24;
+const FOLDER_CHARACTERS: usize = 16;
+
+/// The names in use, and the file and the keys of the server that has each.
+pub(super) struct Names {
+    used: BTreeMap<String, (PathBuf, Vec<String>)>,
+}
+
+impl Names {
+    /// Those of all records.
+    pub(super) fn read(records: &Records) -> Self {
+        let mut used = BTreeMap::new();
+        for (_, moved) in records.iter() {
+            for server in &moved.servers {
+                for name in server.wrap_name.iter().chain(&server.upstream) {
+                    used.entry(name.clone()).or_insert_with(|| (moved.file.clone(), server.path.clone()));
+                }
+            }
+        }
+        Self { used }
+    }
+
+    /// The name of a server: the one it had (`kept`), or one that no other server has.
+    pub(super) fn assign(&mut self, file: &ConfigFile, server: &Server, kept: Option<&MovedServer>, gate: &GateConfig) -> String {
+        if let Some(name) = kept.and_then(|kept| kept.wrap_name.as_ref().or(kept.upstream.as_ref())) {
+            return name.clone();
+        }
+        let of_file = (file.path.clone(), server.path.clone());
+        let name = match project(file, server).and_then(Path::file_name) {
+            Some(folder) => {
+                let folder = plain(&folder.to_string_lossy(), FOLDER_CHARACTERS);
+                format!("{}-{folder}", plain(&server.name, NAME_CHARACTERS))
+            }
+            None => plain(&server.name, NAME_CHARACTERS + 1 + FOLDER_CHARACTERS),
+        };
+        let of_client = format!("{name}-{}", file.client.name());
+        let digest = hex(format!("{of_file:?}").as_bytes());
+        let of_entry = format!("{name}-{}", digest.get(..8).unwrap_or_default());
+        let is_free = |name: &String| !gate.has(name) && self.used.get(name).is_none_or(|user| *user == of_file);
+        let name = [name, of_client].into_iter().find(is_free).unwrap_or(of_entry);
+        self.used.insert(name.clone(), of_file);
+        name
+    }
+}
+
+/// The folder of the project that a server belongs to. Claude Code keeps servers of folders in the user's file.
+fn project<'a>(file: &'a ConfigFile, server: &'a Server) -> Option<&'a Path> {
+    match &*server.path {
+        [projects, folder, _, _] if projects == "projects" => Some(Path::new(folder)),
+        _ => file.project.as_deref(),
+    }
+}

@@ -1,0 +1,63 @@
+//! What runs after an install and what does not.
+
+use std::io;
+use std::path::Path;
+
+use super::gate::GateConfig;
+use super::moved::MovedServer;
+use super::moving::Step;
+use super::plan::Wrap;
+use super::{Desk, InstallArgs};
+use crate::cli::liveness;
+
+impl Desk<'_> {
+    /// Shows where each server runs now, whether the gate answers, and what to start.
+    pub(super) fn show_state(&mut self, args: &InstallArgs, steps: &[Step], gate: &GateConfig, wrap: &Wrap) -> io::Result<()> {
+        let servers: Vec<&MovedServer> = steps.iter().flat_map(|step| &step.plan.moved).collect();
+        let base = gate.base_url();
+        for server in &servers {
+            let name = server.name().escape_debug().to_string();
+            match (&server.upstream, &server.wrap_name) {
+                (Some(upstream), _) => writeln!(self.err, "  {name:<20} http   {base}{upstream}")?,
+                (None, Some(own)) => writeln!(self.err, "  {name:<20} stdio  starts with the client; `{own}` in the audit log")?,
+                (None, None) => {}
+            }
+        }
+        writeln!(self.err, "Audit log: {}", wrap.audit.display())?;
+        let has_http = servers.iter().any(|server| server.upstream.is_some());
+        let has_stdio = servers.iter().any(|server| server.wrap_name.is_some());
+        if has_stdio && !has_http {
+            writeln!(self.err, "Nothing else has to run.")?;
+        }
+        if has_http {
+            self.show_gate(args, &gate.path)?;
+        }
+        if !gate.variables.is_empty() {
+            let names = gate.variables.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            writeln!(self.err, "It does not start unless these variables are set where it runs: {names}")?;
+        }
+        Ok(())
+    }
+
+    fn show_gate(&mut self, args: &InstallArgs, config: &Path) -> io::Result<()> {
+        let path = config.display();
+        match liveness::of_config(config) {
+            Some((address, true)) => {
+                writeln!(self.err, "The gate is running at {address}. Restart it if it does not serve a server that was added.")?;
+            }
+            Some((address, false)) => {
+                writeln!(self.err, "The gate is not running: nothing answers at {address}.")?;
+                writeln!(self.err, "Servers over HTTP need the gate: lychgate run --config {path}")?;
+                writeln!(self.err, "To keep it running: lychgate service install --config {path}")?;
+                self.unserved = Some(config.to_owned());
+            }
+            None => {
+                writeln!(self.err, "The gate's config is not valid: lychgate check --config {path}")?;
+            }
+        }
+        if args.service {
+            self.unserved = Some(config.to_owned());
+        }
+        Ok(())
+    }
+}

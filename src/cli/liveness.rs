@@ -1,0 +1,49 @@
+//! Whether a gate answers.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::config;
+
+/// Time for a gate that runs to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Longest answer that is read, in bytes.
+const ANSWER_BYTES: u64 = 4096;
+
+/// Where agents reach the gate of a config, and whether it answers: at its admin port, or where there is none, whether
+/// anything accepts connections at its address. `None` where the config cannot be read.
+pub(super) fn of_config(path: &Path) -> Option<(SocketAddr, bool)> {
+    let (listen, admin, _) = config::load_listen(path).ok()?;
+    let is_running = match admin.address {
+        Some(admin) => is_gate(admin),
+        None => TcpStream::connect_timeout(&reachable(listen.address), ANSWER).is_ok(),
+    };
+    Some((listen.address, is_running))
+}
+
+/// Whether a gate answers at an admin port.
+pub(super) fn is_gate(address: SocketAddr) -> bool {
+    let address = reachable(address);
+    let ask = || -> io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_write_timeout(Some(ANSWER))?;
+        stream.write_all(format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").as_bytes())?;
+        let mut answer = String::new();
+        stream.take(ANSWER_BYTES).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200") && answer.ends_with("alive\n"))
+}
+
+/// The address at which a listener is reached from this machine.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}

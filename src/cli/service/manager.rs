@@ -1,0 +1,173 @@
+//! systemd's user manager and launchd, each through its own command.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use super::unit::{self, Gate, LABEL, UNIT};
+use crate::record::harmless;
+
+/// How often, and after what time each, a service that was started is looked at until it runs.
+const LOOKS: usize = 10;
+const LOOK: Duration = Duration::from_millis(200);
+/// Longest complaint of a command that is shown, in characters.
+const COMPLAINT: usize = 300;
+
+/// Who keeps services running.
+pub(super) struct Manager {
+    is_mac: bool,
+    /// Where its command is looked for.
+    path: OsString,
+    /// The user, as launchd names its domain.
+    user: u32,
+}
+
+/// Where launchd writes the gate's standard error.
+pub(super) fn launchd_log(home: &Path) -> PathBuf {
+    home.join("Library/Logs/lychgate.log")
+}
+
+impl Manager {
+    pub(super) fn new(is_mac: bool, path: OsString) -> Self {
+        Self { is_mac, path, user: rustix::process::getuid().as_raw() }
+    }
+
+    /// Where commands are looked for.
+    pub(super) fn path(&self) -> &Path {
+        Path::new(&self.path)
+    }
+
+    /// The file of the service.
+    pub(super) fn file(&self, home: &Path, config: &Path) -> PathBuf {
+        if self.is_mac {
+            home.join(format!("Library/LaunchAgents/{LABEL}.plist"))
+        } else {
+            config.join("systemd/user").join(UNIT)
+        }
+    }
+
+    /// What the file holds.
+    pub(super) fn text(&self, gate: &Gate) -> String {
+        if self.is_mac { unit::launchd(gate) } else { unit::systemd(gate) }
+    }
+
+    /// Where the gate's own log is.
+    pub(super) fn log(&self, home: &Path) -> String {
+        if self.is_mac { launchd_log(home).display().to_string() } else { format!("journalctl --user -u {UNIT}") }
+    }
+
+    /// # Errors
+    /// There is no such manager here, in a sentence.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let command = if self.is_mac {
+            words(&["launchctl", "print", &self.domain()])
+        } else {
+            words(&["systemctl", "--user", "show-environment"])
+        };
+        let name = if self.is_mac { "launchd does not manage this session" } else { "there is no systemd user manager here" };
+        match self.output(&command) {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(format!("{name}: {}", complaint(&output))),
+            Err(error) => Err(format!("{name}: `{}`: {error}", command.join(" "))),
+        }
+    }
+
+    /// Whether the service runs.
+    pub(super) fn is_active(&self) -> bool {
+        if self.is_mac {
+            let print = self.output(&words(&["launchctl", "print", &self.service()]));
+            print.is_ok_and(|output| {
+                output.status.success() && String::from_utf8_lossy(&output.stdout).contains("state = running")
+            })
+        } else {
+            let command = words(&["systemctl", "--user", "is-active", "--quiet", UNIT]);
+            self.output(&command).is_ok_and(|output| output.status.success())
+        }
+    }
+
+    /// Waits, for two seconds at the most, until a service that was started runs.
+    pub(super) fn wait_until_active(&self) {
+        for _ in 0..LOOKS {
+            if self.is_active() {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// The commands that start the service now and at each login. A service that was there is restarted with its new file.
+    pub(super) fn commands_to_start(&self, file: &Path, was_there: bool) -> Vec<Vec<String>> {
+        if self.is_mac {
+            let file = file.display().to_string();
+            let bootout = words(&["launchctl", "bootout", &self.service()]);
+            let bootstrap = words(&["launchctl", "bootstrap", &self.domain(), &file]);
+            // Without a service that is loaded, `bootout` would fail.
+            if was_there && self.is_loaded() { vec![bootout, bootstrap] } else { vec![bootstrap] }
+        } else {
+            let mut commands =
+                vec![words(&["systemctl", "--user", "daemon-reload"]), words(&["systemctl", "--user", "enable", "--now", UNIT])];
+            if was_there {
+                commands.push(words(&["systemctl", "--user", "restart", UNIT]));
+            }
+            commands
+        }
+    }
+
+    /// The commands that stop the service, before its file is removed and after.
+    pub(super) fn commands_to_stop(&self) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
+        if self.is_mac {
+            let bootout = words(&["launchctl", "bootout", &self.service()]);
+            (if self.is_loaded() { vec![bootout] } else { vec![] }, vec![])
+        } else {
+            let disable = words(&["systemctl", "--user", "disable", "--now", UNIT]);
+            (vec![disable], vec![words(&["systemctl", "--user", "daemon-reload"])])
+        }
+    }
+
+    /// What to do so that the service outlives a logout, where that takes something.
+    pub(super) fn after_logout(&self) -> Option<&'static str> {
+        (!self.is_mac).then_some("It stops when you log out. To keep it running: loginctl enable-linger")
+    }
+
+    /// # Errors
+    /// The command cannot be run or fails.
+    pub(super) fn run(&self, command: &[String]) -> io::Result<()> {
+        let line = command.join(" ");
+        let output = self.output(command).map_err(|error| io::Error::new(error.kind(), format!("`{line}`: {error}")))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let hint = "lychgate service status shows what is there; lychgate service uninstall removes it";
+        Err(io::Error::other(format!("`{line}` failed ({}): {}\n  hint: {hint}", output.status, complaint(&output))))
+    }
+
+    fn output(&self, command: &[String]) -> io::Result<Output> {
+        let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        Command::new(program).args(arguments).env("PATH", &self.path).stdin(Stdio::null()).output()
+    }
+
+    fn is_loaded(&self) -> bool {
+        self.output(&words(&["launchctl", "print", &self.service()])).is_ok_and(|output| output.status.success())
+    }
+
+    fn domain(&self) -> String {
+        format!("gui/{}", self.user)
+    }
+
+    fn service(&self) -> String {
+        format!("{}/{LABEL}", self.domain())
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The first line that a command that failed has written.
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line: String = text.lines().next().unwrap_or_default().chars().take(COMPLAINT).collect();
+    if line.is_empty() { output.status.to_string() } else { harmless(&line).into_owned() }
+}

@@ -1,0 +1,238 @@
+//! `lychgate suppress AUDIT-ID`
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::confirm::{confirm, require_terminal};
+use super::desk::{self, Reloads};
+use super::explain::{One, Query, explained};
+use super::judges;
+use super::progress::patiently;
+use super::trouble::{Trouble, error};
+use crate::config;
+use crate::document::Day;
+use crate::review::explain::{Explained, Told};
+use crate::review::suppress::{Decision, add_suppressions};
+use crate::text::visible;
+
+/// How long a running gate may take to apply a changed config.
+const RELOAD: Duration = Duration::from_secs(10);
+/// Time between two looks at whether it has.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What to suppress, and why.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Shows the tables that it adds to the config, what else they cover, and whether the message passes with them; then asks. The tables are
+as narrow as possible: the rules, the tool and the place of this message, and the digest of the text that matched. Everything
+else in the file stays as it is. A running gate applies the change by itself.
+
+Exit codes: 0 written, 1 not written or not applied, 2 error.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    query: Query,
+    /// Only this finding, by its number in `lychgate explain`; all of them if not given
+    #[arg(long, value_name = "N")]
+    finding: Option<usize>,
+    /// Who decided it, and why: recorded in the config and with each suppressed finding
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Last day on which it applies, a year ahead at most; in 90 days if not given
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    until: Option<String>,
+    /// Also where no digest fits (secrets, personal data): that covers everything the rule finds there
+    #[arg(long)]
+    wide: bool,
+    /// Write without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Writes it; 0 if it is written, 1 if it is not or a gate refuses it, 2 if it cannot be.
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    match args.carry_out(out, err) {
+        Ok(code) => Ok(code),
+        Err(trouble) => trouble.told(err),
+    }
+}
+
+impl Args {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+        let file = self.file()?;
+        let decision = Decision::read(&self.reason, self.until.as_deref()).map_err(error)?;
+        let all = patiently("looking through the audit log", err, || explained(&self.query))?.map_err(error)?;
+        if all.is_empty() {
+            return Err(error(self.query.not_found()));
+        }
+        let mut messages = Vec::new();
+        for one in &all {
+            match one {
+                One::Judged(one) => messages.push(&**one),
+                One::Again(one) => return Err(error(repeat(one.earlier.as_deref()))),
+            }
+        }
+        let chosen = self.chosen(&messages)?;
+        let policy = messages.first().map(|one| one.policy.clone()).unwrap_or_default();
+        let note = wrapped(&file, &messages, &self.query)?;
+        let these = decision.suppressions(chosen.iter().copied());
+        let today = Day::after(SystemTime::now(), 0).map(|day| day.written).unwrap_or_default();
+        let ids = messages.first().map(|one| one.audit.clone()).unwrap_or_default();
+        let by = super::quarantine::by(None).who;
+        let comment = format!("lychgate suppress: audit {ids}, {today}, by {by}");
+        let edit = add_suppressions(&file, &policy, &these, &comment).map_err(|faults| {
+            error(format!("`{}` is left as it is, since it would not load:\n{}", file.display(), judges::told(&faults)))
+        })?;
+        writeln!(out, "This goes into `{}`:\n\n{}", file.display(), edit.added())?;
+        for covers in chosen.iter().filter_map(|told| told.covers.as_ref()) {
+            writeln!(out, "{covers}")?;
+        }
+        writeln!(out, "{}", outcome(&messages, self.finding.is_some()))?;
+        if let Some(note) = &note {
+            writeln!(out, "{note}")?;
+        }
+        out.flush()?;
+        require_terminal(self.yes, "write it")?;
+        if !self.yes && !confirm("Write this? [y/N] ", err)? {
+            writeln!(err, "Nothing was written.")?;
+            return Ok(1);
+        }
+        let admin = admin(&file);
+        let before = admin.and_then(desk::reloads);
+        edit.write().map_err(|failed| {
+            let hint = "run this as the user who owns the file, or paste the tables into it";
+            error(format!("`{}` cannot be written: {failed}\n  hint: {hint}", file.display()))
+        })?;
+        writeln!(out, "Written to `{}`.", file.display())?;
+        if note.is_some() {
+            return Ok(0);
+        }
+        applied(admin, before, out, err)
+    }
+
+    /// The config to write to.
+    fn file(&self) -> Result<PathBuf, Trouble> {
+        let file = match self.query.config() {
+            Some(file) if file.is_file() => return Ok(file),
+            Some(file) => format!("config file `{}`", file.display()),
+            None => "config file".to_owned(),
+        };
+        let hint = "name it with `--config FILE`, or create `~/.config/lychgate/lychgate.toml` with `[policy.default]`, which \
+                    `lychgate wrap` reads too; name the audit log with `--log FILE`";
+        Err(error(format!("there is no {file} to write to\n  hint: {hint}")))
+    }
+
+    /// The findings to suppress.
+    fn chosen<'e>(&self, messages: &[&'e Explained]) -> Result<Vec<&'e Told>, Trouble> {
+        let all: Vec<&Told> = messages.iter().flat_map(|one| &one.findings).collect();
+        let chosen: Vec<&Told> = match self.finding {
+            None => all.into_iter().filter(|told| !told.tables.is_empty()).collect(),
+            Some(_) if messages.len() > 1 => {
+                return Err(error(
+                    "the id is of a batch of messages: leave `--finding` out, or write the tables that `lychgate explain` shows",
+                ));
+            }
+            Some(n) => match n.checked_sub(1).and_then(|at| all.get(at)) {
+                Some(told) if told.tables.is_empty() => {
+                    return Err(error(format!("finding {n} cannot be suppressed: {}", told.note.as_deref().unwrap_or_default())));
+                }
+                Some(told) => vec![*told],
+                None => {
+                    return Err(error(format!("there is no finding {n}: `lychgate explain` numbers them, 1 to {}", all.len())));
+                }
+            },
+        };
+        if chosen.is_empty() {
+            let notes = messages.iter().flat_map(|one| &one.findings).filter_map(|told| told.note.as_deref()).next();
+            let why = notes.or_else(|| messages.iter().find_map(|one| one.lacks)).unwrap_or("nothing was found in it");
+            return Err(error(format!("there is nothing to suppress: {why}")));
+        }
+        if let Some(told) = chosen.iter().find(|told| told.wide && !self.wide) {
+            let covers = told.covers.as_deref().unwrap_or_default();
+            return Err(error(format!(
+                "finding `{}` has no narrow suppression. {covers}\n  hint: `--wide` writes it all the same",
+                told.id
+            )));
+        }
+        Ok(chosen)
+    }
+}
+
+/// Of a call that was refused without being judged.
+fn repeat(earlier: Option<&str>) -> String {
+    let hint =
+        earlier.map_or("suppress that one, by its id in the audit log".to_owned(), |id| format!("`lychgate suppress {id}`"));
+    format!("the call was refused as a repeat of an earlier one, without being judged\n  hint: {hint}")
+}
+
+/// What to know where a message is of a server that the config does not name: `lychgate wrap` started it.
+///
+/// # Errors
+/// The config was found in a place where `wrap` does not look, so that nothing written to it would apply.
+fn wrapped(file: &Path, messages: &[&Explained], query: &Query) -> Result<Option<String>, Trouble> {
+    let config = config::load_policies(file).map_err(|faults| error(judges::told(&faults)))?;
+    let known = |one: &&&Explained| config.upstreams.contains_key(&one.upstream);
+    let Some(one) = messages.iter().find(|one| !known(one)) else { return Ok(None) };
+    let name = visible(&one.upstream);
+    match query.config_of_wrap() {
+        Some(read) if read.path() == file => {}
+        read => {
+            let hint = match read {
+                Some(read) => format!("name its config with `--config FILE`; without one it reads `{}`", read.path().display()),
+                None => "name its config with `--config FILE`".to_owned(),
+            };
+            return Err(error(format!(
+                "`{name}` is a server of `lychgate wrap`, which does not read `{}`\n  hint: {hint}",
+                file.display()
+            )));
+        }
+    }
+    Ok(Some(format!("`lychgate wrap` applies it when `{name}` is started the next time with this config.")))
+}
+
+/// What becomes of the message.
+fn outcome(messages: &[&Explained], only_one: bool) -> &'static str {
+    if only_one {
+        "Other findings of the message keep their effect."
+    } else if messages.iter().any(|one| one.suppressed_passes != Some(true)) {
+        "Even with this the message does not pass as it is."
+    } else if messages.iter().any(|one| one.lacks.is_some()) {
+        "With this the text passes as the log shows it. What was sent may not: the log does not hold all of it."
+    } else {
+        "With this the message passes."
+    }
+}
+
+/// Where the gate of a config can be asked.
+fn admin(file: &Path) -> Option<SocketAddr> {
+    config::load_admin(file).ok()?.0.address.map(desk::reachable)
+}
+
+/// Reports when it is in force.
+fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    let (Some(admin), Some(before)) = (admin, before) else {
+        writeln!(
+            out,
+            "A running gate with this config applies it within two seconds; otherwise it applies from the next start."
+        )?;
+        return Ok(0);
+    };
+    let began = Instant::now();
+    while began.elapsed() < RELOAD {
+        match desk::reloads(admin) {
+            Some(now) if now.refused > before.refused => {
+                writeln!(err, "The gate at {admin} refused the config and keeps the old rules: its log says why.")?;
+                return Ok(1);
+            }
+            Some(now) if now.applied > before.applied => {
+                writeln!(out, "In force at the gate at {admin}.")?;
+                return Ok(0);
+            }
+            _ => sleep(LOOK),
+        }
+    }
+    writeln!(err, "The gate at {admin} has not reloaded its config: is it run with another one?")?;
+    Ok(1)
+}

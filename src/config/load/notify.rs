@@ -1,0 +1,70 @@
+//! `notify_command`, `webhook` and `notify_seconds` of `[approval]`. They are read apart from the rest of that section: the
+//! verbs that answer questions have no use for the secrets of a webhook, and need not be able to read them.
+
+use std::time::Duration;
+
+use http::{HeaderValue, Uri};
+
+use crate::config::{HttpTransport, NotifyConfig};
+use crate::document::Table;
+
+use super::audit::command;
+use super::classifier::leaves_in_the_clear;
+use super::upstream::headers;
+use super::values::Reader;
+
+/// The keys that are read here.
+pub(super) const KEYS: [&str; 3] = ["notify_command", "webhook", "notify_seconds"];
+
+/// Reads how people are notified.
+pub(super) fn notify(root: &Table<'_>, reader: &Reader<'_>) -> NotifyConfig {
+    let base = NotifyConfig::default();
+    let Some(table) = root.table("approval") else { return base };
+    let seconds = table.integer("notify_seconds", 1..=60);
+    let made = NotifyConfig {
+        command: command(&table, reader, "notify_command"),
+        webhook: webhook(&table, reader),
+        timeout: seconds.map_or(base.timeout, Duration::from_secs),
+    };
+    if seconds.is_some() && made.command.is_empty() && !table.has("webhook") {
+        let hint = "add `notify_command` or `webhook`, or leave it out";
+        table.fault_of("notify_seconds", "`notify_seconds` has no effect: nobody is notified", Some(hint));
+    }
+    made
+}
+
+fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
+    let table = approval.table("webhook")?;
+    let url = if table.is_table("url") {
+        reader.secret(&table, "url")
+    } else {
+        table.required("url", "where requests are sent, as in `https://chat.example.org/hooks/approvals`").map(|url| url.value)
+    };
+    if let Some(url) = &url {
+        check(&table, url);
+    }
+    let bearer = reader.secret(&table, "bearer");
+    if bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
+        table.fault_of("bearer", "the token cannot stand in a header", Some("a bearer token is printable ASCII"));
+    }
+    let headers = headers(&table, reader);
+    let ca = reader.file(&table, "ca");
+    table.finish();
+    Some(HttpTransport { bearer, login: None, headers, ca, ..HttpTransport::new(url?) })
+}
+
+/// The URL itself is in no message: it may be a secret.
+fn check(table: &Table<'_>, url: &str) {
+    let parsed = url.parse::<Uri>().ok();
+    let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
+    let scheme = parsed.as_ref().and_then(Uri::scheme_str);
+    if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.contains(['#', '@']) {
+        let hint = "use `https://`, a host and a path, without name and password";
+        table.fault_of("url", "`url` of `webhook` is not a valid URL", Some(hint));
+    } else if leaves_in_the_clear(url) {
+        let hint = "requests name agents, tools and arguments: write `https://`, or use an address of this machine";
+        table.fault_of("url", "the webhook would be called without encryption", Some(hint));
+    } else if scheme == Some("http") && table.has("ca") {
+        table.fault_of("ca", "`ca` has no effect on an `http://` URL", Some("write `https://`"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Files that commands write other than by redirection: downloads, copies, edits in place, compiler output.
+
+use super::facts::{self, Facts};
+use super::options;
+use super::quote;
+use super::reader::Reader;
+use super::sed;
+use super::traits::Traits;
+use super::value::{Field, Taint, Value};
+
+/// Compilers and linkers, whose output does what their sources say.
+const COMPILERS: [&str; 22] = [
+    "gcc", "cc", "g++", "c++", "clang", "clang++", "tcc", "icc", "c99", "c89", "rustc", "gfortran", "ghc", "nvcc", "swiftc",
+    "dmd", "gdc", "ldc2", "as", "ld", "nasm", "fpc",
+];
+
+impl Reader<'_> {
+    /// Keeps what a command saves to files: `curl -O`, `wget`, `tee`, `cp`, `sed -i`, `gcc`.
+    pub(super) fn keep_saved_files(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value, out: &Value) {
+        let program = facts.program.clone();
+        let program = program.as_str();
+        for name in options::saved_files(program, arguments) {
+            if let Some(seen) = facts::see(&name, self.folder.as_deref()).filter(|seen| !facts.writes.contains(seen)) {
+                facts.reads.retain(|read| *read != seen);
+                facts.writes.push(seen);
+            }
+            self.keep_file(&name, out.clone());
+        }
+        if matches!(program, "lwp-download" | "lwp-mirror")
+            && let Some(target) = facts.operands().last()
+        {
+            let name = target.text.rsplit_once("://").map_or(&*target.text, |(_, url)| url.rsplit('/').next().unwrap_or(url));
+            self.keep_file(name, out.clone());
+        }
+        match program {
+            "tee" | "sponge" => {
+                let adds = arguments.iter().any(|f| {
+                    f.text == "--append" || f.text.starts_with('-') && !f.text.starts_with("--") && f.text.contains('a')
+                });
+                for target in facts.operands().map(|f| f.text.clone()).filter(|name| name != "-").collect::<Vec<_>>() {
+                    if adds { self.append_file(&target, input.clone()) } else { self.keep_file(&target, input.clone()) }
+                }
+            }
+            _ if facts.traits.has(Traits::FETCHES) => {
+                for path in facts.writes.iter().map(|seen| seen.path.clone()).collect::<Vec<_>>() {
+                    self.keep_file(&path, out.clone());
+                }
+            }
+            "cp" | "mv" | "ln" | "install" | "rsync" => {
+                let operands: Vec<String> = facts.operands().map(|f| f.text.clone()).collect();
+                if let [source, target] = operands.as_slice() {
+                    let stdin = matches!(source.as_str(), "/dev/stdin" | "/dev/fd/0" | "-");
+                    if let Some(value) = if stdin { Some(input.clone()) } else { self.file(source) } {
+                        self.keep_file(target, value);
+                    }
+                }
+                self.note_link(program, arguments);
+            }
+            "mount" | "gln" => self.note_link(program, arguments),
+            "dd" => {
+                if let Some(target) = arguments.iter().find_map(|a| a.text.strip_prefix("of=")) {
+                    self.keep_file(target, input.clone());
+                }
+            }
+            "sed" | "gsed" => self.edit_in_place(arguments),
+            "find" | "gfind" => self.find_printf(arguments),
+            _ if COMPILERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'))) => {
+                self.compile(arguments, input);
+            }
+            "go" if arguments.first().is_some_and(|f| f.text == "build") => self.compile(arguments, input),
+            _ => {}
+        }
+    }
+
+    /// `sed -i` on files whose content is known. The old content is kept where the script is not supported.
+    fn edit_in_place(&mut self, arguments: &[Field]) {
+        let in_place = |f: &Field| {
+            f.text.starts_with("--in-place")
+                || f.text.strip_prefix('-').is_some_and(|flags| {
+                    !flags.starts_with('-')
+                        && flags.chars().take_while(|c| matches!(c, 'n' | 'r' | 'E' | 's' | 'z' | 'i')).any(|c| c == 'i')
+                })
+        };
+        if !arguments.iter().any(in_place) || !self.spend_edit() {
+            return;
+        }
+        let (scripts, files) = sed::arguments(arguments);
+        for name in files {
+            let Some(before) = self.file(name) else { continue };
+            let content = before.as_text().and_then(|text| sed::edit(text, &scripts));
+            if let Some(content) = content {
+                self.spend_bytes(content.len());
+                self.keep_file(name, Value::text(content).with(before.taint));
+            }
+        }
+    }
+
+    /// `find … -fprintf FILE FORMAT`.
+    fn find_printf(&mut self, arguments: &[Field]) {
+        for (at, field) in arguments.iter().enumerate().filter(|(_, field)| field.text == "-fprintf") {
+            if let (Some(file), Some(format)) = (arguments.get(at + 1), arguments.get(at + 2)) {
+                let value = Value::text(quote::escapes(&format.text)).with(field.taint | format.taint);
+                self.append_file(&file.text, value);
+            }
+        }
+    }
+
+    /// What a compiler makes of sources that came from elsewhere, or that the script wrote.
+    fn compile(&mut self, arguments: &[Field], input: &Value) {
+        let mut output = "a.out";
+        let mut taint = Taint::NONE;
+        let mut texts: Vec<String> = Vec::new();
+        let mut words = arguments.iter();
+        while let Some(field) = words.next() {
+            match field.text.strip_prefix("-o") {
+                Some("") => output = words.next().map_or(output, |field| field.text.as_str()),
+                Some(joined) => output = joined,
+                None => {
+                    let source = if field.text == "-" { Some(input.clone()) } else { self.file(&field.text) };
+                    if let Some(source) = source {
+                        taint |= source.taint;
+                        texts.extend(source.as_text().map(str::to_owned));
+                    }
+                }
+            }
+        }
+        if taint == Taint::NONE && texts.is_empty() {
+            return;
+        }
+        // Not a shell script: only the string literals of the sources are judged.
+        self.keep_file(output, Value { items: texts, known: false, taint });
+    }
+}

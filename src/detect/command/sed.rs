@@ -1,0 +1,185 @@
+//! Evaluates simple `sed` scripts (`s`, `y`, `d`) on known text.
+
+use regex::{Regex, RegexBuilder};
+
+use super::value::Field;
+
+/// Maximum number of commands in one script, and maximum size of a compiled pattern in bytes.
+const MAX_COMMANDS: usize = 16;
+const PATTERN_BYTES: usize = 64 << 10;
+/// Maximum size of the result, in bytes.
+const MAX_TEXT: usize = 256 << 10;
+
+/// The scripts among the arguments of `sed`, and the files.
+pub(super) fn arguments(arguments: &[Field]) -> (Vec<&str>, Vec<&str>) {
+    let mut scripts = Vec::new();
+    let mut operands = Vec::new();
+    let mut words = arguments.iter().map(|field| field.text.as_str());
+    while let Some(word) = words.next() {
+        if let Some(script) = word.strip_prefix("--expression=") {
+            scripts.push(script);
+        } else if word == "--expression" || word.starts_with('-') && !word.starts_with("--") && word.ends_with('e') {
+            scripts.extend(words.next());
+        } else if !word.starts_with('-') || word == "-" {
+            operands.push(word);
+        }
+    }
+    if scripts.is_empty() && !operands.is_empty() {
+        scripts.push(operands.remove(0));
+    }
+    (scripts, operands)
+}
+
+/// Applies the scripts to a text. `None` if one of them uses a command that is not supported here.
+pub(super) fn edit(text: &str, scripts: &[&str]) -> Option<String> {
+    let mut text = text.to_owned();
+    let mut commands = 0;
+    for script in scripts {
+        let mut rest = script.trim_start();
+        while !rest.is_empty() {
+            commands += 1;
+            let (made, behind) = command(&text, rest)?;
+            if commands > MAX_COMMANDS || made.len() > MAX_TEXT {
+                return None;
+            }
+            text = made;
+            rest = behind.trim_start_matches([' ', ';', '\n', '\t']);
+        }
+    }
+    Some(text)
+}
+
+/// Applies the first command of a script. Returns the result and the rest of the script.
+fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
+    let digits = script.find(|c: char| !c.is_ascii_digit()).unwrap_or(script.len());
+    let (address, rest) = match script.strip_prefix('$') {
+        Some(rest) => (Some(text.lines().count()), rest),
+        None => (script.get(..digits)?.parse::<usize>().ok(), script.get(digits..)?),
+    };
+    let chosen = |line: usize| address.is_none_or(|wanted| wanted == line + 1);
+    let kept = |lines: Vec<String>| lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
+    if let Some(rest) = rest.strip_prefix('d') {
+        let lines = text.lines().enumerate().filter(|(at, _)| !chosen(*at)).map(|(_, line)| line.to_owned());
+        return Some((kept(lines.collect()), rest));
+    }
+    let (kind, rest) = (rest.chars().next().filter(|kind| matches!(kind, 's' | 'y'))?, rest.get(1..)?);
+    let by = rest.chars().next().filter(|by| by.is_ascii_punctuation())?;
+    let (pattern, rest) = part(rest.get(1..)?, by)?;
+    let (with, rest) = part(rest, by)?;
+    let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
+    let (flags, behind) = (rest.get(..end)?.trim(), rest.get(end..)?);
+    if kind == 'y' {
+        let to: Vec<char> = with.chars().collect();
+        let from: Vec<char> = pattern.chars().collect();
+        let turned = |c: char| from.iter().position(|known| *known == c).and_then(|at| to.get(at).copied()).unwrap_or(c);
+        let lines = text.lines().enumerate();
+        return Some((
+            kept(lines.map(|(at, line)| if chosen(at) { line.chars().map(turned).collect() } else { line.to_owned() }).collect()),
+            behind,
+        ));
+    }
+    if !flags.bytes().all(|flag| matches!(flag, b'g' | b'i' | b'I' | b'p')) {
+        return None;
+    }
+    let regex = RegexBuilder::new(&to_rust_syntax(pattern))
+        .case_insensitive(flags.contains(['i', 'I']))
+        .size_limit(PATTERN_BYTES)
+        .build()
+        .ok()?;
+    let with = replacement(with);
+    let most = usize::from(!flags.contains('g'));
+    let lines = text.lines().enumerate();
+    let edit = |(at, line): (usize, &str)| if chosen(at) { replace(&regex, line, most, &with) } else { line.to_owned() };
+    Some((kept(lines.map(edit).collect()), behind))
+}
+
+fn replace(regex: &Regex, line: &str, most: usize, with: &str) -> String {
+    regex.replacen(line, most, with).into_owned()
+}
+
+/// Splits at the next unescaped `by`.
+fn part(text: &str, by: char) -> Option<(&str, &str)> {
+    let mut escaped = false;
+    let end = text.char_indices().find_map(|(at, c)| {
+        let ends = c == by && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends.then_some(at)
+    })?;
+    Some((text.get(..end)?, text.get(end + by.len_utf8()..)?))
+}
+
+/// Translates a POSIX basic regular expression, in which `\(` groups and `(` is literal.
+fn to_rust_syntax(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(c @ ('(' | ')' | '{' | '}' | '|' | '+' | '?')) => out.push(c),
+                Some(c) if c.is_ascii_alphanumeric() => out.extend(['\\', c]),
+                Some(c) => out.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+                None => {}
+            },
+            '(' | ')' | '{' | '}' | '|' | '+' | '?' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Translates a replacement: `&` and `\1` to `${0}` and `${1}`.
+fn replacement(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '$' => out.push_str("$$"),
+            '&' => out.push_str("${0}"),
+            '\\' => match chars.next() {
+                Some(digit @ '0'..='9') => out.extend(['$', '{', digit, '}']),
+                Some('n') => out.push('\n'),
+                Some(c) => out.push(c),
+                None => {}
+            },
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_scripts_are_carried_out() {
+        for (text, script, made) in [
+            ("XX -rf /\n", "s/XX/rm/", "rm -rf /\n"),
+            ("a b a b", "s/a/c/g;s/b/d/", "c d c b"),
+            ("#rm -rf /\nls", "s/^#//", "rm -rf /\nls"),
+            ("echo rm", "s|echo \\(.*\\)|\\1 -rf /|", "rm -rf /"),
+            ("a\nb\nc", "2d", "a\nc"),
+            ("a\nb", "$s/b/c/", "a\nc"),
+            ("sn -sg /", "y/sng/rmf/", "rm -rf /"),
+            ("a/b", "s#/#-#", "a-b"),
+            ("x$1", "s/x/&$/", "x$$1"),
+            ("ab", "s/A/c/I", "cb"),
+        ] {
+            assert_eq!(edit(text, &[script]).as_deref(), Some(made), "{script}");
+        }
+        for script in ["s/a/b/e", "w out", "/a/,/b/d", "s/a/b"] {
+            assert_eq!(edit("a", &[script]), None, "{script}");
+        }
+    }
+
+    #[test]
+    fn scripts_and_files_are_told_apart() {
+        for (line, scripts, files) in
+            [("-i s/a/b/ f", "s/a/b/", "f"), ("-i -e s/a/b/ -e 2d f g", "s/a/b/ 2d", "f g"), ("-n --expression=p f", "p", "f")]
+        {
+            let fields: Vec<Field> = line.split(' ').map(Field::plain).collect();
+            let (found, named) = arguments(&fields);
+            assert_eq!((found.join(" "), named.join(" ")), (scripts.to_owned(), files.to_owned()), "{line}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Files that a program takes for its own text: the options of `curl`, makefiles, scripts of CMake, and sources that are
+//! compiled and run at once.
+
+use super::facts::Facts;
+use super::options::{self, Argument};
+use super::reader::{Around, Reader};
+use super::value::{Field, Value};
+use super::wrappers::value_of;
+
+impl Reader<'_> {
+    /// The makefile that is named, or that is there, or that comes in.
+    pub(super) fn make(&mut self, arguments: &[Field], input: &Value) {
+        let named = value_of(arguments, &["-f"]).map(|f| f.text.clone());
+        let joined = arguments.iter().find_map(|f| {
+            let option = f
+                .text
+                .strip_prefix("--makefile=")
+                .or_else(|| f.text.strip_prefix("--file="))
+                .or_else(|| f.text.strip_prefix("-f"))?;
+            (!option.is_empty()).then(|| option.to_owned())
+        });
+        let text = match named.or(joined).as_deref() {
+            Some("-" | "/dev/stdin") => Some(input.clone()),
+            Some(name) => self.file(name),
+            None => ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|name| self.file(name)),
+        };
+        if let Some(text) = text.as_ref().and_then(Value::as_text) {
+            self.makefile(text);
+        }
+        for field in arguments {
+            if let Some(text) = field.text.strip_prefix("--eval=") {
+                self.makefile(text);
+            }
+        }
+    }
+
+    /// Source code of a compiled language that is run at once: `go run x.go`.
+    pub(super) fn run_source(&mut self, facts: &mut Facts, arguments: &[Field]) {
+        if facts.program != "java" && !arguments.first().is_some_and(|f| matches!(f.text.as_str(), "run" | "r" | "script")) {
+            return;
+        }
+        for field in arguments.iter().filter(|f| f.text.contains('.') && !f.text.starts_with('-')).take(16) {
+            if let Some(value) = self.file_to_run(&field.text) {
+                facts.executes |= value.taint;
+                value.as_text().into_iter().for_each(|text| self.rare_code(text));
+            }
+        }
+    }
+
+    /// `cmake -P script`
+    pub(super) fn cmake_script(&mut self, facts: &mut Facts, arguments: &[Field]) {
+        let flag = if facts.program == "cmake" { "-P" } else { "-S" };
+        let Some(name) = value_of(arguments, &[flag]).map(|f| f.text.clone()) else { return };
+        if let Some(value) = self.file_to_run(&name) {
+            facts.executes |= value.taint;
+            value.as_text().into_iter().for_each(|text| self.cmake(text));
+        }
+    }
+
+    /// `curl -K file`: the options that the file holds, as if they stood on the command line.
+    pub(super) fn curl_config(&mut self, arguments: &[Field], around: &Around) {
+        let parsed = options::parse("curl", arguments);
+        let configs = parsed.iter().filter_map(|argument| match argument {
+            Argument::Option("K" | "config", Some(file)) => Some(*file),
+            _ => None,
+        });
+        let mut fields = vec![Field::plain("curl")];
+        for file in configs.take(8) {
+            let value = if file == "-" { Some(around.input.clone()) } else { self.file(file) };
+            let Some(value) = value else { continue };
+            for line in value.as_text().unwrap_or_default().lines().take(256) {
+                let line = line.trim().trim_start_matches('-');
+                let end = line.find(|c: char| matches!(c, '=' | ':') || c.is_whitespace()).unwrap_or(line.len());
+                let (name, rest) = line.split_at_checked(end).unwrap_or((line, ""));
+                if name.is_empty() || name.starts_with('#') || matches!(name, "K" | "config") {
+                    continue;
+                }
+                let given = rest.trim_start_matches(|c: char| matches!(c, '=' | ':') || c.is_whitespace()).trim_matches('"');
+                fields.push(Field::plain(if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }));
+                fields.extend((!given.is_empty()).then(|| Field { taint: value.taint, ..Field::plain(given) }));
+            }
+        }
+        if fields.len() == 1 || !self.go_deeper() {
+            return;
+        }
+        // What stands on the command line goes with it: the host, where the file only names what is sent.
+        let own = parsed.iter().filter_map(|argument| match argument {
+            Argument::Operand(url) => Some(Field::plain(*url)),
+            Argument::Option(..) => None,
+        });
+        fields.extend(own);
+        self.command(fields.into(), Around::default());
+        self.come_up();
+    }
+}

@@ -1,0 +1,104 @@
+//! The gate's own files, wherever its config puts them: a rule protects them by what they are, not by their names.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::detect::command::paths::normal;
+
+/// A part of the gate's own files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What it is told: its config, rules, pins, agents and audit log. Reading them does no harm.
+    Config,
+    /// What it keeps: keys, tokens, messages that were withheld.
+    State,
+}
+
+impl Part {
+    /// Words of rule files.
+    pub(super) const WORDS: [(&'static str, Self); 2] = [("config", Self::Config), ("state", Self::State)];
+}
+
+/// The gate's own files and folders, as rules of the kind `path` compare them.
+#[derive(Clone, Debug, Default)]
+pub struct GateFiles {
+    config: Arc<[String]>,
+    state: Arc<[String]>,
+}
+
+impl GateFiles {
+    /// Files and folders that hold what the gate is told (`config`) and what it keeps (`state`).
+    pub fn new(config: &[PathBuf], state: &[PathBuf]) -> Self {
+        let home = std::env::var("HOME").ok();
+        let all = |paths: &[PathBuf]| paths.iter().flat_map(|path| forms(path, home.as_deref())).collect();
+        Self { config: all(config), state: all(state) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.config.is_empty() && self.state.is_empty()
+    }
+
+    /// Whether a path is one of them or below one. `form` is as [`normal`] gives it, in lower case.
+    pub(super) fn hold(&self, part: Part, form: &str) -> bool {
+        let all = match part {
+            Part::Config => &self.config,
+            Part::State => &self.state,
+        };
+        all.iter().any(|own| form.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    }
+}
+
+/// The forms of a path: as written and with links followed, each with the home folder as `~`, too.
+fn forms(path: &Path, home: Option<&str>) -> Vec<String> {
+    let Ok(path) = std::path::absolute(path) else { return Vec::new() };
+    let mut out = Vec::new();
+    for path in [resolved(&path), path] {
+        let path = path.to_string_lossy();
+        let at_home = home.and_then(|home| path.strip_prefix(home)).filter(|rest| rest.starts_with('/'));
+        for text in [Some(path.clone().into_owned()), at_home.map(|rest| format!("~{rest}"))].into_iter().flatten() {
+            let form = normal(&text, None).unwrap_or(text).to_lowercase();
+            // The root is no file of the gate's, and everything is below it.
+            if form.len() > 1 && !out.contains(&form) {
+                out.push(form);
+            }
+        }
+    }
+    out
+}
+
+/// A path with its links followed, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        if let Ok(real) = above.canonicalize() {
+            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_every_way_to_write_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
+        let files = GateFiles::new(&[root.join("link/Gate.toml")], &["/root/state".into(), "/".into()]);
+        let at = |name: &str| normal(&root.join(name).display().to_string(), None).unwrap().to_lowercase();
+        for (part, form, is_own) in [
+            (Part::Config, at("link/gate.toml"), true),
+            (Part::Config, at("real/gate.toml"), true),
+            (Part::Config, at("real/gate.toml.bak"), false),
+            (Part::State, at("real/gate.toml"), false),
+            (Part::State, "~/state/keys/a".to_owned(), true),
+            (Part::State, "~/states".to_owned(), false),
+            (Part::State, "/etc/passwd".to_owned(), false),
+        ] {
+            assert_eq!(files.hold(part, &form), is_own, "{part:?} {form}");
+        }
+    }
+}

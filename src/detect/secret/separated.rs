@@ -1,0 +1,108 @@
+//! Secrets with the same separator between their characters or groups: `A-K-I-A-2-E`, `AKIA.2E0A.8F3B`.
+
+use std::ops::Range;
+
+/// Largest group between two separators, in characters, and the minimum number of groups: of single characters, of more.
+const GROUP: usize = 5;
+const SINGLE: usize = 12;
+const GROUPS: usize = 4;
+/// Minimum number of letters and digits, and maximum size of one match in bytes.
+const LEAST: usize = 12;
+const MOST_BYTES: usize = 2_048;
+/// Maximum number of matches in one text.
+const PLACES: usize = 16;
+
+/// A separator that repeats at a fixed interval.
+#[derive(Clone, Copy, Default)]
+struct Interval {
+    first: usize,
+    last: usize,
+    step: usize,
+    count: usize,
+}
+
+/// The separated passages of a text, each with its separators removed.
+pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
+    let bytes = text.as_bytes();
+    let mut intervals = [Interval::default(); 128];
+    let mut found = Vec::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        if byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() {
+            continue;
+        }
+        let Some(interval) = intervals.get_mut(usize::from(*byte)) else { continue };
+        let step = at - interval.last;
+        if interval.count > 0 && step == interval.step {
+            interval.last = at;
+            interval.count += 1;
+            continue;
+        }
+        found.extend(spelling(text, *byte, *interval));
+        // The previous separator may begin a new interval.
+        *interval = match interval.count {
+            1.. if (2..=GROUP + 1).contains(&step) => Interval { first: interval.last, last: at, step, count: 2 },
+            _ => Interval { first: at, last: at, step: 0, count: 1 },
+        };
+        if found.len() >= PLACES {
+            return found;
+        }
+    }
+    let rest = (0_u8..128).filter_map(|byte| spelling(text, byte, *intervals.get(usize::from(byte))?));
+    found.extend(rest.take(PLACES - found.len()));
+    found
+}
+
+/// The passage that `sign` separates at this interval, if it is long enough.
+fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, String)> {
+    let group = interval.step.checked_sub(1).filter(|group| *group > 0)?;
+    let enough = if group == 1 { interval.count + 1 >= SINGLE } else { interval.count + 1 >= GROUPS };
+    if !enough {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let belongs =
+        |at: &usize| bytes.get(*at).is_some_and(|byte| *byte != sign && byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\''));
+    let start = interval.first - (1..=group).map_while(|back| interval.first.checked_sub(back)).take_while(belongs).count();
+    let end = interval.last + 1 + (interval.last + 1..=interval.last + group).take_while(belongs).count();
+    // A group longer than the others, as in a UUID: they only look alike.
+    let goes_on = |at: Option<usize>| group > 1 && at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    if goes_on(start.checked_sub(1)) || goes_on(Some(end)) {
+        return None;
+    }
+    let end = end.min(start + MOST_BYTES);
+    let joined: String = text.get(start..end)?.chars().filter(|c| *c != char::from(sign)).collect();
+    let plain = joined.bytes().filter(u8::is_ascii_alphanumeric).count();
+    let letters = joined.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (plain >= LEAST && letters && joined.is_ascii()).then_some((start..end, joined))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_sign_at_the_same_distance_is_left_out() {
+        for (text, wanted) in [
+            ("A-K-I-A-2-E-0-A-8-F-3-B", "AKIA2E0A8F3B"),
+            ("key: A.K.I.A.2.E.0.A.8.F.3.B. End", "AKIA2E0A8F3B"),
+            ("g:h:p:_:q:8:Z:t:4:v:N:p:2:r", "ghp_q8Zt4vNp2r"),
+            ("AKIA-2E0A-8F3B-244C", "AKIA2E0A8F3B244C"),
+            ("x-y A_K_I_A_2_E_0_A_8_F_3_B", "AKIA2E0A8F3B"),
+        ] {
+            let found: Vec<String> = separated(text).into_iter().map(|(_, joined)| joined).collect();
+            assert_eq!(found, [wanted], "{text}");
+        }
+        for text in [
+            "a-b-c",
+            "2026-11-23 12:00:00",
+            "123e4567-e89b-12d3-a456-426614174000",
+            "1,2,3,4,5,6,7,8,9,1,2,3,4,5",
+            "",
+            "well-known",
+        ] {
+            assert!(separated(text).is_empty(), "{text}");
+        }
+        assert!(separated(&"a-".repeat(100_000)).iter().all(|(_, joined)| joined.len() <= MOST_BYTES));
+        assert!(separated(&"a-b-c-d-e-f-g-h-i-j-k-l-m ä ".repeat(1_000)).len() <= PLACES);
+    }
+}

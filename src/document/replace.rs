@@ -1,0 +1,66 @@
+//! Writes a file that people edit.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::Path;
+
+/// Replaces the text `before` of a file by `after`, in one step: the file holds one of the two at any time. It keeps its mode and
+/// its owner, and a symbolic link keeps its target.
+///
+/// # Errors
+/// The file no longer holds `before`, or it cannot be written.
+pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
+    let target = fs::canonicalize(path)?;
+    let about = fs::metadata(&target)?;
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}.new", std::process::id()));
+    let new = target.with_file_name(name);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let written = (|| {
+        let made = file.metadata()?;
+        if (made.uid(), made.gid()) != (about.uid(), about.gid()) {
+            fchown(&file, Some(about.uid()), Some(about.gid()))
+                .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept: {error}")))?;
+        }
+        file.set_permissions(Permissions::from_mode(about.mode() & 0o7777))?;
+        file.write_all(after.as_bytes())?;
+        file.sync_all()?;
+        if fs::read(&target)? != before.as_bytes() {
+            return Err(io::Error::other("it was changed meanwhile"));
+        }
+        fs::rename(&new, &target)
+    })();
+    if written.is_err() {
+        // Nothing depends on it.
+        fs::remove_file(&new).unwrap_or_default();
+    }
+    written?;
+    match target.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real.toml"), folder.path().join("link.toml"));
+        fs::write(&real, "a = 1\n").unwrap();
+        fs::set_permissions(&real, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        replace(&link, "a = 1\n", "a = 2\n").unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "a = 2\n");
+        assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let changed = replace(&real, "a = 1\n", "a = 3\n").unwrap_err();
+        assert!(changed.to_string().contains("changed meanwhile"), "{changed}");
+        assert_eq!(fs::read_to_string(&real).unwrap(), "a = 2\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
+    }
+}

@@ -1,0 +1,118 @@
+//! Carries out what rules want done about a string.
+
+use std::collections::BTreeSet;
+
+use crate::detect::Place;
+use crate::rules::Action;
+use crate::text::Text;
+use crate::text::unseen::seen;
+
+use super::hit::Hit;
+use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage, redacted, redaction_mark, removed};
+use super::string::{Judge, Site};
+use super::wrap::wrapped;
+
+/// A text in which cutting leaves something to cut after so many rounds is withheld whole.
+const ROUNDS: usize = 4;
+
+impl<'p> Judge<'p, '_> {
+    /// The block goes because of what was found in it.
+    pub(super) fn without_block<'h>(&self, hits: impl Iterator<Item = &'h Hit<'p>>, place: &Place<'_>) -> Outcome
+    where
+        'p: 'h,
+    {
+        let mut withheld = Withheld::default();
+        withheld.rules.extend(hits.filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
+        Outcome::Withhold(withheld.block_notice(place.surface, self.audit))
+    }
+
+    /// What is left of a text. `fragment` where it has tags in it that are not rendered.
+    pub(super) fn rewrite(
+        &self,
+        base: &str,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        mut hits: Vec<Hit<'p>>,
+        fragment: bool,
+    ) -> Outcome {
+        let withholds = |hit: &&Hit<'_>| self.action(hit) == Action::Withhold;
+        if hits.iter().any(|hit| withholds(&hit)) {
+            return self.without_block(hits.iter().filter(withholds), place);
+        }
+        let mut withheld = Withheld::default();
+        let wraps = |hit: &&Hit<'_>| self.action(hit) == Action::Wrap;
+        let wrapping: BTreeSet<&str> =
+            hits.iter().filter(wraps).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
+        // What a page hides is gone once it is rendered, however many rules match it.
+        let hides = |hit: &Hit<'_>| hit.hidden && self.action(hit) == Action::Quarantine;
+        withheld.passages = usize::from(!fragment && hits.iter().any(hides));
+        let mut text = base.to_owned();
+        let strips = |hit: &&Hit<'_>| !self.is_markup(hit) && self.action(hit) == Action::Strip;
+        let unseen: BTreeSet<&str> =
+            hits.iter().filter(strips).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
+        let mut redacting: BTreeSet<&str> = BTreeSet::new();
+        for round in 0.. {
+            let mut cuts = Vec::new();
+            for hit in &hits {
+                let Some(rule) = self.rule(hit) else { continue };
+                let span = hit.span.clone().unwrap_or(0..text.len());
+                match self.action(hit) {
+                    Action::Quarantine => {
+                        withheld.rules.insert(rule.id.as_str());
+                        if !hit.hidden || fragment {
+                            let span = match &hit.span {
+                                Some(span) if hit.hidden && round < ROUNDS => span.clone(),
+                                Some(span) if round < ROUNDS => passage(&text, span),
+                                _ => 0..text.len(),
+                            };
+                            cuts.push(Cut { span, mark: MARK.into() });
+                        }
+                    }
+                    Action::Redact if !hit.hidden => {
+                        redacting.insert(rule.id.as_str());
+                        cuts.push(Cut { span, mark: redaction_mark(rule.id.as_str()) });
+                    }
+                    Action::Withhold if round > 0 => cuts.push(Cut { span: 0..text.len(), mark: MARK.into() }),
+                    _ => {}
+                }
+            }
+            if cuts.is_empty() {
+                break;
+            }
+            let before = text.matches(MARK).count();
+            text = carry_out(&text, cuts);
+            withheld.passages += text.matches(MARK).count().saturating_sub(before);
+            if round >= ROUNDS {
+                break;
+            }
+            let mut matches = Vec::new();
+            let left = Text::new(text.as_str());
+            self.rules.scan(&left, place, &mut matches);
+            let found = matches.into_iter().filter(|found| !self.of_markup(found.rule));
+            hits = found.map(|found| self.hit(found, &text, place, site)).collect();
+            if let Some(page) = left.parts().filter(|_| fragment) {
+                self.add_hits_of_parts(&text, &page, place, site, &mut hits);
+            }
+        }
+        let redaction = redacted(base, &text, &redacting, self.audit);
+        if !unseen.is_empty() {
+            let left = seen(&text);
+            if left != text {
+                text = format!("{}{left}", removed(&unseen, text.chars().count().abs_diff(left.chars().count()), self.audit));
+            }
+        }
+        if let Some(notice) = redaction {
+            text.insert_str(0, &notice);
+        }
+        if !wrapping.is_empty() {
+            match wrapped(&text, &wrapping, self.audit) {
+                Some(wrapped) => text = wrapped,
+                None => return self.without_block(std::iter::empty(), place),
+            }
+        }
+        if withheld.passages > 0 {
+            text.insert_str(0, &withheld.notice(place.surface, self.audit));
+        }
+        if text == base { Outcome::Keep } else { Outcome::Replace(text) }
+    }
+}

@@ -1,0 +1,88 @@
+//! Packed data in base64 within a text: archives, compressed text, documents and images that no `data:` address announces.
+
+use super::{Contents, Unread, open};
+use crate::detect::work::Budget;
+
+/// Shortest run of base64 that is looked at, in bytes.
+const RUN_BYTES: usize = 24;
+/// A longer run that is neither text nor of a known type is listed as not inspected: keys and digests are shorter.
+const OPAQUE_BYTES: usize = 512;
+/// Readings decode text in runs up to here.
+const READ_BYTES: usize = crate::text::DECODED_BYTES;
+/// Most runs that are opened, and bytes of them.
+const RUNS: usize = 16;
+const ALL_BYTES: usize = 4 << 20;
+
+/// The contents of the runs of base64 in a text, other than plain text, which other readings of it show.
+pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> {
+    let bytes = text.as_bytes();
+    let (mut found, mut room) = (Vec::new(), ALL_BYTES);
+    let mut at = RUN_BYTES - 1;
+    let mut done = 0;
+    while let Some(b) = bytes.get(at) {
+        if !of_run(*b) {
+            at += RUN_BYTES;
+            continue;
+        }
+        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_run(**b)).count();
+        let start = at - before;
+        let run = letters(bytes.get(start..).unwrap_or_default());
+        done = start + run.1;
+        at = done + RUN_BYTES;
+        // A `data:` address says what it is.
+        if run.0.len() < RUN_BYTES || text.get(..start).is_some_and(|before| before.ends_with(";base64,")) {
+            continue;
+        }
+        let packed = is_packed(&run.0);
+        if !packed && run.0.len() < OPAQUE_BYTES {
+            continue;
+        }
+        if run.0.len() > room || found.len() >= RUNS {
+            found.push(Contents::of("", Unread::TooMuchText));
+            break;
+        }
+        room -= run.0.len();
+        let Some(data) = super::lenient(&run.0) else { continue };
+        let contents = open(&data, budget);
+        let any = |of_kind: fn(&u8) -> bool| run.0.iter().any(of_kind);
+        let mixed = any(u8::is_ascii_lowercase) && any(u8::is_ascii_uppercase) && any(u8::is_ascii_digit);
+        match contents.kind {
+            "text" if run.0.len() <= READ_BYTES => {}
+            "" if !mixed => {}
+            _ => found.push(contents),
+        }
+    }
+    found
+}
+
+fn of_run(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')
+}
+
+/// The letters of a run, which may go on behind the ends of lines as long as the first, and how many bytes it takes.
+fn letters(bytes: &[u8]) -> (Vec<u8>, usize) {
+    let line = |at: usize| bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_run(**b)).count();
+    let first = line(0);
+    let mut letters = bytes.get(..first).unwrap_or_default().to_vec();
+    let mut at = first;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let ends = rest.iter().take(2).take_while(|b| matches!(b, b'\r' | b'\n')).count();
+        let next = line(at + ends);
+        if ends == 0 || next == 0 || next > first {
+            return (letters, at);
+        }
+        letters.extend_from_slice(bytes.get(at + ends..at + ends + next).unwrap_or_default());
+        at += ends + next;
+        if next < first {
+            return (letters, at);
+        }
+    }
+}
+
+/// Whether base64 begins as data of a known type does: gzip, zlib, ZIP, PDF, PNG, JPEG, GIF, RIFF.
+fn is_packed(run: &[u8]) -> bool {
+    const HEADS: [&[u8]; 11] =
+        [b"H4sI", b"eJ", b"eN", b"eAE", b"UEsD", b"JVBER", b"iVBORw0K", b"/9j/", b"R0lGOD", b"UklGR", b"_9j_"];
+    HEADS.iter().any(|head| run.starts_with(head))
+}

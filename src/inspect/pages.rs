@@ -1,0 +1,145 @@
+//! Which texts an agent gets as a person would see them: pages of the web. What a tool reads from a file or a repository is
+//! passed on as it is written, since an agent edits it and writes it back.
+
+use crate::config::{PolicyConfig, RenderPages};
+use crate::message::Value;
+use crate::protocol::{Asked, CallTarget, is_web_url, names_source_file};
+use crate::text::glob_fits;
+
+/// What a policy says of rendering.
+#[derive(Clone, Debug)]
+pub(super) struct Pages {
+    all: RenderPages,
+    /// By glob, the nearest first.
+    by_tool: Vec<(Box<str>, RenderPages)>,
+}
+
+/// Words in names of tools that return files or parts of a repository.
+const FILE_WORDS: [&str; 12] =
+    ["file", "files", "git", "cat", "diff", "commit", "blob", "repo", "repository", "patch", "source", "notebook"];
+/// First words of names of tools that return files, unless a word of [`WEB_WORDS`] follows.
+const READING_WORDS: [&str; 2] = ["read", "view"];
+const WEB_WORDS: [&str; 12] =
+    ["page", "pages", "url", "urls", "web", "website", "webpage", "site", "link", "html", "article", "browser"];
+/// Types of text that are written in tags and are not pages.
+const NOT_PAGES: [&str; 7] =
+    ["text/xml", "application/xml", "image/svg+xml", "text/markdown", "text/x-", "application/x-", "profile=mcp-app"];
+
+impl Pages {
+    pub(super) fn new(config: &PolicyConfig) -> Self {
+        let by_tool = config.tools.iter().filter_map(|(glob, tool)| Some((glob.as_str().into(), tool.render_pages?)));
+        Self { all: config.render_pages, by_tool: by_tool.collect() }
+    }
+
+    /// What is rendered of the answer to a request.
+    pub(super) fn of(&self, asked: Option<&Asked>) -> Rendering {
+        let tool = asked.and_then(|asked| asked.tool.as_deref());
+        let named = tool.and_then(|tool| self.by_tool.iter().find(|(glob, _)| glob_fits(glob, tool)));
+        let pages = named.map_or(self.all, |(_, render)| *render);
+        Rendering { pages, returns_file: asked.is_some_and(returns_file) }
+    }
+}
+
+/// What is rendered of one answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rendering {
+    pages: RenderPages,
+    /// By the request, the answer is a file.
+    returns_file: bool,
+}
+
+impl Rendering {
+    /// What is rendered of a string that `holder` contains.
+    pub(super) fn within(self, holder: Option<Value<'_>>) -> RenderPages {
+        match self.pages {
+            RenderPages::Pages if is_file(holder, self.returns_file) => RenderPages::Never,
+            pages => pages,
+        }
+    }
+}
+
+/// Whether a string was read from a file or a repository.
+fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
+    let member = |name: &str| holder.and_then(|holder| holder.get(name)).and_then(|value| value.str());
+    if let Some(kind) = member("mimeType") {
+        let kind = kind.to_ascii_lowercase();
+        if NOT_PAGES.iter().any(|other| kind.contains(other)) {
+            return true;
+        }
+    }
+    if let Some(uri) = member("uri") {
+        // Of a scheme of its own (`ui:`, `repo:`): the server's file.
+        return !is_web_url(&uri) || names_source_file(&uri);
+    }
+    returns_file
+}
+
+/// Whether the answer to a request is a file, by its arguments and the name of its tool.
+fn returns_file(asked: &Asked) -> bool {
+    match asked.target {
+        CallTarget::Web => false,
+        CallTarget::File => true,
+        CallTarget::Other => asked.tool.as_deref().is_some_and(names_file_tool),
+    }
+}
+
+/// Whether a tool returns files, by its name: `read_text_file`, `getFileContents`, `git_show`.
+fn names_file_tool(tool: &str) -> bool {
+    let words = words(tool);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
+    let reads = words.first().is_some_and(|first| READING_WORDS.contains(&&**first));
+    has(&FILE_WORDS) || (reads && !has(&WEB_WORDS))
+}
+
+/// The words of a name, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (lower && c.is_uppercase()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        lower = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_that_return_files_are_known_by_name() {
+        for tool in ["read_text_file", "getFileContents", "git_show", "view", "cat", "get_pull_request_diff", "read_resource"] {
+            assert!(names_file_tool(tool), "{tool}");
+        }
+        for tool in ["fetch", "read_page", "readUrl", "browser_snapshot", "get_article", "search", "scrape"] {
+            assert!(!names_file_tool(tool), "{tool}");
+        }
+    }
+
+    #[test]
+    fn an_argument_decides_before_the_name_and_a_tool_before_the_policy() {
+        let mut config = PolicyConfig::default();
+        let asked = |tool: &str, target| Asked {
+            id: "1".into(),
+            method: "tools/call".into(),
+            tool: Some(tool.into()),
+            continues: false,
+            target,
+        };
+        let of = |config: &PolicyConfig, tool, target| Pages::new(config).of(Some(&asked(tool, target))).within(None);
+        assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Pages);
+        assert_eq!(of(&config, "fetch", CallTarget::File), RenderPages::Never);
+        assert_eq!(of(&config, "read_file", CallTarget::Web), RenderPages::Pages);
+        config.render_pages = RenderPages::Never;
+        let tool = crate::config::ToolConfig { render_pages: Some(RenderPages::Always), ..Default::default() };
+        config.tools.push(("read_*".to_owned(), tool));
+        assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Never);
+        assert_eq!(of(&config, "read_file", CallTarget::File), RenderPages::Always);
+    }
+}

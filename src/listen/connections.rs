@@ -1,0 +1,267 @@
+//! Limits on the open connections of one listener: in all, per remote address, and without a valid credential.
+//!
+//! A connection counts as unauthenticated until a request on it shows a valid credential. When there is no room for a new
+//! connection, an unauthenticated one is closed for it: one without an open request, the oldest, of the address that has
+//! the most. Silent connections therefore cannot keep others out, and one address cannot keep out another.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use super::certificate::Names;
+use crate::config::Limits;
+
+/// The open connections of one listener.
+#[derive(Debug)]
+pub(super) struct ConnectionTable {
+    limits: Limits,
+    total: usize,
+    /// The name of that limit.
+    total_name: &'static str,
+    unauthenticated: usize,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next_id: u64,
+    total: usize,
+    unauthenticated: usize,
+    addresses: HashMap<IpAddr, Address>,
+}
+
+#[derive(Debug, Default)]
+struct Address {
+    connections: usize,
+    /// By id, so that the oldest is the first.
+    unauthenticated: BTreeMap<u64, Arc<Activity>>,
+}
+
+/// A new connection and what its admission took.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) connection: Connection,
+    /// The limit for which an unauthenticated connection is closed in its place.
+    pub(super) limit: Option<&'static str>,
+}
+
+impl ConnectionTable {
+    /// The table of the agents' listener.
+    pub(super) fn for_agents(limits: &Limits) -> Arc<Self> {
+        Self::new(limits.clone(), (limits.connections, "connections"), limits.unauthenticated_connections)
+    }
+
+    /// The table of the admin port.
+    pub(super) fn for_admin(limits: &Limits) -> Arc<Self> {
+        let total = limits.admin_connections;
+        let limits = Limits { connections_per_address: Some(usize::MAX), ..limits.clone() };
+        Self::new(limits, (total, "admin_connections"), total)
+    }
+
+    fn new(limits: Limits, (total, total_name): (usize, &'static str), unauthenticated: usize) -> Arc<Self> {
+        Arc::new(Self { limits, total, total_name, unauthenticated, open: Mutex::default() })
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Admits a connection from an address. Where callers need no credential, it counts as authenticated at once.
+    ///
+    /// # Errors
+    /// The name of the limit that leaves no room for it.
+    pub(super) fn admit(self: &Arc<Self>, from: IpAddr, needs_credential: bool) -> Result<Admitted, &'static str> {
+        let key = key(from);
+        let mut open = self.open();
+        if open.addresses.get(&key).is_some_and(|address| address.connections >= self.limits.per_address(key)) {
+            return Err("connections_per_address");
+        }
+        let limit = match () {
+            () if open.total >= self.total => Some(self.total_name),
+            () if needs_credential && open.unauthenticated >= self.unauthenticated => Some("unauthenticated_connections"),
+            () => None,
+        };
+        if let Some(limit) = limit
+            && !open.evict()
+        {
+            return Err(limit);
+        }
+        let id = open.next_id;
+        open.next_id += 1;
+        open.total += 1;
+        let activity = Arc::new(Activity::new(!needs_credential));
+        let address = open.addresses.entry(key).or_default();
+        address.connections += 1;
+        if needs_credential {
+            address.unauthenticated.insert(id, activity.clone());
+            open.unauthenticated += 1;
+        }
+        let connection = Connection { names: Names::default(), from: key, id, activity, table: self.clone() };
+        Ok(Admitted { connection, limit })
+    }
+}
+
+impl Open {
+    /// Closes one unauthenticated connection, if there is any.
+    fn evict(&mut self) -> bool {
+        let busiest = self.addresses.iter().max_by_key(|(_, address)| address.unauthenticated.len());
+        let Some((from, address)) = busiest else { return false };
+        let idle = address.unauthenticated.iter().find(|(_, activity)| activity.is_idle());
+        let Some((id, activity)) = idle.or_else(|| address.unauthenticated.first_key_value()) else { return false };
+        activity.evicted.notify_one();
+        let (from, id) = (*from, *id);
+        self.promote(from, id);
+        self.forget(from);
+        true
+    }
+
+    /// Takes a connection out of the counts.
+    fn forget(&mut self, from: IpAddr) {
+        self.total -= 1;
+        if let Some(address) = self.addresses.get_mut(&from) {
+            address.connections -= 1;
+            if address.connections == 0 {
+                self.addresses.remove(&from);
+            }
+        }
+    }
+
+    /// Takes a connection out of the unauthenticated ones.
+    fn promote(&mut self, from: IpAddr, id: u64) -> bool {
+        let found = self.addresses.get_mut(&from).and_then(|address| address.unauthenticated.remove(&id)).is_some();
+        self.unauthenticated -= usize::from(found);
+        found
+    }
+}
+
+/// The unit of addresses that a limit applies to: an IPv4 address, or an IPv6 network of 64 bits, which one host has for
+/// itself.
+pub(super) fn key(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) if !v6.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
+        other => other,
+    }
+}
+
+/// What happens on a connection.
+#[derive(Debug)]
+struct Activity {
+    /// Requests without a complete response.
+    requests: watch::Sender<usize>,
+    /// Whether there has been one.
+    asked: AtomicBool,
+    authenticated: AtomicBool,
+    evicted: Notify,
+}
+
+impl Activity {
+    fn new(authenticated: bool) -> Self {
+        Self {
+            requests: watch::Sender::new(0),
+            asked: AtomicBool::new(false),
+            authenticated: AtomicBool::new(authenticated),
+            evicted: Notify::new(),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        *self.requests.borrow() == 0
+    }
+}
+
+/// An open connection. It leaves its table when it is dropped.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// The names in the certificate that its peer has shown.
+    pub(super) names: Names,
+    /// Its remote address, as limits count it.
+    pub(super) from: IpAddr,
+    id: u64,
+    activity: Arc<Activity>,
+    table: Arc<ConnectionTable>,
+}
+
+impl Connection {
+    /// Counts it as authenticated from now on.
+    pub(super) fn authenticated(&self) {
+        let activity = &self.activity;
+        if !activity.authenticated.load(Ordering::Relaxed) && self.table.open().promote(self.from, self.id) {
+            activity.authenticated.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A request on it, until its response has been sent.
+    pub(super) fn request(&self) -> OpenRequest {
+        self.activity.asked.store(true, Ordering::Relaxed);
+        self.activity.requests.send_modify(|open| *open += 1);
+        OpenRequest(self.activity.clone())
+    }
+
+    /// Whether there has been a request.
+    pub(super) fn has_asked(&self) -> bool {
+        self.activity.asked.load(Ordering::Relaxed)
+    }
+
+    /// Returns when it has to make room for another connection.
+    pub(super) fn evicted(&self) -> impl Future<Output = ()> + Send + use<> {
+        let activity = self.activity.clone();
+        async move { activity.evicted.notified().await }
+    }
+
+    /// Returns once no request has been open for `time`.
+    pub(super) async fn idle(&self, time: Duration) {
+        let mut requests = self.activity.requests.subscribe();
+        while requests.wait_for(|open| *open == 0).await.is_ok() {
+            if tokio::time::timeout(time, requests.changed()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Returns after `time` if no valid credential was shown until then.
+    pub(super) async fn unauthenticated(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+        if self.activity.authenticated.load(Ordering::Relaxed) {
+            std::future::pending().await
+        }
+    }
+}
+
+#[cfg(test)]
+impl Connection {
+    /// A connection from 192.0.2.1 whose peer has shown a certificate with these names.
+    pub(super) fn testing(names: Names) -> Self {
+        let table = ConnectionTable::for_agents(&Limits::default());
+        let admitted = table.admit(IpAddr::from([192, 0, 2, 1]), true);
+        let mut connection = admitted.map_err(str::to_owned).unwrap().connection;
+        connection.names = names;
+        connection
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut open = self.table.open();
+        let was_unauthenticated = open.promote(self.from, self.id);
+        // An evicted connection left the counts when it was evicted.
+        if was_unauthenticated || self.activity.authenticated.load(Ordering::Relaxed) {
+            open.forget(self.from);
+        }
+    }
+}
+
+/// Keeps a connection from being idle.
+pub(super) struct OpenRequest(Arc<Activity>);
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0.requests.send_modify(|open| *open -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

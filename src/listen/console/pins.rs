@@ -1,0 +1,137 @@
+//! What servers say of their tools, prompts and resources: what is pinned, what waits for approval, what agents see.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::page::{json, refuse};
+use super::visibility::upstreams_of;
+use crate::inspect::definitions::{Content, Held, Key, Kind, Pin, compared};
+use crate::inspect::{Mode, Policy};
+use crate::listen::Body;
+use crate::message::Json;
+use crate::proxy::Gate;
+use crate::review::tool_visibility::ToolVisibility;
+
+/// Longest comparison that is shown, in lines and in bytes. One that is longer is approved where it can be read whole.
+const DIFF_LINES: usize = 600;
+const DIFF_BYTES: usize = 128 << 10;
+
+#[derive(Serialize)]
+struct All {
+    upstreams: Vec<OfUpstream>,
+    /// Whether pins outlast the gate.
+    file: bool,
+}
+
+#[derive(Serialize)]
+struct OfUpstream {
+    name: String,
+    policy: Option<String>,
+    /// The upstreams that have this policy, this one among them.
+    shares_policy: Vec<String>,
+    definitions: Vec<Definition>,
+}
+
+#[derive(Serialize)]
+struct Definition {
+    kind: &'static str,
+    name: String,
+    waits: Option<Waits>,
+    /// Whether the policy hides the tool from agents.
+    hidden: bool,
+    /// The lines of the config that hide it, or show it.
+    toggle: Option<String>,
+    /// Whether the console can write them.
+    can_toggle: bool,
+}
+
+#[derive(Serialize)]
+struct Waits {
+    sha256: String,
+    classes: Vec<&'static str>,
+    /// Lines with `+`, `-` or a space before them.
+    diff: Vec<(char, String)>,
+    /// Lines that are not shown.
+    left_out: usize,
+}
+
+/// All upstreams with what is known of them, by name. `has_config` if the gate was started with a config file.
+pub(super) fn all(gate: &Gate, has_config: bool) -> Response<Body> {
+    let (pinned, policies) = (gate.pinned(), gate.policies());
+    let mut upstreams: Vec<OfUpstream> = gate
+        .upstreams()
+        .into_iter()
+        .map(|(name, _)| {
+            let policy = policies.get(&name);
+            let pins = pinned.of(&name.0);
+            let definitions = pins.iter().map(|(key, pin)| definition(key, pin, policy, has_config)).collect();
+            OfUpstream {
+                name: name.to_string(),
+                policy: policy.map(|policy| policy.name.to_string()),
+                shares_policy: policy.map(|policy| upstreams_of(&policies, &policy.name)).unwrap_or_default(),
+                definitions,
+            }
+        })
+        .collect();
+    upstreams.sort_by(|a, b| a.name.cmp(&b.name));
+    json(StatusCode::OK, &All { upstreams, file: gate.keeps_pins() })
+}
+
+fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bool) -> Definition {
+    let policy = policy.filter(|_| key.kind == Kind::Tool);
+    let hidden = policy.is_some_and(|policy| policy.hides(&key.name));
+    let toggle = policy.and_then(|policy| toggle(&policy.name, &key.name, !hidden));
+    Definition {
+        kind: key.kind.name(),
+        name: key.name.to_string(),
+        waits: pin.held.as_ref().map(|held| waits(pin.content.as_ref(), held)),
+        hidden,
+        can_toggle: has_config && toggle.is_some() && policy.is_some_and(|policy| policy.mode == Mode::Enforce),
+        toggle,
+    }
+}
+
+fn waits(old: Option<&Content>, held: &Held) -> Waits {
+    let (old, new) = (old.map(Content::pretty).unwrap_or_default(), held.content.pretty());
+    let lines = compared(&old, &new);
+    let mut bytes = 0;
+    let fits = lines.iter().take(DIFF_LINES).take_while(|(_, line)| {
+        bytes += line.len();
+        bytes <= DIFF_BYTES
+    });
+    let diff: Vec<(char, String)> = fits.map(|(mark, line)| (*mark, (*line).to_owned())).collect();
+    Waits {
+        sha256: held.content.digest(),
+        classes: held.classes.iter().map(|class| class.name()).collect(),
+        left_out: lines.len() - diff.len(),
+        diff,
+    }
+}
+
+/// The lines of the config that hide a tool or show it; none for a name that the config would read as a pattern.
+fn toggle(policy: &str, tool: &str, hidden: bool) -> Option<String> {
+    ToolVisibility { policy: policy.to_owned(), upstreams: Vec::new(), tool: tool.to_owned(), hidden }.lines()
+}
+
+/// Approves what waits, if it is what the page has shown.
+pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
+    let word = |name: &str| read.root().get(name).and_then(|value| value.str()).map(|text| text.into_owned());
+    let (Some(upstream), Some(kind), Some(name), Some(sha256)) = (word("upstream"), word("kind"), word("name"), word("sha256"))
+    else {
+        return refuse(StatusCode::BAD_REQUEST, "send `upstream`, `kind`, `name` and `sha256`");
+    };
+    let Some(kind) = Kind::named(&kind) else { return refuse(StatusCode::BAD_REQUEST, "`kind` is not known") };
+    let (gate, key) = (gate.clone(), Key { kind, name: name.into() });
+    let done = tokio::task::spawn_blocking(move || gate.approve_definition(&upstream, &key, &sha256)).await;
+    match done {
+        Ok(Ok(true)) => json(StatusCode::OK, &()),
+        Ok(Ok(false)) => refuse(StatusCode::CONFLICT, "it has changed or was approved already: look at it again"),
+        Ok(Err(faults)) => {
+            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, &told.join("; "))
+        }
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "approving it failed; see the log"),
+    }
+}

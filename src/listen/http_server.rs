@@ -1,0 +1,178 @@
+//! Runs HTTP on one connection, until its peer ends it, the gate drains or a limit ends it.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+use super::Body;
+use super::connections::{Connection, OpenRequest};
+use crate::config::Limits;
+
+/// Time between HTTP/2 pings to a peer, and time for it to answer one.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// HTTP/2 streams that a peer may open and reset before they are handled (CVE-2023-44487), and streams that the gate may
+/// reset because of the peer's errors. More of either ends the connection.
+const PENDING_RESETS: usize = 20;
+const ERROR_RESETS: usize = 128;
+/// Body bytes that are handed to a connection at a time. A response counts as open until the last of them are handed over.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// An HTTP server with the limits of the config.
+pub(super) fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        .max_local_error_reset_streams(ERROR_RESETS)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
+    builder
+}
+
+/// Serves requests on a stream. A connection without an open request ends after `request_read`; one without a valid
+/// credential ends then in any case, once its open requests are answered, and after twice that time without waiting.
+///
+/// # Errors
+/// The limit that ended the connection, if its peer did not end it when it was told to.
+pub(super) async fn run<S, A, F>(
+    builder: &Builder<TokioExecutor>,
+    stream: S,
+    connection: &Arc<Connection>,
+    limits: &Limits,
+    draining: &mut watch::Receiver<bool>,
+    answer: A,
+) -> Result<(), &'static str>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    A: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let service = service_fn(|request| {
+        let open = connection.request();
+        let answered = answer(request);
+        // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
+        Box::pin(async move { Ok::<_, Infallible>(answered.await.map(|body| Tracked { body, rest: Bytes::new(), _open: open })) })
+    });
+    let mut http = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let time = limits.request_read;
+    tokio::select! {
+        ended = http.as_mut() => return limit_of(ended, connection),
+        () = super::drained(draining) => {}
+        () = connection.idle(time) => {}
+        () = connection.unauthenticated(time) => {}
+    }
+    if !connection.has_asked() && !*draining.borrow() {
+        return Err("request_read_seconds");
+    }
+    http.as_mut().graceful_shutdown();
+    tokio::select! {
+        ended = http.as_mut() => limit_of(ended, connection),
+        () = connection.idle(time) => Err("request_read_seconds"),
+        () = connection.unauthenticated(time) => Err("request_read_seconds"),
+    }
+}
+
+/// The limit that a connection was ended by, if one of HTTP's own did it.
+fn limit_of(ended: Result<(), Box<dyn Error + Send + Sync>>, connection: &Connection) -> Result<(), &'static str> {
+    let Err(error) = ended else { return Ok(()) };
+    match error.downcast_ref::<hyper::Error>() {
+        Some(error) if error.is_parse_too_large() => Err("header_bytes"),
+        Some(error) if error.is_timeout() && !connection.has_asked() => Err("request_read_seconds"),
+        _ => {
+            tracing::debug!(%error, "connection ended early");
+            Ok(())
+        }
+    }
+}
+
+/// A response's body, whose request is open until it has been sent.
+struct Tracked {
+    body: Body,
+    /// What is left of a frame that is handed over in pieces.
+    rest: Bytes,
+    _open: OpenRequest,
+}
+
+impl HttpBody for Tracked {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.rest.is_empty() {
+            match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                other => return other,
+            }
+        }
+        let length = self.rest.len().min(PIECE_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = self.body.size_hint();
+        if let Some(exact) = hint.exact() {
+            hint.set_exact(exact + self.rest.len() as u64);
+        }
+        hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+    use crate::listen::certificate::Names;
+
+    /// Whether a connection has had no open request for a moment.
+    async fn is_idle(connection: &Connection) -> bool {
+        tokio::time::timeout(Duration::from_millis(50), connection.idle(Duration::ZERO)).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_request_is_open_until_the_last_piece_of_its_response_is_handed_over() {
+        let connection = Connection::testing(Names::default());
+        let bytes: Vec<u8> = (0..PIECE_BYTES * 2 + 10).map(|number| number as u8).collect();
+        let stream = futures_util::stream::iter([Ok(Bytes::from(bytes.clone())), Ok(Bytes::from_static(b"end"))]);
+        for (body, end) in [(Body::Whole(bytes.clone().into()), &b""[..]), (Body::Stream(Box::pin(stream)), b"end")] {
+            let mut tracked = Tracked { body, rest: Bytes::new(), _open: connection.request() };
+            let mut read = Vec::new();
+            while let Some(frame) = tracked.frame().await {
+                let piece = frame.unwrap().into_data().unwrap();
+                assert!(piece.len() <= PIECE_BYTES && !is_idle(&connection).await);
+                read.extend_from_slice(&piece);
+                let left = (bytes.len() + end.len() - read.len()) as u64;
+                assert!(tracked.size_hint().exact().is_none_or(|exact| exact == left), "what is left is announced");
+            }
+            assert!(read == [&bytes, end].concat() && tracked.is_end_stream() | !end.is_empty());
+            drop(tracked);
+            assert!(is_idle(&connection).await);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Keep-alives on event streams: clients, proxies and NATs give up on a connection that is silent for long.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, stream};
+use http::header::ACCEPT;
+use http::{HeaderMap, StatusCode};
+
+use super::{Front, http as endpoint};
+use crate::message::Message;
+use crate::protocol::sse::Fields;
+use crate::protocol::{Ask, Call, Era, Frame, Framing, Payload, Reply, answer};
+
+/// The stream with a comment after each `silence`; without any where that is zero. Comments say nothing to any client (WHATWG
+/// HTML, 9.2.6).
+pub(super) fn commented(
+    events: BoxStream<'static, io::Result<Bytes>>,
+    silence: Duration,
+) -> BoxStream<'static, io::Result<Bytes>> {
+    if silence.is_zero() {
+        return events;
+    }
+    let comment = Fields::default().with(None);
+    stream::unfold(events, move |mut events| {
+        let comment = comment.clone();
+        async move {
+            match tokio::time::timeout(silence, events.next()).await {
+                Ok(next) => next.map(|next| (next, events)),
+                Err(_) => Some((Ok(comment), events)),
+            }
+        }
+    })
+    .boxed()
+}
+
+/// Carries a call and gives its reply, a failed one too. A call over stdio or HTTP+SSE that is silent for long gets an event
+/// stream: the gate itself makes the HTTP of that reply, so nothing of the server's is lost by it.
+pub(super) async fn carry(front: &Arc<Front>, call: Call) -> Reply {
+    let may_open = may_open(&call);
+    let upstream = call.context.upstream.clone();
+    let message = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
+    let mut carried = Box::pin(carried(front.clone(), call, message));
+    let silence = front.gate.limits().keep_alive;
+    if !may_open || silence.is_zero() {
+        return carried.await;
+    }
+    if let Ok(reply) = tokio::time::timeout(silence, &mut carried).await {
+        return reply;
+    }
+    let by_gate = front.gate.upstreams().iter().any(|(name, found)| *name == upstream && !found.speaks_http());
+    if !by_gate {
+        return carried.await;
+    }
+    let comment = stream::iter([Ok(Frame { payload: Payload::Empty, fields: Fields::default() })]);
+    let answer = stream::once(carried).flat_map(|reply| {
+        let is_body = reply.framing == Framing::Body;
+        reply.frames.map(move |frame| match frame {
+            Ok(frame) if is_body => Ok(Frame { fields: Fields::message(), ..frame }),
+            frame => frame,
+        })
+    });
+    let frames = Box::pin(comment.chain(answer));
+    Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames }
+}
+
+async fn carried(front: Arc<Front>, call: Call, message: Option<Message>) -> Reply {
+    let context = call.context.clone();
+    match front.gate.carry(call).await {
+        Ok(reply) => endpoint::closed_off(reply, context, message),
+        Err(error) => answer::failed(&error, Some(&context), message.as_ref()),
+    }
+}
+
+/// Whether the answer may come on a stream with status 200: not that to `initialize`, whose headers name the session, and not in
+/// the modern era, where errors have statuses of their own (2026-07-28, Streamable HTTP, Error Handling).
+fn may_open(call: &Call) -> bool {
+    let Ask::Send(message) = &call.ask else { return false };
+    let asks = message.single().is_some_and(|envelope| envelope.is_request() && envelope.method() != Some("initialize"));
+    let accepts = |value: &http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/event-stream"));
+    asks && call.context.era == Era::Legacy && call.headers.get_all(ACCEPT).iter().any(accepts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::sse::Decoder;
+
+    #[tokio::test]
+    async fn silence_is_filled_with_comments_that_no_reader_takes_for_an_event() {
+        let (send, receive) = tokio::sync::mpsc::unbounded_channel();
+        let events = stream::unfold(receive, |mut from| async { from.recv().await.map(|event| (Ok(event), from)) });
+        let mut commented = commented(events.boxed(), Duration::from_millis(20));
+        let event = || Bytes::from_static(b"data: 1\n\n");
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            send.send(event()).unwrap();
+            for _ in 0..3 {
+                seen.push(commented.next().await.unwrap().unwrap());
+            }
+        }
+        drop(send);
+        assert!(commented.next().await.is_none(), "it ends with the stream");
+        assert_eq!(seen, [event(), ":\n\n".into(), ":\n\n".into(), event(), ":\n\n".into(), ":\n\n".into()]);
+        let mut decoder = Decoder::default();
+        decoder.push(&seen.concat());
+        let data: Vec<_> = std::iter::from_fn(|| decoder.next_event()).filter_map(|event| event.data).collect();
+        assert_eq!(data, ["1", "1"]);
+    }
+
+    #[tokio::test]
+    async fn zero_is_none() {
+        let pending = commented(stream::pending().boxed(), Duration::ZERO).into_future();
+        assert!(tokio::time::timeout(Duration::from_millis(50), pending).await.is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! Faults of a stdio server's process, and what it printed beside the protocol.
+
+use std::fmt;
+
+/// What a server's process printed beside the protocol: printable, bounded, secrets masked (`upstream::output`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessOutput {
+    /// The last lines of its standard error.
+    pub stderr: Vec<String>,
+    /// The beginning of the first line of its standard output that is not a message.
+    pub stdout: Option<String>,
+}
+
+impl ProcessOutput {
+    /// Whether it printed nothing.
+    pub fn is_empty(&self) -> bool {
+        self.stderr.is_empty() && self.stdout.is_none()
+    }
+}
+
+impl fmt::Display for ProcessOutput {
+    /// On one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.stderr.is_empty() {
+            write!(f, "stderr: {}", self.stderr.join(" | "))?;
+        }
+        if let Some(stdout) = &self.stdout {
+            write!(f, "{}stdout: {stdout}", if self.stderr.is_empty() { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+/// A fault of a stdio server's process. `Display` has only the gate's own words: what the process printed is the server's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessFault {
+    /// When it showed.
+    pub kind: ProcessFaultKind,
+    /// What happened.
+    pub what: Box<str>,
+    /// What the process printed.
+    pub output: ProcessOutput,
+    /// Whether the inbound policy has passed `output`, so that an agent may read it.
+    pub inspected: bool,
+}
+
+/// When a fault of a process showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessFaultKind {
+    /// While a call was open: the process ended.
+    Ended,
+    /// After it: the session of the call has ended with the process.
+    SessionEnded,
+    /// An answer did not come in time, and the process prints text where messages belong.
+    NoAnswer,
+}
+
+impl ProcessFault {
+    /// The process ended.
+    pub fn ended(what: impl Into<Box<str>>, output: ProcessOutput) -> Self {
+        Self { kind: ProcessFaultKind::Ended, what: what.into(), output, inspected: false }
+    }
+
+    /// The fault and what the process printed, for operators.
+    pub fn described(&self) -> String {
+        if self.output.is_empty() { self.what.to_string() } else { format!("{}; {}", self.what, self.output) }
+    }
+}
+
+impl fmt::Display for ProcessFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}

@@ -1,0 +1,166 @@
+//! Notifies people of approval requests: by a program (`notify_command`) and by a webhook.
+//!
+//! Each of the two has a queue of its own and delivers one notification at a time. No call waits for a notification: one
+//! that finds its queue full is dropped and counted.
+
+use std::io;
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use super::desk::members;
+use super::matter::Matter;
+use crate::config::NotifyConfig;
+use crate::message::{Envelope, Message, quote};
+use crate::record::{Notified, Recorder, Redactor};
+use crate::upstream::{NoAnswer, Service};
+
+/// Notifications that wait for one way.
+const QUEUED: usize = 64;
+/// Attempts of the webhook for one notification.
+const ATTEMPTS: u32 = 3;
+/// Time before the second attempt; before each further one it is twice as long.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// While notifications keep failing, the log has one warning within this time.
+const WARN_EVERY: Duration = Duration::from_secs(600);
+/// Longest answer of a webhook that is read, in bytes.
+const ANSWER_BYTES: usize = 64 << 10;
+
+/// The queues of all ways.
+pub(crate) struct Notifier(Vec<(mpsc::Sender<Bytes>, Notified)>);
+
+enum Way {
+    Command(Vec<String>),
+    Webhook(Box<Service>),
+}
+
+impl Notifier {
+    /// Starts the thread that notifies; `None` where the config names no way to.
+    ///
+    /// # Errors
+    /// What cannot be used of the config, in words for its user.
+    pub(crate) fn start(config: &NotifyConfig, recorder: &Recorder) -> Result<Option<Self>, String> {
+        let mut ways = Vec::new();
+        if !config.command.is_empty() {
+            ways.push(("command", Way::Command(config.command.clone())));
+        }
+        if let Some(webhook) = &config.webhook {
+            ways.push(("webhook", Way::Webhook(Box::new(Service::new(webhook, 1, ANSWER_BYTES)?))));
+        }
+        if ways.is_empty() {
+            return Ok(None);
+        }
+        let (mut queues, mut deliveries) = (Vec::new(), Vec::new());
+        for (name, way) in ways {
+            let (sender, queue) = mpsc::channel(QUEUED);
+            let counts = recorder.notified(name);
+            queues.push((sender, counts.clone()));
+            deliveries.push(deliver_all(queue, name, way, config.timeout, counts));
+        }
+        let failed = |error: io::Error| format!("notifications cannot be sent: {error}");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let work = move || drop(runtime.block_on(join_all(deliveries)));
+        std::thread::Builder::new().name("approval-notify".to_owned()).spawn(work).map_err(failed)?;
+        Ok(Some(Self(queues)))
+    }
+
+    /// Notifies of a new request.
+    pub(super) fn requested(&self, id: &str, matter: &Matter, left: Duration) {
+        let text = format!(
+            "lychgate: {} requests approval for a call to {}: {} ({id})",
+            matter.context.agent.0, matter.context.upstream.0, matter.title
+        );
+        let body = Bytes::from(format!(
+            r#"{{"event":"approval_requested","text":{},{},"arguments":{}}}"#,
+            quote(&text),
+            members(id, matter, SystemTime::now(), left),
+            matter.masked.as_deref().unwrap_or("null")
+        ));
+        for (queue, counts) in &self.0 {
+            if queue.try_send(body.clone()).is_err() {
+                counts.dropped.inc();
+            }
+        }
+    }
+}
+
+/// The arguments of a call as the audit log shows them: bounded, with secrets masked, and so is what is found at `private`.
+pub(super) fn masked(message: &Message, envelope: &Envelope, private: &[String]) -> Option<String> {
+    let is_call = envelope.method() == Some("tools/call");
+    let params = message.body(envelope)?;
+    let (value, at) = if is_call { (params.get("arguments")?, "/params/arguments") } else { (params, "/params") };
+    let private: Vec<&str> = private.iter().map(String::as_str).collect();
+    Some(Redactor::shared()?.masked(value, at, &private))
+}
+
+async fn deliver_all(mut queue: mpsc::Receiver<Bytes>, name: &str, way: Way, timeout: Duration, counts: Notified) {
+    let mut warned: Option<Instant> = None;
+    while let Some(body) = queue.recv().await {
+        let delivered = match &way {
+            Way::Command(words) => run(words, &body, timeout).await,
+            Way::Webhook(service) => post(service, &body, timeout).await,
+        };
+        match delivered {
+            Ok(()) => {
+                counts.sent.inc();
+                warned = None;
+            }
+            Err(error) => {
+                counts.failed.inc();
+                if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+                    tracing::warn!(way = name, %error, "approval notification failed; `lychgate approve list` shows what waits");
+                    warned = Some(Instant::now());
+                }
+            }
+        }
+    }
+}
+
+/// Runs a program with a notification on its standard input; it is killed when its time is over.
+#[allow(clippy::disallowed_methods, reason = "no MCP server: one message in, nothing out, killed when its time is over")]
+async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), String> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let failed = |error: io::Error| format!("`{program}` cannot be run: {error}");
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(failed)?;
+    let stdin = child.stdin.take();
+    let ended = async {
+        if let Some(mut stdin) = stdin {
+            // A program may notify without reading what of.
+            let _unread = stdin.write_all(body).await;
+        }
+        child.wait().await
+    };
+    match tokio::time::timeout(timeout, ended).await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(format!("`{program}` failed ({status})")),
+        Ok(Err(error)) => Err(failed(error)),
+        Err(_) => Err(format!("`{program}` did not end within {} s", timeout.as_secs())),
+    }
+}
+
+/// Calls a webhook, again where that may help. Its URL may be a secret and is in no error.
+async fn post(service: &Service, body: &Bytes, timeout: Duration) -> Result<(), String> {
+    let mut wait = RETRY_AFTER;
+    let mut failed = String::new();
+    for attempt in 1..=ATTEMPTS {
+        failed = match service.send(body.clone(), timeout).await {
+            Ok(()) => return Ok(()),
+            Err(NoAnswer::Unusable) => return Err("the webhook rejected the request".to_owned()),
+            Err(NoAnswer::Unreachable) => "the webhook cannot be reached".to_owned(),
+            Err(NoAnswer::Busy) => "the webhook is not available (status 429 or 5xx)".to_owned(),
+            Err(NoAnswer::Late) => format!("the webhook did not answer within {} s", timeout.as_secs()),
+        };
+        if attempt < ATTEMPTS {
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+    }
+    Err(failed)
+}

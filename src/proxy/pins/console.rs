@@ -1,0 +1,65 @@
+//! Pins as the console shows and approves them.
+
+use std::sync::{Arc, PoisonError};
+
+use super::{Lock, Store, Visible, visible};
+use crate::document::Fault;
+use crate::inspect::definitions::{Key, Pin, Pins};
+use crate::proxy::Gate;
+
+impl Store {
+    /// Puts what waits in the place of what is pinned, if it is what has this digest: what was read is what is approved.
+    fn approve(&self, upstream: &str, key: &Key, sha256: &str) -> Result<(bool, Visible), Vec<Fault>> {
+        if let Some(file) = &self.file {
+            // What agents see changes when the file is read again.
+            let approved = file.edit(|lock| approve(lock.of_mut(upstream), key, sha256))?;
+            return Ok((approved, Visible::new()));
+        }
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.now.load_full();
+        let mut after = Lock::clone(&before);
+        let approved = approve(after.of_mut(upstream), key, sha256);
+        let seen = visible(&before, &after);
+        self.store(&before, after);
+        Ok((approved, seen))
+    }
+}
+
+fn approve(pins: &mut Pins, key: &Key, sha256: &str) -> bool {
+    let held = pins.get(key).and_then(|pin| pin.held.clone()).filter(|held| held.content.digest() == sha256);
+    let approved = held.is_some();
+    if let Some(held) = held {
+        pins.insert(key.clone(), Pin { content: Some(held.content), held: None });
+    }
+    approved
+}
+
+impl Gate {
+    /// What is pinned of every upstream.
+    pub fn pinned(&self) -> Arc<Lock> {
+        self.pins.now.load_full()
+    }
+
+    /// Whether pins outlast the gate.
+    pub fn keeps_pins(&self) -> bool {
+        self.pins.is_on_disk()
+    }
+
+    /// Approves the definition that waits, if it is the one with this digest; false if it is not. Agents see it at once. May
+    /// wait for the disk.
+    ///
+    /// # Errors
+    /// The lock file cannot be read or written; nothing was approved.
+    pub fn approve_definition(&self, upstream: &str, key: &Key, sha256: &str) -> Result<bool, Vec<Fault>> {
+        let (approved, visible) = self.pins.approve(upstream, key, sha256)?;
+        if approved {
+            tracing::info!(upstream, kind = key.kind.name(), sha256, "definition approved at the console");
+        }
+        if visible.is_empty() {
+            self.look_at_pins();
+        } else {
+            self.show_pins(&visible);
+        }
+        Ok(approved)
+    }
+}

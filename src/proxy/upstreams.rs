@@ -1,0 +1,230 @@
+//! The upstreams of a gate. A reload adds, replaces and removes them while calls are open: those end on the upstream that they
+//! began with, which is shut down after the last one or at the drain deadline.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use tokio::sync::{Semaphore, watch};
+
+use super::changed::Declared;
+use super::mirrors::Mirrors;
+use super::{Gate, Policies, offload};
+use crate::config::Limits;
+use crate::inspect::Policy;
+use crate::inspect::tools::Tools;
+use crate::protocol::{Ask, Call, CallError, Context, Framing, InFlight, Reply, UpstreamName};
+use crate::upstream::Upstream;
+
+/// An upstream, and what the gate has learnt of it.
+pub(super) struct UpstreamState {
+    pub(super) upstream: Arc<Upstream>,
+    pub(super) mirrors: Arc<Mirrors>,
+    pub(super) tools: Arc<Tools>,
+    pub(super) declared: Arc<Declared>,
+    /// Places for calls in flight.
+    pub(super) places: Arc<Semaphore>,
+    /// Permits for judging off the threads that carry traffic.
+    pub(super) judging: Arc<Semaphore>,
+    /// Turns true when its streams shall end.
+    ended: watch::Sender<bool>,
+}
+
+impl UpstreamState {
+    fn new(upstream: Upstream, limits: &Limits, in_flight: Arc<InFlight>) -> Self {
+        Self {
+            upstream: Arc::new(upstream.reserving_in(in_flight)),
+            mirrors: Arc::default(),
+            tools: Arc::default(),
+            declared: Arc::default(),
+            places: Arc::new(Semaphore::new(limits.calls_per_upstream)),
+            judging: Arc::new(Semaphore::new(offload::workers())),
+            ended: watch::Sender::new(false),
+        }
+    }
+
+    /// The same server, reached otherwise: what was learnt of it holds until it lists anew.
+    fn knowing(self, before: &Self) -> Self {
+        let (mirrors, tools, declared) = (before.mirrors.clone(), before.tools.clone(), before.declared.clone());
+        Self { mirrors, tools, declared, ..self }
+    }
+
+    /// Carries a call to the server. A stream ends with the upstream.
+    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
+        let listens = match &call.ask {
+            Ask::Listen => true,
+            Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
+            Ask::Close => false,
+        };
+        let reply = self.upstream.call(call).await?;
+        if reply.framing != Framing::Events {
+            return Ok(reply);
+        }
+        let mut ended = self.ended.subscribe();
+        let end = async move {
+            // The sender lives as long as the upstream.
+            drop(ended.wait_for(|ended| *ended).await);
+        };
+        let mut last = (!listens).then(|| {
+            let reason = "the upstream was changed or removed by a reload, and the call did not end within `drain_seconds`";
+            Err(CallError::Connect(io::Error::other(reason)))
+        });
+        let mut end = Box::pin(end);
+        let mut frames = reply.frames;
+        let mut open = true;
+        let frames = stream::poll_fn(move |cx| {
+            if !open {
+                return Poll::Ready(None);
+            }
+            if end.as_mut().poll(cx).is_ready() {
+                open = false;
+                return Poll::Ready(last.take());
+            }
+            frames.poll_next_unpin(cx)
+        });
+        Ok(Reply { frames: Box::pin(frames), ..reply })
+    }
+
+    /// Waits for its open calls, for so long, then ends its streams, sessions and processes.
+    async fn retire(&self, limits: &Limits) {
+        let all = u32::try_from(limits.calls_per_upstream).unwrap_or(u32::MAX);
+        if tokio::time::timeout(limits.drain, self.places.acquire_many(all)).await.is_err() {
+            tracing::warn!(limit = "drain_seconds", "calls to a changed or removed upstream were cut off");
+        }
+        self.shutdown().await;
+    }
+
+    async fn shutdown(&self) {
+        self.ended.send_replace(true);
+        self.upstream.shutdown().await;
+    }
+}
+
+type Table = HashMap<UpstreamName, Arc<UpstreamState>>;
+
+/// The upstreams that are there, and those that still end.
+pub(super) struct Upstreams {
+    table: ArcSwap<Table>,
+    retiring: Mutex<Vec<Weak<UpstreamState>>>,
+    /// The policies of removed upstreams with open calls.
+    removed: Mutex<HashMap<UpstreamName, Arc<Policy>>>,
+    /// Ticks when there are others.
+    changed: watch::Sender<()>,
+}
+
+/// What a reload changes.
+#[derive(Default)]
+pub struct UpstreamChanges {
+    /// Those that are new, or reached otherwise than before; the latter with whether it is the same server.
+    pub set: Vec<(UpstreamName, Upstream, bool)>,
+    /// Those that are gone.
+    pub removed: Vec<UpstreamName>,
+}
+
+impl Upstreams {
+    pub(super) fn new(upstreams: Vec<(UpstreamName, Upstream)>, limits: &Limits, in_flight: &Arc<InFlight>) -> Self {
+        let state = |(name, upstream)| (name, Arc::new(UpstreamState::new(upstream, limits, in_flight.clone())));
+        Self {
+            table: ArcSwap::from_pointee(upstreams.into_iter().map(state).collect()),
+            retiring: Mutex::default(),
+            removed: Mutex::default(),
+            changed: watch::Sender::new(()),
+        }
+    }
+
+    pub(super) fn get(&self, name: &UpstreamName) -> Option<Arc<UpstreamState>> {
+        self.table.load().get(name).cloned()
+    }
+
+    /// Their names.
+    pub(super) fn names(&self) -> Vec<UpstreamName> {
+        self.table.load().keys().cloned().collect()
+    }
+
+    /// Ends all of them, and those that were about to end.
+    pub(super) async fn shutdown(&self) {
+        let mut all: Vec<_> = self.table.load().values().cloned().collect();
+        let retiring = std::mem::take(&mut *self.retiring.lock().unwrap_or_else(PoisonError::into_inner));
+        all.extend(retiring.iter().filter_map(Weak::upgrade));
+        join_all(all.iter().map(|state| state.shutdown())).await;
+    }
+}
+
+impl Gate {
+    /// The upstreams, with their names.
+    pub fn upstreams(&self) -> Vec<(UpstreamName, Arc<Upstream>)> {
+        self.upstreams.table.load().iter().map(|(name, state)| (name.clone(), state.upstream.clone())).collect()
+    }
+
+    /// The upstream of this name, if there is one.
+    pub fn upstream_named(&self, name: &str) -> Option<UpstreamName> {
+        self.upstreams.table.load().get_key_value(&UpstreamName(name.into())).map(|(name, _)| name.clone())
+    }
+
+    /// The name of the upstream, if there is only one.
+    pub fn only_upstream(&self) -> Option<UpstreamName> {
+        let table = self.upstreams.table.load();
+        let mut all = table.keys();
+        all.next().filter(|_| all.next().is_none()).cloned()
+    }
+
+    /// Ticks when upstreams were added, replaced or removed.
+    pub fn upstream_changes(&self) -> watch::Receiver<()> {
+        self.upstreams.changed.subscribe()
+    }
+
+    /// Puts other policies and upstreams in force. Open calls of what is replaced or removed go on there to their end.
+    pub fn replace_upstreams(self: &Arc<Self>, policies: Policies, changes: UpstreamChanges) {
+        let before = self.policies();
+        for name in &changes.removed {
+            if let Some(policy) = before.get(name) {
+                self.removed_policies().insert(name.clone(), policy.clone());
+            }
+        }
+        // A policy is there before its upstream.
+        self.replace(policies);
+        let old = self.upstreams.table.load_full();
+        let mut new = Table::clone(&old);
+        let mut retired = Vec::new();
+        for (name, upstream, is_same_server) in changes.set {
+            let state = UpstreamState::new(upstream, &self.limits, self.in_flight.clone());
+            let state = match old.get(&name) {
+                Some(before) if is_same_server => state.knowing(before),
+                _ => state,
+            };
+            retired.extend(new.insert(name.clone(), Arc::new(state)).map(|state| (name, state)));
+        }
+        retired.extend(changes.removed.into_iter().filter_map(|name| new.remove(&name).map(|state| (name, state))));
+        self.upstreams.table.store(Arc::new(new));
+        self.upstreams.changed.send_replace(());
+        for (name, state) in retired {
+            let mut retiring = self.upstreams.retiring.lock().unwrap_or_else(PoisonError::into_inner);
+            retiring.retain(|state| state.strong_count() > 0);
+            retiring.push(Arc::downgrade(&state));
+            drop(retiring);
+            let gate = self.clone();
+            tokio::spawn(async move {
+                state.retire(&gate.limits).await;
+                if gate.upstreams.get(&name).is_none() {
+                    gate.sessions.forget_upstream(&name);
+                }
+                gate.removed_policies().remove(&name);
+            });
+        }
+    }
+
+    /// The policy for calls of an upstream; of one that was removed, for those that are still open.
+    pub(super) fn policy_of(&self, context: &Context) -> Result<Arc<Policy>, CallError> {
+        let current = self.policies.load().get(&context.upstream).cloned();
+        let policy = current.or_else(|| self.removed_policies().get(&context.upstream).cloned());
+        policy.ok_or(CallError::NotOffered)
+    }
+
+    fn removed_policies(&self) -> MutexGuard<'_, HashMap<UpstreamName, Arc<Policy>>> {
+        self.upstreams.removed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,89 @@
+//! The findings of a line and of judging it again, by passage.
+
+use std::cmp::Reverse;
+
+use crate::inspect::Finding;
+use crate::record::names;
+use crate::review::Entry;
+use crate::rules::{Action, Severity};
+
+use super::passage::{Proposals, is_same, overlap};
+
+/// A finding: as the line has it, as judging again found it, or both.
+pub(super) struct Row<'f> {
+    pub(super) id: String,
+    pub(super) at: String,
+    pub(super) action: String,
+    pub(super) reading: String,
+    pub(super) recorded: bool,
+    pub(super) further: bool,
+    pub(super) now: Option<&'f Finding>,
+}
+
+/// The recorded findings with what is found again, then what is found now only, then further matches of the same rules.
+pub(super) fn rows<'f>(entry: &Entry, now: &'f [Finding], proposals: &'f Proposals) -> Vec<Row<'f>> {
+    let mut used = vec![false; now.len()];
+    let mut rows = Vec::new();
+    for found in entry.findings() {
+        let at = within_item(entry, &found.at());
+        let is_it = |(n, finding): &(usize, &Finding)| {
+            !used.get(*n).copied().unwrap_or(true) && finding.rule.as_str() == found.rule() && finding.at == at
+        };
+        let again = now.iter().enumerate().find(is_it);
+        if let Some(used) = again.and_then(|(n, _)| used.get_mut(n)) {
+            *used = true;
+        }
+        rows.push(Row {
+            id: found.rule().into_owned(),
+            at,
+            action: found.action().into_owned(),
+            reading: found.reading().into_owned(),
+            recorded: true,
+            further: false,
+            now: again.map(|(_, finding)| finding),
+        });
+    }
+    let of = |finding: &'f Finding, further: bool| Row {
+        id: finding.rule.as_str().to_owned(),
+        at: finding.at.clone(),
+        action: finding.action.name().to_owned(),
+        reading: finding.reading.to_owned(),
+        recorded: false,
+        further,
+        now: Some(finding),
+    };
+    rows.extend(now.iter().zip(used).filter(|(_, used)| !used).map(|(finding, _)| of(finding, false)));
+    let further = proposals.matches.iter().map(|one| &one.finding);
+    rows.extend(further.filter(|one| !now.iter().any(|other| is_same(one, other))).map(|one| of(one, true)));
+    rows
+}
+
+/// Puts the rows of one passage together. The strongest comes first, in each and of all.
+pub(super) fn by_passage(rows: Vec<Row<'_>>, severity: impl Fn(&str) -> Option<Severity>) -> Vec<Vec<Row<'_>>> {
+    let mut passages: Vec<Vec<Row<'_>>> = Vec::new();
+    for row in rows {
+        let touches = |passage: &Vec<Row<'_>>| {
+            passage.iter().any(|other| row.now.zip(other.now).is_some_and(|(one, other)| overlap(one, other)))
+        };
+        let (mut joined, others): (Vec<_>, Vec<_>) = passages.into_iter().partition(touches);
+        passages = others;
+        let mut passage: Vec<Row<'_>> = joined.drain(..).flatten().collect();
+        passage.push(row);
+        passages.push(passage);
+    }
+    let strength = |row: &Row<'_>| {
+        let action = Action::WORDS.iter().find(|(word, _)| *word == row.action).map(|(_, action)| *action);
+        Reverse((action, severity(&row.id)))
+    };
+    for passage in &mut passages {
+        passage.sort_by_key(strength);
+    }
+    passages.sort_by_key(|passage| passage.first().map(strength));
+    passages
+}
+
+/// A pointer without the number of the message in its batch: that is judged by itself here.
+fn within_item(entry: &Entry, at: &str) -> String {
+    let item = entry.number(names::ITEM).map(|item| format!("/{item}"));
+    item.and_then(|item| at.strip_prefix(item.as_str())).unwrap_or(at).to_owned()
+}

@@ -1,0 +1,141 @@
+//! Writes suppressions into a config file, for `lychgate suppress` and the console.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::ConfigEdit;
+use super::explain::{Told, written};
+use crate::config::{self, Config, Suppression};
+use crate::document::{Day, Fault};
+use crate::text::visible;
+
+/// Longest reason, in bytes.
+const REASON_BYTES: usize = 500;
+
+/// What a person decides about a false alarm.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    reason: Box<str>,
+    until: Option<Day>,
+}
+
+impl Decision {
+    /// Reads a reason and a last day.
+    ///
+    /// # Errors
+    /// The reason is empty or too long, or the day is not one to come.
+    pub fn read(reason: &str, until: Option<&str>) -> Result<Self, String> {
+        let reason = reason.trim();
+        if reason.is_empty() || reason.len() > REASON_BYTES {
+            return Err(format!("the reason must be 1 to {REASON_BYTES} bytes long; say who decided it, and why"));
+        }
+        let until = until.map(|written| {
+            let day = Day::read(written).ok_or_else(|| format!("`{}` is not a day such as `2027-01-31`", visible(written)))?;
+            match day.ends > SystemTime::now() {
+                true => Ok(day),
+                false => Err(format!("the last day, {written}, is over")),
+            }
+        });
+        Ok(Self { reason: reason.into(), until: until.transpose()? })
+    }
+
+    /// The suppressions of these passages.
+    pub fn suppressions<'t>(&self, passages: impl IntoIterator<Item = &'t Told>) -> Vec<Suppression> {
+        let decided = |one: &Suppression| Suppression {
+            reason: self.reason.clone(),
+            until: self.until.clone().unwrap_or_else(|| one.until.clone()),
+            ..one.clone()
+        };
+        passages.into_iter().flat_map(|told| &told.tables).map(decided).collect()
+    }
+}
+
+/// Adds suppressions to a policy, at the end of the config file, under a comment. Everything else in the file stays byte for
+/// byte.
+///
+/// # Errors
+/// What is wrong with the file then, or before.
+pub fn add_suppressions(path: &Path, policy: &str, these: &[Suppression], comment: &str) -> Result<ConfigEdit, Vec<Fault>> {
+    let edit = ConfigEdit::new(path, |before| {
+        let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+        Ok(format!("{before}{end}\n# {}\n{}", visible(comment), written(policy, these)))
+    })?;
+    let count = |config: &Config| config.policies.get(policy).map_or(0, |policy| policy.suppress.len());
+    let known = count(&config::load_policies(path)?);
+    let config = edit.load()?;
+    if !config.policies.contains_key(policy) || count(&config) != known + these.len() {
+        let message = format!("the tables do not become part of `policy.{policy}`");
+        return Err(edit.fault(message, Some("write them there by hand")));
+    }
+    edit.policy(&config, policy)?;
+    Ok(edit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suppression(rule: &str) -> Suppression {
+        Suppression {
+            rules: [rule.into()].into(),
+            upstream: None,
+            tool: Some("t\"\u{1b}".into()),
+            argument: None,
+            at: [].into(),
+            sha256: [].into(),
+            reason: "because".into(),
+            until: Day::after(SystemTime::now(), 30).unwrap(),
+            place: Default::default(),
+        }
+    }
+
+    fn edited(text: &str, rule: &str) -> Result<String, Vec<Fault>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gate.toml");
+        std::fs::write(&path, text).unwrap();
+        let edit = add_suppressions(&path, "default", &[suppression(rule)], "by ada\n[listen]")?;
+        edit.write().unwrap();
+        let after = std::fs::read_to_string(&path).unwrap();
+        let config = config::load_policies(&path).unwrap();
+        assert_eq!(config.policies["default"].suppress.last().unwrap().tool, suppression(rule).tool);
+        Ok(after)
+    }
+
+    #[test]
+    fn suppressions_are_added_and_nothing_else_is_changed() {
+        for before in [
+            "",
+            "# mine",
+            "[policy.default]\nmode = \"enforce\"   # stays\n\n[limits]\n",
+            "policy.default.mode = \"enforce\"\n",
+            "[[policy.default.suppress]]\nrule = \"delete-tree\"\nreason = \"r\"\nuntil = 2026-01-01\n[limits]\n",
+        ] {
+            let after = edited(before, "fork-bomb").unwrap_or_else(|faults| panic!("{before}: {faults:?}"));
+            assert!(
+                after.starts_with(before) && after.contains("\n# by ada\\n[listen]\n[[policy.default.suppress]]\n"),
+                "{after}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_would_not_load_is_not_written() {
+        let told = |text: &str, rule: &str| edited(text, rule).unwrap_err().remove(0).to_string();
+        assert!(told("", "no-such-rule").contains("there is no rule `no-such-rule`"));
+        assert!(told("[policy]\ndefault = { mode = \"enforce\" }\n", "fork-bomb").contains("gate.toml:"));
+        assert!(told("colour = 1\n", "fork-bomb").contains("unknown key `colour`"));
+        assert!(told("[policy.default]\nsuppress = []\n", "fork-bomb").contains("gate.toml:"));
+    }
+
+    #[test]
+    fn a_decision_has_a_reason_and_a_day_to_come() {
+        assert!(Decision::read("ada: a joke", None).is_ok() && Decision::read("x", Some("2999-01-31")).is_ok());
+        for (reason, until, why) in
+            [(" ", None, "who decided it"), ("x", Some("2020-01-31"), "is over"), ("x", Some("31.01.2027"), "is not a day")]
+        {
+            let told = Decision::read(reason, until).unwrap_err();
+            assert!(told.contains(why), "{told}");
+        }
+        assert!(Decision::read(&"x".repeat(501), None).is_err());
+    }
+}

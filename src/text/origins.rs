@@ -1,0 +1,77 @@
+//! Where in a text the parts of a reading of it stand.
+
+use std::ops::Range;
+
+/// The parts of a reading that were taken from a text, in order of the reading.
+#[derive(Debug, Default)]
+pub(super) struct Origins {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    /// In the reading.
+    at: Range<usize>,
+    /// In the text.
+    from: Range<usize>,
+}
+
+impl Origins {
+    /// Adds the next part: its range in the reading, and in the text.
+    pub(super) fn add(&mut self, at: Range<usize>, from: Range<usize>) {
+        if at.start < at.end {
+            self.parts.push(Part { at, from });
+        }
+    }
+
+    /// Where in the text a range of the reading stands, with what was left out between its parts.
+    pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let parts = self.touched(range);
+        let (first, last) = parts.first().zip(parts.last())?;
+        let start =
+            if first.is_verbatim() { first.from.start + range.start.saturating_sub(first.at.start) } else { first.from.start };
+        let end = if last.is_verbatim() { last.from.end - last.at.end.saturating_sub(range.end) } else { last.from.end };
+        (start < end).then_some(start..end)
+    }
+
+    /// The whole parts of the text that a range of the reading touches.
+    pub(super) fn parts(&self, range: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        self.touched(range).iter().map(|part| part.from.clone())
+    }
+
+    /// The parts of the text, in order of the reading.
+    pub(super) fn all(&self) -> impl Iterator<Item = Range<usize>> {
+        self.parts.iter().map(|part| part.from.clone())
+    }
+
+    fn touched(&self, range: &Range<usize>) -> &[Part] {
+        let first = self.parts.partition_point(|part| part.at.end <= range.start);
+        let after = self.parts.partition_point(|part| part.at.start < range.end);
+        self.parts.get(first..after).unwrap_or_default()
+    }
+}
+
+impl Part {
+    /// Whether it is read as it is written, byte for byte.
+    fn is_verbatim(&self) -> bool {
+        self.at.len() == self.from.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_a_reading_is_located_in_its_text() {
+        // `ig<b>no</b>re &amp; x` read as `ignore & x`
+        let mut origins = Origins::default();
+        origins.add(0..2, 0..2);
+        origins.add(2..4, 5..7);
+        origins.add(4..10, 11..21);
+        assert_eq!(origins.cover(&(1..4)), Some(1..7));
+        assert_eq!(origins.cover(&(0..5)), Some(0..21), "a part with entities is taken whole");
+        assert_eq!(origins.parts(&(3..5)).collect::<Vec<_>>(), [5..7, 11..21]);
+        assert_eq!(origins.cover(&(10..12)), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! What stands between the words of a text: a blank, punctuation as sentences have it, or marks that a model reads over.
+//!
+//! Markup counts as a gap: tags, the targets of links, names of JSON members, the line numbers and times of subtitles.
+
+use std::ops::Range;
+
+/// Longest tag, link target, member name or character reference that is read as a part of a gap, in bytes.
+const PART_BYTES: usize = 200;
+/// Longest name of a JSON member.
+const NAME_BYTES: usize = 40;
+
+/// What stands between two words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// White space.
+    Blank,
+    /// The end of a paragraph.
+    Paragraph,
+    /// Punctuation with white space after it, as sentences have it.
+    Sentence,
+    /// Marks of emphasis, quotation marks or tags only, with no white space: the word may go on behind them.
+    Inline,
+    /// One or more signs that join the parts of a name, an address or a path.
+    Joiner,
+    /// Any other marks.
+    Mark,
+    /// Marks with a line end among them.
+    Line,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) kind: Kind,
+    /// The last sign that ends a sentence or a clause, if white space follows it.
+    pub(super) ends: Option<u8>,
+}
+
+/// A word, and the gap before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) before: Gap,
+    pub(super) span: Range<usize>,
+}
+
+/// The words of a part of a text, each with the gap before it.
+pub(super) struct Words<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    end: usize,
+}
+
+impl<'t> Words<'t> {
+    pub(super) fn of(text: &'t str, part: Range<usize>) -> Self {
+        Self { bytes: text.as_bytes(), at: part.start, end: part.end.min(text.len()) }
+    }
+}
+
+impl Iterator for Words<'_> {
+    type Item = Word;
+
+    fn next(&mut self) -> Option<Word> {
+        let (start, before) = gap(self.bytes, self.at, self.end);
+        let mut at = start;
+        while at < self.end {
+            match of_word(self.bytes, at) {
+                0 => {
+                    let apostrophe = apostrophe(self.bytes, at);
+                    if apostrophe == 0 || at == start || of_word(self.bytes, at + apostrophe) == 0 {
+                        break;
+                    }
+                    at += apostrophe;
+                }
+                length => at += length,
+            }
+        }
+        self.at = at;
+        (at > start).then(|| Word { before, span: start..at.min(self.end) })
+    }
+}
+
+/// Bytes of a word's character at `at`; 0 where none stands there.
+fn of_word(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at) {
+        Some(b) if b.is_ascii_alphanumeric() => 1,
+        Some(b) if !b.is_ascii() && punctuation(bytes, at) == 0 => 1,
+        _ => 0,
+    }
+}
+
+fn apostrophe(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at..).unwrap_or_default() {
+        [b'\'', ..] => 1,
+        [0xe2, 0x80, 0x99, ..] => 3,
+        _ => 0,
+    }
+}
+
+/// Bytes of punctuation beyond ASCII: dashes, quotation marks, bullets, ellipses; guillemets; of CJK.
+fn punctuation(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at..).unwrap_or_default() {
+        [0xe2, 0x80, 0x90..=0xaf, ..] | [0xe3, 0x80, 0x80..=0x91, ..] | [0xe2, 0x94..=0x97, _, ..] => 3,
+        [0xc2, 0xab | 0xbb | 0xb7 | 0xa0, ..] => 2,
+        _ => 0,
+    }
+}
+
+/// Where the gap that begins at `start` ends, and what it is.
+fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
+    let (mut lines, mut blank, mut mark, mut emphasis, mut joiner) = (0_usize, false, false, false, false);
+    let mut ends = None;
+    let mut at = start;
+    while at < end {
+        let Some(b) = bytes.get(at) else { break };
+        let next = bytes.get(at + 1);
+        let mut length = 1;
+        match b {
+            b'\n' => lines += 1,
+            b' ' | b'\t' | b'\r' => blank = true,
+            b'.' | b',' | b';' | b':' | b'!' | b'?' | b')' => {
+                if closes(bytes, at + 1) {
+                    ends = Some(*b).filter(|b| *b != b')').or(ends);
+                } else {
+                    joiner = true;
+                    mark |= *b == b')';
+                }
+            }
+            b'-' | b'_' | b'/' | b'+' | b'=' | b'&' | b'%' | b'@' | b'#'
+                if !next.is_some_and(u8::is_ascii_whitespace) && !blank && lines == 0 =>
+            {
+                joiner = true;
+                length = entity(bytes, at).unwrap_or(1);
+                mark |= length > 1;
+            }
+            b'<' => {
+                let tag = tag(bytes, at);
+                emphasis |= tag.is_some();
+                mark |= tag.is_none();
+                length = tag.unwrap_or(1);
+            }
+            b']' => {
+                mark = true;
+                length = target(bytes, at).unwrap_or(1);
+            }
+            b'"' => {
+                let name = member_name(bytes, at);
+                emphasis |= name.is_none();
+                mark |= name.is_some();
+                length = name.unwrap_or(1);
+            }
+            b'*' | b'~' | b'`' | b'\'' | b'^' => emphasis = true,
+            b'\\' => {
+                mark = true;
+                length = 1 + usize::from(matches!(next, Some(b'n' | b't' | b'r')));
+            }
+            b'0'..=b'9' => match number(bytes, at) {
+                Some(digits) if at == start && start == 0 || mark || emphasis || joiner || lines > 0 => {
+                    mark = true;
+                    length = digits;
+                }
+                _ => break,
+            },
+            b if b.is_ascii_alphabetic() => break,
+            b if b.is_ascii() => mark = true,
+            _ => {
+                length = punctuation(bytes, at);
+                if length == 0 {
+                    break;
+                }
+                mark = true;
+            }
+        }
+        at += length;
+    }
+    let white = blank || lines > 0;
+    let kind = if mark || white && (emphasis || joiner && ends.is_some()) {
+        if lines > 0 { Kind::Line } else { Kind::Mark }
+    } else if joiner && emphasis {
+        Kind::Mark
+    } else if emphasis {
+        Kind::Inline
+    } else if lines > 1 {
+        Kind::Paragraph
+    } else if ends.is_some() {
+        Kind::Sentence
+    } else if joiner {
+        match (white, lines) {
+            (false, _) => Kind::Joiner,
+            (true, 0) => Kind::Mark,
+            (true, _) => Kind::Line,
+        }
+    } else {
+        Kind::Blank
+    };
+    (at.min(end), Gap { kind, ends })
+}
+
+/// Whether white space follows, directly or after marks that close a quotation or emphasis.
+fn closes(bytes: &[u8], at: usize) -> bool {
+    let closing = |b: &u8| matches!(b, b'*' | b'_' | b'~' | b'`' | b'"' | b'\'' | b')');
+    let mut rest = bytes.get(at..).unwrap_or_default().iter().take(5);
+    rest.find(|b| !closing(b)).is_none_or(u8::is_ascii_whitespace)
+}
+
+/// A tag: its length.
+pub(super) fn tag(bytes: &[u8], at: usize) -> Option<usize> {
+    let body = bytes.get(at + 1..)?;
+    let name = body.first().is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!'));
+    let end = name.then(|| body.iter().take(PART_BYTES).position(|b| matches!(b, b'>' | b'<' | b'\n')))??;
+    (body.get(end) == Some(&b'>')).then_some(end + 2)
+}
+
+/// What follows the words of a link: `](target)`, `][label]`.
+fn target(bytes: &[u8], at: usize) -> Option<usize> {
+    let close = match bytes.get(at + 1)? {
+        b'(' => b')',
+        b'[' => b']',
+        _ => return None,
+    };
+    let body = bytes.get(at + 2..)?;
+    let end = body.iter().take(PART_BYTES).position(|b| *b == close || *b == b'\n')?;
+    (body.get(end) == Some(&close)).then_some(end + 3)
+}
+
+/// A name of a JSON member with its colon: `"name": `.
+fn member_name(bytes: &[u8], at: usize) -> Option<usize> {
+    let body = bytes.get(at + 1..)?;
+    let end = body.iter().take(NAME_BYTES).position(|b| *b == b'"' || *b == b'\n')?;
+    let blanks = body.get(end + 1..)?.iter().take(4).take_while(|b| b.is_ascii_whitespace()).count();
+    (end > 0 && body.get(end) == Some(&b'"') && body.get(end + 1 + blanks) == Some(&b':')).then_some(end + blanks + 3)
+}
+
+/// A named character reference: `&nbsp;`.
+fn entity(bytes: &[u8], at: usize) -> Option<usize> {
+    let body = bytes.get(at..)?.strip_prefix(b"&")?;
+    let end = body.iter().take(10).position(|b| !b.is_ascii_alphanumeric() && *b != b'#')?;
+    (end > 1 && body.get(end) == Some(&b';')).then_some(end + 2)
+}
+
+/// Digits that are no word: a line's number, a time. What follows them is a mark or a line end.
+fn number(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    let digits = rest.iter().take(PART_BYTES).take_while(|b| b.is_ascii_digit()).count();
+    let blanks = rest.iter().skip(digits).take(PART_BYTES).take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
+    let follows = rest.get(digits + blanks);
+    follows.is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric()).then_some(digits)
+}
+
+#[cfg(test)]
+#[allow(clippy::string_slice)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<Kind> {
+        Words::of(text, 0..text.len()).skip(1).map(|word| word.before.kind).collect()
+    }
+
+    fn words(text: &str) -> Vec<&str> {
+        Words::of(text, 0..text.len()).map(|word| &text[word.span]).collect()
+    }
+
+    #[test]
+    fn gaps_are_told_apart() {
+        use Kind::{Blank, Inline, Joiner, Line, Mark, Paragraph, Sentence};
+        for (text, expected) in [
+            ("one two\nthree\n\nfour", vec![Blank, Blank, Paragraph]),
+            ("one, two. three (four) five", vec![Sentence, Sentence, Mark, Blank]),
+            ("o**n**e t`w`o", vec![Inline, Inline, Blank, Inline, Inline]),
+            ("<w>one</w><w>two</w>", vec![Inline]),
+            ("one_two-three/four.five", vec![Joiner, Joiner, Joiner, Joiner]),
+            ("\"one\" \"two\", [\"three\",\"four\"]", vec![Mark, Mark, Mark]),
+            ("// one\n// two\n+three", vec![Line, Line]),
+            ("[one](http://x) [two][3]", vec![Mark]),
+            ("one | two", vec![Mark]),
+            ("1\n00:00:01,000 --> 00:00:02,000\none\n\n2\n00:00:03,000 --> 00:00:04,000\ntwo", vec![Line]),
+            ("{\"a\":1,\"w\":\"one\"},{\"a\":2,\"w\":\"two\"}", vec![Mark]),
+        ] {
+            assert_eq!(kinds(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_whole() {
+        assert_eq!(words("don't say “yes” – it’s 12 o'clock"), ["don't", "say", "yes", "it’s", "12", "o'clock"]);
+        assert_eq!(words("- pay 900 to\n- him 3"), ["pay", "900", "to", "him", "3"]);
+        assert_eq!(words("a&nbsp;b é"), ["a", "b", "é"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! A text that is put together from parts of another, with a way back to the places in it.
+
+use std::ops::Range;
+
+/// A text, and which of its bytes were copied from where.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    pub(super) text: String,
+    pub(super) map: SourceMap,
+}
+
+/// For each copied stretch of a text, where it begins in the text and in its source, in order of the text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::text) struct SourceMap {
+    stretches: Vec<Stretch>,
+    /// Positions in the text between parts that do not belong together.
+    seams: Vec<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stretch {
+    at: usize,
+    from: usize,
+    bytes: usize,
+}
+
+impl Copied {
+    /// Appends `range` of `source`.
+    pub(super) fn copy(&mut self, source: &str, range: Range<usize>) {
+        let Some(part) = source.get(range.clone()).filter(|part| !part.is_empty()) else { return };
+        let at = self.text.len();
+        self.text.push_str(part);
+        match self.map.stretches.last_mut() {
+            Some(last) if last.at + last.bytes == at && last.from + last.bytes == range.start => last.bytes += part.len(),
+            _ => self.map.stretches.push(Stretch { at, from: range.start, bytes: part.len() }),
+        }
+    }
+
+    /// Appends text that stands nowhere in the source.
+    pub(super) fn insert(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Appends a part of another text that was copied from the same source; no match reaches over the seam.
+    pub(super) fn append(&mut self, other: &Self, part: Range<usize>) {
+        let Some(text) = other.text.get(part.clone()) else { return };
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+            self.map.seams.push(self.text.len());
+        }
+        let base = self.text.len();
+        self.text.push_str(text);
+        let first = other.map.stretches.partition_point(|stretch| stretch.at + stretch.bytes <= part.start);
+        for stretch in other.map.stretches.iter().skip(first).take_while(|stretch| stretch.at < part.end) {
+            let start = stretch.at.max(part.start);
+            let end = (stretch.at + stretch.bytes).min(part.end);
+            let from = stretch.from + (start - stretch.at);
+            self.map.stretches.push(Stretch { at: base + (start - part.start), from, bytes: end - start });
+        }
+    }
+}
+
+impl SourceMap {
+    /// Where in the source a range of the text stands. `None` where it is one stretch of it, which other readings show as
+    /// well, or reaches over a seam.
+    pub(in crate::text) fn locate(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let (first, last) = self.around(range)?;
+        let seam = self.seams.partition_point(|seam| *seam <= range.start);
+        let joined = self.seams.get(seam).is_none_or(|seam| *seam >= range.end);
+        (first.at < last.at && joined).then(|| Self::between(first, last, range))
+    }
+
+    /// Where in the source a range of the text stands, with all that was left out of it.
+    pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let (first, last) = self.around(range)?;
+        Some(Self::between(first, last, range))
+    }
+
+    /// The first and the last stretch of a range.
+    fn around(&self, range: &Range<usize>) -> Option<(&Stretch, &Stretch)> {
+        let first = self.stretches.partition_point(|stretch| stretch.at + stretch.bytes <= range.start);
+        let after = self.stretches.partition_point(|stretch| stretch.at < range.end);
+        let stretches = self.stretches.get(first..after)?;
+        stretches.first().zip(stretches.last())
+    }
+
+    fn between(first: &Stretch, last: &Stretch, range: &Range<usize>) -> Range<usize> {
+        let start = first.from + range.start.saturating_sub(first.at);
+        let end = last.from + (range.end - last.at).min(last.bytes);
+        start.min(end)..end.max(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_located_only_where_something_was_left_out() {
+        let source = "one **two** three";
+        let mut made = Copied::default();
+        made.copy(source, 0..3);
+        made.insert(" ");
+        made.copy(source, 6..9);
+        made.copy(source, 9..9);
+        made.insert(" ");
+        made.copy(source, 12..17);
+        assert_eq!(made.text, "one two three");
+        assert_eq!(made.map.locate(&(0..3)), None);
+        assert_eq!(made.map.locate(&(0..7)), Some(0..9));
+        assert_eq!(made.map.locate(&(5..13)), Some(7..17));
+        let mut all = Copied::default();
+        all.append(&made, 4..13);
+        all.append(&made, 0..7);
+        assert_eq!(all.text, "two three\n\none two");
+        assert_eq!(all.map.locate(&(0..9)), Some(6..17));
+        assert_eq!(all.map.locate(&(11..18)), Some(0..9));
+        assert_eq!(all.map.locate(&(4..14)), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! The state of a server: as recent calls found it, and without recent calls as it answers a request of MCP.
+//!
+//! An open port proves nothing: a server counts as up once it answers in MCP. A call that fails to connect shows at once that
+//! the server is down. An answer that cannot be read does not decide by itself, since a server may fail at one call and serve
+//! all others: the next look asks the server, and what it answers then counts.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::probe::Finding;
+use crate::protocol::{CallError, ProcessFaultKind, Reply};
+
+/// How long an answer counts without asking again.
+const ANSWER_COUNTS: Duration = Duration::from_secs(10);
+/// How long a failure counts without asking again: a server that is back shall be seen.
+const FAILURE_COUNTS: Duration = Duration::from_secs(1);
+
+/// The state of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It answers in MCP.
+    Up,
+    /// It answers that authentication is required.
+    AuthRequired,
+    /// It cannot be reached or does not answer in MCP; the reason, in words for an operator.
+    Down(String),
+}
+
+impl Health {
+    /// The name in `/readyz` and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::AuthRequired => "auth_required",
+            Self::Down(_) => "down",
+        }
+    }
+
+    /// Why the server is down.
+    pub fn reason(&self) -> Option<&str> {
+        if let Self::Down(reason) = self { Some(reason) } else { None }
+    }
+}
+
+/// What calls and probes have found of a server.
+#[derive(Default)]
+pub(super) struct Pulse {
+    state: Mutex<State>,
+    /// Held by the one who asks: others wait for that answer.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    found: Option<(Instant, Health)>,
+    /// The last call found something that only a probe can decide.
+    doubtful: bool,
+    /// The last call that says so was answered in MCP.
+    served: bool,
+}
+
+impl Pulse {
+    /// Notes what an outcome shows of the server, and hands it on. Faults of the agent and of the gateway show nothing.
+    pub(super) fn felt(&self, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+        match &outcome {
+            Ok(reply) if reply.status.is_success() => self.served(),
+            Ok(_) => self.doubt(),
+            Err(CallError::AuthRequired | CallError::LoginOwed { .. } | CallError::NoToken(_)) => {
+                let mut state = self.state();
+                (state.served, state.doubtful) = (false, false);
+                state.found = Some((Instant::now(), Health::AuthRequired));
+            }
+            Err(CallError::Connect(error)) => self.down(error.to_string()),
+            Err(error @ CallError::NotStarted(_)) => self.down(error.to_string()),
+            Err(CallError::Process(fault)) if fault.kind != ProcessFaultKind::SessionEnded => self.down(fault.described()),
+            Err(CallError::Silent(_) | CallError::NotMcp(_) | CallError::BadReply(_)) => self.doubt(),
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    /// Notes an answer in MCP.
+    fn served(&self) {
+        let mut state = self.state();
+        (state.served, state.doubtful) = (true, false);
+        state.found = Some((Instant::now(), Health::Up));
+    }
+
+    /// Notes a failure that leaves no doubt.
+    pub(super) fn down(&self, reason: String) {
+        let mut state = self.state();
+        state.doubtful = false;
+        state.found = Some((Instant::now(), Health::Down(reason)));
+    }
+
+    fn doubt(&self) {
+        self.state().doubtful = true;
+    }
+
+    /// What was found last, however long ago.
+    pub(super) fn last(&self) -> Option<Health> {
+        self.state().found.as_ref().map(|(_, health)| health.clone())
+    }
+
+    /// What was found recently, else what `ask` finds now.
+    pub(super) async fn health(&self, ask: impl Future<Output = Finding>) -> Health {
+        if let Some(health) = self.recent() {
+            return health;
+        }
+        let _alone = self.asking.lock().await;
+        if let Some(health) = self.recent() {
+            return health;
+        }
+        let asked = Instant::now();
+        let finding = ask.await;
+        let mut state = self.state();
+        if let Some((at, health)) = &state.found
+            && *at > asked
+            && !state.doubtful
+        {
+            // A call has found something since.
+            return health.clone();
+        }
+        let health = match finding {
+            Finding::Answers => Health::Up,
+            // The probe shows no login: a server that takes the agents' is up.
+            Finding::AuthRequired if state.served => Health::Up,
+            Finding::AuthRequired => Health::AuthRequired,
+            Finding::Unclear(_) if state.served => Health::Up,
+            Finding::Unclear(reason) | Finding::Down(reason) => Health::Down(reason),
+        };
+        state.doubtful = false;
+        state.found = Some((Instant::now(), health.clone()));
+        health
+    }
+
+    fn recent(&self) -> Option<Health> {
+        let state = self.state();
+        let (at, health) = state.found.as_ref().filter(|_| !state.doubtful)?;
+        let counts = if health.reason().is_some() { FAILURE_COUNTS } else { ANSWER_COUNTS };
+        (at.elapsed() < counts).then(|| health.clone())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::io;
+
+    use http::{HeaderMap, StatusCode};
+
+    use super::*;
+    use crate::protocol::Framing;
+
+    fn answered(status: u16) -> Result<Reply, CallError> {
+        let status = StatusCode::from_u16(status).unwrap();
+        let frames = Box::pin(futures_util::stream::empty());
+        Ok(Reply { status, headers: HeaderMap::new(), framing: Framing::Empty, frames })
+    }
+
+    async fn asked(pulse: &Pulse, finding: Finding) -> Health {
+        pulse.health(ready(finding)).await
+    }
+
+    #[tokio::test]
+    async fn one_bad_answer_makes_the_server_be_asked_and_does_not_decide() {
+        let pulse = Pulse::default();
+        assert_eq!(asked(&pulse, Finding::Down("a page".into())).await, Health::Down("a page".into()));
+        drop(pulse.felt(answered(200)));
+        assert_eq!(asked(&pulse, Finding::Down("not asked".into())).await, Health::Up);
+        drop(pulse.felt(Err(CallError::BadReply("a page"))));
+        assert_eq!(asked(&pulse, Finding::Answers).await, Health::Up);
+        drop(pulse.felt(Err(CallError::BadReply("a page"))));
+        assert_eq!(asked(&pulse, Finding::Down("a page".into())).await, Health::Down("a page".into()));
+        drop(pulse.felt(Err(CallError::Connect(io::Error::other("refused")))));
+        assert_eq!(asked(&pulse, Finding::Answers).await, Health::Down("refused".into()), "it was found just now");
+        drop(pulse.felt(answered(502)));
+        assert_eq!(asked(&pulse, Finding::Answers).await, Health::Up);
+    }
+
+    #[tokio::test]
+    async fn a_probe_without_a_login_does_not_undo_what_calls_have_shown() {
+        let pulse = Pulse::default();
+        assert_eq!(asked(&pulse, Finding::AuthRequired).await, Health::AuthRequired);
+        drop(pulse.felt(answered(200)));
+        drop(pulse.felt(answered(404)));
+        assert_eq!(asked(&pulse, Finding::AuthRequired).await, Health::Up);
+        drop(pulse.felt(answered(404)));
+        assert_eq!(asked(&pulse, Finding::Unclear("404".into())).await, Health::Up);
+        drop(pulse.felt(Err(CallError::AuthRequired)));
+        assert_eq!(asked(&pulse, Finding::Answers).await, Health::AuthRequired);
+        assert_eq!(pulse.last(), Some(Health::AuthRequired));
+    }
+}

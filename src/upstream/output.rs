@@ -1,0 +1,186 @@
+//! What a server's process prints beside the protocol. The last lines are kept for operators, with secrets masked before they
+//! are kept: most servers say on standard error why they do not start.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::config::{StdioTransport, names_a_secret};
+use crate::message::ParseError;
+use crate::protocol::{ProcessOutput, UpstreamName};
+use crate::record::printable;
+
+/// Lines of standard error that are kept, and their bytes.
+const LINES: usize = 20;
+const BYTES: usize = 4 << 10;
+/// Bytes of one line that are kept.
+const LINE_BYTES: usize = 512;
+/// Bytes of a line of standard output that are shown where a message belongs.
+const BEGINNING_BYTES: usize = 160;
+/// A shorter value of the environment is a word that may stand anywhere.
+const SECRET_BYTES: usize = 6;
+
+/// What one process has printed, and what all processes of its upstream have.
+pub(super) struct Output {
+    own: Tail,
+    of_upstream: Arc<Tail>,
+    /// Secrets in its environment.
+    secrets: Vec<Box<str>>,
+}
+
+/// The last lines.
+#[derive(Default)]
+pub(super) struct Tail(Mutex<Lines>);
+
+#[derive(Default)]
+struct Lines {
+    output: ProcessOutput,
+    stderr: VecDeque<String>,
+    bytes: usize,
+    /// When it last printed a line to standard output that is not a message.
+    not_a_message: Option<Instant>,
+    /// Whether a private key has begun and not ended.
+    in_key: bool,
+}
+
+impl Output {
+    pub(super) fn new(transport: &StdioTransport, of_upstream: Arc<Tail>) -> Self {
+        let set = transport.set_env.iter().map(|(name, value)| (name, value.0.clone()));
+        let passed = transport.env.iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
+        let secrets = set.chain(passed).filter(|(name, value)| names_a_secret(name) && value.len() >= SECRET_BYTES);
+        Self { own: Tail::default(), of_upstream, secrets: secrets.map(|(_, value)| value.into()).collect() }
+    }
+
+    /// Keeps a line of standard error.
+    pub(super) fn stderr(&self, line: &[u8], upstream: &UpstreamName) {
+        let mut shown = printable(line, &self.secrets, LINE_BYTES);
+        if shown.is_empty() {
+            return;
+        }
+        if self.own.is_in_key(line) {
+            shown = "[redacted]".to_owned();
+        }
+        tracing::debug!(%upstream, "server: {shown}");
+        self.of_upstream.push(shown.clone());
+        self.own.push(shown);
+    }
+
+    /// Keeps the beginning of a line of standard output that is not a message.
+    pub(super) fn not_a_message(&self, line: &[u8], error: &ParseError, upstream: &UpstreamName) {
+        let bytes = line.len();
+        if line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[") {
+            // Perhaps an answer, which may hold anything.
+            return tracing::warn!(%upstream, bytes, %error, "the server printed a message that cannot be read; dropped");
+        }
+        let begins = printable(line, &self.secrets, BEGINNING_BYTES);
+        self.of_upstream.lines().output.stdout = Some(begins.clone());
+        let is_first = {
+            let mut own = self.own.lines();
+            own.output.stdout.get_or_insert_with(|| begins.clone());
+            own.not_a_message.replace(Instant::now()).is_none()
+        };
+        // A server that logs there would fill the gate's log.
+        if is_first {
+            tracing::warn!(
+                %upstream, bytes, %begins,
+                "the server printed a line that is not an MCP message to its standard output; dropped. Each line there must be \
+                 one message: have the server log to standard error"
+            );
+        } else {
+            tracing::debug!(%upstream, bytes, %begins, "another line that is not an MCP message; dropped");
+        }
+    }
+
+    pub(super) fn kept(&self) -> ProcessOutput {
+        self.own.kept()
+    }
+
+    /// Whether it has printed text where messages belong since then.
+    pub(super) fn prints_text_since(&self, since: Instant) -> bool {
+        self.own.lines().not_a_message.is_some_and(|last| last >= since)
+    }
+}
+
+impl Tail {
+    pub(super) fn kept(&self) -> ProcessOutput {
+        let lines = self.lines();
+        ProcessOutput { stderr: lines.stderr.iter().cloned().collect(), ..lines.output.clone() }
+    }
+
+    fn push(&self, line: String) {
+        let mut lines = self.lines();
+        lines.bytes += line.len();
+        lines.stderr.push_back(line);
+        while lines.stderr.len() > LINES || lines.bytes > BYTES {
+            let Some(oldest) = lines.stderr.pop_front() else { break };
+            lines.bytes = lines.bytes.saturating_sub(oldest.len());
+        }
+    }
+
+    /// Whether a line belongs to a private key in PEM: masking looks at single lines.
+    fn is_in_key(&self, line: &[u8]) -> bool {
+        let mut lines = self.lines();
+        let holds = |sign: &[u8]| memchr::memmem::find(line, sign).is_some();
+        let before = lines.in_key;
+        if holds(b"-----BEGIN ") && holds(b"PRIVATE KEY") {
+            lines.in_key = true;
+        }
+        if holds(b"-----END ") {
+            lines.in_key = false;
+        }
+        before || lines.in_key
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Secret;
+
+    fn output(set_env: &[(&str, &str)]) -> Output {
+        let set_env = set_env.iter().map(|(name, value)| ((*name).to_owned(), Secret((*value).to_owned()))).collect();
+        let transport = StdioTransport { command: vec![], env: vec![], set_env, directory: None };
+        Output::new(&transport, Arc::default())
+    }
+
+    fn printed(output: &Output, lines: &[&str]) -> Vec<String> {
+        lines.iter().for_each(|line| output.stderr(line.as_bytes(), &UpstreamName("it".into())));
+        output.kept().stderr
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_and_no_more() {
+        let many: Vec<String> = (0..1000).map(|number| format!("line {number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let kept = printed(&output(&[]), &many);
+        assert_eq!((kept.len(), kept.last().map(String::as_str)), (LINES, Some("line 999")));
+        let long = "many words ".repeat(1000);
+        let kept = printed(&output(&[]), &[long.as_str(); 50]);
+        assert!(kept.iter().map(String::len).sum::<usize>() <= BYTES && kept.len() > 3, "{}", kept.len());
+    }
+
+    #[test]
+    fn only_text_is_kept_of_standard_output() {
+        let (output, began) = (output(&[]), Instant::now());
+        let error = ParseError::TooLarge { limit: 1 };
+        output.not_a_message(b" {\"result\":1", &error, &UpstreamName("it".into()));
+        assert_eq!((output.kept().stdout, output.prints_text_since(began)), (None, false));
+        output.not_a_message(b"Ready.", &error, &UpstreamName("it".into()));
+        output.not_a_message(b"More.", &error, &UpstreamName("it".into()));
+        assert_eq!((output.kept().stdout.as_deref(), output.prints_text_since(began)), (Some("Ready."), true));
+        assert!(!output.prints_text_since(Instant::now()));
+    }
+
+    #[test]
+    fn secrets_are_masked_before_they_are_kept() {
+        let output = output(&[("API_TOKEN", "plainwords"), ("LOG_LEVEL", "verbose")]);
+        let key = ["-----BEGIN PRIVATE KEY-----", "short/line+of/a+key", "-----END PRIVATE KEY-----"];
+        let kept = printed(&output, &["verbose: it was plainwords", "", key[0], key[1], key[2], "API_TOKEN is not set"]);
+        assert_eq!(kept, ["verbose: it was [redacted]", "[redacted]", "[redacted]", "[redacted]", "API_TOKEN is not set"]);
+        assert_eq!(output.of_upstream.kept(), output.kept());
+    }
+}

@@ -1,0 +1,138 @@
+//! Every key of `deploy/lychgate.toml` has a test that shows what it changes, both ways: what it stops, and what still passes.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `keys` | the keys of a config file, as paths |
+//! | `judging` | a table of cases for policies: each names a key, a policy with it and one without, and two calls |
+//! | `serving`, `callers`, `traffic` | keys that take a gate of their own, through a config file |
+//! | `logins`, `issuers`, `exporting` | the same for logins at servers, for issuers and for OTLP |
+//! | `covered` | which test shows which key, for keys that have no case in `judging` |
+//! | `fields` | the field of the loaded config that a key sets, for keys whose test sets the field in Rust |
+//!
+//! The tests below fail if a key has no test, if a case names a key that the sample does not have, if a test that is named does not
+//! exist, or if a test outside this folder shows a key that has no row in `fields`. To add a key: add it to the sample, then add a
+//! case to `judging`, or a test and its line in `covered`.
+
+mod callers;
+mod covered;
+mod exporting;
+mod fields;
+mod issuers;
+mod judging;
+mod keys;
+mod logins;
+mod serving;
+mod traffic;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use lychgate::config;
+
+use super::harness::{Setup, TestGate, token};
+use super::servers::{Peer, Wire, says, script};
+
+/// The sample with every option set.
+fn sample() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/lychgate.toml");
+    keys::uncomment(&std::fs::read_to_string(path).unwrap())
+}
+
+/// What the file `secret` beside the config holds.
+const SECRET: &str = "filed-value-7310";
+
+/// Starts a gate from the text of a config file. `listen`, `audit` and the token file are set here unless the text has them;
+/// `{url}` is the server's address. Beside the file are `rules` (few, so that a gate starts at once), `secret` and `token-of-bob`.
+/// A line `# no [TABLE]` leaves one of the tables out.
+async fn start(text: &str, server: &Peer) -> TestGate {
+    let Peer::Http(server) = server else { panic!("the server is reached by http") };
+    start_at(text, &server.url()).await
+}
+
+async fn start_at(text: &str, url: &str) -> TestGate {
+    let (setup, text) = prepare(text, url);
+    let file = setup.folder.path().join("lychgate.toml");
+    std::fs::write(&file, &text).unwrap();
+    let read = config::load(&file).unwrap_or_else(|faults| panic!("{faults:?}\n{text}"));
+    setup.with(|config| *config = read).start().await
+}
+
+/// What is wrong with a config file, in words; nothing if it loads.
+fn faults(text: &str) -> String {
+    let (setup, text) = prepare(text, "http://127.0.0.1:1/mcp");
+    let file = setup.folder.path().join("lychgate.toml");
+    std::fs::write(&file, &text).unwrap();
+    let faults = config::load(&file).err().unwrap_or_default();
+    faults.iter().map(|fault| format!("{fault}\n")).collect()
+}
+
+fn prepare(text: &str, url: &str) -> (Setup, String) {
+    let setup = Setup::new();
+    let mut whole = String::new();
+    for (table, body) in [
+        ("[listen]", "address = \"127.0.0.1:0\""),
+        ("[admin]", "address = \"127.0.0.1:0\""),
+        ("[audit]", "file = \"audit.jsonl\""),
+        ("[approval]", "token_file = \"approve.token\"\nwait_seconds = 1"),
+        ("[upstream.up]", "http = { url = \"{url}\" }"),
+        ("[policy.default]", "rules = [\"rules\"]"),
+    ] {
+        if !text.lines().any(|line| line.trim().trim_start_matches("# no ") == table) {
+            whole += &format!("{table}\n{body}\n");
+        }
+    }
+    whole += text;
+    std::fs::write(setup.folder.path().join("token-of-bob"), token("bob")).unwrap();
+    std::fs::write(setup.folder.path().join("secret"), SECRET).unwrap();
+    let whole = whole.replace("{url}", url);
+    (setup, whole)
+}
+
+/// A server whose tools answer `harvested`.
+async fn done() -> Peer {
+    Peer::start(Wire::Json, script(|asked| says(asked, "harvested"))).await
+}
+
+#[test]
+fn every_key_of_the_sample_has_a_test() {
+    let sample = keys::of(sample().parse().unwrap());
+    assert!(sample.len() > 230, "only {} keys found", sample.len());
+    let cases = judging::CASES.iter().map(|case| case.key);
+    let shown: BTreeSet<String> = cases.chain(covered::TESTS.iter().map(|(key, _)| *key)).map(str::to_owned).collect();
+    let missing: Vec<_> = sample.difference(&shown).collect();
+    assert!(missing.is_empty(), "no test shows what these keys change, see tests/integration/options/mod.rs: {missing:#?}");
+    let unknown: Vec<_> = shown.difference(&sample).collect();
+    assert!(unknown.is_empty(), "deploy/lychgate.toml has no such keys: {unknown:#?}");
+}
+
+/// A test elsewhere sets a field: it would pass even if no key of the file led there.
+#[test]
+fn every_key_that_is_shown_elsewhere_has_its_field() {
+    let elsewhere = covered::TESTS.iter().filter(|(_, test)| !test.starts_with("tests/integration/options/"));
+    let wanted: BTreeSet<&str> = elsewhere.map(|(key, _)| *key).collect();
+    let had: BTreeSet<&str> = fields::all().map(|field| field.key).collect();
+    let missing: Vec<_> = wanted.difference(&had).collect();
+    assert!(missing.is_empty(), "no row in tests/integration/options/fields.rs: {missing:#?}");
+    let sample = keys::of(sample().parse().unwrap());
+    let unknown: Vec<_> = had.iter().filter(|key| !sample.contains(**key)).collect();
+    assert!(unknown.is_empty(), "deploy/lychgate.toml has no such keys: {unknown:#?}");
+}
+
+#[test]
+fn every_test_that_is_named_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut wrong = Vec::new();
+    for (key, test) in covered::TESTS {
+        let (file, name) = test.split_once("::").unwrap();
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let found = lines.windows(2).any(|pair| {
+            let marked = pair[0].starts_with("#[test]") || pair[0].starts_with("#[tokio::test");
+            marked && pair[1].trim_start_matches("async ").starts_with(&format!("fn {name}("))
+        });
+        if !found {
+            wrong.push(format!("{key}: {test}"));
+        }
+    }
+    assert!(wrong.is_empty(), "no such tests: {wrong:#?}");
+}
