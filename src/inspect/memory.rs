@@ -104,7 +104,7 @@ impl Learnt {
             let before = memory.accumulated(tool, argument);
             let before = before.get((before.len() + short_end.len()).saturating_sub(*PIECE_BYTES.end())..).unwrap_or_default();
             let text = Zeroizing::new([before, short_end].concat());
-            self.pieces.push(Piece { argument: format!("{tool}.{argument}").into(), text, accumulated: true });
+            self.pieces.push(Piece { argument: [tool, ".", argument].concat().into(), text, accumulated: true });
         }
         let Some(word) = last_word(value).filter(|_| self.pieces.len() < PIECES) else { return };
         let telling = word.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-'));
@@ -112,7 +112,7 @@ impl Learnt {
             byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b':' | b'~' | b'%')
         };
         if telling && PIECE_BYTES.contains(&word.len()) && word.bytes().all(coded) {
-            let argument = format!("{tool}.{argument}").into();
+            let argument = [tool, ".", argument].concat().into();
             self.pieces.push(Piece { argument, text: Zeroizing::new(word.to_owned()), accumulated: false });
         }
     }

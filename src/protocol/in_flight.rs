@@ -54,19 +54,22 @@ impl InFlight {
 
     fn resize(&self, agent: &AgentName, from: usize, to: usize) -> Result<(), CallError> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_agent = reserved.agents.get(agent).copied().unwrap_or(0);
-        let all = (reserved.all - from).saturating_add(to);
-        let of_agent = (of_agent - from).saturating_add(to);
+        let Reserved { all, agents } = &mut *reserved;
+        let known = agents.get_mut(agent);
+        let of_all = (*all - from).saturating_add(to);
+        let of_agent = (known.as_deref().copied().unwrap_or(0) - from).saturating_add(to);
         if to > from && of_agent > self.limit_per_agent {
             return Err(CallError::Limit(BYTES_IN_FLIGHT_PER_AGENT));
         }
-        if to > from && all > self.limit {
+        if to > from && of_all > self.limit {
             return Err(CallError::Limit(BYTES_IN_FLIGHT));
         }
-        reserved.all = all;
-        match of_agent {
-            0 => drop(reserved.agents.remove(agent)),
-            bytes => drop(reserved.agents.insert(agent.clone(), bytes)),
+        *all = of_all;
+        match known {
+            Some(bytes) if of_agent > 0 => *bytes = of_agent,
+            Some(_) => drop(agents.remove(agent)),
+            None if of_agent > 0 => drop(agents.insert(agent.clone(), of_agent)),
+            None => {}
         }
         Ok(())
     }

@@ -26,28 +26,27 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
         }
         let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_run(**b)).count();
         let start = at - before;
-        let run = letters(bytes.get(start..).unwrap_or_default());
-        done = start + run.1;
+        done = start + run_bytes(bytes.get(start..).unwrap_or_default());
         at = done + RUN_BYTES;
-        // A `data:` address says what it is.
-        if run.0.len() < RUN_BYTES || text.get(..start).is_some_and(|before| before.ends_with(";base64,")) {
+        // Most runs are words of prose: they cost no allocation. A `data:` address says what it is.
+        if done - start < RUN_BYTES || text.get(..start).is_some_and(|before| before.ends_with(";base64,")) {
             continue;
         }
-        let packed = is_packed(&run.0);
-        if !packed && run.0.len() < OPAQUE_BYTES {
+        let run: Vec<u8> = bytes.get(start..done).unwrap_or_default().iter().copied().filter(|b| of_run(*b)).collect();
+        if run.len() < RUN_BYTES || !is_packed(&run) && run.len() < OPAQUE_BYTES {
             continue;
         }
-        if run.0.len() > room || found.len() >= RUNS {
+        if run.len() > room || found.len() >= RUNS {
             found.push(Contents::of("", Unread::TooMuchText));
             break;
         }
-        room -= run.0.len();
-        let Some(data) = super::lenient(&run.0) else { continue };
+        room -= run.len();
+        let Some(data) = super::lenient(&run) else { continue };
         let contents = open(&data, budget);
-        let any = |of_kind: fn(&u8) -> bool| run.0.iter().any(of_kind);
+        let any = |of_kind: fn(&u8) -> bool| run.iter().any(of_kind);
         let mixed = any(u8::is_ascii_lowercase) && any(u8::is_ascii_uppercase) && any(u8::is_ascii_digit);
         match contents.kind {
-            "text" if run.0.len() <= READ_BYTES => {}
+            "text" if run.len() <= READ_BYTES => {}
             "" if !mixed => {}
             _ => found.push(contents),
         }
@@ -59,23 +58,20 @@ fn of_run(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')
 }
 
-/// The letters of a run, which may go on behind the ends of lines as long as the first, and how many bytes it takes.
-fn letters(bytes: &[u8]) -> (Vec<u8>, usize) {
+/// How many bytes a run takes, which may go on behind the ends of lines as long as the first.
+fn run_bytes(bytes: &[u8]) -> usize {
     let line = |at: usize| bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_run(**b)).count();
     let first = line(0);
-    let mut letters = bytes.get(..first).unwrap_or_default().to_vec();
     let mut at = first;
     loop {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let ends = rest.iter().take(2).take_while(|b| matches!(b, b'\r' | b'\n')).count();
+        let ends = bytes.get(at..).unwrap_or_default().iter().take(2).take_while(|b| matches!(b, b'\r' | b'\n')).count();
         let next = line(at + ends);
         if ends == 0 || next == 0 || next > first {
-            return (letters, at);
+            return at;
         }
-        letters.extend_from_slice(bytes.get(at + ends..at + ends + next).unwrap_or_default());
         at += ends + next;
         if next < first {
-            return (letters, at);
+            return at;
         }
     }
 }
