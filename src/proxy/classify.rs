@@ -18,8 +18,8 @@ const ANSWER_BYTES: usize = 64 << 10;
 const NAME_CHARS: usize = 64;
 
 /// The classifiers that are asked: one for each policy in force that names one.
-#[derive(Clone, Default)]
-pub(super) struct Classifiers(Arc<Mutex<Vec<Known>>>);
+#[derive(Default)]
+pub(super) struct Classifiers(Mutex<Vec<Known>>);
 
 /// A classifier, and the policy's word on it: a reload makes another word, and another classifier.
 type Known = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);

@@ -26,7 +26,6 @@ pub(super) type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> +
 pub(super) type LookUp = dyn Fn(String) -> Looking + Send + Sync;
 
 /// Looks up the names that judging would know of.
-#[derive(Clone)]
 pub(super) struct Resolver {
     look_up: Arc<LookUp>,
     places: Arc<Semaphore>,

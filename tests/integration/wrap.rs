@@ -428,7 +428,7 @@ fn the_order_of_lines_stays_and_what_is_taken_back_gives_its_place_back() {
 fn what_the_server_sends_comes_whole_and_in_its_order() {
     let script = r#"while IFS= read -r line; do id=${line#*\"id\":}; id=${id%%,*}
         printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}\n' "$id"
-        printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$id" "$(head -c 90000 /dev/zero | tr '\0' "$id")"
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$id" "$(head -c 40000 /dev/zero | tr '\0' "$id")"
         printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%s}}\n' "$id"
     done"#;
     let mut wrapped = Wrapped::start(&[], script);
@@ -439,7 +439,7 @@ fn what_the_server_sends_comes_whole_and_in_its_order() {
     for id in ids {
         let [progress, answer, message] = [wrapped.hear_json(), wrapped.hear_json(), wrapped.hear_json()];
         assert_eq!(progress["params"]["progressToken"], id);
-        assert_eq!((&answer["id"], answer["result"]["content"][0]["text"].as_str().map(str::len)), (&id.into(), Some(90_000)));
+        assert_eq!((&answer["id"], answer["result"]["content"][0]["text"].as_str().map(str::len)), (&id.into(), Some(40_000)));
         assert_eq!(message["params"]["data"], id);
     }
     assert!(wrapped.end().success());
