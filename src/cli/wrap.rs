@@ -17,7 +17,7 @@ use crate::export::Exporter;
 use crate::inspect::Policy;
 use crate::listen::stdio;
 use crate::protocol::UpstreamName;
-use crate::proxy::pipe::Pipe;
+use crate::proxy::lines::LineSession;
 use crate::record::{self, Recorder};
 use crate::rules::Library;
 use crate::seal::state_folder;
@@ -49,19 +49,21 @@ pub(super) struct Args {
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
     record::start_log();
-    let (pipe, exporter) = match pipe(args) {
-        Ok((pipe, exporter)) => (Arc::new(pipe), exporter),
+    let (session, exporter) = match session(args) {
+        Ok((session, exporter)) => (Arc::new(session), exporter),
         Err(faults) => {
             tell_faults(&faults);
             return ExitCode::from(2);
         }
     };
-    let served = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .and_then(|runtime| runtime.block_on(stdio::serve(pipe.clone(), &args.command)));
-    pipe.close();
-    pipe.recorder().flush();
+    let served = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+        let served = runtime.block_on(stdio::serve(session.clone(), &args.command));
+        // Standard input may still be waited for.
+        runtime.shutdown_background();
+        served
+    });
+    session.close();
+    session.gate().recorder().flush();
     if let Some(exporter) = exporter {
         exporter.close();
     }
@@ -75,7 +77,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn pipe(args: &Args) -> Result<(Pipe, Option<Exporter>), Vec<Fault>> {
+fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
     let found = args.config.find_for_wrap();
     let mut config = found.as_ref().map(load).transpose()?.unwrap_or_default();
     config.pins.file = config.pins.file.or_else(PinsConfig::of_user);
@@ -107,7 +109,7 @@ fn pipe(args: &Args) -> Result<(Pipe, Option<Exporter>), Vec<Fault>> {
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
     let recorder = Arc::new(recorder.keeping(app::stores(&config)?));
     let exporter = app::exporter(&config, &recorder)?;
-    Ok((Pipe::new(policy, recorder, &config, upstream, pinned_as(args))?, exporter))
+    Ok((LineSession::new(policy, recorder, &config, upstream, pinned_as(args))?, exporter))
 }
 
 /// Reads the config. Of a file that nobody named, an audit log on standard output does not apply, which belongs to the server

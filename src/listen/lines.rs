@@ -1,8 +1,9 @@
-//! Lines of bounded length from a blocking reader, with the bytes that end them.
+//! Lines of bounded length, with the bytes that end them.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 
 use bytes::Bytes;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 /// Reads lines.
 pub(super) struct Lines<R> {
@@ -19,34 +20,33 @@ pub(super) enum Line {
     TooLong,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: AsyncRead + Unpin> Lines<R> {
     /// Reads lines of up to `longest` bytes, line feed aside.
     pub(super) fn new(from: R, longest: usize) -> Self {
         Self { from: BufReader::with_capacity(64 << 10, from), longest }
     }
 
     /// The next line; `None` at the end.
-    pub(super) fn next_line(&mut self) -> io::Result<Option<Line>> {
-        let mut line = Vec::new();
-        let most = (self.longest as u64).saturating_add(1);
-        if self.from.by_ref().take(most).read_until(b'\n', &mut line)? == 0 {
-            return Ok(None);
-        }
-        if line.len() <= self.longest || line.ends_with(b"\n") {
-            return Ok(Some(Line::Whole(line.into())));
-        }
-        drop(line);
+    pub(super) async fn next_line(&mut self) -> io::Result<Option<Line>> {
+        let (mut line, mut is_too_long) = (Vec::new(), false);
         loop {
-            let held = self.from.fill_buf()?;
-            if held.is_empty() {
-                return Ok(Some(Line::TooLong));
-            }
+            let held = self.from.fill_buf().await?;
             let end = held.iter().position(|byte| *byte == b'\n');
             let used = end.map_or(held.len(), |at| at + 1);
-            self.from.consume(used);
-            if end.is_some() {
-                return Ok(Some(Line::TooLong));
+            if line.len() + end.unwrap_or(used) > self.longest {
+                (line, is_too_long) = (Vec::new(), true);
+            } else if !is_too_long {
+                line.extend_from_slice(held.get(..used).unwrap_or_default());
             }
+            self.from.consume(used);
+            if end.is_none() && used > 0 {
+                continue;
+            }
+            return Ok(match (is_too_long, line.is_empty()) {
+                (true, _) => Some(Line::TooLong),
+                (false, true) => None,
+                (false, false) => Some(Line::Whole(line.into())),
+            });
         }
     }
 }
@@ -55,16 +55,25 @@ impl<R: Read> Lines<R> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn lines_keep_their_ends_and_long_ones_go() {
+    #[tokio::test]
+    async fn lines_keep_their_ends_and_long_ones_go() {
         let text = format!("ab\r\n\n{}\n{}\n{}\nrest", "x".repeat(10), "y".repeat(11), "z".repeat(200_000));
         let mut lines = Lines::new(text.as_bytes(), 10);
         let whole = |text: &str| Line::Whole(Bytes::copy_from_slice(text.as_bytes()));
         let mut seen = Vec::new();
-        while let Some(line) = lines.next_line().unwrap() {
+        while let Some(line) = lines.next_line().await.unwrap() {
             seen.push(line);
         }
         let expected = [whole("ab\r\n"), whole("\n"), whole("xxxxxxxxxx\n"), Line::TooLong, Line::TooLong, whole("rest")];
         assert_eq!(seen, expected);
+    }
+
+    #[tokio::test]
+    async fn the_rest_of_a_long_line_is_no_line() {
+        let text = format!("{}\nshort", "z".repeat((64 << 10) + 5));
+        let mut lines = Lines::new(text.as_bytes(), 10);
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::TooLong));
+        assert_eq!(lines.next_line().await.unwrap(), Some(Line::Whole("short".into())));
+        assert_eq!(lines.next_line().await.unwrap(), None);
     }
 }

@@ -1,29 +1,31 @@
 //! Standard input and output as the agent's side, and a child process behind it: `lychgate wrap` stands where the
 //! child stood (all revisions, Transports, stdio).
 //!
-//! Threads carry the lines: each has one reader and one writer to wait for, and nothing else waits with it.
+//! Each line of the agent's is carried by the gate like a call, each of the server's is judged like a part of a reply. All of it
+//! runs on one thread; reading standard input and writing standard output, which cannot be waited for otherwise, hold up others.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::Child;
-use tokio::runtime::Handle;
+use tokio::io::{AsyncWriteExt, Stdout};
+use tokio::process::{Child, ChildStdout};
 use tokio::signal::unix::{Signal as Heard, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use super::lines::{Line, Lines};
-use crate::proxy::pipe::{Later, Passage, Pipe, Step};
+use crate::protocol::Frames;
+use crate::proxy::Gate;
+use crate::proxy::lines::{Answer, LineSession, one_line};
 
 /// How long the child gets to end by itself once the agent has closed its side. Clients that still live send
 /// SIGTERM after 2 s; the others are gone, and nobody is kept waiting.
@@ -34,23 +36,36 @@ const AFTER_TERM: Duration = Duration::from_millis(1500);
 const QUIET: Duration = Duration::from_secs(1);
 /// Time between two looks at the lock file and the quarantine.
 const LOOK: Duration = Duration::from_secs(1);
-/// Answers of the gate's own that wait for the server to read them.
-const TOLD: usize = 64;
 
-/// Runs `command` with its standard input and output led through `pipe`; all else (environment, folder, standard
+/// Runs `command` as the server of a session, on its standard input and output; all else (environment, folder, standard
 /// error) is as it is here. Gives the exit code: the child's own, or 128 and the signal that ended it.
 ///
 /// # Errors
 /// The command cannot be started.
-pub async fn serve(pipe: Arc<Pipe>, command: &[OsString]) -> io::Result<u8> {
+pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Result<u8> {
     let mut signals = Signals::new()?;
     let mut child = start(command)?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let lines = Threads::start(pipe, &mut child)?;
-    let (mut agent, mut output) = (lines.agent, lines.output);
+    let taken = || io::Error::other("the child has no pipes");
+    session.input().open(child.stdin.take().ok_or_else(taken)?).await;
+    let stdout = child.stdout.take().ok_or_else(taken)?;
+    let agent = Arc::new(AgentOutput(Mutex::new(tokio::io::stdout())));
+    let carried = Arc::new(AtomicU64::new(0));
+    tokio::spawn(look(session.gate().clone()));
+    tokio::spawn(tell_changes(session.changes(), agent.clone()));
+    let (server, count) = (session.clone(), carried.clone());
+    let (to_agent, input) = (agent.clone(), session.input().clone());
+    let mut agent_side = tokio::spawn(async move {
+        log_end("the agent's side", from_agent(session, to_agent).await);
+        // By itself: a server that does not read would hold it up.
+        tokio::spawn(async move { input.close().await });
+    });
+    let mut output = tokio::spawn(async move {
+        log_end("the server's side", from_server(server, stdout, agent, count).await);
+    });
     let status = tokio::select! {
         status = attend(&mut child, &mut signals, group) => status,
-        _ = &mut agent => {
+        _ = &mut agent_side => {
             tracing::debug!("the agent has closed its side");
             finish(&mut child, &mut signals, group).await
         }
@@ -58,10 +73,10 @@ pub async fn serve(pipe: Arc<Pipe>, command: &[OsString]) -> io::Result<u8> {
     // What it said last is still on its way; what it left behind may hold its output open.
     for last in [Signal::TERM, Signal::KILL] {
         loop {
-            let before = lines.carried.load(Ordering::Relaxed);
+            let before = carried.load(Ordering::Relaxed);
             match timeout(QUIET, &mut output).await {
                 Ok(_) => return Ok(code(status)),
-                Err(_) if lines.carried.load(Ordering::Relaxed) == before => break,
+                Err(_) if carried.load(Ordering::Relaxed) == before => break,
                 Err(_) => {}
             }
         }
@@ -151,161 +166,103 @@ async fn end(child: &mut Child, group: Option<Pid>) -> io::Result<ExitStatus> {
     child.wait().await
 }
 
-/// The threads that carry lines, and what they tell of their end.
-struct Threads {
-    /// Ends when the agent has closed its side, or no longer reads.
-    agent: oneshot::Receiver<()>,
-    /// Ends when the server has closed its output and all of it was written.
-    output: oneshot::Receiver<()>,
-    /// Lines from the server so far.
-    carried: Arc<AtomicU64>,
+/// Carries what the agent sends, one line after the other: each is with the server, or answered, before the next is read.
+async fn from_agent(session: Arc<LineSession>, agent: Arc<AgentOutput>) -> io::Result<()> {
+    let mut lines = Lines::new(tokio::io::stdin(), session.longest());
+    while let Some(line) = lines.next_line().await? {
+        let answer = match line {
+            Line::Whole(line) if is_blank(&line) => {
+                session.input().write(&[&line]).await?;
+                continue;
+            }
+            Line::Whole(line) => session.from_agent(&line).await,
+            Line::TooLong => Answer::Lines(vec![session.too_long_from_agent()]),
+        };
+        match answer {
+            Answer::Lines(lines) => {
+                for line in lines {
+                    agent.write(&line).await?;
+                }
+            }
+            Answer::Later(frames) => drop(tokio::spawn(answer_later(frames, agent.clone()))),
+        }
+    }
+    Ok(())
 }
 
-impl Threads {
-    fn start(pipe: Arc<Pipe>, child: &mut Child) -> io::Result<Self> {
-        let taken = || io::Error::other("the child has no pipes");
-        let stdin = child.stdin.take().ok_or_else(taken)?.into_owned_fd()?;
-        let stdout = child.stdout.take().ok_or_else(taken)?.into_owned_fd()?;
-        let server = Arc::new(Out::new(File::from(stdin)));
-        let agent = Arc::new(Out::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)));
-        let carried = Arc::new(AtomicU64::new(0));
-        let (agent_ended, agent_ends) = oneshot::channel();
-        let (output_ended, output_ends) = oneshot::channel();
-        let (tell, told) = sync_channel(TOLD);
-
-        let from = Lines::new(File::from(io::stdin().as_fd().try_clone_to_owned()?), pipe.longest());
-        let (judge, to, back) = (pipe.clone(), server.clone(), agent.clone());
-        let (runtime, asks) = (Handle::current(), Handle::current());
-        thread("from-agent", move || {
-            // What the judge has looked up is looked up there.
-            let _entered = runtime.enter();
-            let carried = from_agent(from, &judge, &to, &back, &runtime);
-            told_end("the agent's side", carried);
-            to.close();
-            drop(agent_ended);
-        })?;
-
-        let from = Lines::new(File::from(stdout), pipe.longest());
-        let (looks, to_agent) = (pipe.clone(), agent.clone());
-        let (judge, count) = (pipe, carried.clone());
-        thread("from-server", move || {
-            let _entered = asks.enter();
-            told_end("the server's side", from_server(from, &judge, &agent, &tell, &count));
-            drop(output_ended);
-        })?;
-
-        let agent = Arc::downgrade(&to_agent);
-        thread("pins", move || look_at_pins(&looks, &agent))?;
-
-        thread("to-server", move || tell_server(&told, &server))?;
-        Ok(Self { agent: agent_ends, output: output_ends, carried })
+/// Gives the agent the messages of an answer as they come.
+async fn answer_later(mut frames: Frames, agent: Arc<AgentOutput>) {
+    while let Some(frame) = frames.next().await {
+        let text = frame.ok().and_then(|frame| frame.text().cloned());
+        if let Some(text) = text
+            && agent.write(&one_line(text)).await.is_err()
+        {
+            return;
+        }
     }
 }
 
-fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+/// Carries what the server sends, in its order.
+async fn from_server(
+    session: Arc<LineSession>,
+    output: ChildStdout,
+    agent: Arc<AgentOutput>,
+    carried: Arc<AtomicU64>,
+) -> io::Result<()> {
+    let mut lines = Lines::new(output, session.longest());
+    while let Some(line) = lines.next_line().await? {
+        let line = match line {
+            Line::Whole(line) if is_blank(&line) => Some(line),
+            Line::Whole(line) => session.from_server(&line).await,
+            Line::TooLong => session.too_long_from_server(),
+        };
+        if let Some(line) = line {
+            agent.write(&line).await?;
+        }
+        carried.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
-fn told_end(side: &str, carried: io::Result<()>) {
+/// Looks now and then at what people have done with pins and in quarantine.
+async fn look(gate: Arc<Gate>) {
+    loop {
+        sleep(LOOK).await;
+        let looks = gate.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || looks.look()).await {
+            tracing::error!(%error, "the lock file and the quarantine cannot be looked at");
+            return;
+        }
+    }
+}
+
+/// Tells the agent of lists that somebody's approval has changed.
+async fn tell_changes(changes: impl Stream<Item = Bytes>, agent: Arc<AgentOutput>) {
+    let mut changes = pin!(changes);
+    while let Some(line) = changes.next().await {
+        if agent.write(&line).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty()
+}
+
+fn log_end(side: &str, carried: io::Result<()>) {
     if let Err(error) = carried {
         tracing::debug!("{side} broke off: {error}");
     }
 }
 
-fn from_agent(mut from: Lines<File>, pipe: &Arc<Pipe>, server: &Arc<Out>, agent: &Arc<Out>, runtime: &Handle) -> io::Result<()> {
-    while let Some(line) = from.next_line()? {
-        let Passage { on, back, later } = match line {
-            Line::Whole(line) => pipe.from_agent(&line),
-            Line::TooLong => pipe.too_long_from_agent(),
-        };
-        for line in back {
-            agent.write(&line)?;
-        }
-        if let Some(line) = on {
-            server.write(&line)?;
-        }
-        if let Some(later) = later {
-            runtime.spawn(wait(pipe.clone(), later, server.clone(), agent.clone()));
-        }
-    }
-    Ok(())
-}
+/// Standard output, to which several tasks write whole lines.
+struct AgentOutput(Mutex<Stdout>);
 
-/// Carries a line that waits for a person: on, if it may go on, or back.
-async fn wait(pipe: Arc<Pipe>, mut later: Box<Later>, server: Arc<Out>, agent: Arc<Out>) {
-    loop {
-        let (passage, done) = match pipe.wait(&mut later).await {
-            Step::Say(line) => (Passage { back: line.into_iter().collect(), ..Passage::default() }, false),
-            Step::Done(passage) => (passage, true),
-        };
-        let (server, agent) = (server.clone(), agent.clone());
-        // Whoever does not read holds up a thread of its own, not the one that hears signals.
-        let written = tokio::task::spawn_blocking(move || {
-            passage.back.iter().try_for_each(|line| agent.write(line))?;
-            passage.on.iter().try_for_each(|line| server.write(line))
-        });
-        if done || !matches!(written.await, Ok(Ok(()))) {
-            return;
-        }
-    }
-}
-
-fn from_server(mut from: Lines<File>, pipe: &Pipe, agent: &Out, tell: &SyncSender<Bytes>, count: &AtomicU64) -> io::Result<()> {
-    while let Some(line) = from.next_line()? {
-        let Passage { on, back, .. } = match line {
-            Line::Whole(line) => pipe.from_server(&line),
-            Line::TooLong => pipe.too_long_from_server(),
-        };
-        if let Some(line) = on {
-            agent.write(&line)?;
-        }
-        for line in back {
-            // Not written from here: a server that waits for its output to be read would not read it.
-            if tell.try_send(line).is_err() {
-                tracing::warn!("the server does not read what it is told: that a question was withheld is dropped");
-            }
-        }
-        count.fetch_add(1, Ordering::Relaxed);
-    }
-    Ok(())
-}
-
-/// Tells the agent of lists that somebody's approval has changed, until the server's side has ended.
-fn look_at_pins(pipe: &Pipe, agent: &Weak<Out>) {
-    loop {
-        std::thread::sleep(LOOK);
-        let lines = pipe.look();
-        let Some(agent) = agent.upgrade() else { return };
-        if lines.iter().try_for_each(|line| agent.write(line)).is_err() {
-            return;
-        }
-    }
-}
-
-fn tell_server(told: &Receiver<Bytes>, server: &Out) {
-    while let Ok(line) = told.recv() {
-        if server.write(&line).is_err() {
-            return;
-        }
-    }
-}
-
-/// One end of a pipe that several threads write whole lines to.
-struct Out(Mutex<Option<File>>);
-
-impl Out {
-    fn new(file: File) -> Self {
-        Self(Mutex::new(Some(file)))
-    }
-
-    fn write(&self, line: &[u8]) -> io::Result<()> {
-        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            Some(file) => file.write_all(line),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+impl AgentOutput {
+    async fn write(&self, line: &[u8]) -> io::Result<()> {
+        let mut output = self.0.lock().await;
+        output.write_all(line).await?;
+        output.flush().await
     }
 }

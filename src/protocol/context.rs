@@ -4,6 +4,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
+
 use super::{Caller, Trace};
 use crate::message::{Message, same_id};
 
@@ -139,6 +141,8 @@ pub struct Wire {
     pub carrier: Option<Carrier>,
     /// The revision of MCP that they say they are of, or that both sides have agreed on.
     pub revision: Option<Arc<str>>,
+    /// What ended the line that a message came on, for a pipe.
+    pub line_end: Option<Bytes>,
 }
 
 impl Wire {
@@ -146,7 +150,12 @@ impl Wire {
     pub fn new(carrier: Carrier, revision: Option<&str>) -> Self {
         let named =
             |text: &&str| text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-        Self { carrier: Some(carrier), revision: revision.filter(named).map(Arc::from) }
+        Self { carrier: Some(carrier), revision: revision.filter(named).map(Arc::from), line_end: None }
+    }
+
+    /// Whether messages come as lines, without headers of their own.
+    pub fn is_pipe(&self) -> bool {
+        self.carrier == Some(Carrier::Pipe)
     }
 }
 

@@ -65,7 +65,8 @@ impl Gate {
             Begun::Go(matter) => Next::Send(Some(matter)),
             Begun::Refused(reason) => Next::Answer(refuse(reason)),
             Begun::Input(body) => Next::Answer(answer::body(StatusCode::OK, body)),
-            Begun::Wait(asked) if route == Route::Elicit => Next::Stream(asked),
+            // A pipe has one reader: a call that waits does not hold up the others.
+            Begun::Wait(asked) if route == Route::Elicit || context.wire.is_pipe() => Next::Stream(asked),
             Begun::Wait(mut asked) => match asked.settled(&self.approvals, self.approvals.wait()).await {
                 Settled::Go => Next::Send(Some(Box::new(asked.matter))),
                 Settled::Refused(reason) | Settled::Open(reason) => Next::Answer(refuse(reason)),
@@ -90,7 +91,9 @@ impl Gate {
     /// The reply that begins with the question, and goes on with the server's once the answer is yes.
     pub(super) fn ask_on_stream(self: &Arc<Self>, call: Call, asked: Box<Asked>, permit: Permit) -> Reply {
         let Ask::Send(message) = call.ask.clone() else { return answer::empty(StatusCode::ACCEPTED) };
-        let asking = Asking { gate: self.clone(), call, message, asked, permit, put: false, told: 0 };
+        // Only clients until 2025-11-25 take questions from a server.
+        let put = call.context.era == Era::Modern;
+        let asking = Asking { gate: self.clone(), call, message, asked, permit, put, told: 0 };
         let frames = stream::unfold(Some(Stage::Asking(Box::new(asking))), |stage| async move {
             match stage? {
                 Stage::Asking(asking) => asking.next().await,
@@ -148,6 +151,8 @@ impl Asking {
         };
         match reply.framing {
             Framing::Events => reply.frames,
+            // It was sent, and the answer comes on the stream of all answers.
+            Framing::Empty if context.wire.is_pipe() => reply.frames,
             Framing::Body => Box::pin(reply.frames.map(move |frame| match frame {
                 Ok(Frame { payload: Payload::Text(_), .. }) => {
                     gate.tell_failed(&context, &NOT_RPC);

@@ -2,7 +2,6 @@
 //! tools otherwise. Only where the server has declared that its lists may change, and on streams that are open for it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -31,11 +30,11 @@ impl Changed {
     }
 
     /// The frames of a reply, with what there is to tell on the stream. It ends with the frames.
-    pub(super) fn told_on(
+    pub(super) fn told_on<T: IntoIterator<Item = String>>(
         &self,
         frames: Frames,
         upstream: UpstreamName,
-        told: impl Fn(Kind) -> Option<String> + Send + Sync + 'static,
+        told: impl Fn(Kind) -> T + Send + Sync + 'static,
     ) -> Frames {
         let hears = self.0.subscribe();
         let state = (frames, hears, Vec::<String>::new(), upstream, told);
@@ -49,7 +48,7 @@ impl Changed {
                     changed = hears.recv() => match changed {
                         Ok((of, kind)) if of == upstream => due.extend(told(kind)),
                         Ok(_) => {}
-                        Err(RecvError::Lagged(_)) => due.extend([Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().filter_map(&told)),
+                        Err(RecvError::Lagged(_)) => due.extend([Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().flat_map(&told)),
                         // The gate ends; so does the stream, by itself.
                         Err(RecvError::Closed) => return Some((frames.next().await?, (frames, hears, due, upstream, told))),
                     },
@@ -130,47 +129,6 @@ impl Subscription {
 
 /// Names the subscription that a message belongs to (2026-07-28, `basic/patterns/subscriptions`).
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
-
-/// The subscriptions of a pipe. Bounded: the oldest goes.
-#[derive(Default)]
-pub(super) struct Subscriptions(Mutex<Vec<Subscription>>);
-
-/// Most subscriptions remembered of one pipe.
-const SUBSCRIPTIONS: usize = 64;
-
-impl Subscriptions {
-    /// Notes what an agent sends.
-    pub(super) fn asked(&self, message: &Message) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for envelope in message.envelopes().iter().filter(|envelope| envelope.method() == Some("notifications/cancelled")) {
-            let id = message.body(envelope).and_then(|params| params.get("requestId"));
-            open.retain(|subscription| !id.is_some_and(|id| crate::message::same_id(id.raw(), &subscription.id)));
-        }
-        open.extend(Subscription::of(message));
-        let extra = open.len().saturating_sub(SUBSCRIPTIONS);
-        open.drain(..extra);
-    }
-
-    /// Notes what the server says.
-    pub(super) fn said(&self, message: &Message) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.is_empty() {
-            return;
-        }
-        open.iter().for_each(|subscription| subscription.learn(message));
-        let ended = |subscription: &Subscription| {
-            let mut answers = message.envelopes().iter().filter(|envelope| envelope.is_answer());
-            answers.any(|envelope| message.id(envelope).is_some_and(|id| crate::message::same_id(id, &subscription.id)))
-        };
-        open.retain(|subscription| !ended(subscription));
-    }
-
-    /// What is to be told on each.
-    pub(super) fn told(&self, kind: Kind) -> Vec<String> {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        open.iter().filter_map(|subscription| subscription.told(kind)).collect()
-    }
-}
 
 /// What a call opens a stream for, if it is one on which changes are told.
 pub(super) enum Listens {

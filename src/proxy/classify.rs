@@ -2,11 +2,10 @@
 //! time, in bytes and in requests at once. What is asked and answered is laid down in the README, "An external classifier".
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
 
 use bytes::Bytes;
-use tokio::runtime::Handle;
 
 use crate::config::ClassifierConfig;
 use crate::inspect::{Classified, ClassifierFailure, Inspection, Policy, Unclassified};
@@ -17,12 +16,10 @@ use crate::upstream::{NoAnswer, Service};
 const ANSWER_BYTES: usize = 64 << 10;
 /// Longest name and version of a classifier, in characters.
 const NAME_CHARS: usize = 64;
-/// What an answer may be late beyond its deadline before nobody waits for it.
-const GRACE: Duration = Duration::from_millis(50);
 
 /// The classifiers that are asked: one for each policy in force that names one.
-#[derive(Clone, Default)]
-pub(super) struct Classifiers(Arc<Mutex<Vec<Known>>>);
+#[derive(Default)]
+pub(super) struct Classifiers(Mutex<Vec<Known>>);
 
 /// A classifier, and the policy's word on it: a reload makes another word, and another classifier.
 type Known = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);
@@ -33,19 +30,6 @@ impl Classifiers {
         let (config, open) = policy.to_classify(inspection)?;
         // Boxed: where no classifier is asked, calls make no room for it.
         Some(Box::pin(self.ask(config.clone(), open)).await)
-    }
-
-    /// The same for a thread that may block.
-    pub(super) fn more_for_blocking(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Classified> {
-        let (config, open) = policy.to_classify(inspection)?;
-        let failed =
-            |why, started: Instant| Classified { name: String::new(), version: None, scores: Err(why), took: started.elapsed() };
-        let started = Instant::now();
-        let Ok(runtime) = Handle::try_current() else { return Some(failed(ClassifierFailure::Unreachable, started)) };
-        let (tell, told) = mpsc::channel();
-        let (classifiers, config, within) = (self.clone(), config.clone(), config.timeout);
-        runtime.spawn(async move { tell.send(classifiers.ask(config, open).await).ok() });
-        Some(told.recv_timeout(within + GRACE).unwrap_or_else(|_| failed(ClassifierFailure::Timeout, started)))
     }
 
     async fn ask(&self, config: Arc<ClassifierConfig>, open: Unclassified) -> Classified {

@@ -33,11 +33,11 @@ pub(super) struct Waiting {
     /// What it opens a stream for, if it does.
     pub(super) listens: Option<Listens>,
     /// The last texts of the reply so far.
-    pub(super) heard: Mutex<Heard>,
+    pub(super) heard: Arc<Mutex<Heard>>,
     /// Where it was sent, which a reload may have replaced since.
     pub(super) upstream: Arc<UpstreamState>,
-    /// Its place among the calls in flight, held until the reply has ended.
-    pub(super) _permit: Permit,
+    /// Its place among the calls in flight, held until the reply has ended or is not wanted any more.
+    pub(super) permit: Mutex<Permit>,
 }
 
 impl Waiting {
@@ -53,6 +53,11 @@ impl Waiting {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Gives its place back: its answer is not wanted any more.
+    pub(super) fn release(&self) {
+        drop(std::mem::take(&mut *self.permit.lock().unwrap_or_else(PoisonError::into_inner)));
+    }
+
     /// Notes what it gets now.
     pub(super) fn hears(&self, heard: Heard) {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = heard;
@@ -61,8 +66,8 @@ impl Waiting {
 
 impl Gate {
     /// The reply with every frame judged.
-    pub(super) fn judge_reply(self: &Arc<Self>, reply: Reply, waiting: Waiting) -> Reply {
-        let (gate, waiting, framing) = (self.clone(), Arc::new(waiting), reply.framing);
+    pub(super) fn judge_reply(self: &Arc<Self>, reply: Reply, waiting: Arc<Waiting>) -> Reply {
+        let (gate, framing) = (self.clone(), reply.framing);
         let told_by = waiting.clone();
         let judged = reply.frames.then(move |frame| {
             let (gate, waiting) = (gate.clone(), waiting.clone());
@@ -98,7 +103,11 @@ impl Gate {
         Reply { frames, ..reply }
     }
 
-    async fn judge_frame(
+    /// Judges one frame of a reply: `None` if nothing of it goes on.
+    ///
+    /// # Errors
+    /// What keeps it from being passed on; the recorder has not been told.
+    pub(super) async fn judge_frame(
         self: &Arc<Self>,
         frame: Frame,
         framing: Framing,

@@ -1,15 +1,13 @@
-//! Judging one message, and what follows from the verdict: the same for calls and for lines.
+//! Judging one message, and what follows from the verdict.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::approve::CallDigest;
-use super::classify::Classifiers;
 use super::keep;
 use super::memories::Memories;
-use super::resolve::{Resolved, Resolver};
+use super::resolve::Resolved;
 use crate::detect::url::Answers;
 use crate::detect::work;
 use crate::inspect::{Classified, Heard, Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
@@ -107,32 +105,6 @@ pub(super) struct Refused {
 }
 
 impl Case<'_> {
-    /// Judges and tells of it; `call` is the call that the message answers. What has to be looked up, asked or kept holds up the
-    /// thread.
-    ///
-    /// # Errors
-    /// As [`Self::tell`].
-    pub(super) fn judge(
-        &self,
-        recorder: &Recorder,
-        resolver: &Resolver,
-        classifiers: &Classifiers,
-        call: Option<CallDigest>,
-    ) -> Result<Judged, CallError> {
-        let audit = AuditId::make();
-        let (mut inspection, mut took) = self.inspect(audit, &More::default());
-        let looked_up = resolver.more_for_blocking(self.policy, &mut inspection);
-        let classified = classifiers.more_for_blocking(self.policy, &mut inspection);
-        if let Some(more) = More::of(looked_up, classified, recorder)? {
-            let (knowing_more, again) = self.inspect(audit, &more);
-            (inspection, took) = (knowing_more, took + again);
-        }
-        let kept = self.taken_out(&inspection, audit, || call).is_some_and(|kept| recorder.quarantines(&kept));
-        let (judged, written) = self.tell(recorder, audit, inspection, took, kept)?;
-        written.wait().map_err(CallError::Audit)?;
-        Ok(judged)
-    }
-
     /// Judges, with what was asked for that. Says how long it took.
     pub(super) fn inspect(&self, audit: AuditId, more: &More) -> (Inspection, Duration) {
         let (started, known) = (Instant::now(), more.with(self.known));

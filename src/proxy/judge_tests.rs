@@ -53,7 +53,9 @@ fn what_is_too_much_to_look_at_is_refused_and_counted() {
         let known = if limit == work::UNPACKED { Known { work, ..Known::default() } } else { Known::default() };
         let (message, context) = (&message, &context);
         let case = Case { policy: &policy, direction, message, context, waited: None, known, memories: &memories };
-        let judged = case.judge(&recorder, &Resolver::default(), &Classifiers::default(), None).unwrap();
+        let audit = AuditId::make();
+        let (inspection, took) = case.inspect(audit, &More::default());
+        let (judged, _) = case.tell(&recorder, audit, inspection, took, false).unwrap();
         assert!(matches!(judged.outbound(message).unwrap(), Onward::Refused(_)), "{limit}: {:?}", judged.inspection.verdict);
         let (metrics, line) = (recorder.metrics_text(), format!("lychgate_limits_hit_total{{limit=\"{limit}\"}} 1"));
         assert!(metrics.contains(&line), "{limit}: {:?}", judged.inspection.findings);

@@ -173,7 +173,7 @@ impl Gate {
 
     /// Tells agents and the log of pins that have changed.
     pub(super) fn show_pins(&self, visible: &Visible) {
-        let known = |name: &str| self.upstream_named(name);
+        let known = |name: &str| self.upstream_named(self.pins.upstream_of(name));
         visible.iter().filter_map(|(name, kind)| Some((known(name)?, kind))).for_each(|(upstream, kind)| {
             self.changed.tell(&upstream, *kind);
         });

@@ -9,15 +9,16 @@ mod classify;
 mod inbound;
 mod judge;
 mod keep;
+pub mod lines;
 mod lists;
 mod logins;
 mod memories;
 mod mirrors;
 mod offload;
+mod open_calls;
 mod outbound;
 mod pages;
 pub mod pins;
-pub mod pipe;
 mod releases;
 mod repeats;
 mod resolve;
@@ -136,11 +137,22 @@ impl Gate {
         recorder: Arc<Recorder>,
         config: &Config,
     ) -> Result<Self, Vec<Fault>> {
+        Self::build(upstreams, policies, recorder, config, Store::open(config.pins.file.as_deref())?, false)
+    }
+
+    /// The same with these pins; a gate of `one_session` ends with it.
+    fn build(
+        upstreams: Vec<(UpstreamName, Upstream)>,
+        policies: Policies,
+        recorder: Arc<Recorder>,
+        config: &Config,
+        pins: Store,
+        one_session: bool,
+    ) -> Result<Self, Vec<Fault>> {
         let limits = config.limits.clone();
-        let pins = Arc::new(Store::open(config.pins.file.as_deref())?);
         let hint = "see what `file` under `[approval]` names";
         let fault = |error: std::io::Error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))];
-        let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), false).map_err(fault)?;
+        let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), one_session).map_err(fault)?;
         let approvals = approvals.notified_by(approve::notifier(config, &recorder)?);
         let in_flight = InFlight::new(limits.bytes_in_flight, limits.bytes_in_flight_per_agent);
         Ok(Self {
@@ -152,7 +164,7 @@ impl Gate {
             sessions: Sessions::new(limits.sessions, limits.session_idle),
             memories: Arc::new(Memories::new(&limits, limits.sessions)),
             approvals: Arc::new(approvals),
-            pins,
+            pins: Arc::new(pins),
             changed: Changed::default(),
             releases: Arc::default(),
             resolver: Resolver::default(),
@@ -274,14 +286,17 @@ impl Gate {
         }
         let (context, headers, started, listens) =
             (call.context.clone(), call.headers.clone(), Instant::now(), Listens::of(&call));
-        let heard = Mutex::default();
+        let heard = upstream.heard();
         let sent = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
-        let waiting =
-            Waiting { context, headers, sent, started, approved, listens, heard, upstream: upstream.clone(), _permit: permit };
+        let permit = Mutex::new(permit);
+        let waiting = Waiting { context, headers, sent, started, approved, listens, heard, upstream: upstream.clone(), permit };
+        let waiting = Arc::new(waiting);
+        upstream.open.iter().for_each(|open| open.add(&waiting));
         let closes = matches!(call.ask, Ask::Close);
         let reply = match upstream.call(call).await {
             Ok(reply) => reply,
             Err(error) => {
+                upstream.open.iter().for_each(|open| open.remove(&waiting));
                 return match self.login_asked(&error, &waiting.context, waiting.sent.as_ref()) {
                     Some(reply) => Ok(reply),
                     None => Err(self.inspect_output(error, &waiting.context).await),
@@ -305,6 +320,10 @@ impl Gate {
     /// Whether headers and body agree. Which arguments a tool mirrors in headers is known to those only for whom it `is_there`.
     fn agree(upstream: &UpstreamState, call: &Call, is_there: bool) -> Result<(), CallError> {
         let Ask::Send(message) = &call.ask else { return Ok(()) };
+        if call.context.wire.is_pipe() {
+            // Lines have no headers, and what revisions they are of is for their two ends.
+            return Ok(());
+        }
         // Only 2025-03-26 has batches; its clients send no version header, or that one.
         if message.is_batch() && call.headers.get(header::VERSION).is_some_and(|version| version != "2025-03-26") {
             return Err(CallError::NoBatches);
@@ -327,9 +346,10 @@ impl Gate {
         let upstream = waiting.map(|waiting| waiting.upstream.clone()).or_else(|| self.upstreams.get(&context.upstream));
         let tools = upstream.map(|upstream| upstream.tools.clone());
         let memory = self.memories.of(context);
-        let waited = waiting.map(|waiting| waiting.started.elapsed());
+        let waited = waiting.filter(|waiting| waiting.sent.is_some()).map(|waiting| waiting.started.elapsed());
         let paging = waiting.and_then(|waiting| self.memories.pages.paging(headers::knows_links(&waiting.headers, context.era)));
-        let (pins, names, server) = (self.pins.of(&context.upstream.0), self.pins.names(), context.upstream.0.as_ref().into());
+        let server = self.pins.pinned_as(&context.upstream.0).into();
+        let (pins, names) = (self.pins.of(&context.upstream.0), self.pins.names());
         let heard = waiting.map(Waiting::heard).unwrap_or_default();
         let work = self.limits.work;
         let (audit, by) = (AuditId::make(), By { policy, tools, memory, paging, pins, names, heard, server, work });

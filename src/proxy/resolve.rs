@@ -5,10 +5,9 @@ use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -19,8 +18,6 @@ use crate::inspect::{Inspection, Policy};
 const AT_ONCE: usize = 64;
 /// Most addresses of a name that are judged; a name with more counts as one that cannot be resolved.
 const ADDRESSES: usize = 256;
-/// What an answer may be late beyond its deadline before nobody waits for it.
-const GRACE: Duration = Duration::from_millis(50);
 
 /// Something that is looked up: ends when the addresses are there.
 pub(super) type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
@@ -29,7 +26,6 @@ pub(super) type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> +
 pub(super) type LookUp = dyn Fn(String) -> Looking + Send + Sync;
 
 /// Looks up the names that judging would know of.
-#[derive(Clone)]
 pub(super) struct Resolver {
     look_up: Arc<LookUp>,
     places: Arc<Semaphore>,
@@ -93,27 +89,11 @@ impl Resolver {
         Resolved { answers: found.into_iter().collect(), hit }
     }
 
-    /// The same for a thread that may block. Outside of a runtime nothing can be looked up.
-    fn resolve_blocking(&self, wanted: Wanted, within: Duration) -> Resolved {
-        let Ok(runtime) = Handle::try_current() else { return Resolved::default() };
-        let (tell, told) = mpsc::channel();
-        let resolver = self.clone();
-        runtime.spawn(async move { tell.send(resolver.resolve(wanted, within).await).ok() });
-        let late = |_| Resolved { hit: vec!["resolve_ms"], ..Resolved::default() };
-        told.recv_timeout(within + GRACE).unwrap_or_else(late)
-    }
-
     /// What an inspection would know more of, for a task: `None` if there is nothing.
     pub(super) async fn more_for(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Resolved> {
         let within = policy.to_resolve(inspection)?;
         // Boxed: most calls wait for no name, and all would make room for it.
         Some(Box::pin(self.resolve(std::mem::take(&mut inspection.wanted), within)).await)
-    }
-
-    /// The same for a thread that may block.
-    pub(super) fn more_for_blocking(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Resolved> {
-        let within = policy.to_resolve(inspection)?;
-        Some(self.resolve_blocking(std::mem::take(&mut inspection.wanted), within))
     }
 }
 

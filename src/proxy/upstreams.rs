@@ -13,10 +13,11 @@ use tokio::sync::{Semaphore, watch};
 
 use super::changed::Declared;
 use super::mirrors::Mirrors;
+use super::open_calls::OpenCalls;
 use super::{Gate, Policies, offload};
 use crate::config::Limits;
-use crate::inspect::Policy;
 use crate::inspect::tools::Tools;
+use crate::inspect::{Heard, Policy};
 use crate::protocol::{Ask, Call, CallError, Context, Framing, InFlight, Reply, UpstreamName};
 use crate::upstream::Upstream;
 
@@ -26,6 +27,8 @@ pub(super) struct UpstreamState {
     pub(super) mirrors: Arc<Mirrors>,
     pub(super) tools: Arc<Tools>,
     pub(super) declared: Arc<Declared>,
+    /// Its open calls, where their answers come on one stream.
+    pub(super) open: Option<OpenCalls>,
     /// Places for calls in flight.
     pub(super) places: Arc<Semaphore>,
     /// Permits for judging off the threads that carry traffic.
@@ -37,6 +40,7 @@ pub(super) struct UpstreamState {
 impl UpstreamState {
     fn new(upstream: Upstream, limits: &Limits, in_flight: Arc<InFlight>) -> Self {
         Self {
+            open: upstream.has_one_stream().then(OpenCalls::default),
             upstream: Arc::new(upstream.reserving_in(in_flight)),
             mirrors: Arc::default(),
             tools: Arc::default(),
@@ -51,6 +55,11 @@ impl UpstreamState {
     fn knowing(self, before: &Self) -> Self {
         let (mirrors, tools, declared) = (before.mirrors.clone(), before.tools.clone(), before.declared.clone());
         Self { mirrors, tools, declared, ..self }
+    }
+
+    /// The last texts of the stream on which a reply comes: of a new one, unless there is one for all.
+    pub(super) fn heard(&self) -> Arc<Mutex<Heard>> {
+        self.open.as_ref().map(OpenCalls::heard).unwrap_or_default()
     }
 
     /// Carries a call to the server. A stream ends with the upstream.

@@ -21,6 +21,7 @@ mod stdio;
 mod testing;
 mod ticket;
 mod tls;
+mod wrapped;
 
 use std::io;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 pub use self::health::Health;
 pub use self::service::{NoAnswer, Service};
+pub use self::wrapped::ServerInput;
 
 use self::http::Http;
 use self::sse::Sse;
@@ -56,6 +58,8 @@ enum Carrier {
     Sse(Sse),
     /// A child process.
     Stdio(Stdio),
+    /// The input of a process that somebody else has started, and whose output they read.
+    Wrapped(Arc<ServerInput>),
     /// None: the built-in server of canaries.
     BuiltIn(ReadLimits),
     /// None: what the config says of it cannot be used, for this reason.
@@ -100,6 +104,11 @@ impl Upstream {
         Self { transport: Carrier::BuiltIn(limits.read.clone()), login: None }
     }
 
+    /// The server that `lychgate wrap` stands in for: answers come on its output, not as replies.
+    pub fn wrapped(input: Arc<ServerInput>) -> Self {
+        Self { transport: Carrier::Wrapped(input), login: None }
+    }
+
     /// An upstream that is down for as long as its config stays as it is; `reason` goes to the operator.
     pub fn faulty(reason: String) -> Self {
         Self { transport: Carrier::Faulty(reason), login: None }
@@ -111,7 +120,7 @@ impl Upstream {
         match &mut self.transport {
             Carrier::Http(http) => http.reserve_in(in_flight),
             Carrier::Sse(sse) => sse.reserve_in(in_flight),
-            Carrier::Stdio(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
+            Carrier::Stdio(_) | Carrier::Wrapped(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
         }
         self
     }
@@ -127,6 +136,7 @@ impl Upstream {
             // Boxed, as the transports differ in size.
             Carrier::Sse(sse) => Box::pin(sse.call(call)).await,
             Carrier::Stdio(stdio) => Box::pin(stdio.call(call)).await,
+            Carrier::Wrapped(input) => input.call(&call).await,
             Carrier::BuiltIn(limits) => canary::call(&call, limits),
             Carrier::Faulty(reason) => Err(CallError::Connect(io::Error::other(reason.clone()))),
         }
@@ -143,7 +153,7 @@ impl Upstream {
             Carrier::Http(http) => http.health().await,
             Carrier::Sse(sse) => sse.health().await,
             Carrier::Stdio(stdio) => stdio.health(),
-            Carrier::BuiltIn(_) => Health::Up,
+            Carrier::Wrapped(_) | Carrier::BuiltIn(_) => Health::Up,
             Carrier::Faulty(reason) => Health::Down(reason.clone()),
         }
     }
@@ -163,7 +173,7 @@ impl Upstream {
             Carrier::Http(http) => http.last_health(),
             Carrier::Sse(sse) => sse.last_health(),
             Carrier::Stdio(stdio) => Some(stdio.health()),
-            Carrier::BuiltIn(_) => Some(Health::Up),
+            Carrier::Wrapped(_) | Carrier::BuiltIn(_) => Some(Health::Up),
             Carrier::Faulty(reason) => Some(Health::Down(reason.clone())),
         }
     }
@@ -171,6 +181,11 @@ impl Upstream {
     /// Whether its replies have a status and headers of the server's own.
     pub fn speaks_http(&self) -> bool {
         matches!(self.transport, Carrier::Http(_))
+    }
+
+    /// Whether its answers come on one stream with all else that it sends, instead of as replies to calls.
+    pub fn has_one_stream(&self) -> bool {
+        matches!(self.transport, Carrier::Wrapped(_))
     }
 
     /// What its processes printed beside the protocol, the last lines; `None` where it is not a process.
@@ -181,7 +196,7 @@ impl Upstream {
     /// Ends everything that runs for this upstream, child processes and all. Calls still open break off.
     pub async fn shutdown(&self) {
         match &self.transport {
-            Carrier::Http(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
+            Carrier::Http(_) | Carrier::Wrapped(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
             Carrier::Sse(sse) => sse.shutdown(),
             Carrier::Stdio(stdio) => stdio.shutdown().await,
         }

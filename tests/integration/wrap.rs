@@ -409,3 +409,38 @@ fn calls_are_held_to_what_is_listed_and_to_the_overlay() {
     }
     assert!(wrapped.end().success());
 }
+
+#[test]
+fn the_order_of_lines_stays_and_what_is_taken_back_gives_its_place_back() {
+    let limit = "[policy.default.tool.t]\nconcurrent_calls = 1\n";
+    let mut wrapped = Wrapped::start_with(&[], KEEPS, limit);
+    let call = |id: u32| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t\"}}}}\n");
+    let cancel = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n";
+    let pings: String = (10..200).map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n")).collect();
+    wrapped.say(&[&call(1), &call(2), cancel, &call(3), &pings].concat());
+    let refused = wrapped.hear_json();
+    assert!(refused["id"] == 2 && refused.to_string().contains("concurrent_calls"), "{refused}");
+    assert!(wrapped.end().success());
+    assert_eq!(wrapped.read("got"), [&call(1), cancel, &call(3), &pings].concat());
+}
+
+#[test]
+fn what_the_server_sends_comes_whole_and_in_its_order() {
+    let script = r#"while IFS= read -r line; do id=${line#*\"id\":}; id=${id%%,*}
+        printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}\n' "$id"
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$id" "$(head -c 40000 /dev/zero | tr '\0' "$id")"
+        printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%s}}\n' "$id"
+    done"#;
+    let mut wrapped = Wrapped::start(&[], script);
+    let ids: Vec<u32> = (1..10).collect();
+    let call =
+        |id: &u32| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t\"}}}}\n");
+    wrapped.say(&ids.iter().map(call).collect::<String>());
+    for id in ids {
+        let [progress, answer, message] = [wrapped.hear_json(), wrapped.hear_json(), wrapped.hear_json()];
+        assert_eq!(progress["params"]["progressToken"], id);
+        assert_eq!((&answer["id"], answer["result"]["content"][0]["text"].as_str().map(str::len)), (&id.into(), Some(40_000)));
+        assert_eq!(message["params"]["data"], id);
+    }
+    assert!(wrapped.end().success());
+}

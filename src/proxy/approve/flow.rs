@@ -1,4 +1,4 @@
-//! From a question to what becomes of the call: the same for calls and for lines.
+//! From a question to what becomes of the call.
 
 use std::sync::Arc;
 use std::time::Duration;

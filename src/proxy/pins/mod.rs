@@ -23,6 +23,8 @@ pub(super) struct Store {
     /// The names of all tools in it.
     names: ArcSwap<Names>,
     file: Option<LockFile>,
+    /// An upstream that is pinned by another name than its own, and that name.
+    alias: Option<(Box<str>, Box<str>)>,
     /// Held while pins change; the state of the file as it was last read or written, and what is gone and told of.
     changing: Mutex<Changing>,
 }
@@ -67,12 +69,28 @@ impl Store {
         let mut lock = file.as_ref().map(LockFile::read).transpose()?.unwrap_or_default();
         complete(&mut lock);
         let changing = Mutex::new(Changing { stamp, ..Changing::default() });
-        Ok(Self { names: ArcSwap::from_pointee(names(&lock)), now: ArcSwap::from_pointee(lock), file, changing })
+        Ok(Self { names: ArcSwap::from_pointee(names(&lock)), now: ArcSwap::from_pointee(lock), file, alias: None, changing })
+    }
+
+    /// The same, with `upstream` pinned by the name `pinned_as`.
+    #[must_use]
+    pub(super) fn with_alias(self, upstream: &str, pinned_as: Box<str>) -> Self {
+        Self { alias: Some((upstream.into(), pinned_as)), ..self }
+    }
+
+    /// The name by which an upstream is pinned.
+    pub(super) fn pinned_as<'n>(&'n self, upstream: &'n str) -> &'n str {
+        self.alias.as_ref().filter(|(name, _)| **name == *upstream).map_or(upstream, |(_, pinned_as)| pinned_as)
+    }
+
+    /// The upstream that is pinned by a name.
+    pub(super) fn upstream_of<'n>(&'n self, pinned_as: &'n str) -> &'n str {
+        self.alias.as_ref().filter(|(_, alias)| **alias == *pinned_as).map_or(pinned_as, |(name, _)| name)
     }
 
     /// The pins of one upstream.
     pub(super) fn of(&self, upstream: &str) -> Arc<Pins> {
-        self.now.load().of(upstream)
+        self.now.load().of(self.pinned_as(upstream))
     }
 
     /// The tools of all upstreams.
@@ -94,6 +112,7 @@ impl Store {
 
     /// Keeps what a list that has passed says.
     pub(super) fn keep(&self, upstream: &str, listed: &Listed) -> Kept {
+        let upstream = self.pinned_as(upstream);
         let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut kept, before) = (Kept::default(), self.now.load_full());
         let fresh = listed.seen.iter().any(|seen| !seen.waits);

@@ -1,14 +1,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use super::*;
 use crate::config::{AuditConfig, Config, PolicyConfig};
 use crate::message::{Direction, Message};
 use crate::protocol::{AgentName, Caller, Context, Era, UpstreamName, Wire};
 use crate::proxy::judge::Onward;
-use crate::proxy::pipe::Pipe;
 use crate::proxy::{Gate, Policies};
 use crate::record::Recorder;
 use crate::rules::Library;
@@ -53,25 +50,38 @@ fn recorder() -> Arc<Recorder> {
     Arc::new(Recorder::new(&AuditConfig::default()).unwrap())
 }
 
-fn pipe(resolve: Option<Duration>, resolver: Resolver) -> Pipe {
-    let mut pipe = Pipe::new(policy(resolve), recorder(), &Config::default(), UpstreamName("u".into()), "u".into()).unwrap();
-    pipe.resolver = resolver;
-    pipe
+fn gate(resolve: Option<Duration>, resolver: Resolver) -> Gate {
+    let policies = Policies::from([(UpstreamName("u".into()), Arc::new(policy(resolve)))]);
+    let mut gate = Gate::new(vec![], policies, recorder(), &Config::default()).unwrap();
+    gate.resolver = resolver;
+    gate
 }
 
-/// The rule that refuses a line, if one does.
-fn refused(pipe: &Pipe, line: &str) -> Option<String> {
-    let passage = pipe.from_agent(&Bytes::from(line.to_owned() + "\n"));
-    let back: Vec<u8> = passage.back.concat();
-    let back = String::from_utf8(back).unwrap();
-    assert_eq!(passage.on.is_some(), back.is_empty(), "{back}");
-    back.split("(rule `").nth(1).and_then(|rest| rest.split('`').next()).map(str::to_owned)
+/// The rule that refuses a call, if one does.
+async fn refused(gate: &Gate, call: &str) -> Option<String> {
+    let context = Context {
+        agent: AgentName("a".into()),
+        upstream: UpstreamName("u".into()),
+        era: Era::Legacy,
+        session: None,
+        asked: [].into(),
+        caller: Caller::default(),
+        trace: None,
+        wire: Wire::default(),
+    };
+    let message = Message::parse(call.to_owned().into(), &gate.limits.read).unwrap();
+    let judged = gate.judge(Direction::Outbound, &message, &context, None).await.unwrap();
+    match judged.outbound(&message).unwrap() {
+        Onward::Pass => None,
+        Onward::Refused(refused) => refused.reasons.into_iter().flatten().next().map(|reason| reason.rule),
+        Onward::Ask(_) => panic!("no rule asks"),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_are_judged_by_what_they_resolve_to() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let pipe = pipe(Some(SHORT), zone(&asked));
+    let gate = gate(Some(SHORT), zone(&asked));
     for (tool, argument, value, rule) in [
         ("fetch", "url", "https://public.example/a", None),
         ("fetch", "url", "https://both.example/a", Some("url-internal")),
@@ -88,64 +98,49 @@ async fn names_are_judged_by_what_they_resolve_to() {
         ("run_command", "command", "curl -s https://public.example/", None),
         ("send_message", "text", "see https://nobody.example/", None),
     ] {
-        assert_eq!(refused(&pipe, &call(tool, argument, value)).as_deref(), rule, "{value}");
+        assert_eq!(refused(&gate, &call(tool, argument, value)).await.as_deref(), rule, "{value}");
     }
-    let metrics = pipe.recorder().metrics_text();
+    let metrics = gate.recorder().metrics_text();
     assert!(metrics.contains("lychgate_limits_hit_total{limit=\"resolve_ms\"} 1"), "{metrics}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_looked_up_that_need_not_be() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let off = pipe(None, zone(&asked));
-    assert_eq!(refused(&off, &call("fetch", "url", "https://inside.example/")), None);
-    let on = pipe(Some(SHORT), zone(&asked));
+    let off = gate(None, zone(&asked));
+    assert_eq!(refused(&off, &call("fetch", "url", "https://inside.example/")).await, None);
+    let on = gate(Some(SHORT), zone(&asked));
     for value in ["http://127.0.0.1/", "https://allowed.example/", "http://localhost/", "https://8.8.8.8/"] {
-        refused(&on, &call("fetch", "url", value));
+        refused(&on, &call("fetch", "url", value)).await;
     }
     // A name can carry a secret out by being looked up: what is refused anyway is not.
     let key = "https://akia2e0a8f3b244c9986.example/?key=AKIA2E0A8F3B244C9986";
-    assert!(refused(&on, &call("fetch", "url", key)).is_some());
+    assert!(refused(&on, &call("fetch", "url", key)).await.is_some());
     assert_eq!(asked.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn there_is_a_bound_on_the_names_of_a_call() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let pipe = pipe(Some(SHORT), zone(&asked));
+    let gate = gate(Some(SHORT), zone(&asked));
     let most = crate::detect::url::NAMES;
     let urls: Vec<String> = (0..=most).map(|at| format!("curl https://a{at}.example/")).collect();
-    assert_eq!(refused(&pipe, &call("run_command", "command", &urls.join("\n"))).as_deref(), Some("url-unresolved"));
+    assert_eq!(refused(&gate, &call("run_command", "command", &urls.join("\n"))).await.as_deref(), Some("url-unresolved"));
     assert_eq!(asked.load(Ordering::SeqCst), most);
-    let metrics = pipe.recorder().metrics_text();
+    let metrics = gate.recorder().metrics_text();
     assert!(metrics.contains("lychgate_limits_hit_total{limit=\"resolve_names\"} 1"), "{metrics}");
 }
 
 #[tokio::test]
-async fn a_call_through_the_gate_is_judged_so_too_however_long_it_is() {
+async fn a_call_is_judged_so_however_long_it_is() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let (upstream, config) = (UpstreamName("u".into()), Config::default());
-    let policies = Policies::from([(upstream.clone(), Arc::new(policy(Some(SHORT))))]);
-    let mut gate = Gate::new(vec![], policies, recorder(), &config).unwrap();
-    gate.resolver = zone(&asked);
-    let context = Context {
-        agent: AgentName("a".into()),
-        upstream,
-        era: Era::Legacy,
-        session: None,
-        asked: [].into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    };
+    let gate = gate(Some(SHORT), zone(&asked));
     for (url, passes) in [("https://inside.example/", false), ("https://public.example/", true), ("https://slow.example/", false)]
     {
         for blanks in [0, 100_000] {
-            let text = call("fetch", "url", url) + &" ".repeat(blanks);
-            let message = Message::parse(text.into(), &config.limits.read).unwrap();
             let started = Instant::now();
-            let judged = gate.judge(Direction::Outbound, &message, &context, None).await.unwrap();
-            assert_eq!(matches!(judged.outbound(&message).unwrap(), Onward::Pass), passes, "{url}");
+            let refused = refused(&gate, &(call("fetch", "url", url) + &" ".repeat(blanks))).await;
+            assert_eq!(refused.is_none(), passes, "{url}");
             assert!(started.elapsed() < Duration::from_secs(20), "{url}");
         }
     }
@@ -168,7 +163,7 @@ async fn a_late_answer_counts_only_within_the_time_of_the_config() {
         let text = format!("[policy.default]\nurls = {{ resolve = true, resolve_ms = {milliseconds} }}\n");
         std::fs::write(&file, text).unwrap();
         let config = crate::config::load_policies(&file).unwrap();
-        let pipe = pipe(config.policies["default"].places.resolve, late());
-        assert_eq!(refused(&pipe, &call("fetch", "url", "https://late.example/")).as_deref(), rule, "{milliseconds} ms");
+        let gate = gate(config.policies["default"].places.resolve, late());
+        assert_eq!(refused(&gate, &call("fetch", "url", "https://late.example/")).await.as_deref(), rule, "{milliseconds} ms");
     }
 }

@@ -1,0 +1,330 @@
+//! The session of an agent with a server on standard input and output: each line is a call, or something that the server sends, and is
+//! checked as on other transports.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use http::HeaderMap;
+use http::header::{ACCEPT, HeaderValue};
+
+use super::inbound::Waiting;
+use super::open_calls::{Answered, OpenCalls};
+use super::pins::Store;
+use super::slots::Permit;
+use super::upstreams::UpstreamState;
+use super::{Gate, Policies};
+use crate::config::{AccessConfig, Config};
+use crate::document::Fault;
+use crate::inspect::Policy;
+use crate::message::{Direction, Envelope, Message, ParseError};
+use crate::protocol::sse::Fields;
+use crate::protocol::{
+    AgentName, Ask, Call, CallError, Caller, Carrier, Context, Era, Frame, Frames, Framing, Payload, UpstreamName, Wire, answer,
+    header, headers,
+};
+use crate::record::{Recorder, printable};
+use crate::upstream::{ServerInput, Upstream};
+
+/// Bytes of a line that are shown.
+const BEGINNING_BYTES: usize = 160;
+
+/// The session.
+pub struct LineSession {
+    gate: Arc<Gate>,
+    upstream: Arc<UpstreamState>,
+    name: UpstreamName,
+    caller: Caller,
+    input: Arc<ServerInput>,
+    /// The revision that both sides have agreed on.
+    revision: Mutex<Option<Arc<str>>>,
+    /// Whether the server has printed text where messages belong.
+    prints: AtomicBool,
+}
+
+/// What the agent gets for a line of its own.
+pub enum Answer {
+    /// These lines, now.
+    Lines(Vec<Bytes>),
+    /// These messages, as they come: a person is asked about the call.
+    Later(Frames),
+}
+
+impl LineSession {
+    /// Between an agent and the server `name`, which is pinned by the name `pinned_as`.
+    ///
+    /// # Errors
+    /// The approvals of earlier times, or the lock file, cannot be read.
+    pub fn new(
+        policy: Policy,
+        recorder: Arc<Recorder>,
+        config: &Config,
+        name: UpstreamName,
+        pinned_as: Box<str>,
+    ) -> Result<Self, Vec<Fault>> {
+        let input = Arc::<ServerInput>::default();
+        let policies = Policies::from([(name.clone(), Arc::new(policy))]);
+        let pins = Store::open(config.pins.file.as_deref())?.with_alias(&name.0, pinned_as);
+        let gate = Gate::build(vec![(name.clone(), Upstream::wrapped(input.clone()))], policies, recorder, config, pins, true)?;
+        // One server's calls are too few to make every rule ready for, and memory is short beside an agent.
+        gate.used.store(true, Ordering::Relaxed);
+        let missing = || vec![Fault::of_file("wrap", "the gate has no upstream".to_owned(), None)];
+        let upstream = gate.upstreams.get(&name).ok_or_else(missing)?;
+        let caller = caller(&config.access, &name);
+        let (revision, prints) = (Mutex::default(), AtomicBool::new(false));
+        Ok(Self { gate: Arc::new(gate), upstream, name, caller, input, revision, prints })
+    }
+
+    /// The standard input of the server.
+    pub fn input(&self) -> &Arc<ServerInput> {
+        &self.input
+    }
+
+    /// The gate that carries the calls.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Longest line that is read, in bytes: `message_bytes`.
+    pub fn longest(&self) -> usize {
+        self.gate.limits().read.message_bytes
+    }
+
+    /// Forgets the open calls, since nobody will answer them any more.
+    pub fn close(&self) {
+        self.open().inspect(|open| open.clear());
+    }
+
+    /// Carries a line of the agent's that is not blank. Once this ends, it is with the server or has its answer.
+    pub async fn from_agent(&self, line: &Bytes) -> Answer {
+        let line = without_returns(line, Direction::Outbound);
+        let (body, end) = split_end(&line);
+        let message = match self.parse(body) {
+            Ok(message) => message,
+            Err(error) => return Answer::Lines(vec![self.unread_of_agent(error)]),
+        };
+        let call = self.call(message.clone(), end);
+        let context = call.context.clone();
+        let reply = match self.gate.carry(call).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.log_withheld(&error);
+                return Answer::Lines(answer::unsent(&error, Some(&context), &message).into_iter().map(one_line).collect());
+            }
+        };
+        if reply.framing == Framing::Events {
+            return Answer::Later(reply.frames);
+        }
+        let frames = reply.frames.filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) });
+        Answer::Lines(frames.collect().await)
+    }
+
+    /// A line of the agent's that was longer than [`Self::longest`]: what the agent gets.
+    pub fn too_long_from_agent(&self) -> Bytes {
+        self.unread_of_agent(ParseError::TooLarge { limit: self.longest() })
+    }
+
+    /// A line of the server's that is not blank: what the agent gets.
+    pub async fn from_server(&self, line: &Bytes) -> Option<Bytes> {
+        let line = without_returns(line, Direction::Inbound);
+        let message = match self.parse(split_end(&line).0) {
+            Ok(message) => message,
+            Err(error) => return self.unread_of_server(&line, error),
+        };
+        let Answered { call, is_stray } = self.open()?.answered(&message);
+        let waiting = call.unwrap_or_else(|| Arc::new(self.unasked(&message)));
+        if is_stray {
+            self.withhold(&waiting.context, &CallError::STRAY_ANSWER);
+            return None;
+        }
+        self.agree(&message, &waiting.context);
+        let frame = Frame { payload: Payload::Message(message.clone()), fields: Fields::default() };
+        let judged = self.gate.judge_frame(frame, Framing::Events, &waiting).await;
+        self.open().inspect(|open| open.learn(&message));
+        match judged.map(|frame| frame.map(|frame| frame.payload)) {
+            Ok(Some(Payload::Message(_))) => Some(line),
+            Ok(Some(Payload::Inspected(text))) => Some(one_line(text)),
+            Ok(_) => None,
+            Err(error) => {
+                self.withhold(&waiting.context, &error);
+                for error in broken(&message, Envelope::is_request, &error, &waiting.context) {
+                    self.gate.tell_server(&waiting.context, &waiting.headers, error);
+                }
+                let answers = broken(&message, Envelope::is_answer, &error, &waiting.context);
+                let answers: Vec<Bytes> = answers.map(one_line).collect();
+                (!answers.is_empty()).then(|| answers.concat().into())
+            }
+        }
+    }
+
+    /// A line of the server's that was longer than [`Self::longest`]: what the agent gets.
+    pub fn too_long_from_server(&self) -> Option<Bytes> {
+        self.withheld_answer(&CallError::NotMcp(ParseError::TooLarge { limit: self.longest() }), true)
+    }
+
+    /// Tells the agent of lists that it sees otherwise by the gate's own doing.
+    pub fn changes(&self) -> impl Stream<Item = Bytes> + Send + use<> {
+        let upstream = self.upstream.clone();
+        let told = move |kind| {
+            let of_subscriptions = upstream.open.as_ref().map(|open| open.told(kind)).unwrap_or_default();
+            upstream.declared.told(kind).into_iter().chain(of_subscriptions)
+        };
+        let frames = self.gate.changed.told_on(stream::pending().boxed(), self.name.clone(), told);
+        frames.filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) })
+    }
+
+    fn open(&self) -> Option<&OpenCalls> {
+        self.upstream.open.as_ref()
+    }
+
+    fn parse(&self, body: Bytes) -> Result<Message, ParseError> {
+        Message::parse(body, &self.gate.limits().read)
+    }
+
+    fn call(&self, message: Message, line_end: Bytes) -> Call {
+        let mut context = self.context(&message);
+        context.wire.line_end = Some(line_end);
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let revision = self.agreed_on().and_then(|revision| HeaderValue::from_str(&revision).ok());
+        revision.and_then(|revision| headers.insert(header::VERSION, revision));
+        Call { ask: Ask::Send(message), headers, context }
+    }
+
+    /// Who sent a message, to whom.
+    fn context(&self, message: &Message) -> Context {
+        // Without headers there is nothing that the body could disagree with.
+        let none = HeaderMap::new();
+        let era = headers::era(&none, Some(message)).unwrap_or(Era::Legacy);
+        let agreed = self.agreed_on();
+        let wire = Wire::new(Carrier::Pipe, headers::version(&none, Some(message)).as_deref().or(agreed.as_deref()));
+        Context { era, wire, ..self.of_no_message() }
+    }
+
+    fn of_no_message(&self) -> Context {
+        Context {
+            agent: local(),
+            upstream: self.name.clone(),
+            era: Era::Legacy,
+            session: None,
+            asked: [].into(),
+            caller: self.caller.clone(),
+            trace: None,
+            wire: Wire::new(Carrier::Pipe, self.agreed_on().as_deref()),
+        }
+    }
+
+    /// What a message of the server's belongs to that answers no call.
+    fn unasked(&self, message: &Message) -> Waiting {
+        Waiting {
+            context: self.context(message),
+            headers: HeaderMap::new(),
+            sent: None,
+            started: Instant::now(),
+            approved: None,
+            listens: None,
+            heard: self.upstream.heard(),
+            upstream: self.upstream.clone(),
+            permit: Mutex::new(Permit::default()),
+        }
+    }
+
+    /// Notes what the two sides have agreed on, if a message says so.
+    fn agree(&self, message: &Message, context: &Context) {
+        let initialized = context.asked.iter().any(|asked| &*asked.method == "initialize");
+        let result = message.single().filter(|_| initialized).and_then(|envelope| message.body(envelope));
+        if let Some(version) = result.and_then(|result| result.get("protocolVersion")?.str()) {
+            *self.revision.lock().unwrap_or_else(PoisonError::into_inner) = Some(version.as_ref().into());
+        }
+    }
+
+    fn agreed_on(&self) -> Option<Arc<str>> {
+        self.revision.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn unread_of_agent(&self, error: ParseError) -> Bytes {
+        let (error, context) = (CallError::BadMessage(error), self.of_no_message());
+        self.withhold(&context, &error);
+        one_line(answer::broken(None, &error, &context))
+    }
+
+    fn unread_of_server(&self, line: &[u8], error: ParseError) -> Option<Bytes> {
+        // A server that logs to its standard output says no message: nobody waits for that.
+        let meant = matches!(line.trim_ascii_start().first(), Some(b'{' | b'['));
+        if !meant && !self.prints.swap(true, Ordering::Relaxed) {
+            let begins = printable(line, &[], BEGINNING_BYTES);
+            tracing::warn!(
+                upstream = %self.name, %begins,
+                "the server printed a line that is not an MCP message to its standard output. Each line there must be one \
+                 message: have the server log to standard error"
+            );
+        }
+        self.withheld_answer(&CallError::NotMcp(error), meant)
+    }
+
+    /// What cannot be read is withheld. If it was `meant` as a message and one request is open, it was that one's
+    /// answer: whoever waits is told rather than left waiting.
+    fn withheld_answer(&self, error: &CallError, meant: bool) -> Option<Bytes> {
+        let Some((id, call)) = self.open().filter(|_| meant).and_then(OpenCalls::only) else {
+            self.withhold(&self.of_no_message(), error);
+            return None;
+        };
+        self.withhold(&call.context, error);
+        Some(one_line(answer::broken(Some(&id), error, &call.context)))
+    }
+
+    fn withhold(&self, context: &Context, error: &CallError) {
+        self.log_withheld(error);
+        self.gate.tell_failed(context, error);
+    }
+
+    fn log_withheld(&self, error: &CallError) {
+        tracing::warn!(upstream = %self.name, "a line was withheld: {error}");
+    }
+}
+
+fn local() -> AgentName {
+    AgentName("local".into())
+}
+
+/// Who calls: the agent `local` of the config's `[access]` tables. That it may use nothing is more likely a mistake than meant, so
+/// it is logged.
+fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
+    let caller = Caller::new(&local(), None, Vec::new(), tables);
+    if let Some(Err(why)) = caller.access.as_ref().map(|access| access.upstream(upstream)) {
+        tracing::warn!(%upstream, %why, "nothing of this server may be used");
+    }
+    caller
+}
+
+/// The line without bare carriage returns. Some readers end a line at one: they would see other messages than the one judged here.
+fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
+    let (body, _) = split_end(line);
+    if !body.contains(&b'\r') {
+        return line.clone();
+    }
+    tracing::warn!(direction = direction.name(), "a line held a carriage return: it became a space");
+    one_line(body)
+}
+
+/// What a line says, and what ends it.
+fn split_end(line: &Bytes) -> (Bytes, Bytes) {
+    let end = line.len() - line.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+    (line.slice(..end), line.slice(end..))
+}
+
+/// The errors for those messages of a body whose senders wait for an answer that does not come.
+fn broken(message: &Message, waits: fn(&Envelope) -> bool, error: &CallError, context: &Context) -> impl Iterator<Item = String> {
+    let waiting = message.envelopes().iter().filter(move |envelope| waits(envelope));
+    waiting.filter_map(move |envelope| Some(answer::broken(Some(message.id(envelope)?), error, context)))
+}
+
+/// A message as one line: its raw line breaks, which in JSON can only be white space, become spaces.
+pub fn one_line(message: impl Into<Vec<u8>>) -> Bytes {
+    let mut line = message.into();
+    line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+    line.push(b'\n');
+    line.into()
+}

@@ -1,0 +1,123 @@
+//! The calls to a server whose answers come on one stream with all else that it sends, until they are answered.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::changed::Listens;
+use super::inbound::Waiting;
+use crate::inspect::Heard;
+use crate::inspect::definitions::Kind;
+use crate::message::{Envelope, Message, same_id};
+
+/// Most open requests remembered. Those beyond are as good as answered: nothing is known of them any more.
+const OPEN: usize = 1024;
+
+/// The open calls, oldest first.
+#[derive(Default)]
+pub(super) struct OpenCalls {
+    open: Mutex<VecDeque<Open>>,
+    /// The last texts on the stream: the agent reads them one after the other, whatever call they belong to.
+    heard: Arc<Mutex<Heard>>,
+}
+
+/// A request without an answer.
+struct Open {
+    /// Its id as written.
+    id: Box<str>,
+    call: Arc<Waiting>,
+    /// Whether the agent took it back: an answer that is on its way already still counts.
+    cancelled: bool,
+}
+
+/// What a message answers.
+pub(super) struct Answered {
+    /// The call of the first of the requests.
+    pub(super) call: Option<Arc<Waiting>>,
+    /// Whether something in it answers no open request.
+    pub(super) is_stray: bool,
+}
+
+impl OpenCalls {
+    fn open(&self) -> MutexGuard<'_, VecDeque<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last texts on the stream.
+    pub(super) fn heard(&self) -> Arc<Mutex<Heard>> {
+        self.heard.clone()
+    }
+
+    /// Notes the requests of a call before it is sent. One that takes back another gives its places back.
+    pub(super) fn add(&self, call: &Arc<Waiting>) {
+        let mut open = self.open();
+        if let Some(id) = call.sent.as_ref().and_then(cancelled) {
+            for taken_back in open.iter_mut().filter(|open| same_id(&open.id, id)) {
+                taken_back.cancelled = true;
+                taken_back.call.release();
+            }
+        }
+        let requests = call.context.asked.iter().map(|asked| asked.id.clone());
+        open.extend(requests.map(|id| Open { id, call: call.clone(), cancelled: false }));
+        let extra = open.len().saturating_sub(OPEN);
+        open.drain(..extra);
+    }
+
+    /// Forgets a call that was not sent.
+    pub(super) fn remove(&self, call: &Arc<Waiting>) {
+        self.open().retain(|open| !Arc::ptr_eq(&open.call, call));
+    }
+
+    /// Forgets all of them: nobody will answer them any more.
+    pub(super) fn clear(&self) {
+        self.open().clear();
+    }
+
+    /// The requests that a message answers, which are open no more.
+    pub(super) fn answered(&self, message: &Message) -> Answered {
+        let mut open = self.open();
+        let mut answered = Answered { call: None, is_stray: false };
+        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+            let Some(id) = message.id(envelope) else { continue };
+            let exact = open.iter().position(|open| *open.id == *id);
+            let at = exact.or_else(|| open.iter().position(|open| same_id(&open.id, id)));
+            match at.and_then(|at| open.remove(at)) {
+                Some(found) => drop(answered.call.get_or_insert(found.call)),
+                None => answered.is_stray = true,
+            }
+        }
+        answered
+    }
+
+    /// The only request that waits for an answer, with its id; it is open no more.
+    pub(super) fn only(&self) -> Option<(Box<str>, Arc<Waiting>)> {
+        let mut open = self.open();
+        let mut waits = (0..).zip(open.iter()).filter(|(_, open)| !open.cancelled).map(|(at, _)| at);
+        let at = waits.next().filter(|_| waits.next().is_none())?;
+        open.remove(at).map(|open| (open.id, open.call))
+    }
+
+    /// Learns from a message what a subscription was granted.
+    pub(super) fn learn(&self, message: &Message) {
+        for open in self.open().iter() {
+            if let Some(Listens::To(subscription)) = &open.call.listens {
+                subscription.learn(message);
+            }
+        }
+    }
+
+    /// What subscriptions are told of a list that has changed.
+    pub(super) fn told(&self, kind: Kind) -> Vec<String> {
+        let open = self.open();
+        let subscriptions = open.iter().filter(|open| !open.cancelled).filter_map(|open| match &open.call.listens {
+            Some(Listens::To(subscription)) => Some(subscription),
+            _ => None,
+        });
+        subscriptions.filter_map(|subscription| subscription.told(kind)).collect()
+    }
+}
+
+/// The id of the request that a message takes back.
+fn cancelled(message: &Message) -> Option<&str> {
+    let envelope = message.single().filter(|envelope: &&Envelope| envelope.method() == Some("notifications/cancelled"))?;
+    Some(message.body(envelope)?.get("requestId")?.raw())
+}

@@ -1,0 +1,50 @@
+//! A server whose standard input and output belong to an agent's session: `lychgate wrap` started it. Messages go to it as lines;
+//! what it sends comes back on its one output, which whoever started it reads.
+
+use std::io;
+
+use http::HeaderMap;
+use http::StatusCode;
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+use tokio::sync::Mutex;
+
+use super::http::empty;
+use crate::protocol::{Ask, Call, CallError, Reply};
+
+/// The standard input of the server: whole lines, one after the other. Closed until the server has been started.
+#[derive(Default)]
+pub struct ServerInput(Mutex<Option<ChildStdin>>);
+
+impl ServerInput {
+    /// Lines go to this process from now on.
+    pub async fn open(&self, stdin: ChildStdin) {
+        *self.0.lock().await = Some(stdin);
+    }
+
+    /// Closes it: the server reads the end.
+    pub async fn close(&self) {
+        *self.0.lock().await = None;
+    }
+
+    /// Writes the parts of one line.
+    ///
+    /// # Errors
+    /// The server reads no more.
+    pub async fn write(&self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut stdin = self.0.lock().await;
+        let stdin = stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        for part in parts {
+            stdin.write_all(part).await?;
+        }
+        stdin.flush().await
+    }
+
+    /// Sends a message. The reply says only that it was sent.
+    pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
+        let Ask::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
+        let end = call.context.wire.line_end.as_deref().unwrap_or(b"\n");
+        self.write(&[message.bytes(), end]).await.map_err(CallError::Connect)?;
+        Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
+    }
+}
