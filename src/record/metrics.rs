@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::proto::MetricFamily;
-use prometheus::{Counter, Encoder, Error, Gauge, IntGauge, Registry, TextEncoder};
+use prometheus::{Counter, Encoder, Error, Gauge, IntCounter, IntGauge, Registry, TextEncoder};
 
 use crate::config::{Limits, Suppression};
 use crate::detect::{flow::From, work};
@@ -74,6 +74,11 @@ impl Recorder {
     /// Forgets the state of an upstream that was removed.
     pub fn forget_upstream(&self, upstream: &UpstreamName) {
         self.metrics.forget_upstream(upstream);
+    }
+
+    /// The counter of a limit, for those who hit it without an event.
+    pub fn limit_hits(&self, limit: &'static str) -> IntCounter {
+        self.metrics.limits_hit.with(&[limit])
     }
 
     /// Everything that was counted, in the text format of Prometheus (0.0.4).
