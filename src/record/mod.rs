@@ -6,6 +6,7 @@ mod audit;
 mod barred;
 mod chain;
 mod definition;
+mod digits;
 mod event;
 mod item;
 mod keeping;
