@@ -25,6 +25,7 @@ mod printable;
 mod process;
 mod pulse;
 mod redact;
+mod series;
 mod sink;
 mod stream;
 mod suppressed;
