@@ -30,6 +30,8 @@ pub struct Limits {
     pub admin_connections: usize,
     /// Different wrong tokens that are checked from one remote address: `wrong_tokens_per_minute`.
     pub wrong_tokens_per_minute: usize,
+    /// Tokens of one issuer that are not verified anew while they are valid: `verified_tokens`.
+    pub verified_tokens: usize,
     /// Bytes of requests and answers in flight, of all agents: `bytes_in_flight`.
     pub bytes_in_flight: usize,
     /// The same of one agent: `bytes_in_flight_per_agent`.
@@ -77,7 +79,7 @@ pub struct Limits {
 
 impl Limits {
     /// Every limit, by its name in the file.
-    pub const NAMES: [&'static str; 44] = [
+    pub const NAMES: [&'static str; 45] = [
         "message_bytes",
         "strings_per_message",
         "depth",
@@ -92,6 +94,7 @@ impl Limits {
         "connections_per_address",
         "admin_connections",
         "wrong_tokens_per_minute",
+        "verified_tokens",
         "bytes_in_flight",
         "bytes_in_flight_per_agent",
         "calls_per_agent",
@@ -147,6 +150,7 @@ impl Default for Limits {
             connections_per_address: None,
             admin_connections: 64,
             wrong_tokens_per_minute: 30,
+            verified_tokens: 1024,
             bytes_in_flight: 256 << 20,
             bytes_in_flight_per_agent: 128 << 20,
             calls_per_agent: 256,

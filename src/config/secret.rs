@@ -12,12 +12,19 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// So much of a name is looked at.
+const NAME_CHARS: usize = 256;
+
 /// Whether the name of a header, variable or argument says that its value is a secret: such a
 /// value must not stand in the config file, and is not shown in the audit log.
 pub fn names_a_secret(name: &str) -> bool {
+    let holds = ["token", "secret", "passw", "passphrase", "credential", "apikey", "cookie", "authorization"];
+    // One plain word, as most names are.
+    if name.len() <= NAME_CHARS && name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return holds.iter().any(|part| name.contains(part)) || matches!(name, "auth" | "pat" | "pwd" | "otp");
+    }
     let words = words(name);
     let joined = words.concat();
-    let holds = ["token", "secret", "passw", "passphrase", "credential", "apikey", "cookie", "authorization"];
     holds.iter().any(|part| joined.contains(part))
         || words.iter().any(|word| matches!(word.as_str(), "auth" | "pat" | "pwd" | "otp"))
         // A `key` by itself is more often that of a table than that of a door.
@@ -28,7 +35,7 @@ pub fn names_a_secret(name: &str) -> bool {
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_lower = false;
-    for c in name.chars().take(256) {
+    for c in name.chars().take(NAME_CHARS) {
         if !c.is_alphanumeric() || (after_lower && c.is_uppercase()) {
             words.push(String::new());
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
+use prometheus::IntCounter;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
@@ -15,7 +16,7 @@ use super::guesses::Guesses;
 use crate::config::{AccessConfig, Agent, Config, IssuerConfig};
 use crate::oauth::assertion::{Claims, issuer_of};
 use crate::oauth::issuer::{Issuer, Refused};
-use crate::oauth::unix_now;
+use crate::oauth::{TokenDigest, unix_now};
 use crate::protocol::{AgentName, Caller, UpstreamName};
 use crate::upstream::canary::{self, Canary};
 
@@ -73,15 +74,19 @@ impl Who {
 }
 
 impl Entry {
-    /// As the config says. What was learnt of issuers in `before` is kept where they are the same.
+    /// As the config says. The keys of issuers in `before` are kept where their configs are the same; their tokens are
+    /// verified anew. `evicted` counts verified tokens that make room for others.
     ///
     /// # Errors
     /// No connection to issuers can be made up.
-    pub(super) fn new(config: &Config, before: Option<&Self>) -> Result<Self, String> {
+    pub(super) fn new(config: &Config, before: Option<&Self>, evicted: &IntCounter) -> Result<Self, String> {
         let known = |config: &IssuerConfig| before?.issuers.iter().find(|issuer| issuer.config() == config).cloned();
         let issuer = |of: &IssuerConfig| match known(of) {
-            Some(issuer) => Ok(issuer),
-            None => Issuer::new(of.clone(), &config.oauth).map(Arc::new),
+            Some(issuer) => {
+                issuer.forget_verified();
+                Ok(issuer)
+            }
+            None => Issuer::new(of.clone(), &config.oauth, config.limits.verified_tokens, evicted.clone()).map(Arc::new),
         };
         let issuers = config.issuers.iter().map(issuer).collect::<Result<_, _>>()?;
         Ok(Self { open: config.is_open(), agents: config.agents.clone(), issuers, access: config.access.clone() })
@@ -148,8 +153,8 @@ impl Entry {
                 self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), By::Token(hash))
             }
             // Signed tokens cannot be guessed: many users behind one address may show expired ones.
-            None => match self.issuer_named_by(token) {
-                Some(issuer) => Box::pin(self.by_issuer(token, issuer, &audiences())).await?,
+            None => match self.issuer_of(token, &hash) {
+                Some(issuer) => Box::pin(self.by_issuer(token, &hash, issuer, &audiences())).await?,
                 None if locked || guesses.wrong(from, &hash, now) => return Err(guessed()),
                 None => return Err(self.unknown(Some("invalid_token"))),
             },
@@ -168,18 +173,28 @@ impl Entry {
         self.agents.get(usize::try_from(found).ok()?.checked_sub(1)?)
     }
 
-    /// The issuer that a token says it is from.
-    fn issuer_named_by(&self, token: &str) -> Option<&Issuer> {
+    /// The issuer that has verified a token before, or that the token names.
+    fn issuer_of(&self, token: &str, digest: &TokenDigest) -> Option<&Issuer> {
         if self.issuers.is_empty() {
             return None;
         }
-        let named = issuer_of(token).ok()?;
-        self.issuers.iter().find(|issuer| issuer.config().issuer == named).map(Arc::as_ref)
+        let known = self.issuers.iter().find(|issuer| issuer.has_verified(digest));
+        let found = known.or_else(|| {
+            let named = issuer_of(token).ok()?;
+            self.issuers.iter().find(|issuer| issuer.config().issuer == named)
+        });
+        found.map(Arc::as_ref)
     }
 
-    async fn by_issuer(&self, token: &str, issuer: &Issuer, audiences: &[String]) -> Result<Who, TurnedAway> {
+    async fn by_issuer(
+        &self,
+        token: &str,
+        digest: &TokenDigest,
+        issuer: &Issuer,
+        audiences: &[String],
+    ) -> Result<Who, TurnedAway> {
         let invalid = || self.unknown(Some("invalid_token"));
-        let claims = issuer.check(token, audiences).await.map_err(|refused| match refused {
+        let claims = issuer.check(token, digest, audiences).await.map_err(|refused| match refused {
             Refused::Invalid(error) => {
                 tracing::info!(issuer = issuer.config().issuer, %error, "a token was refused");
                 invalid()
@@ -327,7 +342,7 @@ mod tests {
     }
 
     async fn asked(config: &Config, values: &[&str], names: &Names) -> Result<String, (u16, &'static str, Option<&'static str>)> {
-        let entry = Entry::new(config, None).unwrap();
+        let entry = Entry::new(config, None, &IntCounter::new("n", "n").unwrap()).unwrap();
         let connection = Connection::testing(names.clone());
         let who = entry.who(&headers(values), &connection, Vec::new, &Guesses::new(30)).await;
         who.map(|who| who.agent.to_string()).map_err(|turned| (turned.status.as_u16(), turned.reason, turned.error))

@@ -76,7 +76,8 @@ impl Front {
         logins: Arc<Shared>,
         draining: watch::Receiver<bool>,
     ) -> Result<Self, Fault> {
-        let entry = Entry::new(config, None).map_err(|error| Fault::of_file("issuer", error, None))?;
+        let evicted = gate.recorder().limit_hits("verified_tokens");
+        let entry = Entry::new(config, None, &evicted).map_err(|error| Fault::of_file("issuer", error, None))?;
         let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
         let entered = watch::Sender::new(());
         let guesses = Guesses::new(gate.limits().wrong_tokens_per_minute);
@@ -99,7 +100,8 @@ impl Front {
     /// # Errors
     /// As [`Front::new`].
     pub fn entry(&self, config: &Config) -> Result<Entry, Fault> {
-        Entry::new(config, Some(&self.entry.load())).map_err(|error| Fault::of_file("issuer", error, None))
+        let evicted = self.gate.recorder().limit_hits("verified_tokens");
+        Entry::new(config, Some(&self.entry.load()), &evicted).map_err(|error| Fault::of_file("issuer", error, None))
     }
 
     /// Puts that in force.

@@ -4,10 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::{Method, Request, StatusCode};
+use prometheus::IntCounter;
 use serde::Deserialize;
 
-use super::assertion::{Claims, JwtError, Keys, verify};
+use super::assertion::{Claims, JwtError, Keys, SignedClaims};
 use super::fetch::{Fetcher, Guard};
+use super::unix_now;
+use super::verified::{TokenDigest, VerifiedTokens};
 use crate::config::{IssuerConfig, OAuthConfig};
 
 /// Keys are fetched anew when they are this old, so that one that was taken back counts no longer than that.
@@ -21,6 +24,7 @@ pub struct Issuer {
     config: IssuerConfig,
     fetcher: Fetcher,
     kept: Mutex<Kept>,
+    verified: VerifiedTokens,
     /// Held by whoever fetches: others wait for what comes of it.
     fetching: tokio::sync::Mutex<()>,
     pause: Duration,
@@ -49,14 +53,15 @@ struct Metadata {
 }
 
 impl Issuer {
-    /// Fetches nothing yet.
+    /// Fetches nothing yet. Keeps at most `verified_tokens`; `evicted` counts those that make room for others.
     ///
     /// # Errors
     /// No connection can be made up, in words for the operator.
-    pub fn new(config: IssuerConfig, oauth: &OAuthConfig) -> Result<Self, String> {
+    pub fn new(config: IssuerConfig, oauth: &OAuthConfig, verified_tokens: usize, evicted: IntCounter) -> Result<Self, String> {
         let guard = Guard { allow_loopback_http: oauth.allow_loopback_http, private_hosts: oauth.private_hosts.clone() };
         let fetcher = Fetcher::new(guard, oauth.request, config.ca.as_deref())?;
-        Ok(Self { config, fetcher, kept: Mutex::default(), fetching: tokio::sync::Mutex::default(), pause: PAUSE })
+        let verified = VerifiedTokens::new(verified_tokens, evicted);
+        Ok(Self { config, fetcher, kept: Mutex::default(), verified, fetching: tokio::sync::Mutex::default(), pause: PAUSE })
     }
 
     /// What the config says of it.
@@ -64,23 +69,50 @@ impl Issuer {
         &self.config
     }
 
-    /// What a token says, if it is this issuer's and in order. It must be for one of `audiences`, where the config names no
-    /// others.
+    /// Whether a token with this digest was this issuer's when it was shown before. It counts only if [`Self::check`] says so.
+    pub fn has_verified(&self, digest: &TokenDigest) -> bool {
+        self.verified.contains(digest)
+    }
+
+    /// Has every token verified anew when it is shown next.
+    pub fn forget_verified(&self) {
+        self.verified.clear();
+    }
+
+    /// The claims of a token, if it is this issuer's and valid. It must be for one of `audiences`, where the config names no
+    /// others. `digest` is the token's.
     ///
     /// # Errors
     /// It does not count.
-    pub async fn check(&self, token: &str, audiences: &[String]) -> Result<Claims, Refused> {
+    pub async fn check(&self, token: &str, digest: &TokenDigest, audiences: &[String]) -> Result<Claims, Refused> {
+        self.check_at(unix_now(), token, digest, audiences).await
+    }
+
+    async fn check_at(&self, now_unix: u64, token: &str, digest: &TokenDigest, audiences: &[String]) -> Result<Claims, Refused> {
+        let leeway = self.config.leeway;
         let audiences = if self.config.audience.is_empty() { audiences } else { &self.config.audience };
-        let verified = |keys: &Keys| verify(token, keys, &self.config.issuer, audiences, self.config.leeway);
-        let known = self.keys(None).await;
-        let Some(keys) = known else { return Err(Refused::Unreachable) };
-        match verified(&keys) {
-            Err(JwtError::UnknownKey) => {
-                let newer = self.keys(Some(&keys)).await.unwrap_or(keys);
-                verified(&newer).map_err(Refused::Invalid)
+        let valid =
+            |signed: &SignedClaims| signed.check(now_unix, &self.config.issuer, audiences, leeway).map_err(Refused::Invalid);
+        let Some(mut keys) = self.keys(None).await else { return Err(Refused::Unreachable) };
+        if let Some(signed) = self.verified.get(digest, &keys) {
+            let claims = valid(&signed);
+            if matches!(claims, Err(Refused::Invalid(JwtError::Expired))) {
+                self.verified.remove(digest);
             }
-            said => said.map_err(Refused::Invalid),
+            return claims;
         }
+        let mut signed = SignedClaims::verify(token, &keys);
+        if matches!(signed, Err(JwtError::UnknownKey))
+            && let Some(newer) = self.keys(Some(&keys)).await
+        {
+            keys = newer;
+            signed = SignedClaims::verify(token, &keys);
+        }
+        let signed = signed.map_err(Refused::Invalid)?;
+        let claims = valid(&signed)?;
+        let expires_unix = claims.expires_unix().saturating_add(leeway.as_secs());
+        self.verified.insert(*digest, &keys, signed, expires_unix, now_unix);
+        Ok(claims)
     }
 
     /// The keys of now; others than `but`, if there are any. `None` where there are none that count any more.

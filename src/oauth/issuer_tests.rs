@@ -2,6 +2,7 @@ use std::sync::Mutex;
 
 use rcgen::KeyPair;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::super::assertion::SigningKey;
 use super::super::testing::{Reply, Site, fetcher};
@@ -30,10 +31,15 @@ struct Said<'a> {
     sub: &'a str,
     aud: &'a str,
     exp: u64,
+    nbf: u64,
 }
 
 fn key(id: &str) -> SigningKey {
     SigningKey::from_pem(&KeyPair::generate().unwrap().serialize_pem(), Some(id.to_owned())).unwrap()
+}
+
+fn digest(token: &str) -> TokenDigest {
+    Sha256::digest(token).into()
 }
 
 /// An issuer whose key set can be changed, or taken away.
@@ -68,7 +74,7 @@ impl Bench {
             groups_claim: "groups".into(),
             scopes: vec![],
         };
-        let made = Issuer::new(config, &OAuthConfig::default()).unwrap();
+        let made = Issuer::new(config, &OAuthConfig::default(), 2, IntCounter::new("n", "n").unwrap()).unwrap();
         Self { site, published, issuer: Issuer { fetcher: fetcher(), pause, ..made } }
     }
 
@@ -77,9 +83,26 @@ impl Bench {
     }
 
     async fn check(&self, key: &SigningKey) -> Result<(), Refused> {
-        let said = Said { iss: &self.site.origin, sub: "ann", aud: "gate", exp: unix_now() + 60 };
-        let token = key.sign(&said, &[]).unwrap();
-        self.issuer.check(token.expose(), &["gate".to_owned()]).await.map(drop)
+        self.show(&self.token(key, "ann"), "gate").await
+    }
+
+    /// A token that is valid for a minute.
+    fn token(&self, key: &SigningKey, user: &str) -> String {
+        let now = unix_now();
+        let said = Said { iss: &self.site.origin, sub: user, aud: "gate", exp: now + 60, nbf: now };
+        key.sign(&said, &[]).unwrap().expose().to_owned()
+    }
+
+    async fn show(&self, token: &str, audience: &str) -> Result<(), Refused> {
+        self.show_at(unix_now(), token, audience).await
+    }
+
+    async fn show_at(&self, now_unix: u64, token: &str, audience: &str) -> Result<(), Refused> {
+        self.issuer.check_at(now_unix, token, &digest(token), &[audience.to_owned()]).await.map(drop)
+    }
+
+    fn is_cached(&self, token: &str) -> bool {
+        self.issuer.has_verified(&digest(token))
     }
 
     fn fetches(&self) -> usize {
@@ -122,4 +145,98 @@ async fn known_keys_count_for_a_while_when_the_issuer_is_gone() {
     let short = Bench::new(Duration::ZERO, Duration::ZERO).await;
     short.publish(Some(&one));
     assert_eq!(short.check(&one).await, Err(Refused::Unreachable), "kept for no time at all");
+}
+
+#[tokio::test]
+async fn a_verified_token_is_checked_for_audience_and_times_at_every_use() {
+    let (bench, one) = (Bench::new(PAUSE, Duration::from_secs(60)).await, key("one"));
+    bench.publish(Some(&one));
+    let (token, now) = (bench.token(&one, "ann"), unix_now());
+    assert!(!bench.is_cached(&token));
+    assert_eq!(bench.show(&token, "gate").await, Ok(()));
+    assert!(bench.is_cached(&token));
+    // Neither its signature nor its form is looked at again: what is shown is the digest's token.
+    let of_the_same_digest = bench.issuer.check("no JWT", &digest(&token), &["gate".to_owned()]).await;
+    assert_eq!(of_the_same_digest.unwrap().subject().as_deref(), Some("ann"));
+    assert_eq!(bench.show(&token, "another").await, Err(Refused::Invalid(JwtError::Audience)));
+    assert_eq!(bench.show_at(now - 30, &token, "gate").await, Err(Refused::Invalid(JwtError::NotYet)));
+    assert_eq!(bench.show_at(now + 59, &token, "gate").await, Ok(()));
+    assert!(bench.is_cached(&token));
+    assert_eq!(bench.show_at(now + 62, &token, "gate").await, Err(Refused::Invalid(JwtError::Expired)));
+    assert!(!bench.is_cached(&token), "an expired token is removed");
+    let changed = format!("{token}A");
+    assert!(bench.show(&changed, "gate").await.is_err() && !bench.is_cached(&changed), "another token, another digest");
+}
+
+#[tokio::test]
+async fn a_token_that_does_not_count_is_not_cached() {
+    let (bench, one, two) = (Bench::new(PAUSE, Duration::from_secs(60)).await, key("one"), key("one"));
+    bench.publish(Some(&one));
+    let (good, forged) = (bench.token(&one, "ann"), bench.token(&two, "ann"));
+    assert_eq!(bench.show(&forged, "gate").await, Err(Refused::Invalid(JwtError::Signature)));
+    assert_eq!(bench.show(&good, "another").await, Err(Refused::Invalid(JwtError::Audience)));
+    assert_eq!((bench.is_cached(&forged), bench.is_cached(&good)), (false, false));
+}
+
+#[tokio::test]
+async fn a_verified_token_counts_no_longer_than_its_key() {
+    let (bench, one, two) = (Bench::new(Duration::ZERO, Duration::from_secs(60)).await, key("one"), key("two"));
+    bench.publish(Some(&one));
+    let token = bench.token(&one, "ann");
+    assert_eq!(bench.show(&token, "gate").await, Ok(()));
+    // The issuer withdraws the key; the gate learns of it when a token of the new one is shown.
+    bench.publish(Some(&two));
+    assert_eq!(bench.check(&two).await, Ok(()));
+    assert_eq!(bench.show(&token, "gate").await, Err(Refused::Invalid(JwtError::UnknownKey)));
+    assert!(!bench.is_cached(&token));
+    // The same keys, fetched anew, verify anew.
+    let token = bench.token(&two, "ann");
+    assert_eq!(bench.show(&token, "gate").await, Ok(()));
+    let before = bench.fetches();
+    bench.issuer.kept().keys = None;
+    assert_eq!(
+        bench.issuer.check("no JWT", &digest(&token), &["gate".to_owned()]).await.err(),
+        Some(Refused::Invalid(JwtError::NotJwt))
+    );
+    assert_eq!(bench.fetches(), before + 1);
+    // Nor does it count when there are no keys at all.
+    assert_eq!(bench.show(&token, "gate").await, Ok(()));
+    bench.publish(None);
+    bench.issuer.kept().keys = None;
+    assert_eq!(bench.show(&token, "gate").await, Err(Refused::Unreachable));
+}
+
+#[tokio::test]
+async fn verified_tokens_are_bounded_and_the_least_used_makes_room() {
+    let (bench, one) = (Bench::new(PAUSE, Duration::from_secs(60)).await, key("one"));
+    bench.publish(Some(&one));
+    let [ann, bob, eve] = ["ann", "bob", "eve"].map(|user| bench.token(&one, user));
+    for token in [&ann, &bob, &ann, &eve] {
+        assert_eq!(bench.show(token, "gate").await, Ok(()));
+    }
+    let evicted = bench.issuer.verified.evicted();
+    assert_eq!((bench.issuer.verified.len(), evicted.get()), (2, 1));
+    assert_eq!([&ann, &bob, &eve].map(|token| bench.is_cached(token)), [true, false, true]);
+    assert_eq!(bench.show(&bob, "gate").await, Ok(()), "it is verified again");
+    assert_eq!((bench.issuer.verified.len(), evicted.get()), (2, 2));
+    bench.issuer.forget_verified();
+    assert_eq!((bench.issuer.verified.len(), bench.is_cached(&bob)), (0, false));
+}
+
+#[test]
+fn expired_tokens_make_room_first_and_a_limit_of_zero_keeps_none() {
+    let one = key("one");
+    let keys = Arc::new(Keys::parse(one.jwks().as_bytes()).unwrap());
+    let token = one.sign(&Said { iss: "i", sub: "s", aud: "a", exp: 0, nbf: 0 }, &[]).unwrap();
+    let signed = SignedClaims::verify(token.expose(), &keys).unwrap();
+    let evicted = IntCounter::new("n", "n").unwrap();
+    let verified = VerifiedTokens::new(2, evicted.clone());
+    for (digest, expires_unix, now_unix) in [(1, 50, 0), (2, 20, 0), (3, 90, 30)] {
+        verified.insert([digest; 32], &keys, signed.clone(), expires_unix, now_unix);
+    }
+    assert_eq!([1, 2, 3].map(|digest| verified.contains(&[digest; 32])), [true, false, true]);
+    assert_eq!(evicted.get(), 0);
+    let none = VerifiedTokens::new(0, evicted);
+    none.insert([1; 32], &keys, signed, 90, 0);
+    assert!(!none.contains(&[1; 32]));
 }

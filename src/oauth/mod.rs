@@ -20,8 +20,10 @@ mod logins;
 mod testing;
 mod types;
 pub mod vault;
+mod verified;
 
 pub use authorizer::{Authorizer, Bearer, Begun, OnDevice, Refusal, Shared};
 pub use error::LoginError;
 pub use logins::{From, Logins, Plan, Shown};
 pub use types::{Client, ClientAuth, Granted, Hidden, Origin, Party, Principal, Scopes, Server, unix_now};
+pub use verified::TokenDigest;

@@ -1,16 +1,14 @@
 //! Audit lines: one JSON object for each event, on a line of its own.
 
-use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
-
-use sha2::{Digest, Sha256};
 
 use crate::config::Keeps;
 use crate::inspect::{Classified, Coverage, Delivery, Detail, Finding, Mode, Uninspected};
 use crate::message::Direction;
-use crate::protocol::{AuditId, Carrier, Context};
+use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Severity};
 
+use super::chain::sha;
 use super::item::Item;
 use super::line::Line;
 use super::names;
@@ -56,17 +54,17 @@ impl Audit {
     /// The line of one judged message.
     pub(super) fn judged(&self, body: &Body<'_>, item: &Item<'_>) -> String {
         let mut line = start("judged", severity(&item.findings));
-        line.text(names::AUDIT, &body.audit.to_string());
+        line.id(names::AUDIT, body.audit);
         if body.is_batch {
-            line.json(names::ITEM, item.index);
+            line.number(names::ITEM, item.index);
         }
         context(&mut line, body.context);
-        line.text(names::DIRECTION, body.direction.name());
-        line.text(names::KIND, item.kind);
+        line.word(names::DIRECTION, body.direction.name());
+        line.word(names::KIND, item.kind);
         line.maybe(names::METHOD, item.method.map(|method| self.name(method)).as_deref());
         if let Some((kind, name)) = &item.named {
             if *kind == names::TOOL {
-                line.text(names::OPERATION, "execute_tool");
+                line.word(names::OPERATION, "execute_tool");
             }
             line.text(kind, &self.name(name));
         }
@@ -74,7 +72,7 @@ impl Audit {
         self.failure(&mut line, item);
         verdict(&mut line, item.done(body.mode), item.wanted, body.mode, &item.findings);
         line.maybe(names::RULE, item.refused_by.map(|rule| rule.as_str()));
-        line.json(names::BYTES, item.value.raw().len());
+        line.number(names::BYTES, item.value.raw().len());
         if let Some((arguments, at)) = item.arguments(body.direction) {
             let at = if body.is_batch { format!("/{}{at}", item.index) } else { at.to_owned() };
             let name = if at.ends_with("/params/arguments") { names::ARGUMENTS } else { names::SENT };
@@ -83,21 +81,21 @@ impl Audit {
             let masked = item.findings.iter().filter(|finding| finding.private || !shows);
             let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
             let shown = self.redactor.value(arguments, &at, &found);
-            line.text(names::SENT_SHA256, &hex(arguments.raw()));
-            line.json(name, shown.json);
+            line.digest(names::SENT_SHA256, &sha(arguments.raw().as_bytes()));
+            line.raw(name, &shown.json);
             if shown.left_out > 0 {
-                line.json(names::SENT_LEFT_OUT, shown.left_out);
+                line.number(names::SENT_LEFT_OUT, shown.left_out);
             }
         }
         if let (true, Some(result)) = (item.is_answer && body.direction == Direction::Inbound, item.body) {
-            line.json(names::RESULT_BYTES, result.raw().len());
-            line.json(names::RESULT_TOKENS, body.delivery.map_or(0, Delivery::tokens));
+            line.number(names::RESULT_BYTES, result.raw().len());
+            line.number(names::RESULT_TOKENS, body.delivery.map_or(0, Delivery::tokens));
         }
         if let Some(delivery) = body.delivery {
             self.delivery(&mut line, delivery);
         }
         if let Some(classified) = body.classified {
-            line.json(names::CLASSIFIER, self.classified(classified).close());
+            line.raw(names::CLASSIFIER, &self.classified(classified).close());
         }
         self.end(&mut line, body, &item.findings, &item.uninspected);
         finish(line)
@@ -112,7 +110,7 @@ impl Audit {
                 line.maybe(names::STATUS, code.as_deref());
                 line.text(names::ERROR, code.as_deref().unwrap_or("_OTHER"));
             }
-            _ if body.get("isError").is_some_and(|value| value.raw() == "true") => line.text(names::ERROR, "tool_error"),
+            _ if body.get("isError").is_some_and(|value| value.raw() == "true") => line.word(names::ERROR, "tool_error"),
             _ => {}
         }
     }
@@ -123,19 +121,19 @@ impl Audit {
             Ok(scores) => {
                 line.text(names::NAME, &self.name(&classified.name));
                 line.maybe(names::VERSION, classified.version.as_deref().map(|version| self.name(version)).as_deref());
-                line.json(names::TEXTS, scores.len());
+                line.number(names::TEXTS, scores.len());
                 line.json(names::HIGHEST, format_args!("{:.4}", classified.highest().unwrap_or_default()));
             }
-            Err(failure) => line.text(names::FAILED, failure.name()),
+            Err(failure) => line.word(names::FAILED, failure.name()),
         }
-        line.json(names::MS, format_args!("{:.3}", classified.took.as_secs_f64() * 1000.0));
+        line.milliseconds(names::MS, classified.took);
         line
     }
 
     fn delivery(&self, line: &mut Line, delivery: &Delivery) {
         if delivery.cut_bytes > 0 {
-            line.json(names::CUT_BYTES, delivery.cut_bytes);
-            line.json(names::KEPT_RESTS, delivery.rests.len());
+            line.number(names::CUT_BYTES, delivery.cut_bytes);
+            line.number(names::KEPT_RESTS, delivery.rests.len());
         }
         if !delivery.broken_digests.is_empty() {
             line.texts(names::BROKEN_DIGESTS, delivery.broken_digests.iter().map(|at| self.name(at)));
@@ -143,15 +141,22 @@ impl Audit {
     }
 
     /// The line of a judged text that is no message.
-    pub(super) fn judged_text(&self, body: &Body<'_>, bytes: usize, wanted: &str, done: &str, findings: &[Finding]) -> String {
+    pub(super) fn judged_text(
+        &self,
+        body: &Body<'_>,
+        bytes: usize,
+        wanted: &'static str,
+        done: &'static str,
+        findings: &[Finding],
+    ) -> String {
         let found: Vec<&Finding> = findings.iter().collect();
         let mut line = start("judged", severity(&found));
-        line.text(names::AUDIT, &body.audit.to_string());
+        line.id(names::AUDIT, body.audit);
         context(&mut line, body.context);
-        line.text(names::DIRECTION, body.direction.name());
-        line.text(names::KIND, "text");
+        line.word(names::DIRECTION, body.direction.name());
+        line.word(names::KIND, "text");
         verdict(&mut line, done, wanted, body.mode, &found);
-        line.json(names::BYTES, bytes);
+        line.number(names::BYTES, bytes);
         let uninspected: Vec<&Uninspected> = body.coverage.uninspected.iter().collect();
         self.end(&mut line, body, &found, &uninspected);
         finish(line)
@@ -160,46 +165,46 @@ impl Audit {
     /// What every judged line ends with: times, findings, and how much was looked at.
     fn end(&self, line: &mut Line, body: &Body<'_>, findings: &[&Finding], uninspected: &[&Uninspected]) {
         if let Some(took) = body.took {
-            line.json(names::INSPECT_US, took.as_micros());
+            line.number(names::INSPECT_US, took.as_micros());
         }
         if let Some(waited) = body.waited {
-            line.json(names::UPSTREAM_MS, format_args!("{:.3}", waited.as_secs_f64() * 1000.0));
+            line.milliseconds(names::UPSTREAM_MS, waited);
         }
         line.text(names::RULE_SET, body.rules);
         line.maybe(names::MODEL, body.coverage.model.as_deref());
-        line.text(names::COVERAGE, if uninspected.is_empty() { "full" } else { "partial" });
-        line.json(names::CLEAN, uninspected.is_empty() && findings.is_empty());
+        line.word(names::COVERAGE, if uninspected.is_empty() { "full" } else { "partial" });
+        line.flag(names::CLEAN, uninspected.is_empty() && findings.is_empty());
         line.list(names::FINDINGS, findings.iter().take(FINDINGS).map(|finding| self.finding(finding)));
         if findings.len() > FINDINGS {
-            line.json(names::FINDINGS_LEFT_OUT, findings.len() - FINDINGS);
+            line.number(names::FINDINGS_LEFT_OUT, findings.len() - FINDINGS);
         }
-        line.json(names::INSPECTED_STRINGS, body.coverage.strings);
-        line.json(names::INSPECTED_BYTES, body.coverage.bytes);
-        line.texts(names::INSPECTED_READINGS, body.coverage.readings.iter().map(|name| (*name).to_owned()));
+        line.number(names::INSPECTED_STRINGS, body.coverage.strings);
+        line.number(names::INSPECTED_BYTES, body.coverage.bytes);
+        line.texts(names::INSPECTED_READINGS, &body.coverage.readings);
         line.list(names::UNINSPECTED, uninspected.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
         if uninspected.len() > UNINSPECTED {
-            line.json(names::UNINSPECTED_LEFT_OUT, uninspected.len() - UNINSPECTED);
+            line.number(names::UNINSPECTED_LEFT_OUT, uninspected.len() - UNINSPECTED);
         }
     }
 
     fn finding(&self, finding: &Finding) -> Line {
         let mut evidence = Line::open();
         evidence.text(names::SHA256, &finding.evidence.sha256);
-        evidence.json(names::LENGTH, finding.evidence.length);
+        evidence.number(names::LENGTH, finding.evidence.length);
         let mut line = Line::open();
         line.text(names::RULE, finding.rule.as_str());
-        line.text(names::SEVERITY, caption(finding.severity));
-        line.text(names::ACTION, finding.action.name());
+        line.word(names::SEVERITY, caption(finding.severity));
+        line.word(names::ACTION, finding.action.name());
         if let Some(suppressed) = &finding.suppressed {
-            line.json(names::SUPPRESSED, true);
-            line.text(names::SUPPRESSED_ACTION, suppressed.action.name());
+            line.flag(names::SUPPRESSED, true);
+            line.word(names::SUPPRESSED_ACTION, suppressed.action.name());
             line.text(names::SUPPRESSED_REASON, &self.name(&suppressed.by.reason));
             line.text(names::SUPPRESSED_UNTIL, &suppressed.by.until.written);
         }
-        line.text(names::SURFACE, finding.surface.name());
+        line.word(names::SURFACE, finding.surface.name());
         line.text(names::AT, &self.name(&finding.at));
-        line.text(names::READING, finding.reading);
-        line.json(names::EVIDENCE, evidence.close());
+        line.word(names::READING, finding.reading);
+        line.raw(names::EVIDENCE, &evidence.close());
         match &finding.detail {
             Some(Detail::Score { score, by }) => {
                 line.json(names::SCORE, format_args!("{score:.4}"));
@@ -208,7 +213,7 @@ impl Audit {
             Some(Detail::Source(source)) => {
                 line.texts(names::SOURCE, source.servers.iter().map(|server| server.to_string()));
                 if let Some(age) = source.age {
-                    line.json(names::SOURCE_AGE, age.as_secs());
+                    line.number(names::SOURCE_AGE, age.as_secs());
                 }
             }
             Some(Detail::Wording(strongest)) => {
@@ -228,8 +233,8 @@ impl Audit {
     fn uninspected(&self, part: &Uninspected) -> Line {
         let mut line = Line::open();
         line.text(names::AT, &self.name(&part.at));
-        line.text(names::REASON, part.reason.name());
-        line.json(names::BYTES, part.bytes);
+        line.word(names::REASON, part.reason.name());
+        line.number(names::BYTES, part.bytes);
         line
     }
 
@@ -253,16 +258,16 @@ impl Audit {
     }
 }
 
-pub(super) fn start(event: &str, severity: Severity) -> Line {
-    let mut line = Line::open();
-    line.text(names::TIME, &humantime::format_rfc3339_millis(SystemTime::now()).to_string());
-    line.text(names::EVENT, event);
-    line.text(names::SEVERITY, caption(severity));
+pub(super) fn start(event: &'static str, severity: Severity) -> Line {
+    let mut line = Line::whole();
+    line.time(names::TIME, SystemTime::now());
+    line.word(names::EVENT, event);
+    line.word(names::SEVERITY, caption(severity));
     line
 }
 
 pub(super) fn finish(line: Line) -> String {
-    line.close() + "\n"
+    line.finish()
 }
 
 pub(super) fn context(line: &mut Line, context: &Context) {
@@ -270,22 +275,24 @@ pub(super) fn context(line: &mut Line, context: &Context) {
     line.maybe(names::USER, context.caller.user.as_deref());
     line.maybe(names::SESSION, context.session.as_ref().map(|session| session.digest()));
     line.text(names::UPSTREAM, &context.upstream.0);
-    line.text(names::ERA, context.era.name());
+    line.word(names::ERA, context.era.name());
     line.maybe(names::REVISION, context.wire.revision.as_deref());
-    line.maybe(names::TRANSPORT, context.wire.carrier.map(Carrier::transport));
+    if let Some(carrier) = context.wire.carrier {
+        line.word(names::TRANSPORT, carrier.transport());
+    }
     if let Some(trace) = &context.trace {
         line.text(names::TRACE, &trace.id.to_string());
         line.text(names::SPAN, &trace.span.to_string());
     }
 }
 
-fn verdict(line: &mut Line, done: &str, wanted: &str, mode: Mode, findings: &[&Finding]) {
-    line.text(names::MODE, mode.name());
-    line.text(names::VERDICT, done);
+fn verdict(line: &mut Line, done: &'static str, wanted: &'static str, mode: Mode, findings: &[&Finding]) {
+    line.word(names::MODE, mode.name());
+    line.word(names::VERDICT, done);
     if mode == Mode::Observe {
-        line.text(names::WOULD, wanted);
+        line.word(names::WOULD, wanted);
     }
-    line.text(names::DISPOSITION, disposition(done, wanted, findings));
+    line.word(names::DISPOSITION, disposition(done, wanted, findings));
 }
 
 /// What was done, as OCSF has it (1.6, `disposition_id`).
@@ -316,12 +323,4 @@ fn caption(severity: Severity) -> &'static str {
         Severity::High => "High",
         Severity::Critical => "Critical",
     }
-}
-
-fn hex(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a `String` cannot fail.
-        let _infallible = write!(hex, "{byte:02x}");
-        hex
-    })
 }

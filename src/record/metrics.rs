@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::proto::MetricFamily;
-use prometheus::{Counter, Encoder, Error, Gauge, IntGauge, Registry, TextEncoder};
+use prometheus::{Counter, Encoder, Error, Gauge, IntCounter, IntGauge, Registry, TextEncoder};
 
 use crate::config::{Limits, Suppression};
 use crate::detect::{flow::From, work};
@@ -24,6 +24,7 @@ use super::login::Logins;
 use super::notified::Notifications;
 use super::outlet::Exports;
 use super::process;
+use super::series::{ByDirection, OfUpstreams};
 use super::sink::Counts;
 use super::stream::OpenStream;
 use super::suppressed::Suppressions;
@@ -76,6 +77,11 @@ impl Recorder {
         self.metrics.forget_upstream(upstream);
     }
 
+    /// The counter of a limit, for those who hit it without an event.
+    pub fn limit_hits(&self, limit: &'static str) -> IntCounter {
+        self.metrics.limits_hit.with(&[limit])
+    }
+
     /// Everything that was counted, in the text format of Prometheus (0.0.4).
     pub fn metrics_text(&self) -> String {
         self.metrics.text()
@@ -91,8 +97,9 @@ pub(super) struct Metrics {
     injections: Counters,
     injected_messages: Counters,
     commands_blocked: Counters,
-    inspect: Histograms,
+    inspect: ByDirection,
     upstream: Histograms,
+    of_upstreams: OfUpstreams,
     flow_pieces: Counters,
     approvals: Counters,
     definitions: Counters,
@@ -131,8 +138,9 @@ impl Metrics {
             injections: made.counters(table::INJECTIONS)?,
             injected_messages: made.counters(table::INJECTED_MESSAGES)?,
             commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
-            inspect: made.histograms(table::INSPECT)?,
+            inspect: ByDirection::of(&made.histograms(table::INSPECT)?),
             upstream: made.histograms(table::UPSTREAM)?,
+            of_upstreams: OfUpstreams::default(),
             flow_pieces: made.counters(table::FLOW_PIECES)?,
             approvals: made.counters(table::APPROVALS)?,
             definitions: made.counters(table::DEFINITION_CHANGES)?,
@@ -161,9 +169,6 @@ impl Metrics {
                 made.registry()
             },
         };
-        for direction in BOTH {
-            made.inspect.with(&[direction.name()]);
-        }
         for outcome in OUTCOMES {
             let ways = WAYS.iter().filter(|way| matches!(outcome, "approved" | "denied") != (**way == "none"));
             ways.filter(|way| **way != "earlier" || outcome == "approved")
@@ -180,18 +185,15 @@ impl Metrics {
 
     /// Puts a counter at zero for everything that these rules can cause, so that its first rise can be seen.
     pub(super) fn rules_in_force(&self, all: &[InForce<'_>]) {
+        self.of_upstreams.resolve(all.iter().map(|rules| rules.upstream), &self.messages, &self.upstream);
         let mut distinct: [HashSet<&str>; 2] = Default::default();
         for InForce { upstream, mode, outbound, inbound } in all {
             let upstream = upstream.0.as_ref();
-            for (direction, verdicts) in [("outbound", ["pass", "ask", "block"]), ("inbound", ["pass", "rewrite", "block"])] {
-                verdicts.iter().for_each(|verdict| drop(self.messages.with(&[upstream, direction, verdict])));
-            }
             for class in definition::classes() {
                 ["pass", "hold"].iter().for_each(|action| drop(self.definitions.with(&[upstream, class, action])));
             }
             self.held.with(&[upstream]);
             self.injected_messages.with(&[upstream, ""]);
-            self.upstream.with(&[upstream]);
             self.logins.announce(upstream);
             for counters in [&self.failures, &self.classified, &self.flow_pieces] {
                 counters.announce(upstream);
@@ -219,7 +221,7 @@ impl Metrics {
 
     /// A body was judged.
     pub(super) fn inspected(&self, direction: Direction, took: Duration) {
-        self.inspect.with(&[direction.name()]).observe(took.as_secs_f64());
+        self.inspect.observe(direction, took);
     }
 
     /// Pieces of it are remembered: so many as quarantined, untrusted and private.
@@ -238,9 +240,10 @@ impl Metrics {
         mode: Mode,
         waited: Option<Duration>,
     ) {
-        self.messages.with(&[&upstream.0, direction.name(), item.done(mode)]).inc();
-        if let (Some(waited), true) = (waited, item.is_answer) {
-            self.upstream.with(&[&upstream.0]).observe(waited.as_secs_f64());
+        let waited = waited.filter(|_| item.is_answer).map(|waited| waited.as_secs_f64());
+        if !self.of_upstreams.count(upstream, direction, item.done(mode), waited) {
+            self.messages.with(&[&upstream.0, direction.name(), item.done(mode)]).inc();
+            waited.into_iter().for_each(|seconds| self.upstream.with(&[&upstream.0]).observe(seconds));
         }
         for finding in &item.findings {
             self.found(upstream, direction, finding, mode, || item.tool_of(finding));

@@ -1,5 +1,6 @@
 //! What of a message may be shown: the shape of its arguments, short texts, nothing that is or may be a secret.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -40,10 +41,15 @@ const SECRETS: &str = r#"(?x)
 /// Runs of characters that may be a key or a digest: judged one by one by [`is_random`].
 const RUNS: &str = r"[A-Za-z0-9_+=-]{20,}";
 
+/// Longest text without any of `:`, `=`, `-` and blanks that is too short for each of the patterns.
+const TOO_SHORT_BYTES: usize = 10;
+
 /// Knows secrets when it sees them.
 pub struct Redactor {
     secrets: Regex,
     runs: Regex,
+    /// Finds a text in which either finds something: most texts are looked through by this one alone, and once.
+    any: Regex,
 }
 
 /// What may be shown of a value.
@@ -71,7 +77,8 @@ impl Redactor {
     /// # Errors
     /// Never, unless the patterns above are wrong.
     pub(super) fn new() -> Result<Self, regex::Error> {
-        Ok(Self { secrets: Regex::new(SECRETS)?, runs: Regex::new(RUNS)? })
+        let any = Regex::new(&format!("(?:{SECRETS})|(?:{RUNS})"))?;
+        Ok(Self { secrets: Regex::new(SECRETS)?, runs: Regex::new(RUNS)?, any })
     }
 
     /// A text without its secrets, cut to so many bytes.
@@ -80,18 +87,32 @@ impl Redactor {
         if text.len() <= most.min(64) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/')) {
             return text.to_owned();
         }
+        // Ids, codes and versions.
+        if text.len() <= most.min(TOO_SHORT_BYTES)
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'/' | b'.'))
+        {
+            return text.to_owned();
+        }
         let window = head(text, most.saturating_mul(2) + TAIL_BYTES);
         let whole = window.len() == text.len();
-        let clean = self.secrets.replace_all(window, |found: &Captures<'_>| mark(whole_match(found)));
-        let clean = self.runs.replace_all(&clean, |found: &Captures<'_>| {
-            let run = whole_match(found);
-            if is_random(run) { mark(run) } else { run.to_owned() }
-        });
+        let clean = if self.any.is_match(window) { self.clean(window) } else { Cow::Borrowed(window) };
         if whole && clean.len() <= most {
             return clean.into_owned();
         }
         let safe = if whole { clean.len() } else { clean.len().saturating_sub(TAIL_BYTES) };
         format!("{}… ({} bytes)", head(&clean, most.min(safe)), text.len())
+    }
+
+    fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let clean = self.secrets.replace_all(text, |found: &Captures<'_>| mark(whole_match(found)));
+        let runs = self.runs.replace_all(&clean, |found: &Captures<'_>| {
+            let run = whole_match(found);
+            if is_random(run) { mark(run) } else { run.to_owned() }
+        });
+        match runs {
+            Cow::Borrowed(_) => clean,
+            Cow::Owned(runs) => Cow::Owned(runs),
+        }
     }
 
     /// A value with its shape kept, its strings shortened, and no string in it that is, may be or

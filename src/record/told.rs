@@ -1,7 +1,7 @@
 //! Audit lines of everything but judging.
 
 use crate::protocol::{AuditId, CallError, Context, Side};
-use crate::rules::Severity;
+use crate::rules::{RuleId, Severity};
 
 use super::approval::Approval;
 use super::audit::{Audit, context, finish, start};
@@ -31,17 +31,19 @@ impl Audit {
     /// The line of what happened to a question to a person.
     pub(super) fn approval(&self, approval: &Approval<'_>) -> String {
         let mut line = start("approval", Severity::Info);
-        line.maybe(names::AUDIT, approval.audit.map(|audit| audit.to_string()).as_deref());
+        if let Some(audit) = approval.audit {
+            line.id(names::AUDIT, audit);
+        }
         context(&mut line, approval.context);
         line.maybe(names::APPROVAL, Some(approval.id).filter(|id| !id.is_empty()));
         line.text(names::TOOL, &self.name(approval.tool));
-        line.texts(names::RULES, approval.rules.iter().map(|rule| rule.as_str().to_owned()));
+        line.texts(names::RULES, approval.rules.iter().map(RuleId::as_str));
         line.text(names::OUTCOME, approval.outcome);
         line.text(names::WAY, approval.way);
         line.maybe(names::SCOPE, approval.scope);
         line.maybe(names::BY, approval.by.map(|by| self.name(by)).as_deref());
         if let Some(took) = approval.took {
-            line.json(names::OPEN_MS, took.as_millis());
+            line.number(names::OPEN_MS, took.as_millis());
         }
         finish(line)
     }
@@ -49,13 +51,15 @@ impl Audit {
     /// The line of a call that was refused just like this again and again.
     pub(super) fn refused_again(&self, audit: Option<AuditId>, of: &Context, tool: &str, rule: &str, times: usize) -> String {
         let mut line = start("refused_again", Severity::Medium);
-        line.maybe(names::AUDIT, audit.map(|audit| audit.to_string()).as_deref());
+        if let Some(audit) = audit {
+            line.id(names::AUDIT, audit);
+        }
         context(&mut line, of);
         line.text(names::TOOL, &self.name(tool));
         line.text(names::VERDICT, "block");
         line.text(names::DISPOSITION, "Blocked");
         line.text(names::RULE, rule);
-        line.json(names::TIMES, times);
+        line.number(names::TIMES, times);
         finish(line)
     }
 
@@ -64,8 +68,8 @@ impl Audit {
         let mut line = start("overlaid", Severity::Info);
         context(&mut line, of);
         line.text(names::POLICY, policy);
-        line.json(names::BYTES, told_bytes);
-        line.json(names::SHOWN_BYTES, shown_bytes);
+        line.number(names::BYTES, told_bytes);
+        line.number(names::SHOWN_BYTES, shown_bytes);
         finish(line)
     }
 
@@ -78,7 +82,7 @@ impl Audit {
         }
         line.text(names::THING, change.kind);
         line.text(names::NAME, &self.name(change.name));
-        line.texts(names::CLASSES, change.classes.iter().map(|class| class.name().to_owned()));
+        line.texts(names::CLASSES, change.classes.iter().map(|class| class.name()));
         line.text(names::ACTION, change.action);
         line.maybe(names::PINNED_SHA256, change.old);
         line.maybe(names::LISTED_SHA256, change.new);
@@ -99,14 +103,14 @@ pub(super) fn page(page: &super::Page<'_>) -> String {
     let mut line = start("page", Severity::Info);
     context(&mut line, page.context);
     line.text(names::OUTCOME, page.outcome);
-    line.json(names::BYTES, page.bytes);
+    line.number(names::BYTES, page.bytes);
     finish(line)
 }
 
 /// The line of something that became of a message in quarantine. Its id is that of the line of the message.
 pub(super) fn quarantined(what: &super::Quarantined<'_>) -> String {
     let mut line = start("quarantine", if what.by.is_some() { Severity::Medium } else { Severity::Info });
-    line.text(names::AUDIT, &what.audit.to_string());
+    line.id(names::AUDIT, what.audit);
     line.text(names::OUTCOME, what.outcome);
     line.maybe(names::AGENT, what.agent);
     line.maybe(names::UPSTREAM, what.upstream);
@@ -125,7 +129,7 @@ pub(super) fn login(login: &super::Login<'_>) -> String {
     line.text(names::OUTCOME, login.outcome);
     line.maybe(names::ERROR_MESSAGE, login.error);
     if let Some(unix) = login.expires_unix {
-        line.json(names::EXPIRES_UNIX, unix);
+        line.number(names::EXPIRES_UNIX, unix);
     }
     finish(line)
 }
@@ -133,8 +137,8 @@ pub(super) fn login(login: &super::Login<'_>) -> String {
 /// The line of a reload.
 pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
     let mut line = start("reloaded", if weakened.is_empty() { Severity::Info } else { Severity::High });
-    line.json(names::RULE_COUNT, rules);
-    line.texts(names::WEAKENED, weakened.iter().take(SENTENCES).cloned());
+    line.number(names::RULE_COUNT, rules);
+    line.texts(names::WEAKENED, weakened.iter().take(SENTENCES));
     finish(line)
 }
 
@@ -142,21 +146,21 @@ pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
 pub(super) fn pinned(of: &Context, count: usize) -> String {
     let mut line = start("pinned", Severity::Info);
     context(&mut line, of);
-    line.json(names::COUNT, count);
+    line.number(names::COUNT, count);
     finish(line)
 }
 
 /// The line of a lock file that was read anew.
 pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
     let mut line = start("pins_reloaded", Severity::Info);
-    line.texts(names::UPSTREAMS, upstreams.iter().take(SENTENCES).map(|name| (*name).to_owned()));
+    line.texts(names::UPSTREAMS, upstreams.iter().take(SENTENCES));
     finish(line)
 }
 
 /// The line of a file that was refused.
-pub(super) fn faults(event: &str, faults: &[crate::document::Fault]) -> String {
+pub(super) fn faults(event: &'static str, faults: &[crate::document::Fault]) -> String {
     let mut line = start(event, Severity::High);
-    line.json(names::COUNT, faults.len());
+    line.number(names::COUNT, faults.len());
     line.texts(names::FAULTS, faults.iter().take(SENTENCES).map(ToString::to_string));
     finish(line)
 }

@@ -87,7 +87,12 @@ impl Recorder {
             self.watched.judged(body, item.done(body.mode), item.findings.iter().copied(), waited);
             self.log(body, item.wanted, item.findings.first().copied());
             if self.listens() {
-                lines.push_str(&self.audit.judged(body, item));
+                let line = self.audit.judged(body, item);
+                if lines.is_empty() {
+                    lines = line;
+                } else {
+                    lines.push_str(&line);
+                }
             }
         }
         self.judged_in_trace(body, items);

@@ -152,6 +152,28 @@ async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
 }
 
 #[tokio::test]
+async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_every_call() {
+    let (issuer, server) = (Issuer::start().await, Server::start(|_| async { json_reply(OK) }).await);
+    let setup = trusting(Setup::new().http("up", server.url()).http("other", server.url()), &issuer);
+    let gate = setup.with(|config| config.limits.verified_tokens = 1).start().await;
+    let own = url(&gate, "/mcp/up");
+    let ann = showing(&gate, &issuer.sign(&issuer.claims("ann", &own)));
+    for _ in 0..3 {
+        ann.post("up", &[], call("1", "x")).await.expect(200).await;
+    }
+    ann.post("other", &[], call("1", "x")).await.expect(401).await;
+    assert_eq!(gate.limit_hits("verified_tokens"), 0.0);
+    // The leeway of this issuer is 5 s.
+    let short = showing(&gate, &issuer.sign(&Claims { exp: now() - 2, ..issuer.claims("bob", &own) }));
+    short.post("up", &[], call("1", "x")).await.expect(200).await;
+    assert_eq!(gate.limit_hits("verified_tokens"), 1.0, "there is room for one");
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    short.post("up", &[], call("1", "x")).await.expect(401).await;
+    ann.post("up", &[], call("1", "x")).await.expect(200).await;
+    assert_eq!(gate.limit_hits("verified_tokens"), 1.0, "an expired token makes room by itself");
+}
+
+#[tokio::test]
 async fn refusals_lead_to_where_tokens_are() {
     let (issuer, server) = (Issuer::start().await, Server::start(|_| async { json_reply(OK) }).await);
     let gate = trusting(Setup::new().http("up", server.url()), &issuer).start().await;

@@ -345,6 +345,7 @@ fn limits(table: &Table<'_>) -> Limits {
             .map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
         admin_connections: count("admin_connections", 4..=10_000, base.admin_connections),
         wrong_tokens_per_minute: count("wrong_tokens_per_minute", 1..=10_000, base.wrong_tokens_per_minute),
+        verified_tokens: count("verified_tokens", 0..=100_000, base.verified_tokens),
         bytes_in_flight: count("bytes_in_flight", 1024..=1 << 40, base.bytes_in_flight),
         bytes_in_flight_per_agent: count("bytes_in_flight_per_agent", 1024..=1 << 40, base.bytes_in_flight_per_agent),
         calls_per_agent: count("calls_per_agent", 1..=1_000_000, base.calls_per_agent),

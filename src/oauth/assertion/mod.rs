@@ -12,7 +12,7 @@ mod verify;
 pub use claims::Claims;
 pub use keys::{Keys, KeysError};
 pub use sign::{SignError, SigningKey};
-pub use verify::{JwtError, issuer_of, verify};
+pub use verify::{JwtError, SignedClaims, issuer_of};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,6 @@ use super::claims::{Claims, strings};
 use super::keys::{Keys, algorithm};
 use super::provider;
 use crate::message::{Json, ReadLimits, Value, ValueKind};
-use crate::oauth::unix_now;
 
 /// Longest token.
 const MOST_BYTES: usize = 16 << 10;
@@ -63,13 +62,49 @@ pub enum JwtError {
     NotYet,
 }
 
-/// Verifies a token: signed with one of `keys`, by `issuer` (exactly), for one of `audiences`, and now, give or take
-/// `leeway` (5 minutes at most).
-///
-/// # Errors
-/// Anything that is not in order; [`JwtError::UnknownKey`] is worth a look at the issuer's keys of today.
-pub fn verify(token: &str, keys: &Keys, issuer: &str, audiences: &[String], leeway: Duration) -> Result<Claims, JwtError> {
-    verify_at(unix_now(), token, keys, issuer, audiences, leeway)
+/// The claims of a token that one of an issuer's keys has signed. Nothing else of them has been checked yet.
+#[derive(Clone)]
+pub struct SignedClaims(Json);
+
+impl SignedClaims {
+    /// Verifies the form and the signature of a token, which never change while the keys are the same.
+    ///
+    /// # Errors
+    /// Either is invalid; [`JwtError::UnknownKey`] is worth a look at the issuer's current keys.
+    pub fn verify(token: &str, keys: &Keys) -> Result<Self, JwtError> {
+        let parts = Parts::read(token)?;
+        parts.check_header()?;
+        parts.check_signature(keys)?;
+        Ok(Self(parts.claims))
+    }
+
+    /// Checks what depends on the time and on the gate: the token is by `issuer` (exactly), for one of `audiences`, and valid
+    /// now, give or take `leeway` (5 minutes at most).
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check(&self, now_unix: u64, issuer: &str, audiences: &[String], leeway: Duration) -> Result<Claims, JwtError> {
+        let claims = self.0.root();
+        let text = |name| claims.get(name).and_then(|value| value.str());
+        if text("iss").ok_or(JwtError::Claim("iss"))? != issuer {
+            return Err(JwtError::Issuer);
+        }
+        let meant = claims.get("aud").map(strings).filter(|meant| !meant.is_empty()).ok_or(JwtError::Claim("aud"))?;
+        if !meant.iter().any(|meant| audiences.contains(meant)) {
+            return Err(JwtError::Audience);
+        }
+        let leeway = leeway.min(MOST_LEEWAY).as_secs();
+        let expires_unix = time(claims, "exp")?.ok_or(JwtError::Claim("exp"))?;
+        if expires_unix.saturating_add(leeway) <= now_unix {
+            return Err(JwtError::Expired);
+        }
+        for name in ["nbf", "iat"] {
+            if time(claims, name)?.is_some_and(|from| from > now_unix.saturating_add(leeway)) {
+                return Err(JwtError::NotYet);
+            }
+        }
+        Ok(Claims { json: self.0.clone(), expires_unix })
+    }
 }
 
 /// Who a token says it is by, unverified: good for choosing whose keys to verify it with, and for nothing else.
@@ -79,39 +114,6 @@ pub fn verify(token: &str, keys: &Keys, issuer: &str, audiences: &[String], leew
 pub fn issuer_of(token: &str) -> Result<String, JwtError> {
     let claims = Parts::read(token)?.claims;
     claims.root().get("iss").and_then(|issuer| issuer.str()).map(Into::into).ok_or(JwtError::Claim("iss"))
-}
-
-pub(super) fn verify_at(
-    now_unix: u64,
-    token: &str,
-    keys: &Keys,
-    issuer: &str,
-    audiences: &[String],
-    leeway: Duration,
-) -> Result<Claims, JwtError> {
-    let parts = Parts::read(token)?;
-    parts.check_header()?;
-    parts.check_signature(keys)?;
-    let claims = parts.claims.root();
-    let text = |name| claims.get(name).and_then(|value| value.str());
-    if text("iss").ok_or(JwtError::Claim("iss"))? != issuer {
-        return Err(JwtError::Issuer);
-    }
-    let meant = claims.get("aud").map(strings).filter(|meant| !meant.is_empty()).ok_or(JwtError::Claim("aud"))?;
-    if !meant.iter().any(|meant| audiences.contains(meant)) {
-        return Err(JwtError::Audience);
-    }
-    let leeway = leeway.min(MOST_LEEWAY).as_secs();
-    let expires_unix = time(claims, "exp")?.ok_or(JwtError::Claim("exp"))?;
-    if expires_unix.saturating_add(leeway) <= now_unix {
-        return Err(JwtError::Expired);
-    }
-    for name in ["nbf", "iat"] {
-        if time(claims, name)?.is_some_and(|from| from > now_unix.saturating_add(leeway)) {
-            return Err(JwtError::NotYet);
-        }
-    }
-    Ok(Claims { json: parts.claims, expires_unix })
 }
 
 /// A token taken apart, nothing of it believed.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use oauth2::url::{Url, form_urlencoded};
 
 use super::*;
-use crate::oauth::assertion::{Keys, SigningKey, verify};
+use crate::oauth::assertion::{Keys, SignedClaims, SigningKey};
 use crate::oauth::testing::{Asked, Reply, Site, fetcher};
 use crate::oauth::{Client, ClientAuth, Hidden, Origin, Scopes, Server};
 
@@ -284,7 +284,8 @@ async fn clients_prove_who_they_are_in_each_way() {
                 assert_eq!(form["client_assertion_type"], "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
                 let keys = Keys::parse(key.jwks().as_bytes()).unwrap();
                 let audience = [server.issuer.clone()];
-                let claims = verify(assertion, &keys, &client.id, &audience, std::time::Duration::ZERO).unwrap();
+                let signed = SignedClaims::verify(assertion, &keys).unwrap();
+                let claims = signed.check(crate::oauth::unix_now(), &client.id, &audience, std::time::Duration::ZERO).unwrap();
                 assert_eq!(claims.subject().unwrap(), client.id);
                 assert!(claims.expires_unix() <= crate::oauth::unix_now() + 120);
                 ids.push(claims.id().unwrap());

@@ -8,6 +8,7 @@ mod trim;
 
 use sha2::{Digest, Sha256};
 
+use super::digits::{Decimal, Hex};
 use super::names::{PREV, SEQ};
 pub use key::PublicKey;
 
@@ -40,10 +41,22 @@ impl Head {
     pub(super) fn append(&mut self, object: &str, out: &mut Vec<u8>) {
         let start = out.len();
         let open = object.strip_suffix('}').unwrap_or(object);
-        let comma = if open.ends_with('{') { "" } else { "," };
+        let comma: &[u8] = if open.ends_with('{') { b"\"" } else { b",\"" };
         let seq = self.seq.saturating_add(1);
-        out.extend_from_slice(open.as_bytes());
-        out.extend_from_slice(format!("{comma}\"{SEQ}\":{seq},\"{PREV}\":\"{}\"}}", hex(&self.sha)).as_bytes());
+        let (seq_digits, prev_digits) = (Decimal::of(seq), Hex::of(&self.sha));
+        let parts: [&[u8]; 9] = [
+            open.as_bytes(),
+            comma,
+            SEQ.as_bytes(),
+            b"\":",
+            seq_digits.as_bytes(),
+            b",\"",
+            PREV.as_bytes(),
+            b"\":\"",
+            prev_digits.as_bytes(),
+        ];
+        parts.iter().for_each(|part| out.extend_from_slice(part));
+        out.extend_from_slice(b"\"}");
         *self = Self { seq, sha: sha(out.get(start..).unwrap_or_default()) };
         out.push(b'\n');
     }

@@ -114,3 +114,67 @@ fn hostile_text_costs_no_more_than_its_length() {
         assert!(started.elapsed().as_millis() < 200, "{unit}");
     }
 }
+
+#[test]
+fn the_prefilter_passes_over_nothing_that_a_pattern_finds() {
+    let redactor = Redactor::new().unwrap();
+    // Pieces of every pattern, long runs, and what joins them, in every order.
+    let pieces = [
+        "-----BEGIN KEY-----",
+        "bearer ",
+        "Basic\t",
+        "abcdefgh",
+        "://",
+        "u:p@h",
+        "passw",
+        "d=",
+        "token",
+        "SECRET: ",
+        "api-key",
+        "=",
+        "--auth ",
+        "cookie",
+        ":",
+        "ghp_",
+        "sk-",
+        "SG.",
+        "AKIA",
+        "01234567",
+        "eyJ",
+        ".",
+        "aB3",
+        "x y",
+        "ſecret",
+        "\u{212a}ey",
+        "aB3dE5fG7hI9jK1lM3nO5",
+        "0123456789abcdef0123456789abcdef",
+        "\n",
+    ];
+    let mut cut = 0;
+    for first in pieces {
+        for second in pieces {
+            for third in pieces {
+                let text = [first, second, third].concat();
+                if text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/')) {
+                    // A word in lower case is shown, whatever it begins with.
+                    continue;
+                }
+                let slow = redactor.clean(&text);
+                assert_eq!(redactor.text(&text, TEXT_BYTES), slow, "{text}");
+                cut += usize::from(slow != text);
+            }
+        }
+    }
+    assert!(cut > 1000, "{cut}");
+    // All short texts of the letters of the shortest secrets.
+    let letters = ["g", "h", "p", "_", "s", "k", "S", "G", ".", "A", "I", "z", "7"];
+    let mut state = 1_u64;
+    for _ in 0..20_000 {
+        let mut text = String::new();
+        for _ in 0..TOO_SHORT_BYTES {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(letters[usize::try_from(state >> 40).unwrap() % letters.len()]);
+        }
+        assert_eq!(redactor.clean(&text), text);
+    }
+}

@@ -4,6 +4,7 @@ mod anchor;
 mod counts;
 mod keep;
 mod log;
+mod queue;
 mod stream;
 mod writer;
 mod written;
@@ -14,7 +15,7 @@ mod tests;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -26,10 +27,11 @@ use super::audit::{finish, start};
 use super::names;
 use crate::config::AuditConfig;
 use crate::rules::Severity;
+use queue::{Intake, queue};
 use writer::{Job, Shared, Writer};
 
-/// Most lines that wait to be written.
-const QUEUED_LINES: usize = 8192;
+/// Maximum number of jobs that wait to be done.
+const QUEUED_JOBS: usize = 8192;
 /// Most bytes that wait to be written.
 const QUEUED_BYTES: usize = 16 << 20;
 /// Longest wait for the queue to be written out.
@@ -41,7 +43,7 @@ const BUSY: Duration = Duration::from_millis(5);
 /// Takes audit lines.
 pub(super) struct Sink {
     /// To the thread that writes, if there is a log.
-    to: Option<(SyncSender<Job>, Arc<Shared>)>,
+    to: Option<(Intake, Arc<Shared>)>,
     required: bool,
     counts: Counts,
 }
@@ -57,8 +59,8 @@ impl Sink {
             Some(to) => {
                 let shared = Arc::new(Shared::default());
                 let writer = Writer::open(config, to, shared.clone(), counts.clone())?;
-                let (jobs, queue) = sync_channel(QUEUED_LINES);
-                std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&queue))?;
+                let (jobs, queue) = queue(QUEUED_JOBS);
+                std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(queue))?;
                 Some((jobs, shared))
             }
         };
@@ -82,7 +84,7 @@ impl Sink {
         let bytes = lines.len();
         let fits = shared.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes <= QUEUED_BYTES;
         let (who, told) = if self.required { Some(oneshot::channel()).unzip() } else { (None, None) };
-        if !fits || jobs.try_send(Job::Lines(lines, count, who)).is_err() {
+        if !fits || jobs.push(Job::Lines(lines, count, who)).is_err() {
             shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
             shared.dropped.fetch_add(count, Ordering::Relaxed);
             self.counts.dropped.inc_by(count);
@@ -97,7 +99,7 @@ impl Sink {
     /// The thread that would do it is too busy, or gone.
     pub(super) fn reopen(&self) -> io::Result<()> {
         let Some((jobs, _)) = &self.to else { return Ok(()) };
-        jobs.try_send(Job::Reopen).map_err(|error| match error {
+        jobs.push(Job::Reopen).map_err(|error| match error {
             TrySendError::Full(_) => full(),
             TrySendError::Disconnected(_) => io::ErrorKind::BrokenPipe.into(),
         })
@@ -108,7 +110,7 @@ impl Sink {
         let Some((jobs, _)) = &self.to else { return };
         let (done, wait) = sync_channel(1);
         let (mut job, deadline) = (Job::Flush(done), Instant::now() + FLUSH);
-        while let Err(TrySendError::Full(again)) = jobs.try_send(job) {
+        while let Err(TrySendError::Full(again)) = jobs.push(job) {
             if Instant::now() >= deadline {
                 break;
             }
@@ -142,7 +144,7 @@ fn opened(how: &str, torn_bytes: u64) -> String {
     let mut line = start("log_opened", severity);
     line.text(names::HOW, how);
     if torn_bytes > 0 {
-        line.json(names::TORN_BYTES, torn_bytes);
+        line.number(names::TORN_BYTES, torn_bytes);
     }
     finish(line).trim_end().to_owned()
 }
@@ -151,6 +153,6 @@ fn opened(how: &str, torn_bytes: u64) -> String {
 fn lost(reason: &str, lines: u64) -> String {
     let mut line = start("log_lost", Severity::High);
     line.text(names::REASON, reason);
-    line.json(names::LINES, lines);
+    line.number(names::LINES, lines);
     finish(line).trim_end().to_owned()
 }

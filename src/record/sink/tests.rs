@@ -338,22 +338,21 @@ fn what_cannot_be_a_log_is_refused_at_the_start() {
 
 #[test]
 fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
-    let (jobs, queue) = sync_channel(1);
+    let (jobs, queue) = queue(1);
     let shared = Arc::new(Shared::default());
-    let sink = Sink { to: Some((jobs, shared.clone())), required: false, counts: counts() };
+    let mut sink = Sink { to: Some((jobs, shared.clone())), required: false, counts: counts() };
     sink.write("{}\n".to_owned(), 1).wait().unwrap();
     sink.write("{}\n".to_owned(), 1).wait().unwrap();
     sink.write("x".repeat(QUEUED_BYTES + 1), 3).wait().unwrap();
     assert_eq!(sink.counts.dropped.get(), 4);
     assert_eq!(sink.reopen().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-    let required = Sink { required: true, to: sink.to.clone(), counts: counts() };
-    assert_eq!(required.write("{}\n".to_owned(), 1).wait().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    sink.required = true;
+    assert_eq!(sink.write("{}\n".to_owned(), 1).wait().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let to = AuditTo::File(path.clone());
     let writer = Writer::open(&config(&path, false), &to, shared, counts()).unwrap();
-    drop((sink.to.clone(), required));
-    let thread = std::thread::spawn(move || writer.run(&queue));
+    let thread = std::thread::spawn(move || writer.run(queue));
     drop(sink);
     thread.join().unwrap();
     let lines = said(&path);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -12,19 +12,15 @@ use tokio::sync::oneshot;
 use super::anchor::Anchors;
 use super::keep::Keeper;
 use super::log::LogFile;
+use super::queue::Queue;
 use super::stream::{Open, Stream};
 use super::{Counts, lost};
 use crate::config::{AuditConfig, AuditTo};
 use crate::record::chain::checkpoint::{Notes, Why};
 use crate::record::chain::key::SigningKey;
 
-/// Lines that nobody waits for and that come within this time of the first are written with it: one wake-up and one
-/// write for many.
-const GATHER: Duration = Duration::from_millis(5);
 /// Most bytes that are gathered for one write.
 const GATHERED_BYTES: usize = 1 << 20;
-/// Who writes nothing looks so often whether a checkpoint is due.
-const IDLE: Duration = Duration::from_millis(500);
 
 /// What became of lines: for whoever waits.
 pub(super) type Told = Result<(), (io::ErrorKind, String)>;
@@ -36,6 +32,13 @@ pub(super) enum Job {
     Reopen,
     /// Write everything, with a checkpoint, and say so.
     Flush(SyncSender<()>),
+}
+
+impl Job {
+    /// Whether somebody waits for it.
+    pub(super) fn is_urgent(&self) -> bool {
+        !matches!(self, Self::Lines(_, _, None))
+    }
 }
 
 /// What the thread shares with those who hand lines in.
@@ -63,7 +66,8 @@ pub(super) struct Writer {
 
 #[derive(Default)]
 struct Gathered {
-    text: String,
+    lines: Vec<String>,
+    bytes: usize,
     count: u64,
     who: Vec<oneshot::Sender<Told>>,
 }
@@ -100,26 +104,12 @@ impl Writer {
     }
 
     /// Writes until nobody is left to hand lines in.
-    pub(super) fn run(mut self, queue: &Receiver<Job>) {
-        loop {
-            let first = match queue.recv_timeout(IDLE) {
-                Ok(first) => first,
-                Err(RecvTimeoutError::Timeout) => {
-                    // Nobody may come any more who has something to tell, while it is said that nothing can be told.
-                    self.write();
-                    self.target.note_if_due(&self.counts);
-                    continue;
-                }
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            if matches!(first, Job::Lines(_, _, None)) {
-                std::thread::sleep(GATHER);
-            }
-            let mut next = Some(first);
-            while let Some(job) = next {
-                self.take(job);
-                next = queue.try_recv().ok();
-            }
+    pub(super) fn run(mut self, mut queue: Queue) {
+        let mut jobs = Vec::new();
+        while queue.take(&mut jobs) {
+            jobs.drain(..).for_each(|job| self.take(job));
+            // Without any lines, too: nobody may come any more who has something to tell, while it is said that nothing can be
+            // told.
             self.write();
             self.target.note_if_due(&self.counts);
         }
@@ -128,10 +118,11 @@ impl Writer {
     fn take(&mut self, job: Job) {
         match job {
             Job::Lines(lines, count, who) => {
-                self.gathered.text.push_str(&lines);
+                self.gathered.bytes += lines.len();
+                self.gathered.lines.push(lines);
                 self.gathered.count += count;
                 self.gathered.who.extend(who);
-                if self.gathered.text.len() >= GATHERED_BYTES {
+                if self.gathered.bytes >= GATHERED_BYTES {
                     self.write();
                 }
             }
@@ -153,15 +144,16 @@ impl Writer {
     }
 
     fn write(&mut self) {
-        let Gathered { text, count, who } = std::mem::take(&mut self.gathered);
         let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
-        if text.is_empty() && dropped == 0 && self.failed == 0 {
+        if self.gathered.lines.is_empty() && dropped == 0 && self.failed == 0 {
             return;
         }
-        self.shared.waiting.fetch_sub(text.len(), Ordering::Relaxed);
+        let Gathered { lines, bytes, count, who } = std::mem::take(&mut self.gathered);
+        self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
         let gaps = [("full_queue", dropped), ("not_written", self.failed)];
         let gaps: Vec<String> = gaps.iter().filter(|(_, lines)| *lines > 0).map(|(reason, lines)| lost(reason, *lines)).collect();
-        let written = self.target.append(gaps.iter().map(String::as_str).chain(text.lines()), self.required, &self.counts);
+        let lines = lines.iter().flat_map(|lines| Lines(lines));
+        let written = self.target.append(gaps.iter().map(String::as_str).chain(lines), self.required, &self.counts);
         match &written {
             Ok(()) => {
                 self.counts.written.inc_by(count + gaps.len() as u64);
@@ -187,6 +179,20 @@ impl Writer {
             // Whoever asked may have gone.
             let _gone = one.send(told.clone());
         }
+    }
+}
+
+/// The lines of a text, without their line feeds. As `str::lines`, which looks at each byte by itself.
+struct Lines<'t>(&'t str);
+
+impl<'t> Iterator for Lines<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        let end = memchr::memchr(b'\n', self.0.as_bytes()).unwrap_or(self.0.len());
+        let line = self.0.get(..end).filter(|_| !self.0.is_empty())?;
+        self.0 = self.0.get(end + 1..).unwrap_or_default();
+        Some(line)
     }
 }
 

@@ -129,6 +129,7 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "src/inspect/budget_tests.rs::what_is_within_the_budget_is_judged_and_the_policy_can_block_the_rest",
     ),
     ("limits.values_per_message", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
+    ("limits.verified_tokens", "src/oauth/issuer_tests.rs::verified_tokens_are_bounded_and_the_least_used_makes_room"),
     ("limits.wrong_tokens_per_minute", "tests/integration/connections.rs::guessing_tokens_locks_the_guesser"),
     ("listen.address", "tests/integration/options/serving.rs::addresses_are_listened_on_as_written"),
     (

@@ -159,6 +159,7 @@ pub(super) const FIELDS: &[Field] = &[
         |c| show(&c.limits.work.unpacked_bytes),
         "77777",
     ),
+    row("limits.verified_tokens", "[limits]", "verified_tokens = 77", |c| show(&c.limits.verified_tokens), "77"),
     row(
         "limits.wrong_tokens_per_minute",
         "[limits]",
