@@ -17,8 +17,8 @@ use super::entry::Who;
 use super::{Body, Front, body, guesses, keep_alive, mcp_page, prove, resource};
 use crate::message::Message;
 use crate::protocol::{
-    Ask, Call, CallError, Carrier, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, Wire, answer, header, headers,
-    sse,
+    Ask, Call, CallError, Carrier, Context, Era, Frames, Framing, Payload, Reply, SessionId, UpstreamName, Wire, answer, header,
+    headers, sse,
 };
 use crate::record::Event;
 
@@ -244,7 +244,7 @@ pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message
             }
         }
     });
-    Reply { frames: Box::pin(frames), ..reply }
+    Reply { frames: Frames::stream(frames), ..reply }
 }
 
 /// Writes a reply as HTTP. Streams on which somebody only `listens` end when the gate drains, or when that one may no more;

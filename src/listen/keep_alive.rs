@@ -13,7 +13,7 @@ use http::{HeaderMap, StatusCode};
 use super::{Front, http as endpoint};
 use crate::message::Message;
 use crate::protocol::sse::Fields;
-use crate::protocol::{Ask, Call, Era, Frame, Framing, Payload, Reply, answer};
+use crate::protocol::{Ask, Call, Era, Frame, Frames, Framing, Payload, Reply, answer};
 
 /// The stream with a comment after each `silence`; without any where that is zero. Comments say nothing to any client (WHATWG
 /// HTML, 9.2.6).
@@ -63,7 +63,7 @@ pub(super) async fn carry(front: &Arc<Front>, call: Call) -> Reply {
             frame => frame,
         })
     });
-    let frames = Box::pin(comment.chain(answer));
+    let frames = Frames::stream(comment.chain(answer));
     Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames }
 }
 

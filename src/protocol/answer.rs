@@ -1,11 +1,10 @@
 //! How a refused or failed call is answered: the only place that turns either into HTTP and JSON-RPC.
 
-use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
-    AuditId, BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, CallError, Context, Era, Frame, Framing, ProcessFaultKind, Reply, Thing,
-    header,
+    AuditId, BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, CallError, Context, Era, Frame, Frames, Framing, ProcessFaultKind,
+    Reply, Thing, header,
 };
 use crate::message::{Envelope, Message, MessageKind, quote};
 
@@ -283,7 +282,7 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
 
 /// A reply with a JSON body.
 pub fn body(status: StatusCode, json: String) -> Reply {
-    let frames = Box::pin(stream::iter([Ok(Frame::inspected(json))]));
+    let frames = Frames::one(Frame::inspected(json));
     Reply { status, headers: HeaderMap::new(), framing: Framing::Body, frames }
 }
 
@@ -293,7 +292,7 @@ pub fn empty(status: StatusCode) -> Reply {
     if status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(http::header::ALLOW, HeaderValue::from_static("POST"));
     }
-    Reply { status, headers, framing: Framing::Empty, frames: Box::pin(stream::empty()) }
+    Reply { status, headers, framing: Framing::Empty, frames: Frames::empty() }
 }
 
 /// Whether a reply is the first of a session that it names.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::task::{self, Poll};
 
 use bytes::Bytes;
 use futures_util::Stream;
@@ -87,8 +88,41 @@ impl fmt::Debug for Frame {
     }
 }
 
-/// The frames of a reply, in order. Dropping the stream cancels the call upstream, as its transport and era lay down.
-pub type Frames = Pin<Box<dyn Stream<Item = Result<Frame, CallError>> + Send>>;
+/// The frames of a reply, in order. Dropping a stream cancels the call upstream, as its transport and era lay down.
+pub enum Frames {
+    /// The frame of a body that has arrived whole, if there is one.
+    Body(Option<Result<Frame, CallError>>),
+    /// Frames that are still to come.
+    Stream(Pin<Box<dyn Stream<Item = Result<Frame, CallError>> + Send>>),
+}
+
+impl Frames {
+    /// No frame.
+    pub fn empty() -> Self {
+        Self::Body(None)
+    }
+
+    /// One frame.
+    pub fn one(frame: Frame) -> Self {
+        Self::Body(Some(Ok(frame)))
+    }
+
+    /// The frames of a stream.
+    pub fn stream(frames: impl Stream<Item = Result<Frame, CallError>> + Send + 'static) -> Self {
+        Self::Stream(Box::pin(frames))
+    }
+}
+
+impl Stream for Frames {
+    type Item = Result<Frame, CallError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.get_mut() {
+            Self::Body(frame) => Poll::Ready(frame.take()),
+            Self::Stream(frames) => frames.as_mut().poll_next(context),
+        }
+    }
+}
 
 /// How the frames of a reply stand on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -105,7 +105,7 @@ impl Gate {
         });
         let mut headers = HeaderMap::new();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Box::pin(frames) }
+        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Frames::stream(frames) }
     }
 }
 
@@ -153,7 +153,7 @@ impl Asking {
             Framing::Events => reply.frames,
             // It was sent, and the answer comes on the stream of all answers.
             Framing::Empty if context.wire.is_pipe() => reply.frames,
-            Framing::Body => Box::pin(reply.frames.map(move |frame| match frame {
+            Framing::Body => Frames::stream(reply.frames.map(move |frame| match frame {
                 Ok(Frame { payload: Payload::Text(_), .. }) => {
                     gate.tell_failed(&context, &NOT_RPC);
                     Err(NOT_RPC)

@@ -38,7 +38,7 @@ impl Changed {
     ) -> Frames {
         let hears = self.0.subscribe();
         let state = (frames, hears, Vec::<String>::new(), upstream, told);
-        Box::pin(stream::unfold(state, |(mut frames, mut hears, mut due, upstream, told)| async move {
+        Frames::stream(stream::unfold(state, |(mut frames, mut hears, mut due, upstream, told)| async move {
             loop {
                 if let Some(text) = due.pop() {
                     return Some((Ok(Frame::inspected(text)), (frames, hears, due, upstream, told)));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, future};
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 
 use super::Gate;
 use super::approve::{CallDigest, Matter};
@@ -66,30 +66,30 @@ impl Waiting {
 
 impl Gate {
     /// The reply with every frame judged.
-    pub(super) fn judge_reply(self: &Arc<Self>, reply: Reply, waiting: Arc<Waiting>) -> Reply {
-        let (gate, framing) = (self.clone(), reply.framing);
-        let told_by = waiting.clone();
-        let judged = reply.frames.then(move |frame| {
+    pub(super) async fn judge_reply(self: &Arc<Self>, reply: Reply, waiting: Arc<Waiting>) -> Reply {
+        let framing = reply.framing;
+        let frames = match reply.frames {
+            Frames::Body(None) => Frames::empty(),
+            Frames::Body(Some(frame)) => Frames::Body(self.judge_arrival(frame, framing, &waiting).await.transpose()),
+            Frames::Stream(_) => self.judge_stream(reply.frames, framing, reply.status, waiting),
+        };
+        Reply { frames, ..reply }
+    }
+
+    fn judge_stream(self: &Arc<Self>, frames: Frames, framing: Framing, status: StatusCode, waiting: Arc<Waiting>) -> Frames {
+        let (gate, told_by) = (self.clone(), waiting.clone());
+        let judged = frames.then(move |frame| {
             let (gate, waiting) = (gate.clone(), waiting.clone());
-            async move {
-                let judged = match frame {
-                    Ok(frame) => gate.judge_frame(frame, framing, &waiting).await,
-                    Err(error) => Err(gate.inspect_output(error, &waiting.context).await),
-                };
-                if let Err(error) = &judged {
-                    gate.tell_failed(&waiting.context, error);
-                }
-                judged
-            }
+            async move { gate.judge_arrival(frame, framing, &waiting).await }
         });
         // A frame that is withheld altogether vanishes; after a failure nothing follows.
         let frames = judged.filter_map(|judged| future::ready(judged.transpose())).scan(false, |ended, frame| {
             let before = std::mem::replace(ended, frame.is_err());
             future::ready((!before).then_some(frame))
         });
-        let frames: Frames = Box::pin(frames);
-        let streams = framing == Framing::Events && reply.status.is_success();
-        let frames = match streams && told_by.listens.is_some() {
+        let frames = Frames::stream(frames);
+        let streams = framing == Framing::Events && status.is_success();
+        match streams && told_by.listens.is_some() {
             true => {
                 let (declared, upstream) = (told_by.upstream.declared.clone(), told_by.context.upstream.clone());
                 self.changed.told_on(frames, upstream, move |kind| match &told_by.listens {
@@ -99,8 +99,24 @@ impl Gate {
                 })
             }
             false => frames,
+        }
+    }
+
+    /// Judges what comes next of a reply, and tells of what fails.
+    async fn judge_arrival(
+        self: &Arc<Self>,
+        frame: Result<Frame, CallError>,
+        framing: Framing,
+        waiting: &Waiting,
+    ) -> Result<Option<Frame>, CallError> {
+        let judged = match frame {
+            Ok(frame) => self.judge_frame(frame, framing, waiting).await,
+            Err(error) => Err(self.inspect_output(error, &waiting.context).await),
         };
-        Reply { frames, ..reply }
+        if let Err(error) = &judged {
+            self.tell_failed(&waiting.context, error);
+        }
+        judged
     }
 
     /// Judges one frame of a reply: `None` if nothing of it goes on.

@@ -171,7 +171,7 @@ impl LineSession {
             let of_subscriptions = upstream.open.as_ref().map(|open| open.told(kind)).unwrap_or_default();
             upstream.declared.told(kind).into_iter().chain(of_subscriptions)
         };
-        let frames = self.gate.changed.told_on(stream::pending().boxed(), self.name.clone(), told);
+        let frames = self.gate.changed.told_on(Frames::stream(stream::pending()), self.name.clone(), told);
         frames.filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) })
     }
 

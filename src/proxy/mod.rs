@@ -308,7 +308,7 @@ impl Gate {
         } else {
             self.sessions.learn(&waiting.context, &reply, elicits);
         }
-        Ok(self.judge_reply(reply, waiting))
+        Ok(self.judge_reply(reply, waiting).await)
     }
 
     /// Counts the calls of tools against the limits.

@@ -18,7 +18,7 @@ use super::{Gate, Policies, offload};
 use crate::config::Limits;
 use crate::inspect::tools::Tools;
 use crate::inspect::{Heard, Policy};
-use crate::protocol::{Ask, Call, CallError, Context, Framing, InFlight, Reply, UpstreamName};
+use crate::protocol::{Ask, Call, CallError, Context, Frames, Framing, InFlight, Reply, UpstreamName};
 use crate::upstream::Upstream;
 
 /// An upstream, and what the gate has learnt of it.
@@ -95,7 +95,7 @@ impl UpstreamState {
             }
             frames.poll_next_unpin(cx)
         });
-        Ok(Reply { frames: Box::pin(frames), ..reply })
+        Ok(Reply { frames: Frames::stream(frames), ..reply })
     }
 
     /// Waits for its open calls, for so long, then ends its streams, sessions and processes.

@@ -156,7 +156,7 @@ impl Events {
     /// `Limit("stream_idle_seconds")` or `Silent` when no event came for `gap`.
     pub(super) fn frames(self, gap: Gap) -> Frames {
         let open = Some((self, gap));
-        Box::pin(futures_util::stream::unfold(open, async |open| {
+        Frames::stream(futures_util::stream::unfold(open, async |open| {
             let (mut events, gap) = open?;
             let next = match tokio::time::timeout(gap.time(), events.next()).await {
                 Err(_) => Err(gap.error()),

@@ -4,13 +4,12 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 
 use crate::message::{Envelope, Message, ReadLimits, quote};
 use crate::protocol::sse::Fields;
-use crate::protocol::{Ask, Call, CallError, Frame, Framing, MODERN, Payload, Reply, answer, headers};
+use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, MODERN, Payload, Reply, answer, headers};
 
 /// The agent in whose name canaries are sent: what is to leave them out knows them by it.
 pub const AGENT: &str = "lychgate-prove";
@@ -190,7 +189,7 @@ pub(super) fn call(call: &Call, limits: &ReadLimits) -> Result<Reply, CallError>
     if let Ok(digest) = HeaderValue::from_str(&digest(message.bytes())) {
         headers.insert(RECEIVED, digest);
     }
-    let frames = Box::pin(stream::iter([Ok(Frame { payload: Payload::Message(answer), fields: Fields::default() })]));
+    let frames = Frames::one(Frame { payload: Payload::Message(answer), fields: Fields::default() });
     Ok(Reply { status: StatusCode::OK, headers, framing: Framing::Body, frames })
 }
 

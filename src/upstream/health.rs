@@ -154,11 +154,11 @@ mod tests {
     use http::{HeaderMap, StatusCode};
 
     use super::*;
-    use crate::protocol::Framing;
+    use crate::protocol::{Frames, Framing};
 
     fn answered(status: u16) -> Result<Reply, CallError> {
         let status = StatusCode::from_u16(status).unwrap();
-        let frames = Box::pin(futures_util::stream::empty());
+        let frames = Frames::empty();
         Ok(Reply { status, headers: HeaderMap::new(), framing: Framing::Empty, frames })
     }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use hyper::body::{Body, Incoming};
 
@@ -136,7 +135,7 @@ impl Http {
             _ if page => return Err(CallError::WEB_PAGE),
             _ => return Err(CallError::BadReply("its content type is neither JSON nor an event stream")),
         };
-        let frames: Frames = Box::pin(stream::iter([Ok(Frame { payload, fields: Fields::default() })]));
+        let frames = Frames::one(Frame { payload, fields: Fields::default() });
         Ok(Reply { status, headers, framing: Framing::Body, frames })
     }
 }
@@ -150,7 +149,7 @@ pub(super) fn initializes(message: &Message) -> bool {
 pub(super) fn empty(status: StatusCode, mut headers: HeaderMap) -> Reply {
     headers.remove(header::CONTENT_TYPE);
     headers.remove(header::CONTENT_ENCODING);
-    Reply { status, headers, framing: Framing::Empty, frames: Box::pin(stream::empty()) }
+    Reply { status, headers, framing: Framing::Empty, frames: Frames::empty() }
 }
 
 /// What a body claims to be.

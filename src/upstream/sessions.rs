@@ -16,7 +16,9 @@ use super::http::{empty, initializes};
 use super::ticket::{Opened, Ticket};
 use crate::config::{Limits, UpstreamConfig};
 use crate::message::{Message, ParseError};
-use crate::protocol::{Ask, Call, CallError, Context, Framing, Holder, ProcessFault, ProcessFaultKind, Reply, SessionId, header};
+use crate::protocol::{
+    Ask, Call, CallError, Context, Frames, Framing, Holder, ProcessFault, ProcessFaultKind, Reply, SessionId, header,
+};
 
 /// A way to the server: a child process, a stream and its endpoint.
 pub(super) trait Link: Send + Sync {
@@ -90,7 +92,7 @@ pub(super) async fn asked<L: Link>(
 /// The reply to a request, which is a stream that ends without an answer where its agent cancelled it.
 pub(super) fn or_cancelled(outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
     let Err(CallError::Withdrawn) = outcome else { return outcome };
-    let frames = Box::pin(futures_util::stream::empty());
+    let frames = Frames::empty();
     Ok(Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames })
 }
 

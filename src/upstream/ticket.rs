@@ -55,8 +55,8 @@ impl Ticket {
             Era::Legacy => StatusCode::OK,
         };
         let mut headers = HeaderMap::new();
-        let (framing, frames): (_, Frames) = if incoming.last && settled(&incoming.message) {
-            (Framing::Body, Box::pin(futures_util::stream::iter([Ok(event(incoming.message))])))
+        let (framing, frames) = if incoming.last && settled(&incoming.message) {
+            (Framing::Body, Frames::one(event(incoming.message)))
         } else {
             let open = if incoming.last { None } else { Some(self) };
             event_headers(&mut headers);
@@ -76,7 +76,7 @@ impl Ticket {
                 }
             });
             let first = futures_util::stream::iter([Ok(event(incoming.message))]);
-            (Framing::Events, Box::pin(futures_util::StreamExt::chain(first, rest)))
+            (Framing::Events, Frames::stream(futures_util::StreamExt::chain(first, rest)))
         };
         Ok(Opened { reply: Reply { status, headers, framing, frames }, refused })
     }
@@ -131,7 +131,7 @@ impl Listener {
                 Err(_) => Some((Err(gap.error()), None)),
             }
         });
-        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Box::pin(frames) }
+        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Frames::stream(frames) }
     }
 }
 
