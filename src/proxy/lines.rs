@@ -1,5 +1,5 @@
-//! The session of an agent with a server on standard input and output: each line is a call, or something that the server sends, and is
-//! checked as on other transports.
+//! The session of an agent with a server on standard input and output: each line is a call, or something that the server sends,
+//! and is checked as on other transports.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -289,8 +289,8 @@ fn local() -> AgentName {
     AgentName("local".into())
 }
 
-/// Who calls: the agent `local` of the config's `[access]` tables. That it may use nothing is more likely a mistake than meant, so
-/// it is logged.
+/// Who calls: the agent `local` of the config's `[access]` tables. That it may use nothing is more likely a mistake than
+/// meant, so it is logged.
 fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     let caller = Caller::new(&local(), None, Vec::new(), tables);
     if let Some(Err(why)) = caller.access.as_ref().map(|access| access.upstream(upstream)) {
@@ -299,7 +299,8 @@ fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     caller
 }
 
-/// The line without bare carriage returns. Some readers end a line at one: they would see other messages than the one judged here.
+/// The line without bare carriage returns. Some readers end a line at one: they would see other messages than the one judged
+/// here.
 fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
     let (body, _) = split_end(line);
     if !body.contains(&b'\r') {
