@@ -10,8 +10,9 @@ use super::writer::Job;
 /// Lines that nobody waits for and that come within this time of the first are written with it: one write for many. It is
 /// also what a process that is killed loses at most.
 const GATHER: Duration = Duration::from_millis(5);
-/// After so many looks at an empty queue the writer sleeps until it is woken.
-const LOOKS: u32 = 20;
+/// After so many looks at an empty queue the writer sleeps until it is woken: where less than a hundred lines come in a second,
+/// waking it for each costs less than looking in vain.
+const LOOKS: u32 = 2;
 /// Even then it looks at this interval whether a checkpoint is due.
 const IDLE: Duration = Duration::from_millis(500);
 /// Room for jobs that is kept when a burst is over.
@@ -206,46 +207,43 @@ mod tests {
 
     #[test]
     fn only_a_sleeping_writer_is_woken_by_lines_and_any_by_what_is_waited_for() {
-        let (intake, mut queue) = queue(9);
-        let mut jobs = Vec::new();
-        let shared = intake.shared.clone();
-        let is = |activity| {
-            let deadline = Instant::now() + Duration::from_secs(20);
-            while shared.state().writer != activity {
-                assert!(Instant::now() < deadline);
-                std::thread::yield_now();
-            }
+        let (intake, _queue) = queue(9);
+        let after = |before: Activity, job: Job| {
+            intake.shared.state().writer = before;
+            intake.push(job).unwrap();
+            intake.shared.state().writer
         };
-        std::thread::scope(|scope| {
-            let (done, taken) = sync_channel(1);
-            scope.spawn(move || {
+        let flush = || Job::Flush(sync_channel(1).0);
+        assert!(after(Activity::Sleeps, line("a")) == Activity::Writes);
+        assert!(after(Activity::Gathers, line("b")) == Activity::Gathers);
+        assert!(after(Activity::Gathers, flush()) == Activity::Writes);
+        assert!(after(Activity::Sleeps, flush()) == Activity::Writes);
+        assert!(after(Activity::Writes, line("c")) == Activity::Writes);
+    }
+
+    #[test]
+    fn nothing_waits_for_long_whatever_the_writer_does() {
+        for looks in [0, LOOKS] {
+            let (intake, mut queue) = queue(9);
+            queue.looks = looks;
+            let (done, taken) = sync_channel(9);
+            let writer = std::thread::spawn(move || {
+                let mut jobs = Vec::new();
                 while queue.take(&mut jobs) {
-                    if !jobs.is_empty() {
-                        done.send((jobs.len(), Instant::now())).unwrap();
-                    }
-                    jobs.clear();
+                    jobs.drain(..).for_each(|job| done.send((job.is_urgent(), Instant::now())).unwrap());
                 }
             });
-            // An idle writer sleeps, a line wakes it, and it gathers before it writes.
-            is(Activity::Sleeps);
-            let pushed = Instant::now();
-            intake.push(line("a")).unwrap();
-            intake.push(line("b")).unwrap();
-            let (count, at) = taken.recv().unwrap();
-            assert_eq!(count, 2);
-            assert!(at - pushed >= GATHER);
-            // Then it looks by itself: nobody wakes it, and nothing waits for long.
-            is(Activity::Gathers);
-            intake.push(line("c")).unwrap();
-            assert_eq!(taken.recv().unwrap().0, 1);
-            // Whoever waits is served at once, whatever the writer does.
-            for activity in [Activity::Gathers, Activity::Sleeps] {
-                is(activity);
-                let (flushed, _wait) = sync_channel(1);
-                intake.push(Job::Flush(flushed)).unwrap();
-                assert_eq!(taken.recv().unwrap().0, 1);
+            for pause in [Duration::ZERO, GATHER * 4] {
+                std::thread::sleep(pause);
+                let pushed = Instant::now();
+                intake.push(line("a")).unwrap();
+                let (is_urgent, at) = taken.recv_timeout(IDLE * 20).unwrap();
+                assert!(!is_urgent && at >= pushed);
+                intake.push(Job::Flush(sync_channel(1).0)).unwrap();
+                assert!(taken.recv_timeout(IDLE * 20).unwrap().0);
             }
             drop(intake);
-        });
+            writer.join().unwrap();
+        }
     }
 }
