@@ -335,11 +335,7 @@ async fn answers_that_cannot_be_read_fail_their_call_at_once() {
     let error = server.call(legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session))).await.unwrap_err();
     assert!(matches!(error, CallError::NotMcp(_)), "{error:?}");
     let reply = server.call(legacy(r#"{"jsonrpc":"2.0","id":4,"method":"initialize"}"#, Some(&session))).await;
-    assert!(
-        matches!(reply, Err(CallError::Silent(_))),
-        "an answer to another id was taken: {:?}",
-        reply.map(|r| r.frames.size_hint())
-    );
+    assert!(matches!(reply, Err(CallError::Silent(_))), "an answer to another id was taken: {:?}", reply.map(drop));
 }
 
 #[tokio::test]
