@@ -21,7 +21,7 @@ pub(super) enum Next {
     /// It goes on; a person was asked about it if this says so.
     Send(Option<Box<Matter>>),
     /// This is its reply.
-    Answer(Reply),
+    Answer(Box<Reply>),
     /// Its reply begins with a question.
     Stream(Box<Asked>),
 }
@@ -63,14 +63,14 @@ impl Gate {
         let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
         Ok(match begun {
             Begun::Go(matter) => Next::Send(Some(matter)),
-            Begun::Refused(reason) => Next::Answer(refuse(reason)),
-            Begun::Input(body) => Next::Answer(answer::body(StatusCode::OK, body)),
+            Begun::Refused(reason) => Next::Answer(Box::new(refuse(reason))),
+            Begun::Input(body) => Next::Answer(Box::new(answer::body(StatusCode::OK, body))),
             // A pipe has one reader: a call that waits does not hold up the others.
             Begun::Wait(asked) if route == Route::Elicit || context.wire.is_pipe() => Next::Stream(asked),
             Begun::Wait(mut asked) => match asked.settled(&self.approvals, self.approvals.wait()).await {
                 Settled::Go => Next::Send(Some(Box::new(asked.matter))),
-                Settled::Refused(reason) | Settled::Open(reason) => Next::Answer(refuse(reason)),
-                Settled::Cancelled => Next::Answer(answer::failed(&CallError::Withdrawn, Some(context), Some(message))),
+                Settled::Refused(reason) | Settled::Open(reason) => Next::Answer(Box::new(refuse(reason))),
+                Settled::Cancelled => Next::Answer(Box::new(answer::failed(&CallError::Withdrawn, Some(context), Some(message)))),
             },
         })
     }

@@ -266,7 +266,7 @@ impl Gate {
             call.ask = Ask::Send(message);
             match next {
                 Next::Send(matter) => approved = matter,
-                Next::Answer(reply) => return Ok(reply),
+                Next::Answer(reply) => return Ok(*reply),
                 Next::Stream(asked) => return Ok(self.ask_on_stream(call, asked, permit)),
             }
         }

@@ -25,7 +25,7 @@ impl Gate {
             && let Some(reason) =
                 self.approvals.repeats.known(context, message, rules, &self.recorder).map_err(CallError::Audit)?
         {
-            return Ok(Next::Answer(answer::refuse(context, message, &[Some(reason)])));
+            return Ok(Next::Answer(Box::new(answer::refuse(context, message, &[Some(reason)]))));
         }
         let judged = self.judge(Direction::Outbound, message, &call.context, None).await?;
         match judged.outbound(message)? {
@@ -39,7 +39,7 @@ impl Gate {
                 for error in to_server {
                     self.tell_server(&call.context, &call.headers, error);
                 }
-                Ok(Next::Answer(answer::refuse(&call.context, message, &reasons)))
+                Ok(Next::Answer(Box::new(answer::refuse(&call.context, message, &reasons))))
             }
         }
     }
