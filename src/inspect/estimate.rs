@@ -3,6 +3,7 @@
 use memchr::memchr2_iter;
 
 use crate::detect::work::WorkLimits;
+use crate::text::code_runs;
 
 /// What a character that begins markup or an escape adds, in bytes of prose. An escape can stand for a bracket.
 const SIGN_BYTES: usize = 16;
@@ -18,24 +19,9 @@ pub fn expected_work(message: &[u8], limits: WorkLimits) -> usize {
     message.len() + signs * SIGN_BYTES + packed
 }
 
-/// Bytes in runs of at least [`RUN`] characters of base64. Looks at one byte in [`RUN`] where there are none.
+/// Bytes in runs of at least [`RUN`] characters of base64.
 fn packed_bytes(message: &[u8]) -> usize {
-    let of_run = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
-    let (mut at, mut done, mut sum) = (RUN - 1, 0, 0);
-    while let Some(byte) = message.get(at) {
-        if !of_run(&byte) {
-            at += RUN;
-            continue;
-        }
-        let before = message.get(done..at).unwrap_or_default().iter().rev().take_while(of_run).count();
-        let after = message.get(at..).unwrap_or_default().iter().take_while(of_run).count();
-        if before + after >= RUN {
-            sum += before + after;
-        }
-        done = at + after;
-        at = done + RUN;
-    }
-    sum
+    code_runs(message, RUN).map(|run| run.len()).sum()
 }
 
 #[cfg(test)]

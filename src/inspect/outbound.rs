@@ -13,7 +13,7 @@ use crate::text::Text;
 use super::arguments::place_arguments;
 use super::files;
 use super::string::{Judge, Site};
-use super::{InspectContext, Inspection, Policy, Uninspected, Unread, surface};
+use super::{Coverage, InspectContext, Inspection, Policy, Uninspected, Unread, surface};
 
 /// One message of a body, on its way to a server.
 pub(super) struct Outbound<'a> {
@@ -33,6 +33,9 @@ pub(super) struct Outbound<'a> {
 impl Outbound<'_> {
     /// Judges every string of it; adds findings and coverage to `inspection`.
     pub(super) fn inspect(&self, inspection: &mut Inspection) {
+        if self.policy.outbound.rules().is_empty() && !self.policy.ground.roots.is_set() {
+            return self.count(&mut inspection.coverage);
+        }
         let method = self.envelope.method();
         let body = self.message.body(self.envelope);
         let tool = body.filter(|_| method == Some("tools/call")).and_then(|body| body.get("name")).and_then(|name| name.str());
@@ -137,6 +140,14 @@ impl Outbound<'_> {
             }
             inspection.learnt.keep(memory, tool, &unit.argument, &unit.text);
         }
+    }
+
+    /// Counts the strings of a message that no rule asks about: nobody needs to know who reads which argument.
+    fn count(&self, coverage: &mut Coverage) {
+        self.message.value(self.envelope).strings(|_, found| {
+            coverage.strings += 1;
+            coverage.bytes += found.value.len();
+        });
     }
 
     /// A string that something runs, after what earlier calls have written.

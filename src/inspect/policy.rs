@@ -168,6 +168,11 @@ impl Policy {
         Some((classifier, std::mem::take(&mut inspection.unclassified)))
     }
 
+    /// Whether there is any rule, so that what earlier messages left behind matters.
+    pub fn has_rules(&self) -> bool {
+        !self.outbound.rules().is_empty() || !self.inbound.rules().is_empty()
+    }
+
     /// The same rules under another mode.
     pub fn with_mode(&self, mode: Mode) -> Self {
         Self { mode, ..self.clone() }

@@ -17,7 +17,9 @@ pub(super) struct Scanner<'b> {
 impl<'b> Scanner<'b> {
     /// Stands before the first byte of a text that is UTF-8.
     pub(super) fn new(text: &'b str, limits: &'b ReadLimits) -> Self {
-        Self { bytes: text.as_bytes(), at: 0, nodes: Vec::new(), strings: 0, limits }
+        // Envelopes have a value for about sixteen bytes; the content of large messages has fewer.
+        let nodes = Vec::with_capacity((text.len() / 16).clamp(4, 256).min(limits.values_per_message));
+        Self { bytes: text.as_bytes(), at: 0, nodes, strings: 0, limits }
     }
 }
 
@@ -238,12 +240,11 @@ impl Scanner<'_> {
         let start = self.at;
         self.string()?;
         let Some(object) = open.last_mut() else { return Err(self.wrong("a key")) };
-        let name = self.name(at);
         let doubled = if object.members < FEW_MEMBERS {
             let mut member = object.node + 1;
             let mut doubled = false;
             while member < at {
-                doubled |= self.name(member) == name;
+                doubled |= self.same_name(member, at);
                 member = self.nodes.get(member + 1).map_or(at, |value| value.next() as usize);
             }
             doubled
@@ -255,7 +256,7 @@ impl Scanner<'_> {
                     member = self.nodes.get(member + 1).map_or(at, |value| value.next() as usize);
                 }
             }
-            !object.names.insert(name.into_owned())
+            !object.names.insert(self.name(at).into_owned())
         };
         if doubled {
             return Err(ParseError::DoubledKey { at: start });
@@ -270,11 +271,24 @@ impl Scanner<'_> {
         Ok(())
     }
 
+    /// Whether two keys name the same member, which one of them may spell with escapes.
+    fn same_name(&self, one: usize, other: usize) -> bool {
+        match (self.inner(one), self.inner(other)) {
+            (Some((one, false)), Some((other, false))) => one == other,
+            _ => self.name(one) == self.name(other),
+        }
+    }
+
     fn name(&self, node: usize) -> Cow<'_, str> {
-        let Some(node) = self.nodes.get(node) else { return Cow::Borrowed("") };
-        let inner = self.bytes.get(node.start as usize + 1..(node.end as usize).saturating_sub(1)).unwrap_or_default();
+        let (inner, escaped) = self.inner(node).unwrap_or_default();
         let inner = std::str::from_utf8(inner).unwrap_or("");
-        if node.escaped() { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
+        if escaped { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
+    }
+
+    /// What is between the quotation marks of a string, and whether it has escapes.
+    fn inner(&self, node: usize) -> Option<(&[u8], bool)> {
+        let node = self.nodes.get(node)?;
+        Some((self.bytes.get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?, node.escaped()))
     }
 }
 

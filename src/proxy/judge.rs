@@ -116,7 +116,7 @@ impl Gate {
         let links = |open: &OpenCall| headers::knows_links(&open.call.headers, subject.context.era);
         InspectContext {
             tools: Some(upstream.tools.clone()),
-            memory: Some(session.memory()),
+            memory: subject.policy.has_rules().then(|| session.memory()),
             paging: open.and_then(|open| self.pages.paging(links(open))),
             pins: Some(self.pins.of(&upstream.name.0)),
             names: Some((self.pins.names(), upstream.pinned_as.clone())),

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+mod code_runs;
 mod data;
 mod element;
 mod escape;
@@ -28,6 +29,7 @@ mod visible;
 pub mod quick;
 pub mod unseen;
 
+pub use code_runs::{code_runs, is_code};
 pub use glob::glob_fits;
 pub use html::Page;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Way};

@@ -2,6 +2,7 @@
 
 use super::{Contents, Unread, open};
 use crate::detect::work::Budget;
+use crate::text::is_code;
 
 /// Shortest run of base64 that is looked at, in bytes.
 const RUN_BYTES: usize = 24;
@@ -20,19 +21,25 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
     let mut at = RUN_BYTES - 1;
     let mut done = 0;
     while let Some(b) = bytes.get(at) {
-        if !of_run(*b) {
+        if !is_code(*b) {
             at += RUN_BYTES;
             continue;
         }
-        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_run(**b)).count();
+        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| is_code(**b)).count();
         let start = at - before;
+        let end = at + bytes.get(at..).unwrap_or_default().iter().take_while(|b| is_code(**b)).count();
+        if end - start < RUN_BYTES && !matches!(bytes.get(end), Some(b'\r' | b'\n')) {
+            // A word of prose.
+            (at, done) = (end + RUN_BYTES, end);
+            continue;
+        }
         done = start + run_bytes(bytes.get(start..).unwrap_or_default());
         at = done + RUN_BYTES;
-        // Most runs are words of prose: they cost no allocation. A `data:` address says what it is.
+        // A `data:` address says what it is.
         if done - start < RUN_BYTES || text.get(..start).is_some_and(|before| before.ends_with(";base64,")) {
             continue;
         }
-        let run: Vec<u8> = bytes.get(start..done).unwrap_or_default().iter().copied().filter(|b| of_run(*b)).collect();
+        let run: Vec<u8> = bytes.get(start..done).unwrap_or_default().iter().copied().filter(|b| is_code(*b)).collect();
         if run.len() < RUN_BYTES || !is_packed(&run) && run.len() < OPAQUE_BYTES {
             continue;
         }
@@ -54,13 +61,9 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
     found
 }
 
-fn of_run(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')
-}
-
 /// How many bytes a run takes, which may go on behind the ends of lines as long as the first.
 fn run_bytes(bytes: &[u8]) -> usize {
-    let line = |at: usize| bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_run(**b)).count();
+    let line = |at: usize| bytes.get(at..).unwrap_or_default().iter().take_while(|b| is_code(**b)).count();
     let first = line(0);
     let mut at = first;
     loop {

@@ -1,0 +1,75 @@
+//! Runs of code characters: those of which base64 and hexadecimal numbers consist.
+
+use std::ops::Range;
+
+/// Minimum length of a run that [`code_runs`] finds, in bytes: such a run holds an aligned block whole.
+const CODE_RUN: usize = 2 * BLOCK;
+const BLOCK: usize = 8;
+/// Bytes that are compared at once.
+const CHUNK: usize = 64;
+
+/// The runs of at least `least` code characters, of which [`CODE_RUN`] is the minimum. About one instruction per byte of prose.
+pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize>> {
+    let least = least.max(CODE_RUN);
+    let (mut chunk, mut whole, mut done) = (0, 0_u8, 0);
+    std::iter::from_fn(move || {
+        loop {
+            while whole == 0 {
+                let rest = bytes.get(chunk..).filter(|rest| !rest.is_empty())?;
+                whole = whole_blocks(rest);
+                chunk += CHUNK;
+            }
+            let block = chunk - CHUNK + whole.trailing_zeros() as usize * BLOCK;
+            whole &= whole - 1;
+            if block < done {
+                continue;
+            }
+            let before = bytes.get(done..block).unwrap_or_default().iter().rev().take_while(|byte| is_code(**byte)).count();
+            let after = bytes.get(block..).unwrap_or_default().iter().take_while(|byte| is_code(**byte)).count();
+            done = block + after;
+            if before + after >= least {
+                return Some(block - before..done);
+            }
+        }
+    })
+}
+
+/// A bit for each of the first eight blocks that has nothing but code characters.
+fn whole_blocks(bytes: &[u8]) -> u8 {
+    let mut codes = [0_u8; CHUNK];
+    // Without a branch for each byte, so that the compiler makes vector code of it.
+    codes.iter_mut().zip(bytes).for_each(|(code, byte)| *code = u8::from(is_code(*byte)));
+    let (blocks, _) = codes.as_chunks::<BLOCK>();
+    let bits = blocks.iter().enumerate().map(|(at, block)| u8::from(*block == [1; BLOCK]) << at);
+    bits.fold(0, |all, bit| all | bit)
+}
+
+/// Whether a byte is a code character.
+pub const fn is_code(byte: u8) -> bool {
+    let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+    let digit = byte.wrapping_sub(b'0') < 10;
+    letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_whole_and_have_the_minimum_length() {
+        for byte in 0..=255 {
+            assert_eq!(is_code(byte), byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte));
+        }
+        let runs = |text: &str, least| code_runs(text.as_bytes(), least).collect::<Vec<_>>();
+        assert!(runs(&"a".repeat(CODE_RUN - 1), 0).is_empty() && runs("", 0).is_empty());
+        assert_eq!(runs("a ab+/cdef-_ghij1234 b", 18), [2..20]);
+        assert!(runs("a ab+/cdef-_ghij1234 b", 19).is_empty());
+        for length in [CODE_RUN, CODE_RUN + 1, 63, 64, 65, 200] {
+            for lead in 0..80 {
+                let text = format!("{}{}= {}", ".".repeat(lead), "x".repeat(length), "y".repeat(length));
+                assert_eq!(runs(&text, CODE_RUN), [lead..lead + length, lead + length + 2..lead + 2 * length + 2]);
+                assert!(runs(&text, length + 1).is_empty());
+            }
+        }
+    }
+}
