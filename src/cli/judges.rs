@@ -12,6 +12,7 @@ use crate::config::{self, AuditTo, Config};
 use crate::document::Fault;
 use crate::inspect::Policy;
 use crate::protocol::AuditId;
+use crate::record::entry::member;
 use crate::record::kept::{Kept, Records, Stores};
 use crate::review::{Entry, Judges};
 use crate::rules::Library;
@@ -27,7 +28,7 @@ pub(super) fn stores(config: &Config) -> Result<Stores, String> {
 
 /// The id of a line.
 pub(super) fn id(entry: &Entry) -> Option<AuditId> {
-    uuid::Uuid::try_parse(&entry.audit()?).ok().map(AuditId)
+    uuid::Uuid::try_parse(&entry.get(member::audit)?).ok().map(AuditId)
 }
 
 /// The config that a verb is given or finds, or what counts without any.

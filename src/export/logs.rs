@@ -12,12 +12,12 @@ use prost::Message as _;
 use super::resource::{Origin, attribute, nanos};
 use super::send::Request;
 use crate::message::{Json, ReadLimits, Value, ValueKind};
-use crate::record::names;
+use crate::record::entry::member;
 
 /// Deepest part of a line that is taken apart; what is deeper stays JSON.
 const DEPTH: usize = 8;
 /// Members that are fields of a record and stand nowhere else.
-const FIELDS: [&str; 4] = [names::TIME, names::EVENT, names::TRACE, names::SPAN];
+const FIELDS: [&str; 4] = [member::time::NAME, member::event::NAME, member::trace::NAME, member::span::NAME];
 
 /// One request with these lines.
 pub(super) fn request(lines: &[Box<str>], origin: &Origin) -> Request {
@@ -37,12 +37,12 @@ fn record(line: &str) -> LogRecord {
     };
     let root = line.root();
     let text = |name: &str| root.get(name).and_then(|value| value.str());
-    let time = text(names::TIME).and_then(|time| humantime::parse_rfc3339(&time).ok());
+    let time = text(member::time::NAME).and_then(|time| humantime::parse_rfc3339(&time).ok());
     record.time_unix_nano = time.map(nanos).unwrap_or_default();
-    record.event_name = text(names::EVENT).map(|event| format!("lychgate.{event}")).unwrap_or_default();
-    record.trace_id = text(names::TRACE).and_then(|id| bytes(&id)).unwrap_or_default();
-    record.span_id = text(names::SPAN).and_then(|id| bytes(&id)).unwrap_or_default();
-    record.severity_text = text(names::SEVERITY).map(String::from).unwrap_or_default();
+    record.event_name = text(member::event::NAME).map(|event| format!("lychgate.{event}")).unwrap_or_default();
+    record.trace_id = text(member::trace::NAME).and_then(|id| bytes(&id)).unwrap_or_default();
+    record.span_id = text(member::span::NAME).and_then(|id| bytes(&id)).unwrap_or_default();
+    record.severity_text = text(member::severity::NAME).map(String::from).unwrap_or_default();
     record.severity_number = severity(&record.severity_text) as i32;
     record.body = Some(AnyValue { value: Some(Any::StringValue(told(root))) });
     let members = root.members().filter(|(name, _)| !FIELDS.contains(&&**name));
@@ -53,10 +53,17 @@ fn record(line: &str) -> LogRecord {
 /// The line in a few words, for people.
 fn told(root: Value<'_>) -> String {
     let text = |name: &str| root.get(name).and_then(|value| value.str());
-    let mut out = text(names::EVENT).map(String::from).unwrap_or_default();
-    for name in
-        [names::DIRECTION, names::METHOD, names::TOOL, names::UPSTREAM, names::VERDICT, names::RULE, names::OUTCOME, names::ERROR]
-    {
+    let mut out = text(member::event::NAME).map(String::from).unwrap_or_default();
+    for name in [
+        member::direction::NAME,
+        member::method::NAME,
+        member::tool::NAME,
+        member::upstream::NAME,
+        member::verdict::NAME,
+        member::rule::NAME,
+        member::outcome::NAME,
+        member::error::NAME,
+    ] {
         if let Some(word) = text(name) {
             out.push(' ');
             out.push_str(&word);
@@ -112,14 +119,14 @@ mod tests {
     fn a_record_says_what_its_line_says() {
         let line = format!(
             r#"{{"{}":"2026-11-22T20:00:00.125Z","{}":"judged","{}":"High","{}":"{}","{}":"b7ad6b7169203331","{}":"block","{}":12,"f":0.5,"yes":true,"list":["a",{{"b":null}}]}}"#,
-            names::TIME,
-            names::EVENT,
-            names::SEVERITY,
-            names::TRACE,
+            member::time::NAME,
+            member::event::NAME,
+            member::severity::NAME,
+            member::trace::NAME,
             "ab".repeat(16),
-            names::SPAN,
-            names::VERDICT,
-            names::BYTES,
+            member::span::NAME,
+            member::verdict::NAME,
+            member::bytes::NAME,
         );
         let record = record(&line);
         assert_eq!(record.time_unix_nano, nanos(UNIX_EPOCH + Duration::from_millis(1_795_377_600_125)));
@@ -130,7 +137,7 @@ mod tests {
             let found = record.attributes.iter().find(|attribute| attribute.key == name);
             found.and_then(|attribute| attribute.value.clone()).and_then(|value| value.value)
         };
-        assert_eq!(told(names::BYTES), Some(Any::IntValue(12)));
+        assert_eq!(told(member::bytes::NAME), Some(Any::IntValue(12)));
         assert_eq!((told("f"), told("yes")), (Some(Any::DoubleValue(0.5)), Some(Any::BoolValue(true))));
         let Some(Any::ArrayValue(list)) = told("list") else { panic!() };
         assert_eq!(list.values[0].value, Some(Any::StringValue("a".to_owned())));

@@ -1,32 +1,33 @@
-//! Audit lines: one JSON object for each event, on a line of its own.
+//! The lines of judged messages.
 
-use std::time::{Duration, SystemTime};
+use std::borrow::Cow;
+use std::time::Duration;
 
+use super::chain::sha;
+use super::entry::event::{self, Event as _, Who, caption};
+use super::entry::kind::{Fill, List, Text};
+use super::entry::{member, object};
+use super::item::Item;
+use super::redact::Redactor;
 use crate::config::Keeps;
 use crate::inspect::{Classified, Coverage, Delivery, Detail, Finding, Mode, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Severity};
 
-use super::chain::sha;
-use super::item::Item;
-use super::line::Line;
-use super::names;
-use super::redact::Redactor;
-
-/// Most findings of a line.
+/// Maximum number of findings of a line.
 const FINDINGS: usize = 50;
-/// Most uninspected parts of a line.
+/// Maximum number of uninspected parts of a line.
 const UNINSPECTED: usize = 20;
-/// Longest of the shorter texts (names, methods, places), in bytes.
+/// Maximum length of the shorter texts (names, methods, places), in bytes.
 const NAME_BYTES: usize = 256;
 
-/// Writes audit lines.
+/// Builds audit lines.
 pub(super) struct Audit {
     redactor: Redactor,
 }
 
-/// What is the same for all messages of a judged body.
+/// The properties that all messages of a judged body share.
 pub(super) struct Body<'a> {
     pub(super) audit: AuditId,
     pub(super) direction: Direction,
@@ -42,9 +43,27 @@ pub(super) struct Body<'a> {
     pub(super) waited: Option<Duration>,
 }
 
+/// One judged message or text.
+struct Judgement<'a, 'i> {
+    /// The message; `None` for a text that is not one.
+    item: Option<&'a Item<'i>>,
+    kind: &'static str,
+    bytes: usize,
+    wanted: &'static str,
+    done: &'static str,
+    findings: &'a [&'a Finding],
+    uninspected: &'a [&'a Uninspected],
+}
+
+/// Content from an agent, as it is shown.
+struct Sent {
+    sha256: [u8; 32],
+    arguments: Option<String>,
+    other: Option<String>,
+    left_out: usize,
+}
+
 impl Audit {
-    /// A writer.
-    ///
     /// # Errors
     /// Never, unless the patterns that find secrets are wrong.
     pub(super) fn new() -> Result<Self, regex::Error> {
@@ -53,94 +72,19 @@ impl Audit {
 
     /// The line of one judged message.
     pub(super) fn judged(&self, body: &Body<'_>, item: &Item<'_>) -> String {
-        let mut line = start("judged", severity(&item.findings));
-        line.id(names::AUDIT, body.audit);
-        if body.is_batch {
-            line.number(names::ITEM, item.index);
-        }
-        context(&mut line, body.context);
-        line.word(names::DIRECTION, body.direction.name());
-        line.word(names::KIND, item.kind);
-        line.maybe(names::METHOD, item.method.map(|method| self.name(method)).as_deref());
-        if let Some((kind, name)) = &item.named {
-            if *kind == names::TOOL {
-                line.word(names::OPERATION, "execute_tool");
-            }
-            line.text(kind, &self.name(name));
-        }
-        line.maybe(names::REQUEST, item.id.map(|id| self.name(id.trim_matches('"'))).as_deref());
-        self.failure(&mut line, item);
-        verdict(&mut line, item.done(body.mode), item.wanted, body.mode, &item.findings);
-        line.maybe(names::RULE, item.refused_by.map(|rule| rule.as_str()));
-        line.number(names::BYTES, item.value.raw().len());
-        if let Some((arguments, at)) = item.arguments(body.direction) {
-            let at = if body.is_batch { format!("/{}{at}", item.index) } else { at.to_owned() };
-            let name = if at.ends_with("/params/arguments") { names::ARGUMENTS } else { names::SENT };
-            // What else was found in what an agent sent stands there, so that it can be explained and judged again.
-            let shows = body.direction == Direction::Outbound && body.evidence != Keeps::None;
-            let masked = item.findings.iter().filter(|finding| finding.private || !shows);
-            let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
-            let shown = self.redactor.value(arguments, &at, &found);
-            line.digest(names::SENT_SHA256, &sha(arguments.raw().as_bytes()));
-            line.raw(name, &shown.json);
-            if shown.left_out > 0 {
-                line.number(names::SENT_LEFT_OUT, shown.left_out);
-            }
-        }
-        if let (true, Some(result)) = (item.is_answer && body.direction == Direction::Inbound, item.body) {
-            line.number(names::RESULT_BYTES, result.raw().len());
-            line.number(names::RESULT_TOKENS, body.delivery.map_or(0, Delivery::tokens));
-        }
-        if let Some(delivery) = body.delivery {
-            self.delivery(&mut line, delivery);
-        }
-        if let Some(classified) = body.classified {
-            line.raw(names::CLASSIFIER, &self.classified(classified).close());
-        }
-        self.end(&mut line, body, &item.findings, &item.uninspected);
-        finish(line)
+        let judgement = Judgement {
+            item: Some(item),
+            kind: item.kind,
+            bytes: item.value.raw().len(),
+            wanted: item.wanted,
+            done: item.done(body.mode),
+            findings: &item.findings,
+            uninspected: &item.uninspected,
+        };
+        self.line(body, &judgement)
     }
 
-    /// What went wrong, where the message says so: the code of an error, or a tool's own word for it.
-    fn failure(&self, line: &mut Line, item: &Item<'_>) {
-        let Some(body) = item.body.filter(|_| item.is_answer) else { return };
-        match item.kind {
-            "error" => {
-                let code = body.get("code").map(|code| self.name(code.raw()));
-                line.maybe(names::STATUS, code.as_deref());
-                line.text(names::ERROR, code.as_deref().unwrap_or("_OTHER"));
-            }
-            _ if body.get("isError").is_some_and(|value| value.raw() == "true") => line.word(names::ERROR, "tool_error"),
-            _ => {}
-        }
-    }
-
-    fn classified(&self, classified: &Classified) -> Line {
-        let mut line = Line::open();
-        match &classified.scores {
-            Ok(scores) => {
-                line.text(names::NAME, &self.name(&classified.name));
-                line.maybe(names::VERSION, classified.version.as_deref().map(|version| self.name(version)).as_deref());
-                line.number(names::TEXTS, scores.len());
-                line.json(names::HIGHEST, format_args!("{:.4}", classified.highest().unwrap_or_default()));
-            }
-            Err(failure) => line.word(names::FAILED, failure.name()),
-        }
-        line.milliseconds(names::MS, classified.took);
-        line
-    }
-
-    fn delivery(&self, line: &mut Line, delivery: &Delivery) {
-        if delivery.cut_bytes > 0 {
-            line.number(names::CUT_BYTES, delivery.cut_bytes);
-            line.number(names::KEPT_RESTS, delivery.rests.len());
-        }
-        if !delivery.broken_digests.is_empty() {
-            line.texts(names::BROKEN_DIGESTS, delivery.broken_digests.iter().map(|at| self.name(at)));
-        }
-    }
-
-    /// The line of a judged text that is no message.
+    /// The line of a judged text that is not a message.
     pub(super) fn judged_text(
         &self,
         body: &Body<'_>,
@@ -149,93 +93,147 @@ impl Audit {
         done: &'static str,
         findings: &[Finding],
     ) -> String {
-        let found: Vec<&Finding> = findings.iter().collect();
-        let mut line = start("judged", severity(&found));
-        line.id(names::AUDIT, body.audit);
-        context(&mut line, body.context);
-        line.word(names::DIRECTION, body.direction.name());
-        line.word(names::KIND, "text");
-        verdict(&mut line, done, wanted, body.mode, &found);
-        line.number(names::BYTES, bytes);
+        let findings: Vec<&Finding> = findings.iter().collect();
         let uninspected: Vec<&Uninspected> = body.coverage.uninspected.iter().collect();
-        self.end(&mut line, body, &found, &uninspected);
-        finish(line)
+        let (findings, uninspected) = (&*findings, &*uninspected);
+        self.line(body, &Judgement { item: None, kind: "text", bytes, wanted, done, findings, uninspected })
     }
 
-    /// What every judged line ends with: times, findings, and how much was looked at.
-    fn end(&self, line: &mut Line, body: &Body<'_>, findings: &[&Finding], uninspected: &[&Uninspected]) {
-        if let Some(took) = body.took {
-            line.number(names::INSPECT_US, took.as_micros());
+    fn line(&self, body: &Body<'_>, judgement: &Judgement<'_, '_>) -> String {
+        let Judgement { item, wanted, done, findings, uninspected, .. } = *judgement;
+        let named = |member: &str| {
+            let (_, name) = item?.named.as_ref().filter(|(kind, _)| *kind == member)?;
+            Some(self.name(name))
+        };
+        let tool = named(member::tool::NAME);
+        let failure = item.and_then(|item| self.failure(item));
+        let sent = item.and_then(|item| self.sent(body, item));
+        let result = item.filter(|item| item.is_answer && body.direction == Direction::Inbound).and_then(|item| item.body);
+        let cut = body.delivery.filter(|delivery| delivery.cut_bytes > 0);
+        let broken = body.delivery.map(|delivery| &*delivery.broken_digests).filter(|broken| !broken.is_empty());
+        let broken_digests = |list: &mut List<'_, Text>| {
+            broken.unwrap_or_default().iter().for_each(|at| list.add(self.name(at)));
+        };
+        event::Judged {
+            audit: body.audit,
+            item: item.filter(|_| body.is_batch).map(|item| item.index as u64),
+            who: who(body.context),
+            direction: body.direction.name(),
+            kind: judgement.kind,
+            method: item.and_then(|item| item.method).map(|method| self.name(method)),
+            operation: tool.as_ref().map(|_| "execute_tool"),
+            tool,
+            prompt: named(member::prompt::NAME),
+            resource: named(member::resource::NAME),
+            request: item.and_then(|item| item.id).map(|id| self.name(id.trim_matches('"'))),
+            status: failure.clone().and_then(|(status, _)| status),
+            error: failure.map(|(_, error)| error),
+            mode: body.mode.name(),
+            verdict: done,
+            would: (body.mode == Mode::Observe).then_some(wanted),
+            disposition: disposition(done, wanted, findings),
+            rule: item.and_then(|item| item.refused_by).map(|rule| rule.as_str().into()),
+            bytes: judgement.bytes as u64,
+            sent_left_out: sent.as_ref().map(|sent| sent.left_out as u64).filter(|left_out| *left_out > 0),
+            sent_sha256: sent.as_ref().map(|sent| sent.sha256),
+            arguments: sent.as_ref().and_then(|sent| sent.arguments.as_deref()),
+            sent: sent.as_ref().and_then(|sent| sent.other.as_deref()),
+            result_bytes: result.map(|result| result.raw().len() as u64),
+            result_tokens: result.map(|_| body.delivery.map_or(0, Delivery::tokens) as u64),
+            cut_bytes: cut.map(|delivery| delivery.cut_bytes as u64),
+            kept_rests: cut.map(|delivery| delivery.rests.len() as u64),
+            broken_digests: broken.map(|_| &broken_digests as Fill<'_, Text>),
+            classifier: item.and(body.classified).map(|classified| self.classifier(classified)),
+            inspect_us: body.took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
+            upstream_ms: body.waited,
+            rule_set: body.rules.into(),
+            model: body.coverage.model.as_deref().map(Cow::from),
+            coverage: if uninspected.is_empty() { "full" } else { "partial" },
+            clean: uninspected.is_empty() && findings.is_empty(),
+            findings: &|list| findings.iter().take(FINDINGS).for_each(|finding| self.finding(finding, list)),
+            findings_left_out: beyond(findings.len(), FINDINGS),
+            inspected_strings: body.coverage.strings as u64,
+            inspected_bytes: body.coverage.bytes as u64,
+            inspected_readings: &|list| list.texts(&body.coverage.readings),
+            uninspected: &|list| uninspected.iter().take(UNINSPECTED).for_each(|part| list.add(self.uninspected(part))),
+            uninspected_left_out: beyond(uninspected.len(), UNINSPECTED),
         }
-        if let Some(waited) = body.waited {
-            line.milliseconds(names::UPSTREAM_MS, waited);
+        .line(severity(findings))
+    }
+
+    /// The error that a message reports: the code of a JSON-RPC error, and its class.
+    fn failure<'i>(&self, item: &Item<'i>) -> Option<(Option<Cow<'i, str>>, Cow<'i, str>)> {
+        let body = item.body.filter(|_| item.is_answer)?;
+        if item.kind == "error" {
+            let code = body.get("code").map(|code| self.name(code.raw()));
+            return Some((code.clone(), code.unwrap_or(Cow::Borrowed("_OTHER"))));
         }
-        line.text(names::RULE_SET, body.rules);
-        line.maybe(names::MODEL, body.coverage.model.as_deref());
-        line.word(names::COVERAGE, if uninspected.is_empty() { "full" } else { "partial" });
-        line.flag(names::CLEAN, uninspected.is_empty() && findings.is_empty());
-        line.list(names::FINDINGS, findings.iter().take(FINDINGS).map(|finding| self.finding(finding)));
-        if findings.len() > FINDINGS {
-            line.number(names::FINDINGS_LEFT_OUT, findings.len() - FINDINGS);
-        }
-        line.number(names::INSPECTED_STRINGS, body.coverage.strings);
-        line.number(names::INSPECTED_BYTES, body.coverage.bytes);
-        line.texts(names::INSPECTED_READINGS, &body.coverage.readings);
-        line.list(names::UNINSPECTED, uninspected.iter().take(UNINSPECTED).map(|part| self.uninspected(part)));
-        if uninspected.len() > UNINSPECTED {
-            line.number(names::UNINSPECTED_LEFT_OUT, uninspected.len() - UNINSPECTED);
+        body.get("isError").filter(|value| value.raw() == "true").map(|_| (None, "tool_error".into()))
+    }
+
+    fn sent(&self, body: &Body<'_>, item: &Item<'_>) -> Option<Sent> {
+        let (value, at) = item.arguments(body.direction)?;
+        let is_arguments = at.ends_with("/params/arguments");
+        let at = if body.is_batch { format!("/{}{at}", item.index).into() } else { Cow::Borrowed(at) };
+        // Everything else that was found in content from an agent is shown, so that it can be explained and judged again.
+        let shows = body.direction == Direction::Outbound && body.evidence != Keeps::None;
+        let masked = item.findings.iter().filter(|finding| finding.private || !shows);
+        let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
+        let shown = self.redactor.value(value, &at, &found);
+        let (arguments, other) = if is_arguments { (Some(shown.json), None) } else { (None, Some(shown.json)) };
+        Some(Sent { sha256: sha(value.raw().as_bytes()), arguments, other, left_out: shown.left_out })
+    }
+
+    fn classifier<'c>(&self, classified: &'c Classified) -> object::Classifier<'c> {
+        let scores = classified.scores.as_ref();
+        object::Classifier {
+            name: scores.ok().map(|_| self.name(&classified.name)),
+            version: scores.ok().and(classified.version.as_deref()).map(|version| self.name(version)),
+            texts: scores.ok().map(|scores| scores.len() as u64),
+            highest: scores.ok().map(|_| classified.highest().unwrap_or_default()),
+            failed: scores.err().map(|failure| failure.name()),
+            ms: classified.took,
         }
     }
 
-    fn finding(&self, finding: &Finding) -> Line {
-        let mut evidence = Line::open();
-        evidence.text(names::SHA256, &finding.evidence.sha256);
-        evidence.number(names::LENGTH, finding.evidence.length);
-        let mut line = Line::open();
-        line.text(names::RULE, finding.rule.as_str());
-        line.word(names::SEVERITY, caption(finding.severity));
-        line.word(names::ACTION, finding.action.name());
-        if let Some(suppressed) = &finding.suppressed {
-            line.flag(names::SUPPRESSED, true);
-            line.word(names::SUPPRESSED_ACTION, suppressed.action.name());
-            line.text(names::SUPPRESSED_REASON, &self.name(&suppressed.by.reason));
-            line.text(names::SUPPRESSED_UNTIL, &suppressed.by.until.written);
-        }
-        line.word(names::SURFACE, finding.surface.name());
-        line.text(names::AT, &self.name(&finding.at));
-        line.word(names::READING, finding.reading);
-        line.raw(names::EVIDENCE, &evidence.close());
+    fn finding(&self, finding: &Finding, list: &mut List<'_, object::finding::Object>) {
+        let suppressed = finding.suppressed.as_ref();
+        let (mut score, mut source, mut wording) = (None, None, None);
         match &finding.detail {
-            Some(Detail::Score { score, by }) => {
-                line.json(names::SCORE, format_args!("{score:.4}"));
-                line.text(names::BY, &self.name(by));
-            }
-            Some(Detail::Source(source)) => {
-                line.texts(names::SOURCE, source.servers.iter().map(|server| server.to_string()));
-                if let Some(age) = source.age {
-                    line.number(names::SOURCE_AGE, age.as_secs());
-                }
-            }
-            Some(Detail::Wording(strongest)) => {
-                let named = |(words, points): &(String, i32)| {
-                    let mut line = Line::open();
-                    line.text(names::WORDS, &self.name(words));
-                    line.json(names::POINTS, points);
-                    line
-                };
-                line.list(names::WORDING, strongest.iter().map(named));
-            }
+            Some(Detail::Score { score: value, by }) => score = Some((*value, by)),
+            Some(Detail::Source(from)) => source = Some(from),
+            Some(Detail::Wording(strongest)) => wording = Some(strongest),
             None => {}
         }
-        line
+        let servers = |list: &mut List<'_, Text>| {
+            source.into_iter().flat_map(|from| &from.servers).for_each(|server| list.add(server.to_string().into()));
+        };
+        let phrases = |list: &mut List<'_, object::wording::Object>| {
+            let phrases = wording.into_iter().flatten();
+            phrases.for_each(|(words, points)| list.add(object::Wording { words: self.name(words), points: *points }));
+        };
+        list.add(object::Finding {
+            rule: finding.rule.as_str().into(),
+            severity: caption(finding.severity),
+            action: finding.action.name(),
+            suppressed: suppressed.map(|_| ()),
+            suppressed_action: suppressed.map(|suppressed| suppressed.action.name()),
+            suppressed_reason: suppressed.map(|suppressed| self.name(&suppressed.by.reason)),
+            suppressed_until: suppressed.map(|suppressed| Cow::from(&*suppressed.by.until.written)),
+            surface: finding.surface.name(),
+            at: self.name(&finding.at),
+            reading: finding.reading,
+            evidence: object::Evidence { sha256: Cow::from(&*finding.evidence.sha256), length: finding.evidence.length as u64 },
+            score: score.map(|(score, _)| score),
+            by: score.map(|(_, by)| self.name(by)),
+            source: source.map(|_| &servers as Fill<'_, Text>),
+            source_age: source.and_then(|from| from.age).map(|age| age.as_secs()),
+            wording: wording.map(|_| &phrases as Fill<'_, object::wording::Object>),
+        });
     }
 
-    fn uninspected(&self, part: &Uninspected) -> Line {
-        let mut line = Line::open();
-        line.text(names::AT, &self.name(&part.at));
-        line.word(names::REASON, part.reason.name());
-        line.number(names::BYTES, part.bytes);
-        line
+    fn uninspected<'p>(&self, part: &'p Uninspected) -> object::Uninspected<'p> {
+        object::Uninspected { at: self.name(&part.at), reason: part.reason.name(), bytes: part.bytes as u64 }
     }
 
     /// An error with all its causes. Parts of it may be a peer's words.
@@ -249,50 +247,33 @@ impl Audit {
             }
             cause = error.source();
         }
-        self.redactor.text(&told, super::redact::TEXT_BYTES)
+        self.redactor.text(&told, super::redact::TEXT_BYTES).into_owned()
     }
 
     /// A peer's words as they may be shown: bounded, secrets masked.
-    pub(super) fn name(&self, text: &str) -> String {
+    pub(super) fn name<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redactor.text(text, NAME_BYTES)
     }
 }
 
-pub(super) fn start(event: &'static str, severity: Severity) -> Line {
-    let mut line = Line::whole();
-    line.time(names::TIME, SystemTime::now());
-    line.word(names::EVENT, event);
-    line.word(names::SEVERITY, caption(severity));
-    line
-}
-
-pub(super) fn finish(line: Line) -> String {
-    line.finish()
-}
-
-pub(super) fn context(line: &mut Line, context: &Context) {
-    line.text(names::AGENT, &context.agent.0);
-    line.maybe(names::USER, context.caller.user.as_deref());
-    line.maybe(names::SESSION, context.session.as_ref().map(|session| session.digest()));
-    line.text(names::UPSTREAM, &context.upstream.0);
-    line.word(names::ERA, context.era.name());
-    line.maybe(names::REVISION, context.wire.revision.as_deref());
-    if let Some(carrier) = context.wire.carrier {
-        line.word(names::TRANSPORT, carrier.transport());
-    }
-    if let Some(trace) = &context.trace {
-        line.text(names::TRACE, &trace.id.to_string());
-        line.text(names::SPAN, &trace.span.to_string());
+/// The caller, session and upstream server of a call.
+pub(super) fn who(context: &Context) -> Who<'_> {
+    Who {
+        agent: Cow::from(&*context.agent.0),
+        user: context.caller.user.as_deref().map(Cow::from),
+        session: context.session.as_ref().map(|session| session.digest().into()),
+        upstream: Cow::from(&*context.upstream.0),
+        era: context.era.name(),
+        revision: context.wire.revision.as_deref().map(Cow::from),
+        transport: context.wire.carrier.map(|carrier| carrier.transport()),
+        trace: context.trace.as_ref().map(|trace| trace.id.to_string().into()),
+        span: context.trace.as_ref().map(|trace| trace.span.to_string().into()),
     }
 }
 
-fn verdict(line: &mut Line, done: &'static str, wanted: &'static str, mode: Mode, findings: &[&Finding]) {
-    line.word(names::MODE, mode.name());
-    line.word(names::VERDICT, done);
-    if mode == Mode::Observe {
-        line.word(names::WOULD, wanted);
-    }
-    line.word(names::DISPOSITION, disposition(done, wanted, findings));
+/// How many of them a line of at most so many leaves out, if any.
+fn beyond(count: usize, most: usize) -> Option<u64> {
+    (count > most).then(|| (count - most) as u64)
 }
 
 /// What was done, as OCSF has it (1.6, `disposition_id`).
@@ -309,18 +290,7 @@ fn disposition(done: &str, wanted: &str, findings: &[&Finding]) -> &'static str 
     }
 }
 
-/// The gravest of what was found, and not suppressed.
+/// The highest of the findings that are not suppressed.
 fn severity(findings: &[&Finding]) -> Severity {
     findings.iter().filter(|finding| finding.suppressed.is_none()).map(|finding| finding.severity).max().unwrap_or(Severity::Info)
-}
-
-/// How grave something is, as OCSF has it (1.6, `severity_id`).
-fn caption(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "Informational",
-        Severity::Low => "Low",
-        Severity::Medium => "Medium",
-        Severity::High => "High",
-        Severity::Critical => "Critical",
-    }
 }

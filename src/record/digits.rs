@@ -47,10 +47,6 @@ impl Hex {
         Self(digits)
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
     pub(super) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }

@@ -8,7 +8,7 @@ use crate::message::{Direction, Envelope, Message, MessageKind, Value};
 use crate::protocol::Context;
 use crate::rules::{Action, RuleId};
 
-use super::names;
+use super::entry::member;
 
 /// One message of a body, with what was found in it.
 pub(super) struct Item<'a> {
@@ -102,10 +102,10 @@ fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context:
     let asked = if envelope.is_answer() { id.and_then(|id| context.asked(id)) } else { None };
     let method = envelope.method().or(asked.map(|asked| &*asked.method));
     let names = match method {
-        Some("tools/call") => Some((names::TOOL, "name")),
-        Some("prompts/get") => Some((names::PROMPT, "name")),
+        Some("tools/call") => Some((member::tool::NAME, "name")),
+        Some("prompts/get") => Some((member::prompt::NAME, "name")),
         Some("resources/read" | "resources/subscribe" | "resources/unsubscribe" | "notifications/resources/updated") => {
-            Some((names::RESOURCE, "uri"))
+            Some((member::resource::NAME, "uri"))
         }
         _ => None,
     };
@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
 
     /// The tool it calls, or whose answer it is.
     pub(super) fn tool(&self) -> Option<&str> {
-        self.named.as_ref().filter(|(member, _)| *member == names::TOOL).map(|(_, name)| &**name)
+        self.named.as_ref().filter(|(member, _)| *member == member::tool::NAME).map(|(_, name)| &**name)
     }
 
     /// What was done with it.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::names;
+use super::entry::event::{Event as _, Judged};
+use super::entry::member;
 
 /// Most lines that are kept.
 const LINES: usize = 2000;
@@ -97,8 +98,8 @@ impl Live {
 
     /// The first of the lines at hand that tells of the judgement with this id.
     pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
-        let of_it = format!(r#""{}":"{audit}""#, names::AUDIT);
-        let judged = format!(r#""{}":"judged""#, names::EVENT);
+        let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
+        let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);
         self.0.kept().lines.iter().find(|line| line.contains(&judged) && line.contains(&of_it)).cloned()
     }
 

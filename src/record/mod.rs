@@ -7,6 +7,7 @@ mod barred;
 mod chain;
 mod definition;
 mod digits;
+pub mod entry;
 mod event;
 mod item;
 mod keeping;
@@ -17,7 +18,6 @@ mod live;
 mod log;
 mod login;
 mod metrics;
-pub mod names;
 mod notified;
 mod outlet;
 mod page;
@@ -206,7 +206,9 @@ impl Recorder {
             }
             Event::Barred(barred) => {
                 self.metrics.turned_away("access");
-                self.line(|| barred.told())
+                let (upstream, agent, thing, why) = (barred.upstream, barred.agent, barred.thing, barred.why);
+                tracing::info!(%upstream, %agent, thing, why, "access denied");
+                self.line(|| told::denied(&barred))
             }
             Event::Limit { name } => {
                 self.metrics.limit_hit(name);
@@ -282,7 +284,7 @@ impl Recorder {
             }
             Event::PinsRefused { faults } => {
                 tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the lock file is not used");
-                self.line(|| told::faults("pins_refused", faults))
+                self.line(|| told::pins_refused(faults))
             }
             Event::Reloaded { rules, weakened } => {
                 self.watched.reloaded(true, weakened.iter().cloned());
@@ -295,7 +297,7 @@ impl Recorder {
                 self.watched.reloaded(false, faults.iter().map(ToString::to_string));
                 self.metrics.reloaded("refused");
                 tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the reload was refused; the old rules stay");
-                self.line(|| told::faults("reload_refused", faults))
+                self.line(|| told::reload_refused(faults))
             }
         }
     }

@@ -12,7 +12,7 @@ pub fn printable(line: &[u8], own: &[Box<str>], most: usize) -> String {
     for secret in own {
         plain = plain.replace(&**secret, "[redacted]");
     }
-    Redactor::shared().map_or_else(|| "[not shown]".to_owned(), |redactor| redactor.text(&plain, most))
+    Redactor::shared().map_or_else(|| "[not shown]".to_owned(), |redactor| redactor.text(&plain, most).into_owned())
 }
 
 /// The text without terminal sequences (ECMA-48, 5.4 and 5.6); what else does not show becomes a space.

@@ -82,25 +82,25 @@ impl Redactor {
     }
 
     /// A text without its secrets, cut to so many bytes.
-    pub fn text(&self, text: &str, most: usize) -> String {
+    pub fn text<'t>(&self, text: &'t str, most: usize) -> Cow<'t, str> {
         // Most names are such words, and no pattern matches one that is worth hiding.
         if text.len() <= most.min(64) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/')) {
-            return text.to_owned();
+            return Cow::Borrowed(text);
         }
         // Ids, codes and versions.
         if text.len() <= most.min(TOO_SHORT_BYTES)
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'/' | b'.'))
         {
-            return text.to_owned();
+            return Cow::Borrowed(text);
         }
         let window = head(text, most.saturating_mul(2) + TAIL_BYTES);
         let whole = window.len() == text.len();
         let clean = if self.any.is_match(window) { self.clean(window) } else { Cow::Borrowed(window) };
         if whole && clean.len() <= most {
-            return clean.into_owned();
+            return clean;
         }
         let safe = if whole { clean.len() } else { clean.len().saturating_sub(TAIL_BYTES) };
-        format!("{}… ({} bytes)", head(&clean, most.min(safe)), text.len())
+        format!("{}… ({} bytes)", head(&clean, most.min(safe)), text.len()).into()
     }
 
     fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -155,15 +155,15 @@ impl Redactor {
         writer.close()
     }
 
-    fn string(&self, text: &str, hide: bool) -> String {
-        if hide && !text.is_empty() { mark(text) } else { self.text(text, TEXT_BYTES) }
+    fn string<'t>(&self, text: &'t str, hide: bool) -> Cow<'t, str> {
+        if hide && !text.is_empty() { mark(text).into() } else { self.text(text, TEXT_BYTES) }
     }
 
     /// A key is shown if it is an ordinary name, whatever was found at its place.
-    fn key(&self, key: &str, is_found: bool) -> String {
+    fn key<'t>(&self, key: &'t str, is_found: bool) -> Cow<'t, str> {
         let ordinary =
             key.len() <= 64 && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$'));
-        if is_found && !ordinary { mark(key) } else { self.text(key, 128) }
+        if is_found && !ordinary { mark(key).into() } else { self.text(key, 128) }
     }
 }
 

@@ -226,7 +226,7 @@ fn lines_of_every_event() {
             #[allow(clippy::disallowed_types, reason = "a second opinion")]
             let read: serde_json::Value = serde_json::from_str(line).unwrap();
             assert!(read["event"].is_string());
-            assert_eq!(names::tests::lines::fault(&line.replace("TIME", "2026-11-22T10:00:00.000Z")), None, "{line}");
+            assert_eq!(entry::schema::lines::fault(&line.replace("TIME", "2026-11-22T10:00:00.000Z")), None, "{line}");
             assert!(!line.contains("hunter2") && !line.contains("abcdefgh1234"), "{line}");
             assert!(
                 !line.contains("rm -rf") || line.contains(r#""mode":"enforce""#),

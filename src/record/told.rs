@@ -1,166 +1,177 @@
-//! Audit lines of everything but judging.
+//! The lines of all other events.
 
-use crate::protocol::{AuditId, CallError, Context, Side};
-use crate::rules::{RuleId, Severity};
+use std::borrow::Cow;
 
 use super::approval::Approval;
-use super::audit::{Audit, context, finish, start};
+use super::audit::{Audit, who};
+use super::barred::Barred;
 use super::definition::DefinitionChange;
-use super::names;
+use super::entry::event::{self, Event as _};
+use super::{Login, Page, Quarantined};
+use crate::document::Fault;
+use crate::protocol::{AuditId, CallError, Context, Side};
+use crate::rules::{RuleId, Severity};
+use crate::text::cut;
 
-/// Most faults or sentences of a line.
+/// Maximum number of faults or sentences of a line.
 const SENTENCES: usize = 50;
+/// Maximum length of the name of an object that a caller has no access to, in bytes.
+const NAME_BYTES: usize = 256;
 
 impl Audit {
     /// The line of a call that failed.
     pub(super) fn failed(&self, of: &Context, error: &CallError) -> String {
-        let mut line = start("failed", if error.side() == Side::Agent { Severity::Low } else { Severity::Medium });
-        context(&mut line, of);
-        if let [asked] = &*of.asked {
-            line.text(names::METHOD, &self.name(&asked.method));
-            if &*asked.method == "tools/call" {
-                line.maybe(names::TOOL, asked.tool.as_deref().map(|tool| self.name(tool)).as_deref());
-            }
+        let asked = if let [asked] = &*of.asked { Some(asked) } else { None };
+        let tool = asked.filter(|asked| &*asked.method == "tools/call").and_then(|asked| asked.tool.as_deref());
+        event::Failed {
+            who: who(of),
+            method: asked.map(|asked| self.name(&asked.method)),
+            tool: tool.map(|tool| self.name(tool)),
+            side: error.side().name(),
+            error: error.name().into(),
+            error_message: self.chain(error).into(),
         }
-        line.text(names::SIDE, error.side().name());
-        line.text(names::ERROR, error.name());
-        line.text(names::ERROR_MESSAGE, &self.chain(error));
-        finish(line)
+        .line(if error.side() == Side::Agent { Severity::Low } else { Severity::Medium })
     }
 
-    /// The line of what happened to a question to a person.
+    /// The line of an approval request.
     pub(super) fn approval(&self, approval: &Approval<'_>) -> String {
-        let mut line = start("approval", Severity::Info);
-        if let Some(audit) = approval.audit {
-            line.id(names::AUDIT, audit);
+        event::Approval {
+            audit: approval.audit,
+            who: who(approval.context),
+            approval: Some(approval.id).filter(|id| !id.is_empty()).map(Cow::from),
+            tool: self.name(approval.tool),
+            rules: &|list| list.texts(approval.rules.iter().map(RuleId::as_str)),
+            outcome: approval.outcome,
+            way: approval.way,
+            scope: approval.scope,
+            by: approval.by.map(|by| self.name(by)),
+            open_ms: approval.took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
         }
-        context(&mut line, approval.context);
-        line.maybe(names::APPROVAL, Some(approval.id).filter(|id| !id.is_empty()));
-        line.text(names::TOOL, &self.name(approval.tool));
-        line.texts(names::RULES, approval.rules.iter().map(RuleId::as_str));
-        line.text(names::OUTCOME, approval.outcome);
-        line.text(names::WAY, approval.way);
-        line.maybe(names::SCOPE, approval.scope);
-        line.maybe(names::BY, approval.by.map(|by| self.name(by)).as_deref());
-        if let Some(took) = approval.took {
-            line.number(names::OPEN_MS, took.as_millis());
-        }
-        finish(line)
+        .line(Severity::Info)
     }
 
-    /// The line of a call that was refused just like this again and again.
+    /// The line of a call that is refused repeatedly for the same reason.
     pub(super) fn refused_again(&self, audit: Option<AuditId>, of: &Context, tool: &str, rule: &str, times: usize) -> String {
-        let mut line = start("refused_again", Severity::Medium);
-        if let Some(audit) = audit {
-            line.id(names::AUDIT, audit);
+        event::RefusedAgain {
+            audit,
+            who: who(of),
+            tool: self.name(tool),
+            verdict: "block",
+            disposition: "Blocked",
+            rule: rule.into(),
+            times: times as u64,
         }
-        context(&mut line, of);
-        line.text(names::TOOL, &self.name(tool));
-        line.text(names::VERDICT, "block");
-        line.text(names::DISPOSITION, "Blocked");
-        line.text(names::RULE, rule);
-        line.number(names::TIMES, times);
-        finish(line)
+        .line(Severity::Medium)
     }
 
-    /// The line of a list of tools that agents do not see as the server told it.
+    /// The line of a list of tools that was returned with changes.
     pub(super) fn overlaid(&self, of: &Context, policy: &str, told_bytes: usize, shown_bytes: usize) -> String {
-        let mut line = start("overlaid", Severity::Info);
-        context(&mut line, of);
-        line.text(names::POLICY, policy);
-        line.number(names::BYTES, told_bytes);
-        line.number(names::SHOWN_BYTES, shown_bytes);
-        finish(line)
+        event::Overlaid { who: who(of), policy: policy.into(), bytes: told_bytes as u64, shown_bytes: shown_bytes as u64 }
+            .line(Severity::Info)
     }
 
-    /// The line of a definition that is not what it was.
+    /// The line of a definition that differs from the pinned one.
     pub(super) fn definition(&self, change: &DefinitionChange<'_>) -> String {
-        let mut line = start("definition", if change.action == "pass" { Severity::Low } else { Severity::High });
-        match change.context {
-            Some(of) => context(&mut line, of),
-            None => line.text(names::UPSTREAM, &change.upstream.0),
+        let who = change.context.map(who);
+        let who = who.as_ref();
+        event::Definition {
+            agent: who.map(|who| who.agent.clone()),
+            user: who.and_then(|who| who.user.clone()),
+            session: who.and_then(|who| who.session.clone()),
+            upstream: who.map_or_else(|| Cow::from(&*change.upstream.0), |who| who.upstream.clone()),
+            era: who.map(|who| who.era),
+            revision: who.and_then(|who| who.revision.clone()),
+            transport: who.and_then(|who| who.transport),
+            trace: who.and_then(|who| who.trace.clone()),
+            span: who.and_then(|who| who.span.clone()),
+            thing: change.kind.into(),
+            name: self.name(change.name),
+            classes: &|list| list.texts(change.classes.iter().map(|class| class.name())),
+            action: change.action,
+            pinned_sha256: change.old.map(Cow::from),
+            listed_sha256: change.new.map(Cow::from),
         }
-        line.text(names::THING, change.kind);
-        line.text(names::NAME, &self.name(change.name));
-        line.texts(names::CLASSES, change.classes.iter().map(|class| class.name()));
-        line.text(names::ACTION, change.action);
-        line.maybe(names::PINNED_SHA256, change.old);
-        line.maybe(names::LISTED_SHA256, change.new);
-        finish(line)
+        .line(if change.action == "pass" { Severity::Low } else { Severity::High })
     }
 }
 
-/// The line of a request that was turned away.
+/// The line of a request that was rejected.
 pub(super) fn turned_away(reason: &str) -> String {
-    let mut line = start("turned_away", Severity::Low);
-    line.text(names::DISPOSITION, "Blocked");
-    line.text(names::REASON, reason);
-    finish(line)
+    event::TurnedAway { disposition: "Blocked", reason: reason.into() }.line(Severity::Low)
 }
 
-/// The line of a part of an answer that an agent asks for.
-pub(super) fn page(page: &super::Page<'_>) -> String {
-    let mut line = start("page", Severity::Info);
-    context(&mut line, page.context);
-    line.text(names::OUTCOME, page.outcome);
-    line.number(names::BYTES, page.bytes);
-    finish(line)
+/// The line of an object that the caller has no access to.
+pub(super) fn denied(barred: &Barred<'_>) -> String {
+    event::Denied {
+        agent: Cow::from(&*barred.agent.0),
+        user: barred.caller.user.as_deref().map(Cow::from),
+        upstream: Cow::from(&*barred.upstream.0),
+        thing: barred.thing.into(),
+        name: cut(barred.name, NAME_BYTES).into(),
+        disposition: "Blocked",
+        why: barred.why.into(),
+    }
+    .line(Severity::Medium)
 }
 
-/// The line of something that became of a message in quarantine. Its id is that of the line of the message.
-pub(super) fn quarantined(what: &super::Quarantined<'_>) -> String {
-    let mut line = start("quarantine", if what.by.is_some() { Severity::Medium } else { Severity::Info });
-    line.id(names::AUDIT, what.audit);
-    line.text(names::OUTCOME, what.outcome);
-    line.maybe(names::AGENT, what.agent);
-    line.maybe(names::UPSTREAM, what.upstream);
-    line.maybe(names::PRINCIPAL, what.by);
-    line.maybe(names::REASON, what.reason);
-    line.maybe(names::WAY, what.way);
-    finish(line)
+/// The line of a part of an answer that an agent requests.
+pub(super) fn page(page: &Page<'_>) -> String {
+    event::Page { who: who(page.context), outcome: page.outcome, bytes: page.bytes as u64 }.line(Severity::Info)
+}
+
+/// The line of a message in quarantine. Its id is that of the line of the message.
+pub(super) fn quarantined(what: &Quarantined<'_>) -> String {
+    event::Quarantine {
+        audit: what.audit,
+        outcome: what.outcome,
+        agent: what.agent.map(Cow::from),
+        upstream: what.upstream.map(Cow::from),
+        principal: what.by.map(Cow::from),
+        reason: what.reason.map(Cow::from),
+        way: what.way,
+    }
+    .line(if what.by.is_some() { Severity::Medium } else { Severity::Info })
 }
 
 /// The line of a login at a server.
-pub(super) fn login(login: &super::Login<'_>) -> String {
-    let mut line =
-        start("login", if matches!(login.outcome, "logged_in" | "renewed") { Severity::Info } else { Severity::Medium });
-    line.text(names::UPSTREAM, login.upstream);
-    line.text(names::PRINCIPAL, login.principal);
-    line.text(names::OUTCOME, login.outcome);
-    line.maybe(names::ERROR_MESSAGE, login.error);
-    if let Some(unix) = login.expires_unix {
-        line.number(names::EXPIRES_UNIX, unix);
+pub(super) fn login(login: &Login<'_>) -> String {
+    event::Login {
+        upstream: login.upstream.into(),
+        principal: login.principal.into(),
+        outcome: login.outcome,
+        error_message: login.error.map(Cow::from),
+        expires_unix: login.expires_unix,
     }
-    finish(line)
+    .line(if matches!(login.outcome, "logged_in" | "renewed") { Severity::Info } else { Severity::Medium })
 }
 
 /// The line of a reload.
 pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
-    let mut line = start("reloaded", if weakened.is_empty() { Severity::Info } else { Severity::High });
-    line.number(names::RULE_COUNT, rules);
-    line.texts(names::WEAKENED, weakened.iter().take(SENTENCES));
-    finish(line)
+    event::Reloaded { rule_count: rules as u64, weakened: &|list| list.texts(weakened.iter().take(SENTENCES)) }
+        .line(if weakened.is_empty() { Severity::Info } else { Severity::High })
 }
 
-/// The line of definitions of a server that was not known.
+/// The line of a reload that was refused.
+pub(super) fn reload_refused(faults: &[Fault]) -> String {
+    event::ReloadRefused { count: faults.len() as u64, faults: &|list| list.texts(sentences(faults)) }.line(Severity::High)
+}
+
+/// The line of the definitions of a new server.
 pub(super) fn pinned(of: &Context, count: usize) -> String {
-    let mut line = start("pinned", Severity::Info);
-    context(&mut line, of);
-    line.number(names::COUNT, count);
-    finish(line)
+    event::Pinned { who: who(of), count: count as u64 }.line(Severity::Info)
 }
 
 /// The line of a lock file that was read anew.
 pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
-    let mut line = start("pins_reloaded", Severity::Info);
-    line.texts(names::UPSTREAMS, upstreams.iter().take(SENTENCES));
-    finish(line)
+    event::PinsReloaded { upstreams: &|list| list.texts(upstreams.iter().take(SENTENCES)) }.line(Severity::Info)
 }
 
-/// The line of a file that was refused.
-pub(super) fn faults(event: &'static str, faults: &[crate::document::Fault]) -> String {
-    let mut line = start(event, Severity::High);
-    line.number(names::COUNT, faults.len());
-    line.texts(names::FAULTS, faults.iter().take(SENTENCES).map(ToString::to_string));
-    finish(line)
+/// The line of a lock file that cannot be used.
+pub(super) fn pins_refused(faults: &[Fault]) -> String {
+    event::PinsRefused { count: faults.len() as u64, faults: &|list| list.texts(sentences(faults)) }.line(Severity::High)
+}
+
+fn sentences(faults: &[Fault]) -> impl Iterator<Item = String> {
+    faults.iter().take(SENTENCES).map(ToString::to_string)
 }

@@ -7,9 +7,11 @@ use std::time::SystemTime;
 use http::HeaderMap;
 
 use super::audit::Body;
+use super::entry::member;
+use super::entry::object::finding;
 use super::item::Item;
 use super::redact::Redactor;
-use super::{Approval, Recorder, names};
+use super::{Approval, Recorder};
 use crate::inspect::Finding;
 use crate::message::{Direction, Message};
 use crate::protocol::trace::{Attribute, Note, Parent, Span, SpanId, SpanKind, Told, TraceId};
@@ -58,37 +60,37 @@ impl Recorder {
 
     fn told(&self, context: &Context, message: &Message) -> Vec<Attribute> {
         let mut out: Vec<Attribute> = Vec::with_capacity(16);
-        let text = |text: &str| self.audit.name(text).as_str().into();
+        let text = |text: &str| (&*self.audit.name(text)).into();
         if let Some(envelope) = message.single() {
             let method = envelope.method().unwrap_or_default();
-            out.push((names::METHOD, text(method)));
+            out.push((member::method::NAME, text(method)));
             let named = headers::named(message, envelope);
             match (method, named) {
                 ("tools/call", Some(tool)) => {
-                    out.push((names::OPERATION, "execute_tool".into()));
-                    out.push((names::TOOL, text(&tool)));
+                    out.push((member::operation::NAME, "execute_tool".into()));
+                    out.push((member::tool::NAME, text(&tool)));
                 }
-                ("prompts/get", Some(prompt)) => out.push((names::PROMPT, text(&prompt))),
+                ("prompts/get", Some(prompt)) => out.push((member::prompt::NAME, text(&prompt))),
                 _ => {}
             }
             if let Some(id) = message.id(envelope).filter(|_| envelope.is_request()) {
-                out.push((names::REQUEST, text(id.trim_matches('"'))));
+                out.push((member::request::NAME, text(id.trim_matches('"'))));
             }
         }
         if let Some(revision) = &context.wire.revision {
-            out.push((names::REVISION, (&**revision).into()));
+            out.push((member::revision::NAME, (&**revision).into()));
         }
         if let Some(session) = &context.session {
-            out.push((names::SESSION, session.digest().into()));
+            out.push((member::session::NAME, session.digest().into()));
         }
         if let Some(carrier) = context.wire.carrier {
-            out.push((names::TRANSPORT, carrier.transport().into()));
+            out.push((member::transport::NAME, carrier.transport().into()));
         }
         if context.wire.carrier == Some(Carrier::Http) {
             out.push(("network.protocol.name", "http".into()));
         }
-        out.push((names::AGENT, (&*context.agent.0).into()));
-        out.push((names::UPSTREAM, (&*context.upstream.0).into()));
+        out.push((member::agent::NAME, (&*context.agent.0).into()));
+        out.push((member::upstream::NAME, (&*context.upstream.0).into()));
         out
     }
 
@@ -99,15 +101,15 @@ impl Recorder {
         let findings = items.iter().flat_map(|item| item.findings.iter().copied());
         let notes = findings.take(FINDINGS).map(|finding| note(finding, now)).collect();
         let worst = items.iter().find(|item| item.wanted == "block").or(items.iter().find(|item| item.wanted != "pass"));
-        let mut tells: Vec<Attribute> = vec![(names::AUDIT, body.audit.to_string().as_str().into())];
-        tells.push((names::VERDICT, worst.map_or("pass", |item| item.done(body.mode)).into()));
+        let mut tells: Vec<Attribute> = vec![(member::audit::NAME, body.audit.to_string().as_str().into())];
+        tells.push((member::verdict::NAME, worst.map_or("pass", |item| item.done(body.mode)).into()));
         if let Some(worst) = worst.filter(|worst| worst.done(body.mode) != worst.wanted) {
-            tells.push((names::WOULD, worst.wanted.into()));
+            tells.push((member::would::NAME, worst.wanted.into()));
         }
         let rule = worst.and_then(|item| item.refused_by);
         if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.done(body.mode))) {
-            tells.push((names::RULE, rule.as_str().into()));
-            trace.tells([(names::RULE, rule.as_str().into())]);
+            tells.push((member::rule::NAME, rule.as_str().into()));
+            trace.tells([(member::rule::NAME, rule.as_str().into())]);
             trace.fails("blocked");
         }
         let name = match body.direction {
@@ -115,7 +117,7 @@ impl Recorder {
             Direction::Inbound => "judge inbound",
         };
         if let (Some(waited), true) = (body.waited, items.iter().any(|item| item.is_answer)) {
-            let upstream = vec![(names::UPSTREAM, (&*body.context.upstream.0).into())];
+            let upstream = vec![(member::upstream::NAME, (&*body.context.upstream.0).into())];
             trace.part(SpanKind::Client, "call upstream", waited + took, waited, upstream, vec![]);
         }
         trace.part(SpanKind::Internal, name, took, took, tells, notes);
@@ -127,7 +129,7 @@ impl Recorder {
     /// Tells of a call that failed in its span.
     pub(super) fn failed_in_trace(&self, context: &Context, error: &CallError) {
         if let Some(trace) = &context.trace {
-            trace.tells([(names::SIDE, error.side().name().into())]);
+            trace.tells([(member::side::NAME, error.side().name().into())]);
             trace.fails(error.name());
         }
     }
@@ -135,12 +137,12 @@ impl Recorder {
     /// Tells of a question to a person in the span of its call.
     pub(super) fn asked_in_trace(&self, approval: &Approval<'_>) {
         let Some(trace) = &approval.context.trace else { return };
-        trace.tells([(names::OUTCOME, approval.outcome.into())].into_iter().filter(|_| approval.outcome != "asked"));
+        trace.tells([(member::outcome::NAME, approval.outcome.into())].into_iter().filter(|_| approval.outcome != "asked"));
         if matches!(approval.outcome, "denied" | "expired" | "cancelled" | "nobody") {
             trace.fails(approval.outcome);
         }
         if let Some(took) = approval.took {
-            let tells = vec![(names::OUTCOME, approval.outcome.into()), (names::WAY, approval.way.into())];
+            let tells = vec![(member::outcome::NAME, approval.outcome.into()), (member::way::NAME, approval.way.into())];
             trace.part(SpanKind::Internal, "ask a person", took, took, tells, vec![]);
         }
     }
@@ -149,7 +151,7 @@ impl Recorder {
 /// Tells of a call that was refused unjudged, since it was before.
 pub(super) fn refused_again(context: &Context, rule: &str) {
     if let Some(trace) = &context.trace {
-        trace.tells([(names::RULE, rule.into())]);
+        trace.tells([(member::rule::NAME, rule.into())]);
         trace.fails("blocked");
     }
 }
@@ -159,7 +161,7 @@ fn answered(trace: &Trace, item: &Item<'_>) {
     match (item.kind, item.body) {
         ("error", body) => {
             let code = body.and_then(|error| error.get("code")).map(|code| code.raw()).filter(|code| code.parse::<i64>().is_ok());
-            trace.tells(code.map(|code| (names::STATUS, code.into())));
+            trace.tells(code.map(|code| (member::status::NAME, code.into())));
             trace.fails(code.unwrap_or(OTHER));
         }
         (_, Some(result)) if result.get("isError").is_some_and(|is_error| is_error.raw() == "true") => trace.fails("tool_error"),
@@ -169,10 +171,10 @@ fn answered(trace: &Trace, item: &Item<'_>) {
 
 fn note(finding: &Finding, at: SystemTime) -> Note {
     let tells: Vec<Attribute> = vec![
-        (names::RULE, finding.rule.as_str().into()),
-        (names::SEVERITY, finding.severity.name().into()),
-        (names::ACTION, finding.action.name().into()),
-        (names::SURFACE, finding.surface.name().into()),
+        (finding::rule::NAME, finding.rule.as_str().into()),
+        (finding::severity::NAME, finding.severity.name().into()),
+        (finding::action::NAME, finding.action.name().into()),
+        (finding::surface::NAME, finding.surface.name().into()),
     ];
     Note { name: "lychgate.finding", at, tells }
 }

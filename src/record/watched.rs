@@ -7,12 +7,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::audit::Body;
+use super::entry::{add, member};
 use super::item::Item;
 use super::live::Live;
 use super::metrics::is_injection;
 use super::outlet::Outlets;
 use super::pulse::{Beat, Counts, Hits, Moment, Pulse, Served};
-use super::{Recorder, Written, names, pulse};
+use super::{Recorder, Written, pulse};
 use crate::inspect::Finding;
 use crate::message::Direction;
 use crate::protocol::UpstreamName;
@@ -130,7 +131,13 @@ impl Recorder {
 
 /// The same lines with the member that marks those of `lychgate prove`. An agent's name would not do: any agent may have it.
 fn marked(lines: &str) -> String {
-    lines.lines().map(|line| format!("{},\"{}\":true}}\n", line.strip_suffix('}').unwrap_or(line), names::PROVE)).collect()
+    let mut out = String::with_capacity(lines.len() + 32);
+    for line in lines.lines() {
+        out.push_str(line.strip_suffix('}').unwrap_or(line));
+        add::<member::prove>((), &mut out);
+        out.push_str("}\n");
+    }
+    out
 }
 
 impl Watched {

@@ -8,7 +8,10 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use crate::message::{Json, ReadLimits, Value, ValueKind};
-use crate::record::{is_injection, names};
+use crate::record::entry::kind::Kind;
+use crate::record::entry::object::finding;
+use crate::record::entry::{Member, Object, Read, member};
+use crate::record::is_injection;
 use crate::rules::Action;
 
 /// Longest line that is read, in bytes. The gate writes none that is a tenth of it.
@@ -22,9 +25,9 @@ pub struct Entry {
     line: u64,
 }
 
-/// Something that was found, as a line tells of it.
+/// A finding of a line.
 #[derive(Clone, Copy)]
-pub struct Found<'e>(Value<'e>);
+pub struct Found<'e>(Object<'e>);
 
 impl Entry {
     /// Reads a line, without its line feed, that stands in this file as its so manieth.
@@ -36,8 +39,8 @@ impl Entry {
         let json = Json::parse(line, &limits).map_err(|error| error.to_string())?;
         let entry = Self { json, file: file.clone(), line: number };
         match entry.json.root().kind() {
-            ValueKind::Object if entry.text(names::EVENT).is_some() => Ok(entry),
-            ValueKind::Object => Err(format!("there is no `{}`", names::EVENT)),
+            ValueKind::Object if entry.get(member::event).is_some() => Ok(entry),
+            ValueKind::Object => Err(format!("there is no `{}`", member::event::NAME)),
             _ => Err("not an object".to_owned()),
         }
     }
@@ -62,133 +65,58 @@ impl Entry {
         self.line
     }
 
-    /// A member that is a text.
+    /// A member.
+    pub fn get<M: Member>(&self, member: M) -> Option<Read<'_, M>> {
+        Object(self.root()).get(member)
+    }
+
+    /// A text, by the name of its member.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.root().get(name)?.str()
     }
 
-    /// A member that is a whole number.
-    pub fn number(&self, name: &str) -> Option<u64> {
-        self.root().get(name)?.raw().parse().ok()
-    }
-
-    /// A member that is a list of texts.
-    pub fn texts(&self, name: &str) -> impl Iterator<Item = Cow<'_, str>> {
-        self.root().get(name).into_iter().flat_map(|list| list.elements()).filter_map(|one| one.str())
-    }
-
     /// When it was written.
     pub fn time(&self) -> Option<SystemTime> {
-        humantime::parse_rfc3339(&self.text(names::TIME)?).ok()
+        humantime::parse_rfc3339(&self.get(member::time)?).ok()
     }
 
-    /// What it tells of: `judged`, `failed` and so on.
+    /// The event that it records.
     pub fn event(&self) -> Cow<'_, str> {
-        self.text(names::EVENT).unwrap_or_default()
-    }
-
-    /// The judgement that it tells of.
-    pub fn audit(&self) -> Option<Cow<'_, str>> {
-        self.text(names::AUDIT)
-    }
-
-    /// The agent.
-    pub fn agent(&self) -> Option<Cow<'_, str>> {
-        self.text(names::AGENT)
-    }
-
-    /// The server.
-    pub fn upstream(&self) -> Option<Cow<'_, str>> {
-        self.text(names::UPSTREAM)
-    }
-
-    /// The tool.
-    pub fn tool(&self) -> Option<Cow<'_, str>> {
-        self.text(names::TOOL)
-    }
-
-    /// The method.
-    pub fn method(&self) -> Option<Cow<'_, str>> {
-        self.text(names::METHOD)
-    }
-
-    /// `outbound` or `inbound`.
-    pub fn direction(&self) -> Option<Cow<'_, str>> {
-        self.text(names::DIRECTION)
-    }
-
-    /// What was done: `pass`, `rewrite`, `ask` or `block`.
-    pub fn verdict(&self) -> Option<Cow<'_, str>> {
-        self.text(names::VERDICT)
-    }
-
-    /// What would have been done, had the policy not only observed.
-    pub fn would(&self) -> Option<Cow<'_, str>> {
-        self.text(names::WOULD)
-    }
-
-    /// The rule that refused it.
-    pub fn rule(&self) -> Option<Cow<'_, str>> {
-        self.text(names::RULE)
+        self.get(member::event).unwrap_or_default()
     }
 
     /// Whether `lychgate prove` caused it.
     pub fn is_of_prove(&self) -> bool {
-        self.root().get(names::PROVE).is_some_and(|value| value.raw() == "true")
+        self.get(member::prove).unwrap_or(false)
     }
 
     /// Whether a call was refused without being judged: its line is the only one of it. A line of repeated refusals without
     /// an id comes on top of that of the judgement.
     pub fn is_unjudged_refusal(&self) -> bool {
-        self.event() == "refused_again" && self.audit().is_some()
+        self.event() == "refused_again" && self.get(member::audit).is_some()
     }
 
-    /// What was found.
+    /// The findings.
     pub fn findings(&self) -> impl Iterator<Item = Found<'_>> {
-        self.root().get(names::FINDINGS).into_iter().flat_map(|list| list.elements()).map(Found)
+        self.get(member::findings).unwrap_or_default().into_iter().map(Found)
     }
 
-    /// What is shown of the arguments, or of what else an agent sent.
+    /// The arguments, or other content from an agent, as far as they are shown.
     pub fn arguments(&self) -> Option<Value<'_>> {
-        self.root().get(names::ARGUMENTS).or_else(|| self.root().get(names::SENT))
+        self.get(member::arguments).or_else(|| self.get(member::sent))
     }
 }
 
 impl<'e> Found<'e> {
-    /// All of it.
-    pub fn root(&self) -> Value<'e> {
-        self.0
+    /// A text; empty if there is none.
+    pub fn text<M: Member<Kind: Kind<Read<'e> = Cow<'e, str>>>>(&self, member: M) -> Cow<'e, str> {
+        self.0.get(member).unwrap_or_default()
     }
 
-    /// A member that is a text; empty if there is none.
-    pub fn text(&self, name: &str) -> Cow<'e, str> {
-        self.0.get(name).and_then(|value| value.str()).unwrap_or_default()
-    }
-
-    /// The rule.
-    pub fn rule(&self) -> Cow<'e, str> {
-        self.text(names::RULE)
-    }
-
-    /// What the rule has done about it.
-    pub fn action(&self) -> Cow<'e, str> {
-        self.text(names::ACTION)
-    }
-
-    /// Whether it counts as an injection, in a message that came in. What a policy suppresses does not.
+    /// Whether it counts as an injection in an inbound message. Suppressed findings do not count.
     pub fn is_injection(&self) -> bool {
-        let action = self.action();
+        let action = self.text(finding::action);
         let named = Action::WORDS.iter().find(|(word, _)| *word == action);
-        self.0.get(names::SUPPRESSED).is_none() && named.is_some_and(|(_, action)| is_injection(*action))
-    }
-
-    /// Where in the message, as a JSON pointer.
-    pub fn at(&self) -> Cow<'e, str> {
-        self.text(names::AT)
-    }
-
-    /// In which reading of the text.
-    pub fn reading(&self) -> Cow<'e, str> {
-        self.text(names::READING)
+        self.0.get(finding::suppressed).is_none() && named.is_some_and(|(_, action)| is_injection(*action))
     }
 }

@@ -3,7 +3,8 @@
 use std::time::SystemTime;
 
 use super::entry::Entry;
-use crate::record::names;
+use crate::record::entry::member;
+use crate::record::entry::object::finding;
 
 /// Which lines are wanted: those that fit in everything that is given.
 #[derive(Clone, Debug, Default)]
@@ -35,14 +36,11 @@ impl Filter {
             wanted.as_ref().is_none_or(|wanted| entry.text(name).is_some_and(|it| it == **wanted))
         };
         (self.prove || !entry.is_of_prove())
-            && is(&self.event, names::EVENT)
-            && is(&self.upstream, names::UPSTREAM)
-            && is(&self.agent, names::AGENT)
-            && is(&self.tool, names::TOOL)
-            && self
-                .verdict
-                .as_ref()
-                .is_none_or(|wanted| [entry.verdict(), entry.would()].into_iter().flatten().any(|verdict| verdict == **wanted))
+            && is(&self.event, member::event::NAME)
+            && is(&self.upstream, member::upstream::NAME)
+            && is(&self.agent, member::agent::NAME)
+            && is(&self.tool, member::tool::NAME)
+            && self.verdict.as_ref().is_none_or(|wanted| names_verdict(entry, wanted))
             && self.rule.as_ref().is_none_or(|wanted| names_rule(entry, wanted))
             && self.wants_time(entry)
     }
@@ -56,8 +54,13 @@ impl Filter {
     }
 }
 
+fn names_verdict(entry: &Entry, verdict: &str) -> bool {
+    let verdicts = [entry.get(member::verdict), entry.get(member::would)];
+    verdicts.into_iter().flatten().any(|one| one == verdict)
+}
+
 fn names_rule(entry: &Entry, rule: &str) -> bool {
-    entry.rule().is_some_and(|one| one == rule)
-        || entry.findings().any(|found| found.rule() == rule)
-        || entry.texts(names::RULES).any(|one| one == rule)
+    entry.get(member::rule).is_some_and(|one| one == rule)
+        || entry.findings().any(|found| found.text(finding::rule) == rule)
+        || entry.get(member::rules).unwrap_or_default().iter().any(|one| one == rule)
 }

@@ -161,6 +161,7 @@ pub(super) fn of(file: &Metadata) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::entry::member;
     use std::fs::OpenOptions;
     use std::io::Write;
 
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn told(follow: &mut Follow) -> Vec<String> {
-        std::iter::from_fn(|| follow.poll()).map(|entry| entry.unwrap().audit().unwrap().into()).collect()
+        std::iter::from_fn(|| follow.poll()).map(|entry| entry.unwrap().get(member::audit).unwrap().into()).collect()
     }
 
     #[test]

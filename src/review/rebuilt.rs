@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::inspect::{InspectContext, Inspection, Mode, Policy, TextVerdict};
 use crate::message::{Direction, Message, ReadLimits, Value, ValueKind, quote};
 use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
-use crate::record::names;
+use crate::record::entry::member;
 
 use super::Entry;
 
@@ -88,12 +88,12 @@ pub(super) struct Again {
 impl Rebuilt {
     /// From what was kept whole of it, or else from its line.
     pub(super) fn of(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Missing> {
-        let direction = match entry.direction().as_deref() {
+        let direction = match entry.get(member::direction).as_deref() {
             Some("outbound") => Direction::Outbound,
             Some("inbound") => Direction::Inbound,
             _ => return Err(Missing::NoMessage),
         };
-        let kind = entry.text(names::KIND).unwrap_or_default();
+        let kind = entry.get(member::kind).unwrap_or_default();
         let (what, lacks) = match whole {
             Some(bytes) if kind == "text" => (What::Text(String::from_utf8_lossy(bytes).into_owned()), None),
             Some(bytes) => (What::Message(item(entry, bytes).ok_or(Missing::NoMessage)?), None),
@@ -107,9 +107,9 @@ impl Rebuilt {
         let context = Context {
             asked: asked.into_iter().collect(),
             ..Context::new(
-                AgentName(entry.agent().unwrap_or_default().as_ref().into()),
-                UpstreamName(entry.upstream().unwrap_or_default().as_ref().into()),
-                if entry.text(names::ERA).as_deref() == Some(Era::Modern.name()) { Era::Modern } else { Era::Legacy },
+                AgentName(entry.get(member::agent).unwrap_or_default().as_ref().into()),
+                UpstreamName(entry.get(member::upstream).unwrap_or_default().as_ref().into()),
+                if entry.get(member::era).as_deref() == Some(Era::Modern.name()) { Era::Modern } else { Era::Legacy },
             )
         };
         Ok(Self { what, direction, context, whole: whole.is_some(), lacks })
@@ -158,8 +158,8 @@ impl Rebuilt {
 
 /// Done with it then, by the rules: what would have been, where the policy only observed.
 pub(super) fn recorded(entry: &Entry) -> String {
-    let observed = entry.text(names::MODE).as_deref() == Some(Mode::Observe.name());
-    let verdict = if observed { entry.would() } else { entry.verdict() };
+    let observed = entry.get(member::mode).as_deref() == Some(Mode::Observe.name());
+    let verdict = if observed { entry.get(member::would) } else { entry.get(member::verdict) };
     verdict.unwrap_or_default().into_owned()
 }
 
@@ -173,7 +173,7 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
     if !message.is_batch() {
         return Some(message);
     }
-    let index = usize::try_from(entry.number(names::ITEM)?).ok()?;
+    let index = usize::try_from(entry.get(member::item)?).ok()?;
     let envelope = message.envelopes().get(index)?;
     Message::parse(Bytes::copy_from_slice(message.value(envelope).raw().as_bytes()), &limits()).ok()
 }
@@ -181,10 +181,10 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
 /// The message as its line shows it.
 fn shown(entry: &Entry, kind: &str) -> Option<Message> {
     let shown = entry.arguments().map_or("{}", |shown| shown.raw());
-    let method = entry.method();
+    let method = entry.get(member::method);
     let text = match (kind, method.as_deref()) {
         ("request", Some("tools/call")) => {
-            let name = quote(&entry.tool()?);
+            let name = quote(&entry.get(member::tool)?);
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{name},"arguments":{shown}}}}}"#)
         }
         ("request", Some(method)) => format!(r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{shown}}}"#, quote(method)),
@@ -198,11 +198,11 @@ fn shown(entry: &Entry, kind: &str) -> Option<Message> {
 
 /// What a message lacks that its line shows.
 fn lacks(entry: &Entry) -> Option<Missing> {
-    if entry.number(names::SENT_LEFT_OUT).is_some() {
+    if entry.get(member::sent_left_out).is_some() {
         return Some(Missing::Cut);
     }
     let mut lacks = None;
-    for value in [entry.arguments(), entry.root().get(names::TOOL)].into_iter().flatten() {
+    for value in [entry.arguments(), entry.root().get(member::tool::NAME)].into_iter().flatten() {
         value.strings(|_, found| {
             if found.value.contains(MASKED) {
                 lacks = Some(Missing::Masked);
@@ -217,10 +217,10 @@ fn lacks(entry: &Entry) -> Option<Missing> {
 /// What an answer was asked.
 fn asked(entry: &Entry, message: &Message) -> Option<Asked> {
     let envelope = message.envelopes().iter().find(|envelope| envelope.is_answer())?;
-    let tool = entry.tool().or_else(|| entry.text(names::PROMPT)).or_else(|| entry.text(names::RESOURCE));
+    let tool = entry.get(member::tool).or_else(|| entry.get(member::prompt)).or_else(|| entry.get(member::resource));
     Some(Asked {
         id: message.id(envelope)?.into(),
-        method: entry.method()?.as_ref().into(),
+        method: entry.get(member::method)?.as_ref().into(),
         tool: tool.map(|tool| tool.as_ref().into()),
         continues: false,
         target: CallTarget::Other,

@@ -52,7 +52,7 @@ mod tests {
         );
         std::fs::write(&path, text).unwrap();
         let entries = recent(&path).unwrap();
-        let numbers: Vec<u64> = entries.iter().map(|entry| entry.number("n").unwrap()).collect();
+        let numbers: Vec<u64> = entries.iter().map(|entry| entry.root().get("n").unwrap().raw().parse().unwrap()).collect();
         assert!(numbers.len() > 500 && numbers.len() <= LINES, "{}", numbers.len());
         assert_eq!((numbers[numbers.len() - 2], numbers[numbers.len() - 1]), (1999, 2001));
         assert!(numbers.is_sorted());

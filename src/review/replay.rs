@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::inspect::{Inspection, Mode};
-use crate::record::names;
+use crate::record::entry::member;
 use crate::text::{cut, visible};
 
 use super::rebuilt::{Rebuilt, recorded};
@@ -157,7 +157,7 @@ impl<'j> Replay<'j> {
     }
 
     fn judge(&mut self, entry: &Entry, whole: Option<&Bytes>) -> Result<(), Missing> {
-        let upstream = entry.upstream().unwrap_or_default();
+        let upstream = entry.get(member::upstream).unwrap_or_default();
         let (current, candidate) = (self.current.of(&upstream), self.candidate.of(&upstream));
         let (current, candidate) = current.zip(candidate).ok_or(Missing::NoPolicy)?;
         let rebuilt = Rebuilt::of(entry, whole)?;
@@ -203,7 +203,7 @@ impl<'j> Replay<'j> {
 
 /// What was done then with a message.
 fn done(entry: &Entry) -> String {
-    entry.verdict().unwrap_or_default().into_owned()
+    entry.get(member::verdict).unwrap_or_default().into_owned()
 }
 
 /// What becomes of a message. A difference that the rules in force make as well is not the candidate's.
@@ -239,11 +239,11 @@ fn example(entry: &Entry, class: Class, recorded: String, (before, after): (&str
     }
     Example {
         class,
-        audit: text(names::AUDIT).unwrap_or_default(),
-        time: text(names::TIME).unwrap_or_default(),
-        agent: text(names::AGENT).unwrap_or_default(),
-        upstream: text(names::UPSTREAM).unwrap_or_default(),
-        tool: text(names::TOOL),
+        audit: text(member::audit::NAME).unwrap_or_default(),
+        time: text(member::time::NAME).unwrap_or_default(),
+        agent: text(member::agent::NAME).unwrap_or_default(),
+        upstream: text(member::upstream::NAME).unwrap_or_default(),
+        tool: text(member::tool::NAME),
         recorded,
         before: before.to_owned(),
         after: after.to_owned(),

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::SystemTime;
 
 use super::entry::{Entry, Found};
-use crate::record::names;
+use crate::record::entry::member;
+use crate::record::entry::object::{finding, uninspected};
 
 /// Most different names that are counted one by one; the rest are counted together. Names come from agents and servers.
 const NAMES: usize = 10_000;
@@ -67,36 +68,34 @@ impl Stats {
         if event != "judged" && !unjudged {
             return;
         }
-        if let Some(verdict) = entry.verdict() {
+        if let Some(verdict) = entry.get(member::verdict) {
             self.verdicts.add(&verdict);
         }
-        if let (Some(rule), true) = (entry.rule(), unjudged) {
+        if let (Some(rule), true) = (entry.get(member::rule), unjudged) {
             self.rules.add(&rule);
         }
         let matches = entry.findings().filter(Found::is_injection).count() as u64;
-        if let (1.., Some("inbound")) = (matches, entry.direction().as_deref()) {
+        if let (1.., Some("inbound")) = (matches, entry.get(member::direction).as_deref()) {
             self.injections += 1;
             self.injection_matches += matches;
         }
-        entry.findings().for_each(|found| self.rules.add(&found.rule()));
-        if let (Some(tool), true) = (entry.tool(), unjudged || entry.direction().as_deref() == Some("outbound")) {
+        entry.findings().for_each(|found| self.rules.add(&found.text(finding::rule)));
+        if let (Some(tool), true) =
+            (entry.get(member::tool), unjudged || entry.get(member::direction).as_deref() == Some("outbound"))
+        {
             self.tools.add(&tool);
         }
-        if let Some(upstream) = entry.upstream() {
+        if let Some(upstream) = entry.get(member::upstream) {
             self.upstreams.add(&upstream);
         }
-        if let Some(agent) = entry.agent() {
+        if let Some(agent) = entry.get(member::agent) {
             self.agents.add(&agent);
         }
-        let parts = entry.root().get(names::UNINSPECTED).into_iter().flat_map(|parts| parts.elements());
-        let bytes = |part: crate::message::Value<'_>| part.get(names::BYTES)?.raw().parse::<u64>().ok();
-        let (mut any, mut sum) = (false, 0u64);
+        let parts = entry.get(member::uninspected).unwrap_or_default();
+        self.partial += u64::from(!parts.is_empty());
         for part in parts {
-            any = true;
-            sum = sum.saturating_add(bytes(part).unwrap_or(0));
+            self.uninspected_bytes = self.uninspected_bytes.saturating_add(part.get(uninspected::bytes).unwrap_or(0));
         }
-        self.partial += u64::from(any);
-        self.uninspected_bytes = self.uninspected_bytes.saturating_add(sum);
     }
 
     /// Counts a line that could not be read.

@@ -173,7 +173,7 @@ fn words(text: &str, is_page: bool, is_own: impl Fn(&str) -> bool) -> String {
     }
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     match Redactor::shared() {
-        Some(redactor) if !is_own(&plain) => redactor.text(&plain, WORDS_BYTES),
+        Some(redactor) if !is_own(&plain) => redactor.text(&plain, WORDS_BYTES).into_owned(),
         _ => String::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Every judged message leaves a line that says who, what and why, and holds no secret.
 
 use lychgate::config::Transport;
-use lychgate::record::names;
+use lychgate::record::entry::member;
 
 use super::harness::{Setup, call, http, json, log, modern_call, raw, string, token};
 use super::servers::{Peer, Server, Wire, json_reply, reply, says, script};
@@ -24,7 +24,7 @@ async fn one_line_for_each_message_with_everything_in_it() {
     let told: Vec<String> = lines
         .iter()
         .map(|line| {
-            ["direction", "kind", names::METHOD, names::TOOL, "era", "verdict"]
+            ["direction", "kind", member::method::NAME, member::tool::NAME, "era", "verdict"]
                 .map(|key| string(line, &[key]).unwrap_or_default())
                 .join(" ")
         })
@@ -47,28 +47,28 @@ async fn one_line_for_each_message_with_everything_in_it() {
     ids.dedup();
     assert_eq!(ids.len(), lines.len(), "each has an id of its own");
     for line in &lines {
-        for (key, value) in [("event", "judged"), (names::AGENT, "ann"), ("upstream", "up"), ("mode", "enforce")] {
+        for (key, value) in [("event", "judged"), (member::agent::NAME, "ann"), ("upstream", "up"), ("mode", "enforce")] {
             assert_eq!(string(line, &[key]).as_deref(), Some(value), "{key}");
         }
-        let at = string(line, &[names::TIME]).unwrap();
+        let at = string(line, &[member::time::NAME]).unwrap();
         assert!(at.len() == 24 && at.ends_with('Z') && at.as_bytes()[10] == b'T', "{at}");
-        assert_eq!(string(line, &[names::RULE_SET]).map(|digest| digest.len() >= 16), Some(true), "the rule set's digest");
+        assert_eq!(string(line, &[member::rule_set::NAME]).map(|digest| digest.len() >= 16), Some(true), "the rule set's digest");
         for key in ["inspect_us", "inspected_strings", "inspected_bytes", "uninspected", "findings"] {
             assert!(raw(line, &[key]).is_some(), "`{key}` is missing");
         }
     }
-    assert!(lines.iter().all(|line| string(line, &[names::TRANSPORT]).as_deref() == Some("tcp")));
-    let revisions: Vec<_> = lines[5..].iter().map(|line| string(line, &[names::REVISION])).collect();
+    assert!(lines.iter().all(|line| string(line, &[member::transport::NAME]).as_deref() == Some("tcp")));
+    let revisions: Vec<_> = lines[5..].iter().map(|line| string(line, &[member::revision::NAME])).collect();
     assert_eq!(revisions, vec![Some("2026-07-28".to_owned()); 2]);
     let clean: Vec<_> = lines.iter().map(|line| raw(line, &["clean"]).unwrap()).collect();
     assert_eq!(clean, ["true", "true", "true", "false", "false", "true", "false"], "where nothing was found in all of it");
     assert!(lines.iter().all(|line| raw(line, &["inspected_readings"]).unwrap().contains("plain")), "{}", gate.audit_text());
     let (asked, answered, refused) = (&lines[2], &lines[3], &lines[4]);
-    assert_eq!(raw(asked, &[names::ARGUMENTS]).as_deref(), Some(r#"{"text":"hello"}"#));
-    let digest = string(asked, &[names::SENT_SHA256]).unwrap();
-    assert!(digest.len() == 64 && digest != string(refused, &[names::SENT_SHA256]).unwrap());
+    assert_eq!(raw(asked, &[member::arguments::NAME]).as_deref(), Some(r#"{"text":"hello"}"#));
+    let digest = string(asked, &[member::sent_sha256::NAME]).unwrap();
+    assert!(digest.len() == 64 && digest != string(refused, &[member::sent_sha256::NAME]).unwrap());
     assert!(
-        !string(asked, &[names::SESSION]).unwrap().is_empty() && !gate.audit_text().contains(&session),
+        !string(asked, &[member::session::NAME]).unwrap().is_empty() && !gate.audit_text().contains(&session),
         "a name for it, not the id"
     );
     assert!(raw(answered, &["result_bytes"]).is_some() && raw(answered, &["upstream_ms"]).is_some());

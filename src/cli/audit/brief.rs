@@ -1,7 +1,9 @@
 //! An audit line as a person reads it.
 
 use crate::message::{Value, ValueKind};
-use crate::record::{harmless, names};
+use crate::record::entry::member;
+use crate::record::entry::object::finding;
+use crate::record::harmless;
 use crate::review::Entry;
 use crate::text::cut;
 
@@ -11,20 +13,20 @@ const TEXT_BYTES: usize = 160;
 const RULES: usize = 4;
 /// What a brief line shows by itself or leaves out.
 const SHOWN: [&str; 14] = [
-    names::TIME,
-    names::EVENT,
-    names::SEVERITY,
-    names::SEQ,
-    names::PREV,
-    names::AUDIT,
-    names::AGENT,
-    names::SESSION,
-    names::UPSTREAM,
-    names::ERA,
-    names::REVISION,
-    names::TRANSPORT,
-    names::TRACE,
-    names::SPAN,
+    member::time::NAME,
+    member::event::NAME,
+    member::severity::NAME,
+    member::seq::NAME,
+    member::prev::NAME,
+    member::audit::NAME,
+    member::agent::NAME,
+    member::session::NAME,
+    member::upstream::NAME,
+    member::era::NAME,
+    member::revision::NAME,
+    member::transport::NAME,
+    member::trace::NAME,
+    member::span::NAME,
 ];
 
 /// Select Graphic Rendition parameters (ECMA-48, 8.3.117).
@@ -40,45 +42,48 @@ fn look(word: &str, severity: &str) -> &'static str {
 /// A line in short.
 pub(super) fn brief(entry: &Entry, colour: bool) -> String {
     let text = |name: &str| entry.text(name).map(|text| harmless(cut(&text, TEXT_BYTES)).into_owned()).unwrap_or_default();
-    let event = text(names::EVENT);
+    let event = text(member::event::NAME);
     let judged = event == "judged";
-    let word = if judged { text(names::VERDICT) } else { event.clone() };
-    let time = text(names::TIME).replacen('T', " ", 1).replace('Z', "");
+    let word = if judged { text(member::verdict::NAME) } else { event.clone() };
+    let time = text(member::time::NAME).replacen('T', " ", 1).replace('Z', "");
     let mut out = format!("{time}  ");
     let shown = format!("{word:<8}");
     if colour {
-        let severity = if judged { String::new() } else { text(names::SEVERITY) };
+        let severity = if judged { String::new() } else { text(member::severity::NAME) };
         out.push_str(&format!("\u{1b}[{}m{shown}\u{1b}[0m", look(&word, &severity)));
     } else {
         out.push_str(&shown);
     }
-    let arrow = match text(names::DIRECTION).as_str() {
+    let arrow = match text(member::direction::NAME).as_str() {
         "outbound" => "-> ",
         "inbound" => "<- ",
         _ => "",
     };
-    let mut parts = vec![format!("{arrow}{}", text(names::UPSTREAM))];
+    let mut parts = vec![format!("{arrow}{}", text(member::upstream::NAME))];
     if judged {
-        let what = [names::TOOL, names::PROMPT, names::RESOURCE].into_iter().map(text).find(|name| !name.is_empty());
-        let kind = text(names::KIND);
-        parts.push(format!("{} {kind}", text(names::METHOD)));
+        let what = [member::tool::NAME, member::prompt::NAME, member::resource::NAME]
+            .into_iter()
+            .map(text)
+            .find(|name| !name.is_empty());
+        let kind = text(member::kind::NAME);
+        parts.push(format!("{} {kind}", text(member::method::NAME)));
         parts.extend(what);
         parts.push(found(entry));
-        if !text(names::WOULD).is_empty() && text(names::WOULD) != word {
-            parts.push(format!("(would {})", text(names::WOULD)));
+        if !text(member::would::NAME).is_empty() && text(member::would::NAME) != word {
+            parts.push(format!("(would {})", text(member::would::NAME)));
         }
-        if text(names::COVERAGE) == "partial" {
+        if text(member::coverage::NAME) == "partial" {
             parts.push("(not all was looked at)".to_owned());
         }
-        if !text(names::ERROR).is_empty() {
-            parts.push(format!("error {}", text(names::ERROR)));
+        if !text(member::error::NAME).is_empty() {
+            parts.push(format!("error {}", text(member::error::NAME)));
         }
     } else {
         parts.extend(rest(entry));
     }
-    let who = text(names::AGENT);
+    let who = text(member::agent::NAME);
     parts.push(if who.is_empty() { who } else { format!("by {who}") });
-    parts.push(text(names::AUDIT));
+    parts.push(text(member::audit::NAME));
     for part in parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
         out.push(' ');
         out.push_str(part);
@@ -90,7 +95,7 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
 fn found(entry: &Entry) -> String {
     let mut rules: Vec<String> = Vec::new();
     for found in entry.findings() {
-        let rule = harmless(&found.rule()).into_owned();
+        let rule = harmless(&found.text(finding::rule)).into_owned();
         if !rules.contains(&rule) {
             rules.push(rule);
         }

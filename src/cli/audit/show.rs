@@ -8,7 +8,8 @@ use super::brief::{brief, plain};
 use crate::cli::judges;
 use crate::cli::progress::patiently;
 use crate::document::Fault;
-use crate::record::{harmless, names};
+use crate::record::entry::member;
+use crate::record::harmless;
 use crate::review::{Entry, Log, Named};
 
 /// Most lines that are shown of one id.
@@ -65,7 +66,7 @@ pub(super) fn run(
 }
 
 fn is(entry: &Entry, id: uuid::Uuid) -> bool {
-    entry.audit().is_some_and(|audit| *audit == *id.to_string())
+    entry.get(member::audit).is_some_and(|audit| *audit == *id.to_string())
 }
 
 /// The lines of an id and of the call that it belongs to, in their order.
@@ -75,16 +76,23 @@ fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
     let made = made.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
     let log = made.and_then(|made| made.checked_sub(CALL)).map_or_else(|| log.clone(), |since| log.clone().since(since));
     let mut found: Vec<Entry> = log.entries().flatten().filter(|entry| is(entry, id)).take(LINES).collect();
-    let Some(half) = found.iter().find(|entry| entry.event() == "judged" && entry.text(names::REQUEST).is_some()).cloned() else {
+    let Some(half) = found.iter().find(|entry| entry.event() == "judged" && entry.get(member::request).is_some()).cloned() else {
         return found;
     };
-    let wants = if half.direction().as_deref() == Some("outbound") { "inbound" } else { "outbound" };
+    let wants = if half.get(member::direction).as_deref() == Some("outbound") { "inbound" } else { "outbound" };
     let same = |entry: &Entry| {
         entry.event() == "judged"
-            && entry.direction().as_deref() == Some(wants)
-            && [names::REQUEST, names::AGENT, names::UPSTREAM, names::SESSION, names::USER, names::METHOD]
-                .iter()
-                .all(|name| entry.text(name) == half.text(name))
+            && entry.get(member::direction).as_deref() == Some(wants)
+            && [
+                member::request::NAME,
+                member::agent::NAME,
+                member::upstream::NAME,
+                member::session::NAME,
+                member::user::NAME,
+                member::method::NAME,
+            ]
+            .iter()
+            .all(|name| entry.text(name) == half.text(name))
     };
     let mut before = true;
     let mut other: Option<Entry> = None;
@@ -114,11 +122,11 @@ fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", brief(entry, false))?;
     for (name, value) in entry.root().members() {
         match &*name {
-            names::FINDINGS | names::UNINSPECTED => {
+            member::findings::NAME | member::uninspected::NAME => {
                 for one in value.elements() {
                     let parts: Vec<String> =
                         one.members().map(|(name, value)| format!("{} {}", harmless(&name), plain(value))).collect();
-                    let what = if name == names::FINDINGS { "found" } else { "not looked at" };
+                    let what = if name == member::findings::NAME { "found" } else { "not looked at" };
                     writeln!(out, "    {what}: {}", parts.join(", "))?;
                 }
             }

@@ -158,7 +158,7 @@ async fn evidence(screen: &mut Screen, running: &Running, audit: &Path, metrics:
     let text = std::fs::read_to_string(audit)?;
     let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     screen.heading("audit log", &audit.display().to_string())?;
-    for line in lines.iter().filter(|line| line.get(crate::record::names::TOOL).is_some()) {
+    for line in lines.iter().filter(|line| line.get(crate::record::entry::member::tool::NAME).is_some()) {
         screen.audited(line)?;
     }
     screen.heading("counters", metrics)?;

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use serde_json::Value;
 
 use super::tour::{Became, Seen};
-use crate::record::names;
+use crate::record::entry::{member, object};
 
 /// Columns of text beside the margin.
 const WIDTH: usize = 84;
@@ -120,17 +120,18 @@ impl Screen {
     /// Writes what an audit line says, in short.
     pub(super) fn audited(&mut self, line: &Value) -> io::Result<()> {
         let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
-        let look = match text(names::VERDICT).as_str() {
+        let look = match text(member::verdict::NAME).as_str() {
             "block" => Look::Red,
             "rewrite" => Look::Yellow,
             _ => Look::Green,
         };
-        let time = text(names::TIME).get(11..19).unwrap_or("").to_owned();
-        let findings = line.get(names::FINDINGS).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut rules: Vec<&str> = findings.iter().filter_map(|finding| finding.get(names::RULE)?.as_str()).collect();
+        let time = text(member::time::NAME).get(11..19).unwrap_or("").to_owned();
+        let findings = line.get(member::findings::NAME).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut rules: Vec<&str> =
+            findings.iter().filter_map(|finding| finding.get(object::finding::rule::NAME)?.as_str()).collect();
         rules.dedup();
-        let verdict = self.in_look(look, &format!("{:<8}", text(names::VERDICT)));
-        let what = format!("{:<9}{:<13}", text(names::DIRECTION), text(names::TOOL));
+        let verdict = self.in_look(look, &format!("{:<8}", text(member::verdict::NAME)));
+        let what = format!("{:<9}{:<13}", text(member::direction::NAME), text(member::tool::NAME));
         self.line(format!("  {time}  {verdict} {what} {}", rules.join(", ")).trim_end())
     }
 

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::config::{AuditConfig, AuditTo};
+use crate::record::entry::member;
 use crate::record::{Counts, Recorder};
 use crate::review::{Entry, recent};
 
@@ -34,9 +35,9 @@ fn counts(entry: &Entry) -> Option<Counts> {
     match &*entry.event() {
         "failed" => counts.failed = 1,
         "judged" => {
-            let outbound = entry.direction().as_deref() == Some("outbound");
+            let outbound = entry.get(member::direction).as_deref() == Some("outbound");
             *(if outbound { &mut counts.outbound } else { &mut counts.inbound }) = 1;
-            match entry.verdict().as_deref() {
+            match entry.get(member::verdict).as_deref() {
                 Some("block") => counts.blocked = 1,
                 Some("ask") => counts.asked = 1,
                 Some("rewrite") => counts.rewritten = 1,

@@ -9,11 +9,15 @@ mod trim;
 use sha2::{Digest, Sha256};
 
 use super::digits::{Decimal, Hex};
-use super::names::{PREV, SEQ};
+use super::entry::{Member, member};
 pub use key::PublicKey;
 
 /// A SHA-256 digest.
 pub(super) type Sha = [u8; 32];
+
+/// The members at the end of a line, as they begin: a comma, the name and a colon.
+const SEQ: &str = <member::seq as Member>::KEY;
+const PREV: &str = <member::prev as Member>::KEY;
 
 /// Longest line that is read back, in bytes; what the gate writes is far shorter.
 pub(super) const LINE_BYTES: usize = 8 << 20;
@@ -41,22 +45,12 @@ impl Head {
     pub(super) fn append(&mut self, object: &str, out: &mut Vec<u8>) {
         let start = out.len();
         let open = object.strip_suffix('}').unwrap_or(object);
-        let comma: &[u8] = if open.ends_with('{') { b"\"" } else { b",\"" };
+        let key = if open.ends_with('{') { SEQ.trim_start_matches(',') } else { SEQ };
         let seq = self.seq.saturating_add(1);
         let (seq_digits, prev_digits) = (Decimal::of(seq), Hex::of(&self.sha));
-        let parts: [&[u8]; 9] = [
-            open.as_bytes(),
-            comma,
-            SEQ.as_bytes(),
-            b"\":",
-            seq_digits.as_bytes(),
-            b",\"",
-            PREV.as_bytes(),
-            b"\":\"",
-            prev_digits.as_bytes(),
-        ];
-        parts.iter().for_each(|part| out.extend_from_slice(part));
-        out.extend_from_slice(b"\"}");
+        for part in [open, key, seq_digits.as_str(), PREV, "\"", prev_digits.as_str(), "\"}"] {
+            out.extend_from_slice(part.as_bytes());
+        }
         *self = Self { seq, sha: sha(out.get(start..).unwrap_or_default()) };
         out.push(b'\n');
     }
@@ -72,10 +66,11 @@ impl Link {
     pub(super) fn of(line: &[u8]) -> Option<Self> {
         let rest = line.strip_suffix(b"\"}")?;
         let (rest, digest) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
-        let rest = rest.strip_suffix(b",\"prev\":\"")?;
+        let rest = rest.strip_suffix(b"\"")?.strip_suffix(PREV.as_bytes())?;
         let digits = rest.iter().rev().take(21).take_while(|byte| byte.is_ascii_digit()).count();
         let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(digits)?)?;
-        if !rest.ends_with(b",\"seq\":") && rest != b"{\"seq\":" || digits.starts_with(b"0") {
+        let alone = rest.strip_prefix(b"{").is_some_and(|rest| rest == SEQ.trim_start_matches(',').as_bytes());
+        if !rest.ends_with(SEQ.as_bytes()) && !alone || digits.starts_with(b"0") {
             return None;
         }
         Some(Self { seq: std::str::from_utf8(digits).ok()?.parse().ok()?, prev: unhex(std::str::from_utf8(digest).ok()?)? })

@@ -9,7 +9,7 @@ fn shown(text: &str, found: &[&str]) -> Shown {
 }
 
 fn text(text: &str) -> String {
-    Redactor::new().unwrap().text(text, TEXT_BYTES)
+    Redactor::new().unwrap().text(text, TEXT_BYTES).into_owned()
 }
 
 #[test]

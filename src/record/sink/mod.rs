@@ -23,8 +23,7 @@ use tokio::sync::oneshot;
 pub(super) use counts::Counts;
 pub use written::Written;
 
-use super::audit::{finish, start};
-use super::names;
+use super::entry::event::{Event as _, LogLost, LogOpened};
 use crate::config::AuditConfig;
 use crate::rules::Severity;
 use queue::{Intake, queue};
@@ -141,18 +140,11 @@ fn full() -> io::Error {
 fn opened(how: &str, torn_bytes: u64) -> String {
     let found = matches!(how, "after_cut" | "after_foreign" | "after_deletion");
     let severity = if found { Severity::Critical } else { Severity::Info };
-    let mut line = start("log_opened", severity);
-    line.text(names::HOW, how);
-    if torn_bytes > 0 {
-        line.number(names::TORN_BYTES, torn_bytes);
-    }
-    finish(line).trim_end().to_owned()
+    let line = LogOpened { how: how.into(), torn_bytes: Some(torn_bytes).filter(|torn| *torn > 0) }.line(severity);
+    line.trim_end().to_owned()
 }
 
 /// The line of lines that the log lacks.
 fn lost(reason: &str, lines: u64) -> String {
-    let mut line = start("log_lost", Severity::High);
-    line.text(names::REASON, reason);
-    line.number(names::LINES, lines);
-    finish(line).trim_end().to_owned()
+    LogLost { reason: reason.into(), lines }.line(Severity::High).trim_end().to_owned()
 }

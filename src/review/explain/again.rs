@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::record::names;
+use crate::record::entry::member;
 use crate::text::visible;
 
 use super::Entry;
@@ -36,24 +36,24 @@ pub struct Repeated {
 pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> Repeated {
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
     Repeated {
-        audit: text(names::AUDIT).unwrap_or_default(),
+        audit: text(member::audit::NAME).unwrap_or_default(),
         event: visible(&entry.event()),
-        time: text(names::TIME).unwrap_or_default(),
-        agent: text(names::AGENT).unwrap_or_default(),
-        user: text(names::USER),
-        upstream: text(names::UPSTREAM).unwrap_or_default(),
-        tool: text(names::TOOL).unwrap_or_default(),
-        rule: text(names::RULE).unwrap_or_default(),
-        times: entry.number(names::TIMES),
-        earlier: earlier.and_then(|earlier| earlier.audit()).map(|id| visible(&id)),
+        time: text(member::time::NAME).unwrap_or_default(),
+        agent: text(member::agent::NAME).unwrap_or_default(),
+        user: text(member::user::NAME),
+        upstream: text(member::upstream::NAME).unwrap_or_default(),
+        tool: text(member::tool::NAME).unwrap_or_default(),
+        rule: text(member::rule::NAME).unwrap_or_default(),
+        times: entry.get(member::times),
+        earlier: earlier.and_then(|earlier| earlier.get(member::audit)).map(|id| visible(&id)),
     }
 }
 
 /// Whether a line tells of a judged call of the same tool, by the same agent, that the same rule refused.
 pub fn may_be_earlier(line: &Entry, entry: &Entry) -> bool {
-    let same = [names::AGENT, names::USER, names::UPSTREAM, names::TOOL, names::RULE];
+    let same = [member::agent::NAME, member::user::NAME, member::upstream::NAME, member::tool::NAME, member::rule::NAME];
     line.event() == "judged"
-        && line.direction().as_deref() == Some("outbound")
-        && line.verdict().as_deref() == Some("block")
+        && line.get(member::direction).as_deref() == Some("outbound")
+        && line.get(member::verdict).as_deref() == Some("block")
         && same.iter().all(|name| line.text(name) == entry.text(name))
 }

@@ -13,7 +13,7 @@ use crate::config::Suppression;
 use crate::detect::work;
 use crate::inspect::{Finding, Inspection, Policy, Trace, Verdict};
 use crate::message::Direction;
-use crate::record::names;
+use crate::record::entry::member;
 use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::visible;
 
@@ -158,9 +158,9 @@ pub struct About {
 /// # Errors
 /// The line tells of no judged message, or there is no policy for its upstream.
 pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<Explained, Missing> {
-    let upstream = entry.upstream().unwrap_or_default();
+    let upstream = entry.get(member::upstream).unwrap_or_default();
     let policy = judges.of(&upstream).ok_or(Missing::NoPolicy)?;
-    let direction = match entry.direction().as_deref() {
+    let direction = match entry.get(member::direction).as_deref() {
         Some("outbound") => Direction::Outbound,
         Some("inbound") => Direction::Inbound,
         _ => return Err(Missing::NoMessage),
@@ -169,20 +169,20 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<
     let again = rebuilt.as_ref().ok().map(|rebuilt| rebuilt.judge(&policy, true));
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
     let mut made = Explained {
-        audit: text(names::AUDIT).unwrap_or_default(),
-        item: entry.number(names::ITEM),
-        time: text(names::TIME).unwrap_or_default(),
-        agent: text(names::AGENT).unwrap_or_default(),
-        user: text(names::USER),
+        audit: text(member::audit::NAME).unwrap_or_default(),
+        item: entry.get(member::item),
+        time: text(member::time::NAME).unwrap_or_default(),
+        agent: text(member::agent::NAME).unwrap_or_default(),
+        user: text(member::user::NAME),
         upstream: visible(&upstream),
         direction: direction.name().to_owned(),
-        method: text(names::METHOD),
-        tool: text(names::TOOL),
-        verdict: text(names::VERDICT).unwrap_or_default(),
-        would: text(names::WOULD),
+        method: text(member::method::NAME),
+        tool: text(member::tool::NAME),
+        verdict: text(member::verdict::NAME).unwrap_or_default(),
+        would: text(member::would::NAME),
         had: rebuilt.as_ref().map_or("none", |rebuilt| if rebuilt.whole { "whole" } else { "redacted" }),
         lacks: rebuilt.as_ref().map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.lacks).map(Missing::words),
-        same_rules: entry.text(names::RULE_SET).as_deref() == Some(policy.rules_digest(direction)),
+        same_rules: entry.get(member::rule_set).as_deref() == Some(policy.rules_digest(direction)),
         verdict_now: again.as_ref().map(|again| again.verdict.to_owned()),
         policy: policy.name.to_string(),
         findings: Vec::new(),
@@ -291,7 +291,7 @@ impl Teller<'_> {
 
     /// What the agent was told, if this rule refused the message.
     fn refusal(&self, id: &str) -> Option<String> {
-        self.entry.rule().filter(|rule| rule == id)?;
+        self.entry.get(member::rule).filter(|rule| rule == id)?;
         let inspection: Option<&Inspection> = self.again.map(|again| &again.inspection);
         let refusals = match inspection.map(|inspection| &inspection.verdict) {
             Some(Verdict::Block(refusals)) => refusals.as_slice(),

@@ -3,6 +3,7 @@
 use crate::config::Suppression;
 use crate::detect::work;
 use crate::inspect::{Finding, Policy};
+use crate::record::entry::member;
 use crate::rules::{Action, Find, Rule, RuleSet};
 
 use crate::review::Entry;
@@ -107,8 +108,8 @@ impl Match {
         let sha256 = (*way <= Way::DigestAnywhere).then(|| finding.evidence.sha256.as_str().into());
         Suppression {
             rules: [finding.rule.as_str().into()].into(),
-            upstream: entry.upstream().map(|name| name.as_ref().into()),
-            tool: entry.tool().filter(|_| tool).map(|name| name.as_ref().into()),
+            upstream: entry.get(member::upstream).map(|name| name.as_ref().into()),
+            tool: entry.get(member::tool).filter(|_| tool).map(|name| name.as_ref().into()),
             argument: finding.argument.clone().filter(|_| place),
             at: at.into_iter().collect(),
             sha256: sha256.into_iter().collect(),

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 use crate::inspect::Finding;
-use crate::record::names;
+use crate::record::entry::member;
+use crate::record::entry::object::finding;
 use crate::review::Entry;
 use crate::rules::{Action, Severity};
 
@@ -25,19 +26,19 @@ pub(super) fn rows<'f>(entry: &Entry, now: &'f [Finding], proposals: &'f Proposa
     let mut used = vec![false; now.len()];
     let mut rows = Vec::new();
     for found in entry.findings() {
-        let at = within_item(entry, &found.at());
+        let at = within_item(entry, &found.text(finding::at));
         let is_it = |(n, finding): &(usize, &Finding)| {
-            !used.get(*n).copied().unwrap_or(true) && finding.rule.as_str() == found.rule() && finding.at == at
+            !used.get(*n).copied().unwrap_or(true) && finding.rule.as_str() == found.text(finding::rule) && finding.at == at
         };
         let again = now.iter().enumerate().find(is_it);
         if let Some(used) = again.and_then(|(n, _)| used.get_mut(n)) {
             *used = true;
         }
         rows.push(Row {
-            id: found.rule().into_owned(),
+            id: found.text(finding::rule).into_owned(),
             at,
-            action: found.action().into_owned(),
-            reading: found.reading().into_owned(),
+            action: found.text(finding::action).into_owned(),
+            reading: found.text(finding::reading).into_owned(),
             recorded: true,
             further: false,
             now: again.map(|(_, finding)| finding),
@@ -84,6 +85,6 @@ pub(super) fn by_passage(rows: Vec<Row<'_>>, severity: impl Fn(&str) -> Option<S
 
 /// A pointer without the number of the message in its batch: that is judged by itself here.
 fn within_item(entry: &Entry, at: &str) -> String {
-    let item = entry.number(names::ITEM).map(|item| format!("/{item}"));
+    let item = entry.get(member::item).map(|item| format!("/{item}"));
     item.and_then(|item| at.strip_prefix(item.as_str())).unwrap_or(at).to_owned()
 }

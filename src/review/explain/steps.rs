@@ -142,7 +142,7 @@ impl Shown<'_> {
         for secret in self.secrets {
             text = text.replace(secret.as_str(), "[redacted]");
         }
-        Redactor::shared().map_or(String::new(), |redactor| redactor.text(&text, text.len()))
+        Redactor::shared().map_or(String::new(), |redactor| redactor.text(&text, text.len()).into_owned())
     }
 }
 

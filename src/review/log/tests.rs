@@ -4,7 +4,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::*;
-use crate::record::names;
+use crate::record::entry::member;
+use crate::record::entry::object::finding;
 use crate::review::Follow;
 
 fn line(n: usize) -> String {
@@ -20,7 +21,9 @@ fn pack(path: &Path, text: &str) {
 /// What each line is: the id of an entry, or why it cannot be read.
 fn told(entries: impl Iterator<Item = Result<Entry, Bad>>) -> Vec<String> {
     entries
-        .map(|entry| entry.map_or_else(|bad| format!("{}: {}", bad.line, bad.why), |entry| entry.audit().unwrap().into()))
+        .map(|entry| {
+            entry.map_or_else(|bad| format!("{}: {}", bad.line, bad.why), |entry| entry.get(member::audit).unwrap().into())
+        })
         .collect()
 }
 
@@ -101,14 +104,32 @@ fn a_line_reads_back() {
     assert_eq!(entries.len(), golden.lines().count());
     let first = &entries[0];
     assert_eq!((first.raw(), first.line(), first.file()), (golden.lines().next().unwrap(), 1, path.as_path()));
-    let all = [first.agent(), first.upstream(), first.tool(), first.method(), first.direction(), first.verdict(), first.rule()];
+    let all = [
+        first.get(member::agent),
+        first.get(member::upstream),
+        first.get(member::tool),
+        first.get(member::method),
+        first.get(member::direction),
+        first.get(member::verdict),
+        first.get(member::rule),
+    ];
     let all: Vec<String> = all.into_iter().flatten().map(Into::into).collect();
     assert_eq!(all, ["claude", "files", "shell", "tools/call", "outbound", "block", "delete-root"]);
-    assert!(first.time().is_some() && first.would().is_none() && first.arguments().unwrap().get("cwd").is_some());
-    let found: Vec<String> =
-        first.findings().map(|found| format!("{} {} {} {}", found.rule(), found.action(), found.at(), found.reading())).collect();
+    assert!(first.time().is_some() && first.get(member::would).is_none() && first.arguments().unwrap().get("cwd").is_some());
+    let found: Vec<String> = first
+        .findings()
+        .map(|found| {
+            format!(
+                "{} {} {} {}",
+                found.text(finding::rule),
+                found.text(finding::action),
+                found.text(finding::at),
+                found.text(finding::reading)
+            )
+        })
+        .collect();
     assert_eq!(found, ["delete-root block /params/arguments/command raw"]);
-    assert_eq!((first.event().as_ref(), first.number(names::BYTES)), ("judged", Some(164)));
+    assert_eq!((first.event().as_ref(), first.get(member::bytes)), ("judged", Some(164)));
 }
 
 /// Lines that hang together, each with the digest of the one before.

@@ -1,21 +1,10 @@
-// An audit line: what its members are called, what they say, and how all of it is shown.
+// An audit line, and how it is shown.
 
 import { chip, copier, count, empty, facts, fill, h, micros, plainly, toast, visible } from './dom.js';
 import { ask } from './api.js';
+import { NAMES } from './members.js';
 
-/** Members by the names of the audit log's schema. */
-const NAMES = {
-  time: 'time_dt', event: 'event', audit: 'audit', agent: 'gen_ai.agent.name', user: 'actor.user.name', session: 'mcp.session.id',
-  upstream: 'upstream', direction: 'direction', kind: 'kind', method: 'mcp.method.name', tool: 'gen_ai.tool.name',
-  prompt: 'gen_ai.prompt.name', resource: 'mcp.resource.uri', request: 'jsonrpc.request.id', mode: 'mode', verdict: 'verdict',
-  would: 'would', rule: 'rule', findings: 'findings', took: 'inspect_us', waited: 'upstream_ms', bytes: 'bytes',
-  arguments: 'gen_ai.tool.call.arguments', sent: 'sent', errorType: 'error.type', error: 'error.message', reason: 'reason',
-  outcome: 'outcome', side: 'side', at: 'at', reading: 'reading', surface: 'surface', severity: 'severity', action: 'action',
-  evidence: 'evidence', length: 'length', coverage: 'coverage', uninspected: 'uninspected', trace: 'trace_id', times: 'times',
-  faults: 'faults', weakened: 'weakened', policy: 'policy', name: 'name', era: 'era',
-};
-
-/** What a line says of something; nothing where it is no such line. */
+/** A member of a line; undefined where it has none. */
 export const get = (line, what) => line?.[NAMES[what]];
 const text = (line, what) => {
   const value = get(line, what);
@@ -27,7 +16,7 @@ const EVENTS = {
   judged: 'message', failed: 'call failed', turned_away: 'turned away', approval: 'a person’s yes', refused_again: 'refused again',
   overlaid: 'list overlaid', definition: 'definition changed', pinned: 'pinned', page: 'next part', login: 'login',
   reloaded: 'rules reloaded', reload_refused: 'reload refused', pins_reloaded: 'pins reloaded', pins_refused: 'pins refused',
-  log_opened: 'log opened', barred: 'not theirs to use',
+  log_opened: 'log opened', denied: 'access denied',
 };
 
 /** What became of it, in a word. */
@@ -58,7 +47,7 @@ export function what(line) {
 export function why(line) {
   const found = rules(line);
   if (found.length) return found.length > 1 ? `${found[0]} +${found.length - 1}` : found[0];
-  return text(line, 'error') || text(line, 'errorType') || text(line, 'reason') || text(line, 'outcome');
+  return text(line, 'error_message') || text(line, 'error') || text(line, 'reason') || text(line, 'outcome');
 }
 
 export const who = line => [text(line, 'agent'), text(line, 'upstream')].filter(Boolean).join(get(line, 'direction') === 'inbound' ? ' ← ' : ' → ');
@@ -77,12 +66,12 @@ export function detail(line, close) {
     facts([
       ['when', text(line, 'time')], ['agent', text(line, 'agent')], ['user', text(line, 'user')], ['session', text(line, 'session')],
       ['upstream', text(line, 'upstream')], ['direction', text(line, 'direction')], ['method', text(line, 'method')],
-      ['tool', text(line, 'tool')], ['request', text(line, 'request')], ['error', text(line, 'error')],
+      ['tool', text(line, 'tool')], ['request', text(line, 'request')], ['error', text(line, 'error_message')],
       ['reason', text(line, 'reason')], ['outcome', text(line, 'outcome')],
       ['would be', get(line, 'would') ? `${text(line, 'would')}, were the policy enforced` : ''],
       ['looked at', text(line, 'coverage')], ['size', get(line, 'bytes') === undefined ? '' : `${count(get(line, 'bytes'))} bytes`],
-      ['judged in', get(line, 'took') === undefined ? '' : micros(get(line, 'took'))],
-      ['server took', get(line, 'waited') === undefined ? '' : `${text(line, 'waited')} ms`], ['trace', text(line, 'trace')],
+      ['judged in', get(line, 'inspect_us') === undefined ? '' : micros(get(line, 'inspect_us'))],
+      ['server took', get(line, 'upstream_ms') === undefined ? '' : `${text(line, 'upstream_ms')} ms`], ['trace', text(line, 'trace')],
       ['audit', audit],
     ]),
     sent(line),

@@ -197,7 +197,7 @@ function row(entry) {
     h('span', { class: 'what', title: what(line) }, [what(line)]),
     h('span', { class: 'who', title: who(line) }, [who(line)]),
     h('span', { class: 'why mono', title: why(line) }, [why(line)]),
-    h('span', { class: 'took num time' }, [get(line, 'took') === undefined ? '' : micros(get(line, 'took'))]),
+    h('span', { class: 'took num time' }, [get(line, 'inspect_us') === undefined ? '' : micros(get(line, 'inspect_us'))]),
   ])]);
   item.entry = entry;
   if (entry === opened) item.firstChild.setAttribute('aria-expanded', 'true');
