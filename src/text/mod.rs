@@ -8,6 +8,7 @@ use std::ops::Range;
 mod data;
 mod element;
 mod escape;
+mod facts;
 mod glob;
 mod hints;
 mod html;
@@ -28,6 +29,9 @@ mod visible;
 pub mod quick;
 pub mod unseen;
 
+pub use facts::{CODE_RUN, code_runs};
+#[cfg(test)]
+pub(crate) use facts::is_code;
 pub use glob::glob_fits;
 pub use html::Page;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Way};

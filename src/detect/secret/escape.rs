@@ -2,8 +2,14 @@
 
 use super::decode::{Class, is_text};
 
-/// Whether an escape begins at `at`: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
-pub(super) fn is_escape(text: &[u8], at: usize) -> bool {
+/// Whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
+pub(super) fn has_escapes(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut signs = memchr::memchr3_iter(b'%', b'\\', b'&', bytes).chain(memchr::memchr_iter(b'=', bytes));
+    signs.any(|at| is_escape(bytes, at))
+}
+
+fn is_escape(text: &[u8], at: usize) -> bool {
     escape(text.get(at..).unwrap_or_default()).is_some()
 }
 
