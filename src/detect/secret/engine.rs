@@ -16,7 +16,7 @@ use super::shape::{REACH, Shape};
 use super::sieve::{Meaning, Met, Sieve};
 use super::{Detector, Match, Place, Spec};
 use crate::message::Direction;
-use crate::text::{Text, code_runs};
+use crate::text::{Facts, Text};
 
 /// So often is opened what stands in what was opened.
 const DEPTH: usize = 3;
@@ -84,12 +84,12 @@ impl Detector for Secrets {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let (plain, raw) = (text.plain(), text.raw());
         let mut search = Search::new(self, place, raw.len(), found);
-        search.through(plain, "plain", |span| Some(text.locate(span)));
+        search.through(plain, text.plain_facts(), "plain", |span| Some(text.locate(span)));
         if !std::ptr::eq(plain, raw) {
-            search.through(raw, "raw", Some);
+            search.through(raw, text.raw_facts(), "raw", Some);
         }
         for opened in place.script.into_iter().flat_map(|script| script.texts()) {
-            search.through(opened, "script", |_| None);
+            search.through(opened, &Facts::of(opened), "script", |_| None);
         }
         if let Some(name) = place.argument {
             search.argument(name, plain, |span| Some(text.locate(span)));
@@ -136,24 +136,30 @@ impl<'s> Search<'s> {
     }
 
     /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
-    fn through(&mut self, text: &str, reading: &'static str, locate: impl Fn(Range<usize>) -> Option<Range<usize>>) {
+    fn through(
+        &mut self,
+        text: &str,
+        facts: &Facts,
+        reading: &'static str,
+        locate: impl Fn(Range<usize>) -> Option<Range<usize>>,
+    ) {
         let mut open = Vec::new();
-        self.look(text, reading, 0, &|span| span, &locate, &mut open);
+        self.look((text, facts), reading, 0, &|span| span, &locate, &mut open);
         if self.place.direction == Direction::Outbound {
             for (span, joined) in separated::separated(text) {
                 if self.afford(joined.len() * 2).is_some() {
-                    self.look(&joined, "separated", DEPTH, &|_| span.clone(), &locate, &mut open);
+                    self.look((&joined, &Facts::of(&joined)), "separated", DEPTH, &|_| span.clone(), &locate, &mut open);
                 }
             }
         }
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
-            self.look(&text, reading, depth, &|_| origin.clone(), &locate, &mut open);
+            self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), &locate, &mut open);
         }
     }
 
     fn look(
         &mut self,
-        text: &str,
+        (text, facts): (&str, &Facts),
         reading: &'static str,
         depth: usize,
         origin: &dyn Fn(Range<usize>) -> Range<usize>,
@@ -166,7 +172,7 @@ impl<'s> Search<'s> {
         let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
             search.tell(rule, locate(origin(span)), reading, secret);
         };
-        secrets.sieve.pass(text, &code_runs(text), |met| {
+        secrets.sieve.pass(text, facts.code_runs(), |met| {
             match met {
                 Met::Run { start, end } if depth < DEPTH && start >= opened_to => {
                     mirrored |= mirror::ends_first(text, start);
@@ -241,7 +247,7 @@ impl<'s> Search<'s> {
             let (text, origin) = (mirror::reversed(text), origin(0..text.len()));
             open.push(View { text, origin, reading: "reversed", depth: depth + 1 });
         }
-        if depth < DEPTH && escape::has_escapes(text) && self.afford(text.len() * 2).is_some() {
+        if depth < DEPTH && escape::has_escapes(text, facts) && self.afford(text.len() * 2).is_some() {
             let whole = origin(0..text.len());
             open.extend(escape::unescape(text).map(|text| View { text, origin: whole, reading: "unescaped", depth: depth + 1 }));
         }
@@ -358,7 +364,7 @@ impl<'s> Search<'s> {
         let before = self.found.len();
         // Only what no piece holds by itself, and what is told of the pieces together.
         self.seams = joined.starts();
-        self.look(&joined.text, "joined", DEPTH - 1, &|span| span, &Some, &mut open);
+        self.look((&joined.text, &Facts::of(&joined.text)), "joined", DEPTH - 1, &|span| span, &Some, &mut open);
         let from = before;
         let mut index = 0;
         self.found.retain_mut(|found| {
@@ -373,7 +379,7 @@ impl<'s> Search<'s> {
         self.seams.clear();
         while let Some(View { text, origin, reading, depth }) = open.pop() {
             if joined.crosses(&origin) {
-                self.look(&text, reading, depth, &|_| origin.clone(), &|_| None, &mut open);
+                self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), &|_| None, &mut open);
             }
         }
     }

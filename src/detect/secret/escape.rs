@@ -1,12 +1,13 @@
 //! Characters written as escapes, of URLs, of programming languages, of HTML and of mail.
 
 use super::decode::{Class, is_text};
+use crate::text::Facts;
 
 /// Whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
-pub(super) fn has_escapes(text: &str) -> bool {
+pub(super) fn has_escapes(text: &str, facts: &Facts) -> bool {
     let bytes = text.as_bytes();
-    let mut signs = memchr::memchr3_iter(b'%', b'\\', b'&', bytes).chain(memchr::memchr_iter(b'=', bytes));
-    signs.any(|at| is_escape(bytes, at))
+    let signs = [b'%', b'\\', b'&', b'='].into_iter().filter(|sign| facts.has(*sign));
+    signs.flat_map(|sign| memchr::memchr_iter(sign, bytes)).any(|at| is_escape(bytes, at))
 }
 
 fn is_escape(text: &[u8], at: usize) -> bool {
