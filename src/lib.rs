@@ -3,6 +3,7 @@
 //! The modules, lowest floor first; `src/README.md` is the map.
 
 pub mod app;
+pub mod approval;
 pub mod cli;
 pub mod config;
 pub mod detect;
@@ -12,6 +13,7 @@ pub mod inspect;
 pub mod listen;
 pub mod message;
 pub mod oauth;
+pub mod pins;
 pub mod protocol;
 pub mod proxy;
 pub mod reach;

@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The floors, lowest first. A module uses only floors below its own; modules on one floor do not use each other.
-const FLOORS: [&[&str]; 11] = [
+const FLOORS: [&[&str]; 12] = [
     &["message", "text", "config", "document", "reach", "trust", "seal"],
     &["detect", "protocol"],
     &["rules"],
     &["inspect"],
-    &["record"],
+    &["record", "pins"],
     &["oauth", "review", "export"],
     &["upstream"],
+    &["approval"],
     &["proxy"],
     &["listen"],
     &["app"],

@@ -6,9 +6,9 @@
 
 use bytes::Bytes;
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{Known, Policy};
+use lychgate::inspect::{InspectContext, Policy};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
 use lychgate::rules::Library;
 use peak_alloc::PeakAlloc;
 
@@ -84,16 +84,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
     }]
     .into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    let context = Context {
-        agent,
-        upstream,
-        era: Era::Legacy,
-        session: None,
-        asked,
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    };
+    let context = Context { asked, ..Context::new(agent, upstream, Era::Legacy) };
     let limits = ReadLimits { strings_per_message: BYTES, ..ReadLimits::default() };
     let mut over = Vec::new();
     let of = |bytes: usize| f64::from(u32::try_from(bytes).unwrap());
@@ -101,7 +92,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
         let before = PEAK.current_usage();
         PEAK.reset_peak_usage();
         let message = Message::parse(bytes.clone(), &limits).unwrap();
-        drop(policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()));
+        drop(policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &InspectContext::default()));
         let times = of(PEAK.peak_usage() - before) / of(bytes.len());
         println!("{name}: {times:.2} times {} kB", bytes.len() / 1000);
         if times > most {
@@ -114,7 +105,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
         let message = Message::parse(bytes.clone(), &ReadLimits::default());
         assert_eq!(message.is_ok(), fits, "{name}: {:?}", message.err());
         if let Ok(message) = message {
-            drop(policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()));
+            drop(policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &InspectContext::default()));
         }
         // The message itself counts: it was there before.
         let times = 1.0 + of(PEAK.peak_usage() - before) / of(bytes.len());

@@ -15,9 +15,9 @@ use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 
 use super::config_file::ConfigArg;
+use crate::approval::private;
 use crate::config::{self, AgentToken, is_name};
 use crate::document::Fault;
-use crate::proxy::approve::private;
 
 /// What tokens begin with, so that people and scanners know one when they see it.
 const PREFIX: &str = "lychgate_";

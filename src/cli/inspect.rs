@@ -16,9 +16,9 @@ use super::config_file::ConfigArg;
 use crate::config::{self, PolicyConfig};
 use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
-use crate::inspect::{Coverage, Detail, Finding, Inspection, Known, Policy, Verdict};
+use crate::inspect::{Coverage, Detail, Finding, InspectContext, Inspection, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
-use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire, headers};
+use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName, headers};
 use crate::rules::{Action, Library};
 
 /// What to judge, and by which policy.
@@ -92,14 +92,8 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
             Way::Outbound => Direction::Outbound,
         },
         context: Context {
-            agent: AgentName("inspect".into()),
-            upstream: UpstreamName("inspect".into()),
-            era: Era::Modern,
-            session: None,
             asked: Arc::from([]),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
+            ..Context::new(AgentName("inspect".into()), UpstreamName("inspect".into()), Era::Modern)
         },
         spans: args.spans,
     };
@@ -156,7 +150,8 @@ impl Bench {
     /// Judges one message and tells people of it.
     fn message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
-        let inspection = self.policy.inspect(self.direction, &message, &self.context, AuditId::make(), &Known::default());
+        let inspection =
+            self.policy.inspect(self.direction, &message, &self.context, AuditId::make(), &InspectContext::default());
         let mut told = format!("verdict: {}\n", inspection.verdict.name());
         for finding in &inspection.findings {
             told.push_str(&format!(
@@ -238,7 +233,7 @@ impl Bench {
             Some(call) => Cow::Owned(Context { asked: headers::asked(call).into(), ..self.context.clone() }),
             None => Cow::Borrowed(&self.context),
         };
-        let known = Known { trace: self.spans, ..Known::default() };
+        let known = InspectContext { trace: self.spans, ..InspectContext::default() };
         let start = Instant::now();
         let inspection = policy.inspect(self.direction, &message, &context, AuditId::make(), &known);
         let micros = start.elapsed().as_nanos() as f64 / 1000.0;

@@ -11,7 +11,7 @@ use super::config_file::ConfigArg;
 use crate::config::{self, ChangeClass, PinsConfig};
 use crate::document::Fault;
 use crate::inspect::definitions::{Content, Key, Kind, Pin, compared};
-use crate::proxy::pins::{Lock, LockFile};
+use crate::pins::{Lock, LockFile};
 use crate::seal::state_folder;
 
 /// Arguments of `lychgate pins`.

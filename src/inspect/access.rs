@@ -106,23 +106,14 @@ mod tests {
 
     use super::*;
     use crate::config::{AccessConfig, Lists};
-    use crate::protocol::{AgentName, Asked, CallTarget, Caller, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, Asked, CallTarget, Caller, Era, UpstreamName};
 
     fn context(method: &str, table: AccessConfig) -> Context {
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let table = AccessConfig { name: "t".into(), agents: vec!["*".into()], ..table };
         let caller = Caller { access: Access::of(&[Arc::new(table)], &agent, None, &[]), ..Caller::default() };
         let asked = Asked { id: "1".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other };
-        Context {
-            agent,
-            upstream,
-            era: Era::Legacy,
-            session: None,
-            asked: [asked].into(),
-            caller,
-            trace: None,
-            wire: Wire::default(),
-        }
+        Context { asked: [asked].into(), caller, ..Context::new(agent, upstream, Era::Legacy) }
     }
 
     fn parsed(text: &str) -> Message {

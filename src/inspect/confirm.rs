@@ -6,7 +6,7 @@ use crate::rules::{RuleId, Severity};
 use crate::text::glob_fits;
 
 use super::tools::Definition;
-use super::{Known, Question};
+use super::{InspectContext, Question};
 
 /// Stands in the place of a rule where the first write of a session is asked about.
 pub const FIRST_WRITE: &str = "confirm-first-write";
@@ -39,7 +39,7 @@ impl Confirm {
         message: &Message,
         envelope: &Envelope,
         item: usize,
-        known: &Known<'_>,
+        known: &InspectContext,
     ) -> Option<Question> {
         if direction == Direction::Inbound || (!self.first_write && self.tools.is_empty()) {
             return question;
@@ -65,9 +65,9 @@ impl Confirm {
         })
     }
 
-    fn of(&self, tool: &str, known: &Known<'_>) -> Option<(&'static str, &'static str, &'static str)> {
+    fn of(&self, tool: &str, known: &InspectContext) -> Option<(&'static str, &'static str, &'static str)> {
         let said = self.tools.iter().find(|(glob, _)| glob_fits(glob, tool)).map(|(_, ask)| *ask);
-        let definition = || known.tools.and_then(|tools| tools.of(tool));
+        let definition = || known.tools.as_ref().and_then(|tools| tools.of(tool));
         match said {
             Some(AskTool::Never) => None,
             Some(AskTool::Always) => {
@@ -197,7 +197,7 @@ mod tests {
             ..PolicyConfig::default()
         };
         let confirm = Confirm::new(&config);
-        let asked = |tool: &str| confirm.of(tool, &Known::default()).map(|(name, ..)| name);
+        let asked = |tool: &str| confirm.of(tool, &InspectContext::default()).map(|(name, ..)| name);
         assert_eq!(asked("send_mail"), Some(EVERY_USE));
         assert_eq!(asked("send_fax"), Some(FIRST_USE));
         assert_eq!(asked("note"), None);

@@ -45,7 +45,7 @@ pub struct Finding {
     pub private: bool,
     /// It has no consequence, and why.
     pub suppressed: Option<Suppressed>,
-    /// The text in which it was found, where [`Known::trace`](super::Known::trace) asks for it.
+    /// The text in which it was found, where [`InspectContext::trace`](super::InspectContext::trace) asks for it.
     pub trace: Option<Box<Trace>>,
 }
 

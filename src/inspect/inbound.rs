@@ -44,7 +44,7 @@ pub(super) struct Inbound<'a> {
     /// Who else is asked about texts.
     pub(super) classifier: Option<Classifier<'a>>,
     /// What the agent got before on the same stream.
-    pub(super) heard: Option<&'a Heard>,
+    pub(super) heard: &'a Heard,
     /// Whether findings hold their texts.
     pub(super) trace: bool,
     /// The remaining work of the message.
@@ -67,7 +67,7 @@ impl Inbound<'_> {
         let mut holders: Vec<Value<'_>> = Vec::new();
         let mut described: Option<Cow<'_, str>> = None;
         let mut joined = Joined::after(self.heard);
-        let mut heard = self.heard.cloned().unwrap_or_default();
+        let mut heard = self.heard.clone();
         // Entries of lists that go whole, by where they begin.
         let mut left_out = BTreeSet::new();
         let mut judge = Judge {

@@ -63,8 +63,8 @@ struct Part {
 
 impl Joined {
     /// Nothing, after what was heard before.
-    pub(super) fn after(heard: Option<&Heard>) -> Self {
-        let parts = heard.into_iter().flat_map(|heard| &heard.0).map(|text| Part { text: text.to_string(), span: None });
+    pub(super) fn after(heard: &Heard) -> Self {
+        let parts = heard.0.iter().map(|text| Part { text: text.to_string(), span: None });
         Self { parts: parts.collect(), bytes: 0 }
     }
 

@@ -98,7 +98,7 @@ mod tests {
 
     use crate::config::RenderPages;
     use crate::inspect::tests::{content, context, message, policy};
-    use crate::inspect::{Known, Verdict};
+    use crate::inspect::{InspectContext, Verdict};
     use crate::message::{Direction, splice};
     use crate::protocol::AuditId;
 
@@ -124,7 +124,7 @@ mod tests {
         ] {
             let audit = AuditId(id.parse().unwrap());
             let inspection =
-                policy.inspect(Direction::Inbound, &message, &context("tools/call", "fetch"), audit, &Known::default());
+                policy.inspect(Direction::Inbound, &message, &context("tools/call", "fetch"), audit, &InspectContext::default());
             let Verdict::Rewrite(edits) = inspection.verdict else { panic!("not rewritten") };
             let left = String::from_utf8(splice(message.bytes(), edits).unwrap().to_vec()).unwrap();
             outcomes.insert(left.replace(&audit.to_string(), "ID"));

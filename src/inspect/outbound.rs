@@ -13,7 +13,7 @@ use crate::text::Text;
 use super::arguments::place_arguments;
 use super::files;
 use super::string::{Judge, Site};
-use super::{Inspection, Known, Policy, Uninspected, Unread, surface};
+use super::{InspectContext, Inspection, Policy, Uninspected, Unread, surface};
 
 /// One message of a body, on its way to a server.
 pub(super) struct Outbound<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Outbound<'a> {
     pub(super) envelope: &'a Envelope,
     pub(super) item: usize,
     pub(super) audit: AuditId,
-    pub(super) known: &'a Known<'a>,
+    pub(super) known: &'a InspectContext,
     pub(super) seen: Option<&'a Seen<'a>>,
     pub(super) lookup: Option<&'a Lookup<'a>>,
     pub(super) flow: Option<&'a Session<'a>>,
@@ -49,7 +49,7 @@ impl Outbound<'_> {
             trace: self.known.trace,
         };
         let coverage = &mut inspection.coverage;
-        let definition = tool.as_deref().and_then(|tool| self.known.tools.and_then(|tools| tools.of(tool)));
+        let definition = tool.as_deref().and_then(|tool| self.known.tools.as_ref().and_then(|tools| tools.of(tool)));
         let guessed = definition.as_ref().map_or_else(Sides::default, |definition| definition.sides());
         let flow = self.flow.map(|session| self.policy.flow.here(session, tool.as_deref(), guessed));
         let schema = definition.as_ref().and_then(|definition| definition.schema());
@@ -128,7 +128,7 @@ impl Outbound<'_> {
         let pieces: Vec<&str> = parts().map(|unit| &*unit.text).collect();
         let place = Place { surface: Surface::Arguments, ..base };
         judge.pieces(&pieces, &place, &Site { at: &|| format!("{prefix}/params/arguments"), opaque: &|| true, in_block: false });
-        let Some(memory) = self.known.memory else { return };
+        let Some(memory) = &self.known.memory else { return };
         files::of_arguments(tool, &placed, &mut inspection.learnt.files);
         for unit in parts() {
             for pieces in memory.joined(tool, &unit.argument, &unit.text) {
@@ -145,7 +145,7 @@ impl Outbound<'_> {
         Self: 't,
     {
         let script = Script::new(text, read_as);
-        match self.known.memory.map(|memory| &*memory.files).filter(|files| !files.is_empty()) {
+        match self.known.memory.as_ref().map(|memory| &*memory.files).filter(|files| !files.is_empty()) {
             Some(files) => script.after(files),
             None => script,
         }

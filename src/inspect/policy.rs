@@ -8,9 +8,8 @@ use bytes::Bytes;
 use crate::config::{ChangesConfig, ClassifierConfig, FlowConfig, Keeps, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
 use crate::detect::flow::{Session, Sides};
 use crate::detect::secret::Seen;
-use crate::detect::shadow::Names;
-use crate::detect::url::{Answers, Lookup};
-use crate::detect::work::{Budget, WorkLimits};
+use crate::detect::url::Lookup;
+use crate::detect::work::Budget;
 use crate::detect::{Ground, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
@@ -18,14 +17,14 @@ use crate::protocol::{AuditId, Context};
 use crate::rules::{Find, Library, RuleSet};
 use crate::text::{Text, glob_fits};
 
-use super::caps::{Caps, Paging};
-use super::classify::{self, Classified, Classifier, Unclassified};
+use super::caps::Caps;
+use super::classify::{self, Classifier, Unclassified};
 use super::confirm::Confirm;
 use super::consequence::{question, refusal};
+use super::context::InspectContext;
 use super::definitions::{self, HeldCalls, Listed};
 use super::ground;
 use super::inbound::Inbound;
-use super::joined::Heard;
 use super::memory::{Learnt, Memory};
 use super::outbound::Outbound;
 use super::pages::Pages;
@@ -33,7 +32,6 @@ use super::read_only::ReadOnly;
 use super::readers::Readers;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
-use super::tools::Tools;
 use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
 use super::{Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, unread};
@@ -82,31 +80,6 @@ pub struct Policy {
     classifier: Option<Arc<ClassifierConfig>>,
     /// Reasons for not inspecting content that block its message.
     blocked: Vec<Unread>,
-}
-
-/// What is known beyond the message at hand. Judging without it is judging with less.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Known<'k> {
-    /// The upstream's tools, as its lists define them.
-    pub tools: Option<&'k Tools>,
-    /// What earlier messages of the session left behind.
-    pub memory: Option<&'k Memory>,
-    /// What names of hosts resolve to, once they were looked up.
-    pub answers: Option<&'k Answers>,
-    /// How results that are too long are kept; if they are not, they are cut.
-    pub paging: Option<&'k Paging>,
-    /// The upstream's definitions as they are pinned.
-    pub pins: Option<&'k definitions::Pins>,
-    /// The tools of all upstreams, and the name of the one that speaks among them.
-    pub names: Option<(&'k Names, &'k str)>,
-    /// What the external classifier said, once it was asked.
-    pub classified: Option<&'k Arc<Classified>>,
-    /// What the agent got last on the same stream.
-    pub heard: Option<&'k Heard>,
-    /// Whether findings are to hold the text in which they were found: for whoever explains them.
-    pub trace: bool,
-    /// Limits on the work that the message can cause beyond its own bytes.
-    pub work: WorkLimits,
 }
 
 /// What judging a text that is no message gives.
@@ -248,14 +221,14 @@ impl Policy {
         message: &Message,
         context: &Context,
         audit: AuditId,
-        known: &Known<'_>,
+        known: &InspectContext,
     ) -> Inspection {
-        let mut inspection = Inspection { classified: known.classified.cloned(), ..Inspection::default() };
+        let mut inspection = Inspection { classified: known.classified.clone(), ..Inspection::default() };
         inspection.coverage.model = self.model.clone().filter(|_| direction == Direction::Inbound);
-        let classifier = self.classifier.as_deref().map(|config| Classifier { config, said: known.classified.map(Arc::as_ref) });
-        let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers));
-        let seen = known.memory.map(|memory| Seen::new(&memory.prints, memory.from));
-        let flow = known.memory.filter(|_| self.follows).map(Memory::session);
+        let classifier = self.classifier.as_deref().map(|config| Classifier { config, said: known.classified.as_deref() });
+        let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers.as_deref()));
+        let seen = known.memory.as_ref().map(|memory| Seen::new(&memory.prints, memory.from));
+        let flow = known.memory.as_ref().filter(|_| self.follows).map(Memory::session);
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
         let budget = Budget::new(known.work);
         for (item, envelope) in message.envelopes().iter().enumerate() {
@@ -271,12 +244,12 @@ impl Policy {
                         context,
                         audit,
                         seen: seen.as_ref(),
-                        paging: known.paging,
-                        tools: known.tools,
+                        paging: known.paging.as_ref(),
+                        tools: known.tools.as_deref(),
                         flow: flow.as_ref(),
-                        names: known.names,
+                        names: known.names.as_ref().map(|(names, server)| (&**names, &**server)),
                         classifier,
-                        heard: known.heard,
+                        heard: &known.heard,
                         trace: known.trace,
                         budget: &budget,
                     };
@@ -297,14 +270,14 @@ impl Policy {
             refusals.extend(refusal(self.rules(direction), found, item));
             refusals.extend(classify::refusal(found, item));
             let mut question = question(self.rules(direction), found, item, self);
-            if let (Direction::Outbound, Some(pins)) = (direction, known.pins) {
+            if let (Direction::Outbound, Some(pins)) = (direction, known.pins.as_deref()) {
                 let held = HeldCalls { pins, changes: &self.changes };
                 question = held.add(question, (message, envelope, item), &self.scopes, self.through_agent);
                 refusals.extend(held.check(message, envelope, item, &mut inspection));
             }
             questions.extend(self.confirm.add(question, direction, message, envelope, item, known));
             if direction == Direction::Outbound {
-                let contract = Contract { overlays: &self.overlays, config: self.schema, tools: known.tools };
+                let contract = Contract { overlays: &self.overlays, config: self.schema, tools: known.tools.as_deref() };
                 refusals.extend(contract.check(message, envelope, item, &mut inspection));
             }
             refusals.extend(unread::refuse(&self.blocked, item, uninspected, &mut inspection));
@@ -325,8 +298,8 @@ impl Policy {
     }
 
     /// Judges a text that is no JSON-RPC message, such as the body of an HTTP error: always inbound.
-    pub fn inspect_text(&self, text: &str, audit: AuditId, known: &Known<'_>) -> TextInspection {
-        let session = known.memory.filter(|_| self.follows).map(Memory::session);
+    pub fn inspect_text(&self, text: &str, audit: AuditId, known: &InspectContext) -> TextInspection {
+        let session = known.memory.as_ref().filter(|_| self.follows).map(Memory::session);
         let flow = session.as_ref().map(|session| self.flow.here(session, None, Sides::default()));
         let place = Place { surface: Surface::Error, flow, ..Place::default() };
         let budget = Budget::new(known.work);

@@ -77,9 +77,9 @@ impl OfCall<'_> {
 mod tests {
     use super::*;
     use crate::config::ToolConfig;
-    use crate::inspect::{Known, Policy, Verdict};
+    use crate::inspect::{InspectContext, Policy, Verdict};
     use crate::message::{Direction, Message, ReadLimits};
-    use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
     use crate::rules::Library;
 
     fn config(tools: &[(&str, bool)]) -> PolicyConfig {
@@ -97,17 +97,8 @@ mod tests {
             );
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
             let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-            let context = Context {
-                agent,
-                upstream,
-                era: Era::Legacy,
-                session: None,
-                asked: [].into(),
-                caller: Caller::default(),
-                trace: None,
-                wire: Wire::default(),
-            };
-            let known = Known::default();
+            let context = Context::new(agent, upstream, Era::Legacy);
+            let known = InspectContext::default();
             let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known).verdict;
             !matches!(verdict, Verdict::Block(_))
         }

@@ -7,7 +7,7 @@ use super::*;
 use crate::config::PolicyConfig;
 use crate::detect::Surface;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
-use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
 use crate::rules::{Action, Library};
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(Library::builtin);
@@ -22,10 +22,6 @@ pub(super) fn policy(change: impl FnOnce(&mut PolicyConfig)) -> Policy {
 
 pub(super) fn context(method: &str, tool: &str) -> Context {
     Context {
-        agent: AgentName("a".into()),
-        upstream: UpstreamName("u".into()),
-        era: Era::Modern,
-        session: None,
         asked: Arc::from([Asked {
             id: "1".into(),
             method: method.into(),
@@ -33,9 +29,7 @@ pub(super) fn context(method: &str, tool: &str) -> Context {
             continues: false,
             target: CallTarget::Other,
         }]),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
+        ..Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern)
     }
 }
 
@@ -46,7 +40,8 @@ pub(super) fn message(text: &str) -> Message {
 /// What judging an answer gives, and the bytes that go on (none if it is blocked).
 fn judged(policy: &Policy, direction: Direction, text: &str) -> (Inspection, String) {
     let message = message(text);
-    let inspection = policy.inspect(direction, &message, &context("tools/call", "fetch"), AuditId::make(), &Known::default());
+    let inspection =
+        policy.inspect(direction, &message, &context("tools/call", "fetch"), AuditId::make(), &InspectContext::default());
     let bytes = match &inspection.verdict {
         Verdict::Pass => message.bytes().clone(),
         Verdict::Rewrite(edits) => splice(message.bytes(), edits.clone()).unwrap(),
@@ -96,7 +91,8 @@ fn a_passage_is_withheld_and_the_rest_stays() {
 fn the_notice_names_the_audit_id() {
     let audit = AuditId::make();
     let message = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(ORDER)));
-    let inspection = policy(|_| {}).inspect(Direction::Inbound, &message, &context("tools/call", "x"), audit, &Known::default());
+    let inspection =
+        policy(|_| {}).inspect(Direction::Inbound, &message, &context("tools/call", "x"), audit, &InspectContext::default());
     let Verdict::Rewrite(edits) = inspection.verdict else { panic!("not rewritten") };
     assert!(edits.iter().any(|edit| edit.with.contains(&audit.to_string())));
 }
@@ -325,7 +321,7 @@ fn a_rule_may_have_a_person_asked() {
 
 #[test]
 fn text_that_is_no_message_is_judged_too() {
-    let judge = |text: &str| policy(|_| {}).inspect_text(text, AuditId::make(), &Known::default());
+    let judge = |text: &str| policy(|_| {}).inspect_text(text, AuditId::make(), &InspectContext::default());
     assert!(matches!(judge("502 Bad Gateway").verdict, TextVerdict::Pass));
     let TextVerdict::Rewrite(text) = judge(&format!("Error.\n{ORDER}")).verdict else { panic!("not rewritten") };
     assert!(text.contains("Error.") && !text.contains("wire"));
@@ -350,7 +346,7 @@ fn the_corpus() {
                 &message,
                 &context(&name("method"), &name("tool")),
                 AuditId::make(),
-                &Known::default(),
+                &InspectContext::default(),
             );
             let acting: Vec<&str> = inspection
                 .findings
@@ -374,7 +370,7 @@ fn hostile_texts_cost_linear_time() {
     let time = |text: String| {
         let message = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(&text)));
         let start = Instant::now();
-        policy.inspect(Direction::Inbound, &message, &context("tools/call", "x"), AuditId::make(), &Known::default());
+        policy.inspect(Direction::Inbound, &message, &context("tools/call", "x"), AuditId::make(), &InspectContext::default());
         start.elapsed().max(Duration::from_millis(1))
     };
     let shapes: [fn(usize) -> String; 6] = [

@@ -17,10 +17,10 @@ use super::connections::Connection;
 use super::console::denied_for;
 use super::token::Token;
 use super::{Body, body};
+use crate::approval::{Desk, NotDecided};
 use crate::config::Scope;
 use crate::message::{Json, ReadLimits, quote};
 use crate::proxy::Gate;
-use crate::proxy::approve::{Desk, NotDecided};
 use crate::record::Event;
 
 /// Longest answer, in bytes.

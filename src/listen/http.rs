@@ -150,16 +150,7 @@ fn unknown_path(front: &Front, who: &Who) -> TurnedAway {
 /// One request to an upstream's transparent path.
 pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
     let (agent, caller) = (who.agent.clone(), who.caller.clone());
-    let mut context = Context {
-        agent,
-        upstream,
-        era: Era::Legacy,
-        session: None,
-        asked: [].into(),
-        caller,
-        trace: None,
-        wire: Wire::new(Carrier::Http, None),
-    };
+    let mut context = Context { caller, wire: Wire::new(Carrier::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
     let sent = headers::travelling(request.headers());
     let (call, message) = match read(front, request, &mut context).await {
         Ok(ask) => {

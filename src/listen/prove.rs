@@ -20,9 +20,9 @@ use super::entry::{Entry, guessed};
 use super::guesses::Denied;
 use super::{Body, Front, http as endpoints};
 use crate::config::Config;
-use crate::inspect::{Known, Policy};
+use crate::inspect::{InspectContext, Policy};
 use crate::message::{Direction, Message, ReadLimits, quote};
-use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire, headers};
+use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName, headers};
 use crate::proxy::Gate;
 use crate::record::Recorder;
 use crate::upstream::Upstream;
@@ -144,20 +144,14 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
     let limits = ReadLimits::default();
     let request = Message::parse(canary.request().0.into(), &limits).ok()?;
     let context = Context {
-        agent: AgentName(AGENT.into()),
-        upstream: upstream.clone(),
-        era: Era::Modern,
-        session: None,
         asked: headers::asked(&request).into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
+        ..Context::new(AgentName(AGENT.into()), upstream.clone(), Era::Modern)
     };
     let (direction, message) = match canary.goes_out() {
         true => (Direction::Outbound, request),
         false => (Direction::Inbound, Message::parse(canary.answer().into(), &limits).ok()?),
     };
-    let inspection = policy.inspect(direction, &message, &context, AuditId::make(), &Known::default());
+    let inspection = policy.inspect(direction, &message, &context, AuditId::make(), &InspectContext::default());
     let findings: Vec<String> = inspection
         .findings
         .iter()

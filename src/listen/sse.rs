@@ -77,16 +77,8 @@ impl Channel {
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (agent, upstream, caller) = (as_of.agent.clone(), self.upstream.clone(), as_of.caller.clone());
-        let context = Context {
-            agent,
-            upstream,
-            era: Era::Legacy,
-            session,
-            asked: [].into(),
-            caller,
-            trace: None,
-            wire: Wire::new(Carrier::Http, None),
-        };
+        let context =
+            Context { session, caller, wire: Wire::new(Carrier::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
         Some(Call { ask, headers, context })
     }
 }

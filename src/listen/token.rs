@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::guesses::{Denied, Digest as Shown, Guesses};
-use crate::proxy::approve::private;
+use crate::approval::private;
 
 /// A token, of which only the digest is kept here, and the wrong ones that were shown in its place.
 pub(super) struct Token {

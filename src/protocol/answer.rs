@@ -304,20 +304,11 @@ pub fn session(reply: &Reply) -> Option<super::SessionId> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Caller, UpstreamName, Wire};
+    use crate::protocol::{AgentName, UpstreamName};
     use futures_util::StreamExt;
 
     fn context(era: Era) -> Context {
-        Context {
-            agent: AgentName("a".into()),
-            upstream: UpstreamName("files".into()),
-            era,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        }
+        Context::new(AgentName("a".into()), UpstreamName("files".into()), era)
     }
 
     fn message(text: &str) -> Message {

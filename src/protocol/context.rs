@@ -208,6 +208,20 @@ pub struct Context {
 }
 
 impl Context {
+    /// Of a message between an agent and a server, as long as nothing else is known of it.
+    pub fn new(agent: AgentName, upstream: UpstreamName, era: Era) -> Self {
+        Self {
+            agent,
+            upstream,
+            era,
+            session: None,
+            asked: Arc::default(),
+            caller: Caller::default(),
+            trace: None,
+            wire: Wire::default(),
+        }
+    }
+
     /// The request that an answer with this id (as written) belongs to: the one with the same spelling if there is one,
     /// else the last one that some client takes for the same.
     pub fn asked(&self, id: &str) -> Option<&Asked> {

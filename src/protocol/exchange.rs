@@ -34,6 +34,18 @@ pub struct Call {
     pub context: Context,
 }
 
+impl Call {
+    /// Whether it opens a stream on which the agent only listens: the session's own, or a subscription (2026-07-28,
+    /// `basic/patterns/subscriptions`).
+    pub fn listens(&self) -> bool {
+        match &self.ask {
+            Ask::Listen => true,
+            Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
+            Ask::Close => false,
+        }
+    }
+}
+
 /// What a frame carries.
 #[derive(Clone)]
 pub enum Payload {

@@ -8,7 +8,7 @@ use crate::inspect::access::{self, Barred};
 use crate::inspect::definitions::{Kind, Pins};
 use crate::inspect::tools::Tools;
 use crate::message::Message;
-use crate::protocol::{AgentName, Ask, Call, CallError, Caller, Context, Reply, Thing, UpstreamName, answer};
+use crate::protocol::{AgentName, CallError, Caller, Context, Reply, Thing, UpstreamName, answer};
 use crate::record::{self, Event, Recorder};
 
 /// The answer to a message that asks for something its caller may not use; `None` if it does not. Nothing of it is sent.
@@ -47,13 +47,17 @@ impl Refused {
 
 impl Gate {
     /// What a call is answered with that its caller may not make.
-    pub(super) fn barred(&self, call: &Call, upstream: &UpstreamState) -> Result<Option<Refused>, CallError> {
-        let Ask::Send(message) = &call.ask else { return Ok(None) };
-        if call.context.caller.access.is_none() {
+    pub(super) fn barred(
+        &self,
+        message: &Message,
+        context: &Context,
+        upstream: &UpstreamState,
+    ) -> Result<Option<Refused>, CallError> {
+        if context.caller.access.is_none() {
             return Ok(None);
         }
-        let pins = self.pins.of(&call.context.upstream.0);
-        refused(message, &call.context, (&upstream.tools, &pins), &self.recorder)
+        let pins = self.pins.of(&upstream.name.0);
+        refused(message, context, (&upstream.tools, &pins), &self.recorder)
     }
 
     /// Whether an upstream is there for a caller; that it is not is told.

@@ -7,12 +7,13 @@ use http::header::{ACCEPT, CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use super::Gate;
-use super::approve::{Approvals, Asked, Begun, Matter, Restored, Route, STILL, Settled, asks, still};
-use super::slots::Permit;
+use super::route::Route;
+use super::session::{Permit, Session};
+use crate::approval::{Approvals, AskWay, Asked, Begun, Matter, Restored, STILL, Settled, asks, still};
 use crate::inspect::Question;
 use crate::message::Message;
 use crate::protocol::sse::Fields;
-use crate::protocol::{Ask, AuditId, Call, CallError, Context, Era, Frame, Frames, Framing, Payload, Reply, answer};
+use crate::protocol::{Ask, AuditId, Call, CallError, Era, Frame, Frames, Framing, Payload, Reply, answer};
 
 const NOT_RPC: CallError = CallError::BadReply("it is not JSON-RPC");
 
@@ -35,6 +36,7 @@ enum Stage {
 struct Asking {
     gate: Arc<Gate>,
     call: Call,
+    route: Route,
     message: Message,
     asked: Box<Asked>,
     permit: Permit,
@@ -53,20 +55,20 @@ impl Gate {
         &self,
         question: &Question,
         audit: AuditId,
-        call: &Call,
-        message: &Message,
+        (call, message): (&Call, &Message),
+        route: &Route,
         restored: Option<&Restored>,
     ) -> Result<Next, CallError> {
         let context = &call.context;
-        let route = if question.through_agent { self.route(context, &call.headers, message) } else { Route::None };
-        let begun = self.approvals.begin(question, audit, (context, message), route, restored)?;
+        let way = if question.through_agent { ask_way(&route.session, call, message) } else { AskWay::None };
+        let begun = self.approvals.begin(question, audit, (context, message), way, restored)?;
         let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
         Ok(match begun {
             Begun::Go(matter) => Next::Send(Some(matter)),
             Begun::Refused(reason) => Next::Answer(Box::new(refuse(reason))),
             Begun::Input(body) => Next::Answer(Box::new(answer::body(StatusCode::OK, body))),
             // A pipe has one reader: a call that waits does not hold up the others.
-            Begun::Wait(asked) if route == Route::Elicit || context.wire.is_pipe() => Next::Stream(asked),
+            Begun::Wait(asked) if way == AskWay::Elicit || context.wire.is_pipe() => Next::Stream(asked),
             Begun::Wait(mut asked) => match asked.settled(&self.approvals, self.approvals.wait()).await {
                 Settled::Go => Next::Send(Some(Box::new(asked.matter))),
                 Settled::Refused(reason) | Settled::Open(reason) => Next::Answer(Box::new(refuse(reason))),
@@ -75,25 +77,12 @@ impl Gate {
         })
     }
 
-    /// How the agent of a call can ask its user.
-    fn route(&self, context: &Context, headers: &HeaderMap, message: &Message) -> Route {
-        let streams = || {
-            let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-            accepts.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/event-stream"))
-        };
-        match context.era {
-            Era::Legacy if self.sessions.elicits(context).form && streams() => Route::Elicit,
-            Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).form => Route::Input,
-            _ => Route::None,
-        }
-    }
-
     /// The reply that begins with the question, and goes on with the server's once the answer is yes.
-    pub(super) fn ask_on_stream(self: &Arc<Self>, call: Call, asked: Box<Asked>, permit: Permit) -> Reply {
+    pub(super) fn ask_on_stream(self: &Arc<Self>, call: Call, route: Route, asked: Box<Asked>, permit: Permit) -> Reply {
         let Ask::Send(message) = call.ask.clone() else { return answer::empty(StatusCode::ACCEPTED) };
         // Only clients until 2025-11-25 take questions from a server.
         let put = call.context.era == Era::Modern;
-        let asking = Asking { gate: self.clone(), call, message, asked, permit, put, told: 0 };
+        let asking = Asking { gate: self.clone(), call, route, message, asked, permit, put, told: 0 };
         let frames = stream::unfold(Some(Stage::Asking(Box::new(asking))), |stage| async move {
             match stage? {
                 Stage::Asking(asking) => asking.next().await,
@@ -106,6 +95,19 @@ impl Gate {
         let mut headers = HeaderMap::new();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Frames::stream(frames) }
+    }
+}
+
+/// How the agent of a call can ask its user.
+fn ask_way(session: &Session, call: &Call, message: &Message) -> AskWay {
+    let streams = || {
+        let accepts = call.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        accepts.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/event-stream"))
+    };
+    match call.context.era {
+        Era::Legacy if session.state().elicits.form && streams() => AskWay::Elicit,
+        Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).form => AskWay::Input,
+        _ => AskWay::None,
     }
 }
 
@@ -138,9 +140,9 @@ impl Asking {
 
     /// Carries the call, and gives the server's reply as events.
     async fn send(self: Box<Self>) -> Frames {
-        let Self { gate, call, message, permit, .. } = *self;
+        let Self { gate, call, route, message, permit, .. } = *self;
         let context = call.context.clone();
-        let sent = gate.send(call, permit, None).await;
+        let sent = gate.send(call, route, permit, None).await;
         let failed = |error: &CallError| answer::failed(error, Some(&context), Some(&message)).frames;
         let reply = match sent {
             Ok(reply) => reply,

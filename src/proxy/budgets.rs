@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::pages;
+use super::result_paging;
+use super::session::Session;
 use crate::config::{CallLimits, Limits, ToolLimits};
 use crate::inspect::Policy;
 use crate::message::Message;
-use crate::protocol::{CallError, Context, SessionId};
+use crate::protocol::{CallError, Context};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Most rates and places remembered. What a config names needs fewer; past it, those at rest are forgotten.
@@ -19,20 +20,24 @@ const COUNTED: usize = 20_000;
 /// What has been called so far.
 pub(super) struct Budgets {
     limits: CallLimits,
-    sessions: usize,
     session_idle: Duration,
     state: Mutex<State>,
 }
 
-/// What a call needs while it is open: given back when it is dropped.
+/// Places among the calls of a tool, given back when they are dropped.
 pub(super) type Held = Vec<OwnedSemaphorePermit>;
+
+/// A call that is counted.
+struct Spender<'a> {
+    context: &'a Context,
+    session: &'a Session,
+    now: Instant,
+}
 
 #[derive(Default)]
 struct State {
     /// When each rate will be at rest again (the theoretical arrival time of GCRA, ITU-T I.371).
     rates: HashMap<String, Instant>,
-    /// Calls of each session so far, and when the last one was.
-    spent: HashMap<String, (u32, Instant)>,
     places: HashMap<String, Arc<Semaphore>>,
 }
 
@@ -45,8 +50,7 @@ struct Counted {
 
 impl Budgets {
     pub(super) fn new(limits: &Limits) -> Self {
-        let (sessions, session_idle) = (limits.sessions, limits.session_idle);
-        Self { limits: limits.calls.clone(), sessions, session_idle, state: Mutex::default() }
+        Self { limits: limits.calls.clone(), session_idle: limits.session_idle, state: Mutex::default() }
     }
 
     /// Counts the calls of tools in a message, and requests for parts of what they answered; they may go on only if every
@@ -54,11 +58,18 @@ impl Budgets {
     ///
     /// # Errors
     /// The limit that was hit, and how long to wait where waiting helps.
-    pub(super) fn spend(&self, message: &Message, context: &Context, policy: &Policy, now: Instant) -> Result<Held, CallError> {
+    pub(super) fn spend(
+        &self,
+        message: &Message,
+        context: &Context,
+        session: &Session,
+        policy: &Policy,
+    ) -> Result<Held, CallError> {
         let mut held = Held::new();
+        let spender = Spender { context, session, now: Instant::now() };
         for envelope in message.envelopes() {
-            if pages::asked(message).is_some() {
-                self.spend_one(0, context, None, now, &mut held)?;
+            if result_paging::asked(message).is_some() {
+                self.spend_one(0, &spender, None, &mut held)?;
                 continue;
             }
             if !(envelope.is_request() && envelope.method() == Some("tools/call")) {
@@ -67,7 +78,7 @@ impl Budgets {
             let Some(body) = message.body(envelope) else { continue };
             let name = body.get("name").and_then(|name| name.str()).unwrap_or_default();
             let size = body.get("arguments").map_or(0, |arguments| arguments.raw().len());
-            self.spend_one(size, context, policy.tool_limits(&name), now, &mut held)?;
+            self.spend_one(size, &spender, policy.tool_limits(&name), &mut held)?;
         }
         Ok(held)
     }
@@ -75,45 +86,45 @@ impl Budgets {
     fn spend_one(
         &self,
         size: usize,
-        context: &Context,
+        spender: &Spender<'_>,
         of_tool: Option<(&str, &ToolLimits)>,
-        now: Instant,
         held: &mut Held,
     ) -> Result<(), CallError> {
-        let (mut rates, mut budgets, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let mut longest = self.limits.argument_bytes;
-        let (agent, upstream) = (context.holder(), &context.upstream);
-        let session = || context.session.as_ref().map_or("", SessionId::digest);
-        // A key is made only where there is a limit.
-        let count = |to: &mut Vec<Counted>, name, most: Option<u32>, key: &dyn Fn() -> String| {
-            to.extend(most.map(|most| Counted { name, key: key(), most }));
-        };
-        let CallLimits { per_minute_per_agent, per_minute_per_upstream, per_session, .. } = self.limits;
-        count(&mut rates, "calls_per_minute_per_agent", per_minute_per_agent, &|| format!("agent\n{agent}"));
-        count(&mut rates, "calls_per_minute_per_upstream", per_minute_per_upstream, &|| format!("upstream\n{upstream}"));
-        count(&mut budgets, "calls_per_session", per_session, &|| format!("{agent}\n{upstream}\n{}", session()));
-        if let Some((glob, limits)) = of_tool {
-            let shared = || format!("{agent}\n{upstream}\n{glob}");
-            count(&mut rates, "calls_per_minute", limits.per_minute, &|| format!("tool\n{}", shared()));
-            count(&mut places, "concurrent_calls", limits.concurrent, &shared);
-            count(&mut budgets, "calls_per_session", limits.per_session, &|| format!("{}\n{}", shared(), session()));
-            longest = limits.argument_bytes.or(longest);
-        }
+        let longest = of_tool.and_then(|(_, limits)| limits.argument_bytes).or(self.limits.argument_bytes);
         if let Some(most) = longest.filter(|most| size > *most) {
             return Err(CallError::TooLong { limit: "argument_bytes", most });
         }
-        if rates.is_empty() && budgets.is_empty() && places.is_empty() {
+        let Spender { context, session, now } = *spender;
+        let (agent, upstream) = (&session.agent.holder, &context.upstream);
+        let shared = |glob: &str| format!("{agent}\n{upstream}\n{glob}");
+        // A key is made only where there is a limit.
+        let mut rates = Vec::new();
+        let mut rate = |name, most: Option<u32>, key: &dyn Fn() -> String| {
+            rates.extend(most.map(|most| Counted { name, key: key(), most }));
+        };
+        rate("calls_per_minute_per_agent", self.limits.per_minute_per_agent, &|| format!("agent\n{agent}"));
+        rate("calls_per_minute_per_upstream", self.limits.per_minute_per_upstream, &|| format!("upstream\n{upstream}"));
+        if let Some((glob, limits)) = of_tool {
+            rate("calls_per_minute", limits.per_minute, &|| format!("tool\n{}", shared(glob)));
+        }
+        // The budgets of a session: for all tools, and for those that a glob fits.
+        let of_glob = of_tool.and_then(|(glob, limits)| Some((glob, limits.per_session?)));
+        let budgets: [Option<(&str, u32)>; 2] = [self.limits.per_session.map(|most| ("", most)), of_glob];
+        let place = of_tool.and_then(|(glob, limits)| {
+            let most = limits.concurrent?;
+            Some(Counted { name: "concurrent_calls", key: shared(glob), most })
+        });
+        if rates.is_empty() && place.is_none() && budgets == [None, None] {
             return Ok(());
         }
+        // Locked to the end, so that two calls never take the last place.
         let mut state = self.state();
-        for place in places {
+        if let Some(place) = place {
             held.push(state.place(&place)?);
         }
-        for budget in &budgets {
-            let (spent, _) =
-                state.spent.get(&budget.key).filter(|(_, last)| now < *last + self.session_idle).copied().unwrap_or((0, now));
-            if spent >= budget.most {
-                return Err(CallError::Spent { limit: budget.name, most: budget.most });
+        for (glob, most) in budgets.into_iter().flatten() {
+            if !session.has_budget(glob, most, now, self.session_idle) {
+                return Err(CallError::Spent { limit: "calls_per_session", most });
             }
         }
         for rate in &rates {
@@ -125,8 +136,8 @@ impl Budgets {
         for rate in rates {
             state.go(rate, now);
         }
-        for budget in budgets {
-            state.count(budget.key, now, self.session_idle, self.sessions);
+        for (glob, _) in budgets.into_iter().flatten() {
+            session.spend(glob, now, self.session_idle);
         }
         Ok(())
     }
@@ -161,20 +172,6 @@ impl State {
         let places = self.places.entry(key).or_insert_with(|| Arc::new(Semaphore::new(most))).clone();
         places.try_acquire_owned().map_err(|_| CallError::Limit(place.name))
     }
-
-    fn count(&mut self, key: String, now: Instant, idle: Duration, sessions: usize) {
-        if self.spent.len() >= sessions.saturating_mul(2) && !self.spent.contains_key(&key) {
-            self.spent.retain(|_, (_, last)| now < *last + idle);
-            if self.spent.len() >= sessions.saturating_mul(2)
-                && let Some(oldest) = self.spent.iter().min_by_key(|(_, (_, last))| *last).map(|(key, _)| key.clone())
-            {
-                self.spent.remove(&oldest);
-            }
-        }
-        let (spent, last) = self.spent.entry(key).or_insert((0, now));
-        *spent = if now < *last + idle { spent.saturating_add(1) } else { 1 };
-        *last = now;
-    }
 }
 
 #[cfg(test)]
@@ -196,20 +193,6 @@ mod tests {
         assert_eq!(state.wait(&rate(3), now + Duration::from_secs(20)), None);
         state.go(rate(3), now + Duration::from_secs(20));
         assert_eq!(state.wait(&rate(3), now + Duration::from_secs(21)), Some(Duration::from_secs(19)));
-    }
-
-    #[test]
-    fn sessions_are_bounded_and_forgotten_when_idle() {
-        let (mut state, now, idle) = (State::default(), Instant::now(), Duration::from_secs(10));
-        for n in 0..50_u64 {
-            state.count(format!("s{n}"), now + Duration::from_millis(n), idle, 5);
-        }
-        assert_eq!(state.spent.len(), 10);
-        assert!(state.spent.contains_key("s49") && !state.spent.contains_key("s0"));
-        state.count("s49".into(), now + Duration::from_secs(1), idle, 5);
-        assert_eq!(state.spent["s49"].0, 2);
-        state.count("s49".into(), now + Duration::from_secs(60), idle, 5);
-        assert_eq!(state.spent["s49"].0, 1);
     }
 
     #[test]

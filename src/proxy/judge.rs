@@ -1,88 +1,55 @@
 //! Judging one message, and what follows from the verdict.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::keep;
-use super::memories::Memories;
-use super::resolve::Resolved;
-use crate::detect::url::Answers;
+use super::Gate;
+use super::evidence;
+use super::route::{OpenCall, Route};
 use crate::detect::work;
-use crate::inspect::{Classified, Heard, Inspection, Known, Mode, Policy, Question, Refusal, Verdict};
+use crate::inspect::{InspectContext, Inspection, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, splice};
-use crate::protocol::{AuditId, CallError, Context, answer};
+use crate::protocol::{AuditId, CallError, Context, answer, headers};
 use crate::record::{Event, Recorder, Written};
 use crate::rules::Action;
 
-/// A message, and what it is judged by.
-pub(super) struct Case<'a> {
-    pub(super) policy: &'a Policy,
+/// A message that is judged.
+pub(super) struct Subject<'a> {
+    pub(super) policy: Arc<Policy>,
     pub(super) direction: Direction,
     pub(super) message: &'a Message,
     pub(super) context: &'a Context,
-    /// For a reply: how long ago its call was sent upstream.
+    pub(super) audit: AuditId,
+    /// For a reply: the time since its call was sent upstream.
     pub(super) waited: Option<Duration>,
-    pub(super) known: Known<'a>,
-    /// Where what it leaves behind is remembered.
-    pub(super) memories: &'a Memories,
 }
 
-/// What was asked elsewhere once a message had been judged, for judging it again.
-#[derive(Default)]
-pub(super) struct More {
-    answers: Option<Answers>,
-    classified: Option<Arc<Classified>>,
-}
-
-impl More {
-    /// What came of asking, if anything was asked.
-    ///
-    /// # Errors
-    /// As [`limits_hit`].
-    pub(super) fn of(
-        looked_up: Option<Resolved>,
-        classified: Option<Classified>,
-        recorder: &Recorder,
-    ) -> Result<Option<Self>, CallError> {
-        if let Some(looked_up) = &looked_up {
-            limits_hit(recorder, &looked_up.hit)?;
-        }
-        let asked = looked_up.is_some() || classified.is_some();
-        Ok(asked.then(|| Self { answers: looked_up.map(|looked_up| looked_up.answers), classified: classified.map(Arc::new) }))
-    }
-
-    /// All that is known, with this.
-    pub(super) fn with<'k>(&'k self, known: Known<'k>) -> Known<'k> {
-        Known { answers: self.answers.as_ref(), classified: self.classified.as_ref(), ..known }
-    }
-}
-
-/// What judging gave, and how it is named in the audit log.
+/// The inspection of a message, and its name in the audit log.
 pub(super) struct Judged {
     inspection: Inspection,
     mode: Mode,
     pub(super) audit: AuditId,
-    /// Whether what is taken out is kept in quarantine.
+    /// Whether withheld content is kept in quarantine.
     kept: bool,
 }
 
-/// What goes out in a message's place.
+/// What becomes of a message from a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The message as it came.
-    Same,
-    /// Other bytes.
-    Other(Bytes),
-    /// Nothing.
-    Nothing,
+    /// It goes on as it came.
+    Verbatim,
+    /// These bytes go on in its place.
+    Replaced(Bytes),
+    /// Nothing of it goes on.
+    Dropped,
 }
 
 /// A judged message from a server, on its way on.
-pub(super) struct Carried {
+pub(super) struct Delivery {
     pub(super) outcome: Outcome,
-    /// Errors that answer the server's questions which are not put.
+    /// Errors that answer the server's requests which do not reach the agent.
     pub(super) to_server: Vec<String>,
 }
 
@@ -104,38 +71,87 @@ pub(super) struct Refused {
     pub(super) to_server: Vec<String>,
 }
 
-impl Case<'_> {
-    /// Judges, with what was asked for that. Says how long it took.
-    pub(super) fn inspect(&self, audit: AuditId, more: &More) -> (Inspection, Duration) {
-        let (started, known) = (Instant::now(), more.with(self.known));
-        let inspection = self.policy.inspect(self.direction, self.message, self.context, audit, &known);
-        (inspection, started.elapsed())
+impl<'a> Subject<'a> {
+    /// A message of an agent's.
+    pub(super) fn outbound(route: &Route, message: &'a Message, context: &'a Context) -> Self {
+        let (policy, audit) = (route.policy.clone(), AuditId::make());
+        Self { policy, direction: Direction::Outbound, message, context, audit, waited: None }
     }
 
-    /// Tells of what judging gave. It may only be carried out when that is written.
+    /// A message of a reply. `context` is that of the call, with the requests that the message answers.
+    pub(super) fn inbound(policy: Arc<Policy>, message: &'a Message, context: &'a Context, open: &OpenCall) -> Self {
+        let waited = open.sent().map(|_| open.started.elapsed());
+        Self { policy, direction: Direction::Inbound, message, context, audit: AuditId::make(), waited }
+    }
+}
+
+impl Gate {
+    /// Judges a message and records the verdict. What must be recorded and cannot be is not passed on. For a reply, `open` is
+    /// the call that it belongs to.
+    pub(super) async fn judge(&self, subject: &Subject<'_>, route: &Route, open: Option<&OpenCall>) -> Result<Judged, CallError> {
+        let mut known = self.inspect_context(subject, route, open);
+        let (mut inspection, mut took) = self.inspect(subject, &known, route).await?;
+        let resolved = self.resolver.more_for(&subject.policy, &mut inspection).await;
+        let classified = self.classifiers.more_for(&subject.policy, &mut inspection).await;
+        if resolved.is_some() || classified.is_some() {
+            if let Some(resolved) = resolved {
+                limits_hit(&self.recorder, &resolved.hit)?;
+                known.answers = Some(Arc::new(resolved.answers));
+            }
+            known.classified = classified.map(Arc::new);
+            let (with_results, again) = self.inspect(subject, &known, route).await?;
+            (inspection, took) = (with_results, took + again);
+        }
+        let kept = self.quarantines(subject.taken_out(&inspection, open)).await;
+        let (mut judged, written) = self.conclude(subject, inspection, took, kept, route)?;
+        written.durable().await.map_err(CallError::Audit)?;
+        if let Some(open) = open.filter(|_| judged.goes_on()) {
+            *open.tail() = std::mem::take(&mut judged.inspection.heard);
+        }
+        Ok(judged)
+    }
+
+    fn inspect_context(&self, subject: &Subject<'_>, route: &Route, open: Option<&OpenCall>) -> InspectContext {
+        let Route { upstream, session, .. } = route;
+        let links = |open: &OpenCall| headers::knows_links(&open.call.headers, subject.context.era);
+        InspectContext {
+            tools: Some(upstream.tools.clone()),
+            memory: Some(session.memory()),
+            paging: open.and_then(|open| self.pages.paging(links(open))),
+            pins: Some(self.pins.of(&upstream.name.0)),
+            names: Some((self.pins.names(), upstream.pinned_as.clone())),
+            heard: open.map(|open| open.tail().clone()).unwrap_or_default(),
+            work: self.limits.work,
+            ..InspectContext::default()
+        }
+    }
+
+    /// Records an inspection and what it leaves behind. The verdict may only be carried out when that is written.
     ///
     /// # Errors
-    /// What must be told and cannot be is not passed on.
-    pub(super) fn tell(
+    /// What must be recorded and cannot be is not passed on.
+    pub(super) fn conclude(
         &self,
-        recorder: &Recorder,
-        audit: AuditId,
+        subject: &Subject<'_>,
         mut inspection: Inspection,
         took: Duration,
         kept: bool,
+        route: &Route,
     ) -> Result<(Judged, Written), CallError> {
-        let Case { policy, direction, message, context, waited, known: _, memories } = *self;
+        let Subject { ref policy, direction, message, context, audit, waited } = *subject;
         let (mode, evidence, rules) = (policy.mode, policy.evidence, policy.rules_digest(direction));
         let event =
             Event::Judged { audit, direction, context, message, inspection: &inspection, mode, evidence, rules, took, waited };
-        let written = recorder.begin(event);
-        self.offer(recorder, &inspection, audit);
-        let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
-        limits_hit(recorder, &work::ALL.into_iter().filter(hit).collect::<Vec<_>>())?;
-        limits_hit(recorder, &inspection.limits_hit)?;
+        let written = self.recorder.begin(event);
+        subject.offer(&self.recorder, &inspection);
+        if !inspection.findings.is_empty() {
+            let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
+            limits_hit(&self.recorder, &work::ALL.into_iter().filter(hit).collect::<Vec<_>>())?;
+        }
+        limits_hit(&self.recorder, &inspection.limits_hit)?;
         if mode == Mode::Enforce && matches!(inspection.verdict, Verdict::Rewrite(_)) {
-            limits_hit(recorder, &inspection.delivery.hit)?;
-            limits_hit(recorder, &memories.pages.keep(context, std::mem::take(&mut inspection.delivery.rests)))?;
+            limits_hit(&self.recorder, &inspection.delivery.hit)?;
+            limits_hit(&self.recorder, &self.pages.keep(context, std::mem::take(&mut inspection.delivery.rests)))?;
         }
         // What an agent sends is no piece of anything unless it goes on.
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
@@ -143,7 +159,7 @@ impl Case<'_> {
             if matches!(inspection.verdict, Verdict::Ask(_)) {
                 inspection.learnt.flow.unsaid();
             }
-            limits_hit(recorder, &memories.learn(context, direction, std::mem::take(&mut inspection.learnt)))?;
+            limits_hit(&self.recorder, &route.session.learn(direction, std::mem::take(&mut inspection.learnt)))?;
         }
         Ok((Judged { inspection, mode, audit, kept }, written))
     }
@@ -153,11 +169,6 @@ impl Judged {
     /// Whether nothing of it is refused.
     pub(super) fn goes_on(&self) -> bool {
         self.mode == Mode::Observe || !matches!(self.inspection.verdict, Verdict::Block(_))
-    }
-
-    /// The last texts of the stream, now that it goes on.
-    pub(super) fn heard(&mut self) -> Heard {
-        std::mem::take(&mut self.inspection.heard)
     }
 
     /// What becomes of a message from an agent.
@@ -190,17 +201,17 @@ impl Judged {
     ///
     /// # Errors
     /// Edits that cannot be carried out.
-    pub(super) fn carry_out(&self, message: &Message, context: &Context) -> Result<Carried, CallError> {
-        let done = |outcome| Ok(Carried { outcome, to_server: Vec::new() });
+    pub(super) fn carry_out(&self, message: &Message, context: &Context) -> Result<Delivery, CallError> {
+        let done = |outcome| Ok(Delivery { outcome, to_server: Vec::new() });
         let refusals = match (&self.inspection.verdict, self.mode) {
-            (_, Mode::Observe) | (Verdict::Pass, _) => return done(Outcome::Same),
+            (_, Mode::Observe) | (Verdict::Pass, _) => return done(Outcome::Verbatim),
             (Verdict::Rewrite(edits), _) => {
                 let mut edits = edits.clone();
                 if self.kept {
-                    keep::say_so(&mut edits, message, self.audit);
+                    evidence::say_so(&mut edits, message, self.audit);
                 }
                 let new = splice(message.bytes(), edits).ok_or(CallError::BadReply("its edits overlap"))?;
-                return done(Outcome::Other(new));
+                return done(Outcome::Replaced(new));
             }
             (Verdict::Ask(_), _) => return Err(CallError::BadReply("a rule would ask about what a server says")),
             (Verdict::Block(refusals), _) => refusals,
@@ -220,14 +231,14 @@ impl Judged {
             }
         }
         let outcome = match (left.pop(), message.is_batch()) {
-            (None, _) => Outcome::Nothing,
-            (Some(one), false) => Outcome::Other(one.into()),
+            (None, _) => Outcome::Dropped,
+            (Some(one), false) => Outcome::Replaced(one.into()),
             (Some(last), true) => {
                 left.push(last);
-                Outcome::Other(format!("[{}]", left.join(",")).into())
+                Outcome::Replaced(format!("[{}]", left.join(",")).into())
             }
         };
-        Ok(Carried { outcome, to_server })
+        Ok(Delivery { outcome, to_server })
     }
 
     /// A message of a batch that would be edited falls with the one that is refused: a verdict that blocks has no edits.
@@ -239,7 +250,7 @@ impl Judged {
     /// The words of a refusal, as the agent reads them.
     fn reason(&self, refusal: &Refusal) -> answer::Reason {
         let (Refusal { rule, title, why, .. }, audit) = (refusal, self.audit);
-        let look = if self.kept { format!("; {}", keep::KEPT) } else { String::new() };
+        let look = if self.kept { format!("; {}", evidence::KEPT) } else { String::new() };
         let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{look})");
         answer::Reason { text, rule: rule.to_string(), audit }
     }

@@ -1,33 +1,19 @@
 //! Limits inside of judging: what hits one is refused, and counted by the limit's name.
 
-use std::sync::Arc;
-
 use super::*;
-use crate::config::{AuditConfig, Limits, PolicyConfig};
-use crate::detect::work::{self, WorkLimits};
+use crate::config::{AuditConfig, Config, PolicyConfig};
+use crate::detect::work::WorkLimits;
 use crate::inspect::Policy;
 use crate::message::ReadLimits;
-use crate::protocol::{AgentName, Caller, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, Era, UpstreamName};
+use crate::proxy::Policies;
 use crate::rules::Library;
+use crate::upstream::Upstream;
 
-fn context() -> Context {
-    let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context {
-        agent,
-        upstream,
-        era: Era::Legacy,
-        session: None,
-        asked: [].into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    }
-}
-
-#[test]
-fn what_is_too_much_to_look_at_is_refused_and_counted() {
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_much_to_look_at_is_refused_and_counted() {
     let policy = Policy::new("default", &PolicyConfig::default(), &Library::load(true, &[]).unwrap()).unwrap();
-    let memories = Memories::new(&Limits::default(), 1);
+    let policy = Arc::new(policy);
     let bomb = miniz_oxide::deflate::compress_to_vec_zlib(&vec![b'a'; 4 << 20], 6);
     let bomb = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bomb);
     for (limit, tool, argument, value) in [
@@ -48,15 +34,18 @@ fn what_is_too_much_to_look_at_is_refused_and_counted() {
         };
         let body = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let message = Message::parse(body.to_string().into(), &ReadLimits::default()).unwrap();
-        let (direction, context) = (Direction::Outbound, context());
-        let work = WorkLimits { unpacked_bytes: 100_000, ..WorkLimits::default() };
-        let known = if limit == work::UNPACKED { Known { work, ..Known::default() } } else { Known::default() };
-        let (message, context) = (&message, &context);
-        let case = Case { policy: &policy, direction, message, context, waited: None, known, memories: &memories };
-        let audit = AuditId::make();
-        let (inspection, took) = case.inspect(audit, &More::default());
-        let (judged, _) = case.tell(&recorder, audit, inspection, took, false).unwrap();
-        assert!(matches!(judged.outbound(message).unwrap(), Onward::Refused(_)), "{limit}: {:?}", judged.inspection.verdict);
+        let mut config = Config::default();
+        if limit == work::UNPACKED {
+            config.limits.work = WorkLimits { unpacked_bytes: 100_000, ..WorkLimits::default() };
+        }
+        let name = UpstreamName("u".into());
+        let upstream = (name.clone(), Upstream::faulty("none".into()));
+        let policies = Policies::from([(name.clone(), policy.clone())]);
+        let gate = Gate::new(vec![upstream], policies, recorder.clone(), &config).unwrap();
+        let mut context = Context::new(AgentName("a".into()), name.clone(), Era::Legacy);
+        let route = gate.route(gate.upstreams.get(&name).unwrap(), &mut context).unwrap();
+        let judged = gate.judge(&Subject::outbound(&route, &message, &context), &route, None).await.unwrap();
+        assert!(matches!(judged.outbound(&message).unwrap(), Onward::Refused(_)), "{limit}: {:?}", judged.inspection.verdict);
         let (metrics, line) = (recorder.metrics_text(), format!("lychgate_limits_hit_total{{limit=\"{limit}\"}} 1"));
         assert!(metrics.contains(&line), "{limit}: {:?}", judged.inspection.findings);
     }

@@ -3,23 +3,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use http::HeaderMap;
 use http::header::{ACCEPT, HeaderValue};
 
-use super::inbound::Waiting;
 use super::open_calls::{Answered, OpenCalls};
-use super::pins::Store;
-use super::slots::Permit;
-use super::upstreams::UpstreamState;
+use super::route::{OpenCall, Route};
+use super::session::Permit;
 use super::{Gate, Policies};
 use crate::config::{AccessConfig, Config};
 use crate::document::Fault;
 use crate::inspect::Policy;
 use crate::message::{Direction, Envelope, Message, ParseError};
+use crate::pins::Store;
 use crate::protocol::sse::Fields;
 use crate::protocol::{
     AgentName, Ask, Call, CallError, Caller, Carrier, Context, Era, Frame, Frames, Framing, Payload, UpstreamName, Wire, answer,
@@ -34,7 +32,7 @@ const BEGINNING_BYTES: usize = 160;
 /// The session.
 pub struct LineSession {
     gate: Arc<Gate>,
-    upstream: Arc<UpstreamState>,
+    route: Route,
     name: UpstreamName,
     caller: Caller,
     input: Arc<ServerInput>,
@@ -73,8 +71,10 @@ impl LineSession {
         let missing = || vec![Fault::of_file("wrap", "the gate has no upstream".to_owned(), None)];
         let upstream = gate.upstreams.get(&name).ok_or_else(missing)?;
         let caller = caller(&config.access, &name);
+        let mut context = Context { caller: caller.clone(), ..Context::new(local(), name.clone(), Era::Legacy) };
+        let route = gate.route(upstream, &mut context).map_err(|_| missing())?;
         let (revision, prints) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self { gate: Arc::new(gate), upstream, name, caller, input, revision, prints })
+        Ok(Self { gate: Arc::new(gate), route, name, caller, input, revision, prints })
     }
 
     /// The standard input of the server.
@@ -134,25 +134,26 @@ impl LineSession {
             Err(error) => return self.unread_of_server(&line, error),
         };
         let Answered { call, is_stray } = self.open()?.answered(&message);
-        let waiting = call.unwrap_or_else(|| Arc::new(self.unasked(&message)));
+        let call = call.unwrap_or_else(|| Arc::new(self.unasked(&message)));
+        let context = call.context();
         if is_stray {
-            self.withhold(&waiting.context, &CallError::STRAY_ANSWER);
+            self.withhold(context, &CallError::STRAY_ANSWER);
             return None;
         }
-        self.agree(&message, &waiting.context);
+        self.agree(&message, context);
         let frame = Frame { payload: Payload::Message(message.clone()), fields: Fields::default() };
-        let judged = self.gate.judge_frame(frame, Framing::Events, &waiting).await;
+        let judged = self.gate.judge_frame(frame, Framing::Events, &call).await;
         self.open().inspect(|open| open.learn(&message));
         match judged.map(|frame| frame.map(|frame| frame.payload)) {
             Ok(Some(Payload::Message(_))) => Some(line),
             Ok(Some(Payload::Inspected(text))) => Some(one_line(text)),
             Ok(_) => None,
             Err(error) => {
-                self.withhold(&waiting.context, &error);
-                for error in broken(&message, Envelope::is_request, &error, &waiting.context) {
-                    self.gate.tell_server(&waiting.context, &waiting.headers, error);
+                self.withhold(context, &error);
+                for error in broken(&message, Envelope::is_request, &error, context) {
+                    self.gate.tell_server(&call.call, &call.route, error);
                 }
-                let answers = broken(&message, Envelope::is_answer, &error, &waiting.context);
+                let answers = broken(&message, Envelope::is_answer, &error, context);
                 let answers: Vec<Bytes> = answers.map(one_line).collect();
                 (!answers.is_empty()).then(|| answers.concat().into())
             }
@@ -166,7 +167,7 @@ impl LineSession {
 
     /// Tells the agent of lists that it sees otherwise by the gate's own doing.
     pub fn changes(&self) -> impl Stream<Item = Bytes> + Send + use<> {
-        let upstream = self.upstream.clone();
+        let upstream = self.route.upstream.clone();
         let told = move |kind| {
             let of_subscriptions = upstream.open.as_ref().map(|open| open.told(kind)).unwrap_or_default();
             upstream.declared.told(kind).into_iter().chain(of_subscriptions)
@@ -176,7 +177,7 @@ impl LineSession {
     }
 
     fn open(&self) -> Option<&OpenCalls> {
-        self.upstream.open.as_ref()
+        self.route.upstream.open.as_ref()
     }
 
     fn parse(&self, body: Bytes) -> Result<Message, ParseError> {
@@ -205,30 +206,16 @@ impl LineSession {
 
     fn of_no_message(&self) -> Context {
         Context {
-            agent: local(),
-            upstream: self.name.clone(),
-            era: Era::Legacy,
-            session: None,
-            asked: [].into(),
             caller: self.caller.clone(),
-            trace: None,
             wire: Wire::new(Carrier::Pipe, self.agreed_on().as_deref()),
+            ..Context::new(local(), self.name.clone(), Era::Legacy)
         }
     }
 
-    /// What a message of the server's belongs to that answers no call.
-    fn unasked(&self, message: &Message) -> Waiting {
-        Waiting {
-            context: self.context(message),
-            headers: HeaderMap::new(),
-            sent: None,
-            started: Instant::now(),
-            approved: None,
-            listens: None,
-            heard: self.upstream.heard(),
-            upstream: self.upstream.clone(),
-            permit: Mutex::new(Permit::default()),
-        }
+    /// The call to which a message of the server's belongs that answers none: one that only listens.
+    fn unasked(&self, message: &Message) -> OpenCall {
+        let call = Call { ask: Ask::Listen, headers: HeaderMap::new(), context: self.context(message) };
+        OpenCall::new(call, self.route.clone(), Permit::default(), None)
     }
 
     /// Notes what the two sides have agreed on, if a message says so.
@@ -271,8 +258,8 @@ impl LineSession {
             self.withhold(&self.of_no_message(), error);
             return None;
         };
-        self.withhold(&call.context, error);
-        Some(one_line(answer::broken(Some(&id), error, &call.context)))
+        self.withhold(call.context(), error);
+        Some(one_line(answer::broken(Some(&id), error, call.context())))
     }
 
     fn withhold(&self, context: &Context, error: &CallError) {

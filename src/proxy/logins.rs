@@ -3,9 +3,10 @@
 use http::StatusCode;
 
 use super::Gate;
-use super::approve::{Approvals, asks};
-use crate::message::{Message, quote};
-use crate::protocol::{CallError, Context, Era, Reply, answer};
+use super::route::OpenCall;
+use crate::approval::{Approvals, asks};
+use crate::message::quote;
+use crate::protocol::{CallError, Era, Reply, answer};
 
 /// Tells a client to have its user open links, and to call again (2025-11-25, Elicitation, URL mode).
 const URL_ELICITATION_REQUIRED: i32 = -32042;
@@ -15,8 +16,9 @@ const INPUT_KEY: &str = "lychgate-login";
 impl Gate {
     /// The answer to a call that waits for a login, in the way of its client: as a link that it puts to its user, where it
     /// has said that it can. `None` where the answer is a sentence like that to any failure.
-    pub(super) fn login_asked(&self, error: &CallError, context: &Context, message: Option<&Message>) -> Option<Reply> {
-        let (CallError::LoginOwed { link: Some(link) }, Some(message)) = (error, message) else { return None };
+    pub(super) fn login_asked(&self, error: &CallError, open: &OpenCall) -> Option<Reply> {
+        let (CallError::LoginOwed { link: Some(link) }, Some(message)) = (error, open.sent()) else { return None };
+        let context = open.context();
         let id = message.single().filter(|envelope| envelope.is_request()).and_then(|envelope| message.id(envelope))?;
         let text = quote(&format!(
             "lychgate asks you to log in to the server `{}` for the agent `{}`.",
@@ -30,7 +32,7 @@ impl Gate {
                 answer::wants_input(id, &asked, &self.approvals.sealed_login(context, message)?)
             }
             // The call that opens a session says it for itself.
-            Era::Legacy if self.sessions.elicits(context).url || asks(message, Era::Legacy).url => {
+            Era::Legacy if open.route.session.state().elicits.url || asks(message, Era::Legacy).url => {
                 let elicitation = format!("{INPUT_KEY}-{}", uuid::Uuid::new_v4().simple());
                 let data = format!(
                     r#"{{"elicitations":[{{"mode":"url","elicitationId":"{elicitation}","message":{text},"url":{link}}}]}}"#

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::judge::{Case, More};
-use super::{By, Gate};
-use crate::inspect::{Inspection, Known, Policy, TextInspection, expected_work};
+use super::Gate;
+use super::judge::Subject;
+use super::route::{OpenCall, Route};
+use super::upstreams::UpstreamState;
+use crate::inspect::{InspectContext, Inspection, Policy, TextInspection, expected_work};
 use crate::message::Direction;
-use crate::protocol::{AuditId, CallError, Context, UpstreamName};
+use crate::protocol::{AuditId, CallError, Context};
 use crate::record::Event;
 
 /// Messages that are expected to cost more, in bytes of prose, are judged off the threads that carry traffic.
@@ -34,72 +36,63 @@ pub(super) fn workers() -> usize {
 }
 
 impl Gate {
-    /// Waits for permission to judge a message of an upstream.
-    pub(super) async fn judging_permits(&self, upstream: &UpstreamName) -> Result<Vec<OwnedSemaphorePermit>, CallError> {
-        let of_upstream = self.upstreams.get(upstream).map(|state| state.judging.clone());
-        let mut permits = Vec::with_capacity(2);
+    /// Waits for permission to judge a message of an upstream off the threads that carry traffic.
+    pub(super) async fn judging_permits(&self, upstream: &UpstreamState) -> Result<[OwnedSemaphorePermit; 2], CallError> {
+        let permit = |of: &Arc<Semaphore>| of.clone().acquire_owned();
         // First that of the upstream: what waits for it holds up no other.
-        for semaphore in of_upstream.into_iter().chain([self.offload.all.clone()]) {
-            permits.push(semaphore.acquire_owned().await.map_err(|_| CallError::Draining)?);
-        }
-        Ok(permits)
+        let of_upstream = permit(&upstream.judging).await.map_err(|_| CallError::Draining)?;
+        Ok([of_upstream, permit(&self.offload.all).await.map_err(|_| CallError::Draining)?])
     }
 
-    /// Judges a message, and says how long it took.
+    /// Judges a message, and measures how long it took.
     pub(super) async fn inspect(
         &self,
-        case: &Case<'_>,
-        by: &By,
-        audit: AuditId,
-        more: More,
+        subject: &Subject<'_>,
+        known: &InspectContext,
+        route: &Route,
     ) -> Result<(Inspection, Duration), CallError> {
-        if expected_work(case.message.bytes(), self.limits.work) <= INLINE_WORK {
-            let (inspection, took) = case.inspect(audit, &more);
-            self.watch(case.context, case.direction, audit, took);
+        let Subject { ref policy, direction, message, context, audit, .. } = *subject;
+        if expected_work(message.bytes(), self.limits.work) <= INLINE_WORK {
+            let started = Instant::now();
+            let inspection = policy.inspect(direction, message, context, audit, known);
+            let took = started.elapsed();
+            self.watch(context, direction, audit, took);
             return Ok((inspection, took));
         }
         // Boxed: few messages need it, and all calls would make room for it.
-        Box::pin(self.inspect_elsewhere(case, by, audit, more)).await
+        Box::pin(async move {
+            let _permits = self.judging_permits(&route.upstream).await?;
+            let (policy, message, context, known) = (policy.clone(), message.clone(), context.clone(), known.clone());
+            let started = Instant::now();
+            let judge = move || policy.inspect(direction, &message, &context, audit, &known);
+            let judged = tokio::task::spawn_blocking(judge).await;
+            Ok((judged.map_err(|_| CallError::BadReply("judging it failed"))?, started.elapsed()))
+        })
+        .await
     }
 
-    /// Judges a message off the threads that carry traffic.
-    async fn inspect_elsewhere(
-        &self,
-        case: &Case<'_>,
-        by: &By,
-        audit: AuditId,
-        more: More,
-    ) -> Result<(Inspection, Duration), CallError> {
-        let _permits = self.judging_permits(&case.context.upstream).await?;
-        let (direction, message, context, by) = (case.direction, case.message.clone(), case.context.clone(), by.clone());
-        let started = Instant::now();
-        let judged =
-            tokio::task::spawn_blocking(move || by.policy.inspect(direction, &message, &context, audit, &more.with(by.known())));
-        let inspection = judged.await.map_err(|_| CallError::BadReply("judging it failed"))?;
-        Ok((inspection, started.elapsed()))
-    }
-
-    /// Judges a text that is no message.
+    /// Judges a text that is not a message.
     pub(super) async fn inspect_text(
         &self,
         policy: &Arc<Policy>,
         text: &Bytes,
         audit: AuditId,
-        context: &Context,
+        open: &OpenCall,
     ) -> Result<TextInspection, CallError> {
-        let (policy, text, memory, work) = (policy.clone(), text.clone(), self.memories.of(context), self.limits.work);
+        let (policy, text, work) = (policy.clone(), text.clone(), self.limits.work);
+        let memory = Some(open.route.session.memory());
         let expected = expected_work(&text, work);
         let judge = move || {
             let text = std::str::from_utf8(&text).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
-            Ok(policy.inspect_text(text, audit, &Known { memory: Some(&memory), work, ..Known::default() }))
+            Ok(policy.inspect_text(text, audit, &InspectContext { memory, work, ..InspectContext::default() }))
         };
         if expected > INLINE_WORK {
-            let _permits = self.judging_permits(&context.upstream).await?;
+            let _permits = self.judging_permits(&open.route.upstream).await?;
             return tokio::task::spawn_blocking(judge).await.map_err(|_| CallError::BadReply("judging it failed"))?;
         }
         let started = Instant::now();
         let judged = judge();
-        self.watch(context, Direction::Inbound, audit, started.elapsed());
+        self.watch(open.context(), Direction::Inbound, audit, started.elapsed());
         judged
     }
 

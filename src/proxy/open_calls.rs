@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::changed::Listens;
-use super::inbound::Waiting;
+use super::list_changed::Listens;
+use super::route::OpenCall;
 use crate::inspect::Heard;
 use crate::inspect::definitions::Kind;
 use crate::message::{Envelope, Message, same_id};
@@ -17,14 +17,14 @@ const OPEN: usize = 1024;
 pub(super) struct OpenCalls {
     open: Mutex<VecDeque<Open>>,
     /// The last texts on the stream: the agent reads them one after the other, whatever call they belong to.
-    heard: Arc<Mutex<Heard>>,
+    pub(super) tail: Mutex<Heard>,
 }
 
 /// A request without an answer.
 struct Open {
     /// Its id as written.
     id: Box<str>,
-    call: Arc<Waiting>,
+    call: Arc<OpenCall>,
     /// Whether the agent took it back: an answer that is on its way already still counts.
     cancelled: bool,
 }
@@ -32,7 +32,7 @@ struct Open {
 /// What a message answers.
 pub(super) struct Answered {
     /// The call of the first of the requests.
-    pub(super) call: Option<Arc<Waiting>>,
+    pub(super) call: Option<Arc<OpenCall>>,
     /// Whether something in it answers no open request.
     pub(super) is_stray: bool,
 }
@@ -42,28 +42,23 @@ impl OpenCalls {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last texts on the stream.
-    pub(super) fn heard(&self) -> Arc<Mutex<Heard>> {
-        self.heard.clone()
-    }
-
     /// Notes the requests of a call before it is sent. One that takes back another gives its places back.
-    pub(super) fn add(&self, call: &Arc<Waiting>) {
+    pub(super) fn add(&self, call: &Arc<OpenCall>) {
         let mut open = self.open();
-        if let Some(id) = call.sent.as_ref().and_then(cancelled) {
+        if let Some(id) = call.sent().and_then(cancelled) {
             for taken_back in open.iter_mut().filter(|open| same_id(&open.id, id)) {
                 taken_back.cancelled = true;
                 taken_back.call.release();
             }
         }
-        let requests = call.context.asked.iter().map(|asked| asked.id.clone());
+        let requests = call.context().asked.iter().map(|asked| asked.id.clone());
         open.extend(requests.map(|id| Open { id, call: call.clone(), cancelled: false }));
         let extra = open.len().saturating_sub(OPEN);
         open.drain(..extra);
     }
 
     /// Forgets a call that was not sent.
-    pub(super) fn remove(&self, call: &Arc<Waiting>) {
+    pub(super) fn remove(&self, call: &Arc<OpenCall>) {
         self.open().retain(|open| !Arc::ptr_eq(&open.call, call));
     }
 
@@ -89,7 +84,7 @@ impl OpenCalls {
     }
 
     /// The only request that waits for an answer, with its id; it is open no more.
-    pub(super) fn only(&self) -> Option<(Box<str>, Arc<Waiting>)> {
+    pub(super) fn only(&self) -> Option<(Box<str>, Arc<OpenCall>)> {
         let mut open = self.open();
         let mut waits = (0..).zip(open.iter()).filter(|(_, open)| !open.cancelled).map(|(at, _)| at);
         let at = waits.next().filter(|_| waits.next().is_none())?;

@@ -1,288 +1,180 @@
-//! Legacy sessions: whose they are, and what was asked in them.
+//! The table of sessions: which agent opened which, found once per call. Bounded; what is not used is forgotten.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::approve::Elicits;
-use super::roster::Roster;
-use crate::message::{Envelope, Message, same_id};
-use crate::protocol::{Asked, CallError, Context, Era, Holder, Reply, SessionId, UpstreamName, answer, headers};
+use super::agent_memory::AgentMemory;
+use super::session::{AgentRecord, Session};
+use crate::approval::{Elicits, asks};
+use crate::config::Limits;
+use crate::detect::flow::TraceLimits;
+use crate::message::Message;
+use crate::protocol::{CallError, Context, Era, Holder, Reply, SessionId, UpstreamName, answer};
 
-/// Maximum number of open requests per session, for answers that come on another stream than their request's.
-const OPEN: usize = 256;
-/// Maximum number of answered requests per session, for answers that are sent again on a resumed stream.
-const ANSWERED: usize = 32;
-
-/// Who opened which session. Bounded; a session that is not used is forgotten.
+/// The sessions of all agents.
 pub(super) struct Sessions {
-    known: Mutex<HashMap<(UpstreamName, SessionId), Session>>,
-    /// Where a server opens no sessions: the requests of each holder, and what its last `initialize` said.
-    without: Mutex<HashMap<(Holder, UpstreamName), (Requests, Elicits)>>,
+    table: Mutex<Table>,
+    /// Maximum number of sessions, and of agents outside of sessions.
     most: usize,
     idle: Duration,
-    /// Who is connected, for people to see.
-    pub(super) roster: Roster,
+    calls_per_agent: usize,
+    flow: TraceLimits,
 }
 
-struct Session {
-    id: SessionId,
-    holder: Holder,
-    used: Instant,
-    requests: Requests,
-    /// What the client puts to its user.
-    elicits: Elicits,
-}
-
-/// The last requests of a session.
 #[derive(Default)]
-struct Requests {
-    open: VecDeque<Asked>,
-    answered: VecDeque<Asked>,
-}
-
-impl Requests {
-    fn add(&mut self, asked: &[Asked]) {
-        self.open.extend(asked.iter().cloned());
-        let extra = self.open.len().saturating_sub(OPEN);
-        self.open.drain(..extra);
-    }
-
-    fn answer(&mut self, id: &str) {
-        let exact = self.open.iter().position(|asked| *asked.id == *id);
-        let at = exact.or_else(|| self.open.iter().position(|asked| same_id(&asked.id, id)));
-        self.answered.extend(at.and_then(|at| self.open.remove(at)));
-        let extra = self.answered.len().saturating_sub(ANSWERED);
-        self.answered.drain(..extra);
-    }
-
-    /// All of them, those that are open last.
-    fn all(&self) -> Arc<[Asked]> {
-        self.answered.iter().chain(&self.open).cloned().collect()
-    }
+struct Table {
+    /// Those that servers have opened (2025-03-26, Session Management).
+    opened: HashMap<(UpstreamName, SessionId), Arc<Session>>,
+    /// Calls outside of sessions: one record for each agent at each upstream.
+    others: HashMap<(UpstreamName, Holder), Arc<Session>>,
+    agents: HashMap<Holder, Arc<AgentRecord>>,
 }
 
 impl Sessions {
-    pub(super) fn new(most: usize, idle: Duration) -> Self {
-        Self { known: Mutex::default(), without: Mutex::default(), most, idle, roster: Roster::default() }
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<(UpstreamName, SessionId), Session>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Refuses a session that this agent did not open, and one that is not known alike: its client starts anew. The id in the
-    /// context becomes the one that is kept with the session, whose digest is computed once.
-    pub(super) fn admit(&self, context: &mut Context) -> Result<(), CallError> {
-        let Some(session) = &context.session else { return Ok(()) };
-        let mut known = self.known();
-        match known.get_mut(&(context.upstream.clone(), session.clone())) {
-            Some(entry) if context.is_of(&entry.holder) && entry.used.elapsed() < self.idle => {
-                entry.used = Instant::now();
-                context.session = Some(entry.id.clone());
-                Ok(())
-            }
-            _ => Err(CallError::UnknownSession),
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            table: Mutex::default(),
+            most: limits.sessions,
+            idle: limits.session_idle,
+            calls_per_agent: limits.calls_per_agent,
+            flow: limits.flow,
         }
     }
 
-    /// Remembers a session that a reply opens; for the reply to `initialize`, `elicits` is what its client
-    /// puts to its user.
-    pub(super) fn learn(&self, context: &Context, reply: &Reply, elicits: Option<Elicits>) {
-        let Some(session) = answer::session(reply) else {
-            if let (Some(elicits), true) = (elicits, context.session.is_none() && reply.status.is_success()) {
-                self.of_holder(context, |(_, of_client)| *of_client = elicits);
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session of a call. The id in the context becomes the one that is kept with the session, whose digest is computed once.
+    ///
+    /// # Errors
+    /// The agent has not opened it, or it is unknown: its client starts a new one.
+    pub(super) fn admit(&self, context: &mut Context) -> Result<Arc<Session>, CallError> {
+        let now = Instant::now();
+        let Some(id) = context.session.take() else { return Ok(self.outside(context, now)) };
+        let key = (context.upstream.clone(), id);
+        let session = self.table().opened.get(&key).cloned().filter(|session| session.is_of(context));
+        let session = session.ok_or(CallError::UnknownSession)?;
+        {
+            let mut state = session.state();
+            if now.duration_since(state.used) >= self.idle {
+                return Err(CallError::UnknownSession);
+            }
+            state.used = now;
+        }
+        context.session.clone_from(&session.id);
+        Ok(session)
+    }
+
+    /// The record of what an agent sends to an upstream outside of sessions.
+    fn outside(&self, context: &Context, now: Instant) -> Arc<Session> {
+        let key = (context.upstream.clone(), context.holder());
+        let mut table = self.table();
+        if let Some(session) = table.others.get(&key) {
+            session.state().used = now;
+            return session.clone();
+        }
+        let agent = self.agent(&mut table, &key.1, now);
+        let session = Arc::new(Session::new(agent, key.0.clone(), None, now));
+        make_room(&mut table.others, self.most, self.idle, now);
+        table.others.insert(key, session.clone());
+        session
+    }
+
+    fn agent(&self, table: &mut Table, holder: &Holder, now: Instant) -> Arc<AgentRecord> {
+        if let Some(agent) = table.agents.get(holder) {
+            return agent.clone();
+        }
+        // An agent with a session or a call keeps its record: a second one would give it its places again.
+        if table.agents.len() >= self.most {
+            let idle = |agent: &AgentRecord| now.duration_since(agent.memory().used);
+            table.agents.retain(|_, agent| Arc::strong_count(agent) > 1 || idle(agent) < self.idle);
+            if table.agents.len() >= self.most {
+                let unused = table.agents.iter().filter(|(_, agent)| Arc::strong_count(agent) == 1);
+                let oldest = unused.max_by_key(|(_, agent)| idle(agent)).map(|(holder, _)| holder.clone());
+                oldest.map(|holder| table.agents.remove(&holder));
+            }
+        }
+        let agent = AgentRecord::new(holder.clone(), self.calls_per_agent, AgentMemory::new(self.flow, now));
+        table.agents.entry(holder.clone()).or_insert(Arc::new(agent)).clone()
+    }
+
+    /// Records the session that a reply opens, and what the client that sent `message` puts to its user.
+    pub(super) fn learn(&self, asker: &Session, context: &Context, message: Option<&Message>, reply: &Reply) {
+        if !reply.status.is_success() {
+            return;
+        }
+        let elicits = message.and_then(opens);
+        let Some(id) = answer::session(reply) else {
+            if let (Some(elicits), None) = (elicits, &context.session) {
+                asker.state().elicits = elicits;
             }
             return;
         };
-        if !reply.status.is_success() || context.session.as_ref() == Some(&session) {
+        if context.session.as_ref() == Some(&id) {
             return;
         }
-        let mut known = self.known();
-        if known.len() >= self.most {
-            let idle = self.idle;
-            known.retain(|_, session| session.used.elapsed() < idle);
-            // Still full: the one that was not used for longest makes room.
-            if known.len() >= self.most {
-                let oldest = known.iter().min_by_key(|(_, session)| session.used).map(|(key, _)| key.clone());
-                oldest.map(|key| known.remove(&key));
-            }
-        }
-        let mut requests = Requests::default();
-        requests.add(&context.asked);
+        let now = Instant::now();
+        let mut table = self.table();
+        let key = (context.upstream.clone(), id.clone());
         // A server that hands out an id which another agent holds does not make it this agent's.
-        known.entry((context.upstream.clone(), session.clone())).or_insert(Session {
-            id: session,
-            holder: context.holder(),
-            used: Instant::now(),
-            requests,
-            elicits: elicits.unwrap_or_default(),
-        });
-    }
-
-    /// What the client of a session has said that it puts to its user.
-    pub(super) fn elicits(&self, context: &Context) -> Elicits {
-        match &context.session {
-            Some(session) => {
-                let known = self.known();
-                known.get(&(context.upstream.clone(), session.clone())).map(|session| session.elicits).unwrap_or_default()
-            }
-            None => {
-                let without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
-                without.get(&(context.holder(), context.upstream.clone())).map(|(_, elicits)| *elicits).unwrap_or_default()
-            }
+        if table.opened.contains_key(&key) {
+            return;
         }
+        make_room(&mut table.opened, self.most, self.idle, now);
+        let session = Session::new(asker.agent.clone(), context.upstream.clone(), Some(id), now);
+        {
+            // A session begins with the answer to `initialize`, which named the client.
+            let client = asker.state().presence.client.clone();
+            let mut state = session.state();
+            state.presence.client = client;
+            state.elicits = elicits.unwrap_or_default();
+        }
+        session.opened_by(&context.asked);
+        table.opened.insert(key, Arc::new(session));
     }
 
     /// Forgets a session that was closed.
     pub(super) fn forget(&self, context: &Context) {
         if let Some(session) = &context.session {
-            self.known().remove(&(context.upstream.clone(), session.clone()));
-            self.roster.leave(context);
+            self.table().opened.remove(&(context.upstream.clone(), session.clone()));
         }
     }
 
     /// Forgets all sessions of an upstream.
     pub(super) fn forget_upstream(&self, upstream: &UpstreamName) {
-        self.known().retain(|(of, _), _| of != upstream);
-        self.without.lock().unwrap_or_else(PoisonError::into_inner).retain(|(_, of), _| of != upstream);
-        self.roster.forget_upstream(upstream);
+        let mut table = self.table();
+        table.opened.retain(|(of, _), _| of != upstream);
+        table.others.retain(|(of, _), _| of != upstream);
     }
 
-    /// Records the requests of a message as open, and returns them.
-    pub(super) fn asking(&self, context: &Context, message: &Message) -> Arc<[Asked]> {
-        let asked = headers::asked(message);
-        if !asked.is_empty() {
-            self.of_requests(context, |requests| requests.add(&asked));
-        }
-        asked.into()
+    /// The sessions that are busy or were used recently.
+    pub(super) fn live(&self) -> Vec<Arc<Session>> {
+        let (table, now) = (self.table(), Instant::now());
+        let all = table.opened.values().chain(table.others.values());
+        all.filter(|session| session.is_busy() || now.duration_since(session.state().used) < self.idle).cloned().collect()
     }
+}
 
-    /// The open requests of a session, and the last ones that were answered. Where the server opens no sessions, those of
-    /// the same holder. A modern request belongs to no session.
-    pub(super) fn asked(&self, context: &Context) -> Arc<[Asked]> {
-        self.of_requests(context, |requests| requests.all()).unwrap_or_else(|| Arc::from([]))
+/// What the client of a message puts to its user, if the message opens a session.
+fn opens(message: &Message) -> Option<Elicits> {
+    let opens = message.single().is_some_and(|envelope| envelope.method() == Some("initialize"));
+    opens.then(|| asks(message, Era::Legacy))
+}
+
+/// Makes room for one more session: idle ones go, else the one that was not used for longest.
+fn make_room<K: Clone + Eq + Hash>(sessions: &mut HashMap<K, Arc<Session>>, most: usize, idle: Duration, now: Instant) {
+    if sessions.len() < most {
+        return;
     }
-
-    /// Records that the requests which a message answers are no longer open.
-    pub(super) fn answered(&self, context: &Context, message: &Message) {
-        if message.envelopes().iter().any(Envelope::is_answer) {
-            let answers = message.envelopes().iter().filter(|envelope| envelope.is_answer());
-            self.of_requests(context, |requests| {
-                answers.filter_map(|envelope| message.id(envelope)).for_each(|id| requests.answer(id));
-            });
-        }
-    }
-
-    fn of_requests<T>(&self, context: &Context, with: impl FnOnce(&mut Requests) -> T) -> Option<T> {
-        match (&context.session, context.era) {
-            (Some(session), _) => {
-                let mut known = self.known();
-                known.get_mut(&(context.upstream.clone(), session.clone())).map(|session| with(&mut session.requests))
-            }
-            (None, Era::Legacy) => Some(self.of_holder(context, |(requests, _)| with(requests))),
-            (None, Era::Modern) => None,
-        }
-    }
-
-    fn of_holder<T>(&self, context: &Context, with: impl FnOnce(&mut (Requests, Elicits)) -> T) -> T {
-        let mut without = self.without.lock().unwrap_or_else(PoisonError::into_inner);
-        let holder = (context.holder(), context.upstream.clone());
-        if without.len() >= self.most && !without.contains_key(&holder) {
-            without.clear();
-        }
-        with(without.entry(holder).or_default())
+    sessions.retain(|_, session| now.duration_since(session.state().used) < idle);
+    if sessions.len() >= most {
+        let oldest = sessions.iter().min_by_key(|(_, session)| session.state().used).map(|(key, _)| key.clone());
+        oldest.map(|key| sessions.remove(&key));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Caller, Wire};
-    use http::StatusCode;
-
-    const FORM: Elicits = Elicits { form: true, url: false };
-
-    fn context(agent: &str, session: Option<&str>) -> Context {
-        let session = session.and_then(SessionId::new);
-        Context {
-            agent: AgentName(agent.into()),
-            upstream: UpstreamName("u".into()),
-            era: Era::Legacy,
-            session,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        }
-    }
-
-    fn opening(id: &str) -> Reply {
-        let mut reply = answer::empty(StatusCode::OK);
-        reply.headers.insert(crate::protocol::header::SESSION, id.parse().unwrap());
-        reply
-    }
-
-    #[test]
-    fn a_session_belongs_to_the_agent_that_opened_it() {
-        let sessions = Sessions::new(10, Duration::from_secs(60));
-        sessions.learn(&context("a", None), &opening("s1"), None);
-        assert!(sessions.admit(&mut context("a", Some("s1"))).is_ok());
-        assert!(matches!(sessions.admit(&mut context("b", Some("s1"))), Err(CallError::UnknownSession)));
-        assert!(sessions.admit(&mut context("a", Some("s2"))).is_err());
-        sessions.learn(&context("b", None), &opening("s1"), None);
-        assert!(sessions.admit(&mut context("b", Some("s1"))).is_err(), "not taken over");
-        sessions.forget(&context("a", Some("s1")));
-        assert!(sessions.admit(&mut context("a", Some("s1"))).is_err());
-    }
-
-    #[test]
-    fn a_session_belongs_to_one_user_of_its_agent() {
-        let sessions = Sessions::new(10, Duration::from_secs(60));
-        let of = |user: Option<&str>, session: Option<&str>| {
-            let caller = Caller { user: user.map(Into::into), ..Caller::default() };
-            Context { caller, ..context("a", session) }
-        };
-        sessions.learn(&of(Some("ann"), None), &opening("s1"), Some(FORM));
-        assert!(sessions.admit(&mut of(Some("ann"), Some("s1"))).is_ok());
-        for other in [Some("bob"), None] {
-            assert!(matches!(sessions.admit(&mut of(other, Some("s1"))), Err(CallError::UnknownSession)), "{other:?}");
-        }
-        sessions.learn(&of(Some("ann"), None), &answer::empty(StatusCode::OK), Some(FORM));
-        assert!(sessions.elicits(&of(Some("ann"), None)).form && !sessions.elicits(&of(Some("bob"), None)).form);
-    }
-
-    #[test]
-    fn sessions_are_bounded() {
-        let sessions = Sessions::new(2, Duration::from_secs(60));
-        for id in ["s1", "s2", "s3"] {
-            sessions.learn(&context("a", None), &opening(id), None);
-        }
-        assert!(sessions.admit(&mut context("a", Some("s1"))).is_err());
-        assert!(sessions.admit(&mut context("a", Some("s3"))).is_ok());
-        let sessions = Sessions::new(2, Duration::ZERO);
-        sessions.learn(&context("a", None), &opening("s1"), None);
-        assert!(sessions.admit(&mut context("a", Some("s1"))).is_err(), "idle");
-    }
-
-    #[test]
-    fn open_requests_are_remembered_until_they_are_answered() {
-        let sessions = Sessions::new(2, Duration::from_secs(60));
-        sessions.learn(&context("a", None), &opening("s1"), None);
-        let parse = |text: &'static str| Message::parse(text.into(), &ReadLimits::default()).unwrap();
-        let context = context("a", Some("s1"));
-        sessions.asking(&context, &parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#));
-        assert_eq!(sessions.asked(&context)[0].tool.as_deref(), Some("t"));
-        sessions.asking(&context, &parse(r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"u"}}"#));
-        let open = |sessions: &Sessions| {
-            sessions
-                .of_requests(&context, |requests| requests.open.iter().filter_map(|asked| asked.tool.clone()).collect::<Vec<_>>())
-        };
-        sessions.answered(&context, &parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
-        assert_eq!(open(&sessions).unwrap(), ["u".into()], "the request with the same spelling");
-        assert_eq!(sessions.asked(&context).len(), 2, "its answer may be sent again on a resumed stream");
-        sessions.answered(&context, &parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
-        assert!(open(&sessions).unwrap().is_empty(), "clients take `1` for `\"1\"`");
-    }
-}
+mod tests;

@@ -6,23 +6,29 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{Semaphore, watch};
 
-use super::changed::Declared;
-use super::mirrors::Mirrors;
+use super::list_changed::Declared;
 use super::open_calls::OpenCalls;
+use super::param_headers::Mirrors;
 use super::{Gate, Policies, offload};
 use crate::config::Limits;
+use crate::inspect::Policy;
 use crate::inspect::tools::Tools;
-use crate::inspect::{Heard, Policy};
-use crate::protocol::{Ask, Call, CallError, Context, Frames, Framing, InFlight, Reply, UpstreamName};
+use crate::pins::Store;
+use crate::protocol::{Call, CallError, Frames, Framing, InFlight, Reply, UpstreamName};
 use crate::upstream::Upstream;
 
 /// An upstream, and what the gate has learnt of it.
 pub(super) struct UpstreamState {
+    pub(super) name: UpstreamName,
+    /// The name by which it is pinned.
+    pub(super) pinned_as: Arc<str>,
+    /// The policy in force. That of a removed upstream stays in force for its open calls.
+    policy: ArcSwapOption<Policy>,
     pub(super) upstream: Arc<Upstream>,
     pub(super) mirrors: Arc<Mirrors>,
     pub(super) tools: Arc<Tools>,
@@ -38,10 +44,14 @@ pub(super) struct UpstreamState {
 }
 
 impl UpstreamState {
-    fn new(upstream: Upstream, limits: &Limits, in_flight: Arc<InFlight>) -> Self {
+    fn new(name: UpstreamName, upstream: Upstream, parts: &Parts<'_>) -> Self {
+        let limits = parts.limits;
         Self {
+            pinned_as: parts.pins.pinned_as(&name.0).into(),
+            policy: ArcSwapOption::new(parts.policies.get(&name).cloned()),
+            name,
             open: upstream.has_one_stream().then(OpenCalls::default),
-            upstream: Arc::new(upstream.reserving_in(in_flight)),
+            upstream: Arc::new(upstream.reserving_in(parts.in_flight.clone())),
             mirrors: Arc::default(),
             tools: Arc::default(),
             declared: Arc::default(),
@@ -57,18 +67,16 @@ impl UpstreamState {
         Self { mirrors, tools, declared, ..self }
     }
 
-    /// The last texts of the stream on which a reply comes: of a new one, unless there is one for all.
-    pub(super) fn heard(&self) -> Arc<Mutex<Heard>> {
-        self.open.as_ref().map(OpenCalls::heard).unwrap_or_default()
+    /// The policy in force.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(super) fn policy(&self) -> Result<Arc<Policy>, CallError> {
+        self.policy.load_full().ok_or(CallError::NotOffered)
     }
 
     /// Carries a call to the server. A stream ends with the upstream.
-    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
-        let listens = match &call.ask {
-            Ask::Listen => true,
-            Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
-            Ask::Close => false,
-        };
+    pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         let reply = self.upstream.call(call).await?;
         if reply.framing != Framing::Events {
             return Ok(reply);
@@ -78,7 +86,7 @@ impl UpstreamState {
             // The sender lives as long as the upstream.
             drop(ended.wait_for(|ended| *ended).await);
         };
-        let mut last = (!listens).then(|| {
+        let mut last = (!call.listens()).then(|| {
             let reason = "the upstream was changed or removed by a reload, and the call did not end within `drain_seconds`";
             Err(CallError::Connect(io::Error::other(reason)))
         });
@@ -113,14 +121,20 @@ impl UpstreamState {
     }
 }
 
+/// What the states of upstreams are made with.
+pub(super) struct Parts<'p> {
+    pub(super) policies: &'p Policies,
+    pub(super) pins: &'p Store,
+    pub(super) limits: &'p Limits,
+    pub(super) in_flight: &'p Arc<InFlight>,
+}
+
 type Table = HashMap<UpstreamName, Arc<UpstreamState>>;
 
 /// The upstreams that are there, and those that still end.
 pub(super) struct Upstreams {
     table: ArcSwap<Table>,
     retiring: Mutex<Vec<Weak<UpstreamState>>>,
-    /// The policies of removed upstreams with open calls.
-    removed: Mutex<HashMap<UpstreamName, Arc<Policy>>>,
     /// Ticks when there are others.
     changed: watch::Sender<()>,
 }
@@ -135,12 +149,11 @@ pub struct UpstreamChanges {
 }
 
 impl Upstreams {
-    pub(super) fn new(upstreams: Vec<(UpstreamName, Upstream)>, limits: &Limits, in_flight: &Arc<InFlight>) -> Self {
-        let state = |(name, upstream)| (name, Arc::new(UpstreamState::new(upstream, limits, in_flight.clone())));
+    pub(super) fn new(upstreams: Vec<(UpstreamName, Upstream)>, parts: &Parts<'_>) -> Self {
+        let state = |(name, upstream): (UpstreamName, _)| (name.clone(), Arc::new(UpstreamState::new(name, upstream, parts)));
         Self {
             table: ArcSwap::from_pointee(upstreams.into_iter().map(state).collect()),
             retiring: Mutex::default(),
-            removed: Mutex::default(),
             changed: watch::Sender::new(()),
         }
     }
@@ -154,11 +167,29 @@ impl Upstreams {
         self.table.load().keys().cloned().collect()
     }
 
-    /// Ends all of them, and those that were about to end.
-    pub(super) async fn shutdown(&self) {
+    /// Puts other policies in force, for open streams on replaced upstreams, too.
+    pub(super) fn replace_policies(&self, policies: &Policies) {
+        for state in self.all() {
+            if let Some(policy) = policies.get(&state.name) {
+                state.policy.store(Some(policy.clone()));
+            }
+        }
+    }
+
+    /// Those that are there, and those that still end.
+    fn all(&self) -> Vec<Arc<UpstreamState>> {
         let mut all: Vec<_> = self.table.load().values().cloned().collect();
-        let retiring = std::mem::take(&mut *self.retiring.lock().unwrap_or_else(PoisonError::into_inner));
-        all.extend(retiring.iter().filter_map(Weak::upgrade));
+        all.extend(self.retiring().iter().filter_map(Weak::upgrade));
+        all
+    }
+
+    fn retiring(&self) -> MutexGuard<'_, Vec<Weak<UpstreamState>>> {
+        self.retiring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends all of them.
+    pub(super) async fn shutdown(&self) {
+        let all = self.all();
         join_all(all.iter().map(|state| state.shutdown())).await;
     }
 }
@@ -188,19 +219,14 @@ impl Gate {
 
     /// Puts other policies and upstreams in force. Open calls of what is replaced or removed go on there to their end.
     pub fn replace_upstreams(self: &Arc<Self>, policies: Policies, changes: UpstreamChanges) {
-        let before = self.policies();
-        for name in &changes.removed {
-            if let Some(policy) = before.get(name) {
-                self.removed_policies().insert(name.clone(), policy.clone());
-            }
-        }
-        // A policy is there before its upstream.
         self.replace(policies);
+        let policies = self.policies();
+        let parts = Parts { policies: &policies, pins: &self.pins, limits: &self.limits, in_flight: &self.in_flight };
         let old = self.upstreams.table.load_full();
         let mut new = Table::clone(&old);
         let mut retired = Vec::new();
         for (name, upstream, is_same_server) in changes.set {
-            let state = UpstreamState::new(upstream, &self.limits, self.in_flight.clone());
+            let state = UpstreamState::new(name.clone(), upstream, &parts);
             let state = match old.get(&name) {
                 Some(before) if is_same_server => state.knowing(before),
                 _ => state,
@@ -211,7 +237,7 @@ impl Gate {
         self.upstreams.table.store(Arc::new(new));
         self.upstreams.changed.send_replace(());
         for (name, state) in retired {
-            let mut retiring = self.upstreams.retiring.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut retiring = self.upstreams.retiring();
             retiring.retain(|state| state.strong_count() > 0);
             retiring.push(Arc::downgrade(&state));
             drop(retiring);
@@ -221,19 +247,7 @@ impl Gate {
                 if gate.upstreams.get(&name).is_none() {
                     gate.sessions.forget_upstream(&name);
                 }
-                gate.removed_policies().remove(&name);
             });
         }
-    }
-
-    /// The policy for calls of an upstream; of one that was removed, for those that are still open.
-    pub(super) fn policy_of(&self, context: &Context) -> Result<Arc<Policy>, CallError> {
-        let current = self.policies.load().get(&context.upstream).cloned();
-        let policy = current.or_else(|| self.removed_policies().get(&context.upstream).cloned());
-        policy.ok_or(CallError::NotOffered)
-    }
-
-    fn removed_policies(&self) -> MutexGuard<'_, HashMap<UpstreamName, Arc<Policy>>> {
-        self.upstreams.removed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use crate::detect::Surface;
 use crate::document::{Day, Fault};
 use crate::inspect::{Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict};
 use crate::message::{Edit, Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, AuditId, CallError, CallTarget, Caller, Context, Era, SessionId, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallError, CallTarget, Context, Era, SessionId, UpstreamName};
 use crate::rules::{Action, Library, RuleId, Severity};
 
 use super::table::{Kind, METRICS};
@@ -65,14 +65,9 @@ fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
         target: CallTarget::Other,
     });
     Context {
-        agent: AgentName("claude".into()),
-        upstream: UpstreamName("files".into()),
-        era: Era::Legacy,
         session: SessionId::new("the-session"),
         asked: asked.collect(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
+        ..Context::new(AgentName("claude".into()), UpstreamName("files".into()), Era::Legacy)
     }
 }
 

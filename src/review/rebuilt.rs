@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::inspect::{Inspection, Known, Mode, Policy, TextVerdict};
+use crate::inspect::{InspectContext, Inspection, Mode, Policy, TextVerdict};
 use crate::message::{Direction, Message, ReadLimits, Value, ValueKind, quote};
-use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
 use crate::record::names;
 
 use super::Entry;
@@ -105,21 +105,19 @@ impl Rebuilt {
             What::Text(_) => None,
         };
         let context = Context {
-            agent: AgentName(entry.agent().unwrap_or_default().as_ref().into()),
-            upstream: UpstreamName(entry.upstream().unwrap_or_default().as_ref().into()),
-            era: if entry.text(names::ERA).as_deref() == Some(Era::Modern.name()) { Era::Modern } else { Era::Legacy },
-            session: None,
             asked: asked.into_iter().collect(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
+            ..Context::new(
+                AgentName(entry.agent().unwrap_or_default().as_ref().into()),
+                UpstreamName(entry.upstream().unwrap_or_default().as_ref().into()),
+                if entry.text(names::ERA).as_deref() == Some(Era::Modern.name()) { Era::Modern } else { Era::Legacy },
+            )
         };
         Ok(Self { what, direction, context, whole: whole.is_some(), lacks })
     }
 
     /// Judges it. With `trace` findings hold their texts.
     pub(super) fn judge(&self, policy: &Policy, trace: bool) -> Again {
-        let (audit, known) = (AuditId::make(), Known { trace, ..Known::default() });
+        let (audit, known) = (AuditId::make(), InspectContext { trace, ..InspectContext::default() });
         match &self.what {
             What::Message(message) => {
                 let inspection = policy.inspect(self.direction, message, &self.context, audit, &known);

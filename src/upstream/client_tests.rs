@@ -13,7 +13,7 @@ const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
 async fn fault(url: String, ca: Option<&std::path::Path>) -> String {
     let mut transport = http(url);
     transport.ca = ca.map(std::path::Path::to_owned);
-    match upstream(Transport::Http(transport), &limits()).call(modern(ASK)).await {
+    match upstream(Transport::Http(transport), &limits()).call(&modern(ASK)).await {
         Err(CallError::Connect(error)) => error.to_string(),
         Err(other) => panic!("{other:?}"),
         Ok(reply) => panic!("{}", reply.status),

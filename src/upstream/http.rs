@@ -12,7 +12,7 @@ use super::client::{self, Client, Lasting, Sent};
 use super::health::{Health, Pulse};
 use super::{page, probe};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
-use crate::message::{Envelope, Message, ReadLimits};
+use crate::message::{Message, ReadLimits};
 use crate::oauth::Authorizer;
 use crate::protocol::sse::Fields;
 use crate::protocol::{Ask, Call, CallError, Context, Frame, Frames, Framing, InFlight, Payload, Reply};
@@ -55,7 +55,7 @@ impl Http {
 
     /// Carries one call. Dropping the future, or the frames of the reply, closes the stream to the server, which
     /// cancels a modern request.
-    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
+    pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         self.pulse.felt(self.exchange(call).await)
     }
 
@@ -67,7 +67,7 @@ impl Http {
         self.pulse.last()
     }
 
-    async fn exchange(&self, call: Call) -> Result<Reply, CallError> {
+    async fn exchange(&self, call: &Call) -> Result<Reply, CallError> {
         let (method, body, time, gap) = match &call.ask {
             Ask::Send(message) if initializes(message) => {
                 let time = self.initialize_timeout;
@@ -78,12 +78,7 @@ impl Http {
             Ask::Listen => (Method::GET, Bytes::new(), self.stream_idle, Gap::Idle(self.stream_idle)),
             Ask::Close => (Method::DELETE, Bytes::new(), self.request_timeout, Gap::Idle(self.stream_idle)),
         };
-        let stays = match &call.ask {
-            Ask::Send(message) => message.single().and_then(Envelope::method) == Some("subscriptions/listen"),
-            Ask::Listen => true,
-            Ask::Close => false,
-        };
-        let lasting = if stays { Lasting::Stream } else { Lasting::Call };
+        let lasting = if call.listens() { Lasting::Stream } else { Lasting::Call };
         let sent = Sent { lasting, method, url: &self.client.url, headers: &call.headers, body };
         let response = self.client.send_as(&call.context, &sent, time).await?;
         within(self.stream_idle, self.read(response, time, gap, &call.context)).await

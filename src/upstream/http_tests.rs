@@ -24,7 +24,7 @@ fn at(address: std::net::SocketAddr) -> Upstream {
 }
 
 async fn answered_with(answer: fn() -> Answer) -> Result<Reply, CallError> {
-    at(serve(None, move |_| async move { answer() }).await).call(modern(ASK)).await
+    at(serve(None, move |_| async move { answer() }).await).call(&modern(ASK)).await
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     ] {
         call.headers.insert(name, value.parse().unwrap());
     }
-    let reply = upstream.call(call).await.unwrap();
+    let reply = upstream.call(&call).await.unwrap();
     assert_eq!((reply.status.as_u16(), reply.framing), (200, Framing::Body));
     let mut names: Vec<_> = reply.headers.keys().map(|name| name.as_str().to_owned()).collect();
     names.sort();
@@ -92,7 +92,7 @@ async fn an_event_is_passed_on_when_its_blank_line_is_in() {
         async move { answer }
     })
     .await;
-    let mut reply = at(address).call(modern(ASK)).await.unwrap();
+    let mut reply = at(address).call(&modern(ASK)).await.unwrap();
     assert_eq!(reply.framing, Framing::Events);
     for (sent, written, kind) in [
         (": ping\r\n\r\n", ":\n\n", "empty"),
@@ -145,7 +145,7 @@ async fn dropping_the_frames_or_the_call_closes_the_stream_upstream() {
     .await;
     let upstream = at(address);
     let ask = || modern(ASK);
-    assert!(tokio::time::timeout(Duration::from_millis(300), upstream.call(ask())).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_millis(300), upstream.call(&ask())).await.is_err());
     let waited = Instant::now();
     while open.load(Ordering::SeqCst) > 0 && waited.elapsed() < Duration::from_secs(2) {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -159,7 +159,7 @@ async fn dropping_the_frames_or_the_call_closes_the_stream_upstream() {
         async move { answer }
     })
     .await;
-    let reply = at(address).call(ask()).await.unwrap();
+    let reply = at(address).call(&ask()).await.unwrap();
     drop(reply);
     tokio::time::timeout(Duration::from_secs(2), send.closed()).await.expect("the stream is closed upstream");
 }
@@ -181,7 +181,7 @@ async fn a_stream_without_events_ends_at_the_limit_and_one_with_them_does_not() 
     .await;
     let short = crate::config::Limits { stream_idle: Duration::from_millis(400), ..limits() };
     let upstream = upstream(Transport::Http(http(format!("http://{address}/"))), &short);
-    let reply = upstream.call(call(Ask::Listen, Era::Legacy, Some("s"))).await.unwrap();
+    let reply = upstream.call(&call(Ask::Listen, Era::Legacy, Some("s"))).await.unwrap();
     let (frames, error) = all(reply).await;
     assert_eq!((frames.len(), error.unwrap().limit()), (4, Some("stream_idle_seconds")));
 }
@@ -196,7 +196,7 @@ async fn json_in_events_of_other_names_is_read_as_strictly() {
             async move { answer(200, &[("content-type", "text/event-stream")], body) }
         })
         .await;
-        let (frames, error) = all(at(address).call(modern(ASK)).await.unwrap()).await;
+        let (frames, error) = all(at(address).call(&modern(ASK)).await.unwrap()).await;
         assert_eq!((frames.len() == 1, error.is_none()), (passes, passes), "{data}");
     }
 }
@@ -249,14 +249,14 @@ async fn silence_is_told() {
     })
     .await;
     let upstream = at(address);
-    let error = upstream.call(modern(ASK)).await.unwrap_err();
+    let error = upstream.call(&modern(ASK)).await.unwrap_err();
     assert!(matches!(error, CallError::Silent(time) if time == Duration::from_millis(1500)), "{error:?}");
-    let error = upstream.call(legacy(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, None)).await.unwrap_err();
+    let error = upstream.call(&legacy(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, None)).await.unwrap_err();
     assert!(matches!(error, CallError::Silent(time) if time == Duration::from_secs(3)), "{error:?}");
     assert!(matches!(upstream.health().await, Health::Down(_)));
 
     let nobody = at("127.0.0.1:1".parse().unwrap());
-    let error = nobody.call(call(Ask::Listen, Era::Legacy, None)).await.unwrap_err();
+    let error = nobody.call(&call(Ask::Listen, Era::Legacy, None)).await.unwrap_err();
     assert!(matches!(error, CallError::Connect(_)), "{error:?}");
     assert!(matches!(nobody.health().await, Health::Down(why) if why.contains("refused")));
 }
@@ -311,21 +311,21 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
     transport.client_cert = Some((path("client.pem"), path("client.key")));
     let ask = || modern(ASK);
     let server = upstream(Transport::Http(transport.clone()), &limits());
-    let reply = server.call(ask()).await.unwrap();
+    let reply = server.call(&ask()).await.unwrap();
     assert_eq!(all(reply).await.0, [r#"{"jsonrpc":"2.0","id":1,"result":{"v":"HTTP/2.0"}}"#]);
     let mut streams = ask();
     streams.headers.insert("x-stream", "1".parse().unwrap());
     for stream in [streams, call(Ask::Listen, Era::Legacy, None)] {
-        drop(server.call(stream).await.unwrap());
+        drop(server.call(&stream).await.unwrap());
         let sender: tokio::sync::mpsc::Sender<Bytes> = speaker.lock().unwrap().take().unwrap();
         tokio::time::timeout(Duration::from_secs(2), sender.closed()).await.expect("the stream is reset upstream");
     }
-    assert_eq!(all(server.call(ask()).await.unwrap()).await.0.len(), 1, "and the connection goes on");
+    assert_eq!(all(server.call(&ask()).await.unwrap()).await.0.len(), 1, "and the connection goes on");
 
     transport.client_cert = None;
-    let error = upstream(Transport::Http(transport), &limits()).call(ask()).await.unwrap_err();
+    let error = upstream(Transport::Http(transport), &limits()).call(&ask()).await.unwrap_err();
     assert!(matches!(error, CallError::Connect(_)), "without a certificate: {error:?}");
-    let error = upstream(Transport::Http(http(format!("https://localhost:{}/", address.port()))), &limits()).call(ask()).await;
+    let error = upstream(Transport::Http(http(format!("https://localhost:{}/", address.port()))), &limits()).call(&ask()).await;
     assert!(matches!(error, Err(CallError::Connect(_))), "an authority that nobody trusts");
 }
 

@@ -130,14 +130,14 @@ impl Upstream {
     ///
     /// # Errors
     /// Whatever keeps the server's answer from being read.
-    pub async fn call(&self, call: Call) -> Result<Reply, CallError> {
+    pub async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         match &self.transport {
             Carrier::Http(http) => http.call(call).await,
             // Boxed, as the transports differ in size.
             Carrier::Sse(sse) => Box::pin(sse.call(call)).await,
             Carrier::Stdio(stdio) => Box::pin(stdio.call(call)).await,
-            Carrier::Wrapped(input) => input.call(&call).await,
-            Carrier::BuiltIn(limits) => canary::call(&call, limits),
+            Carrier::Wrapped(input) => input.call(call).await,
+            Carrier::BuiltIn(limits) => canary::call(call, limits),
             Carrier::Faulty(reason) => Err(CallError::Connect(io::Error::other(reason.clone()))),
         }
     }

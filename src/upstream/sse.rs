@@ -63,11 +63,11 @@ impl Sse {
 
     /// Carries one call. A modern one is not offered: the transport ended two revisions before, and an agent that
     /// hears so goes back to `initialize`.
-    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
+    pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         if call.context.era == Era::Modern {
             return Err(CallError::NotOffered);
         }
-        or_cancelled(self.pulse.felt(self.sessions.carry(&call, self.connect(&call)).await))
+        or_cancelled(self.pulse.felt(self.sessions.carry(call, self.connect(call)).await))
     }
 
     pub(super) async fn health(&self) -> Health {

@@ -72,7 +72,7 @@ impl Server {
 async fn open(upstream: &Upstream) -> String {
     let mut ask = legacy(INITIALIZE, None);
     ask.headers.insert("mcp-session-id", "not-for-upstreams".parse().unwrap());
-    let reply = upstream.call(ask).await.unwrap();
+    let reply = upstream.call(&ask).await.unwrap();
     assert_eq!(reply.framing, Framing::Body);
     let session = reply.headers[mcp::SESSION].to_str().unwrap().to_owned();
     assert_eq!(all(reply).await.0, [r#"{"jsonrpc":"2.0","id":0,"result":{}}"#]);
@@ -85,46 +85,49 @@ async fn a_stream_is_a_session() {
     let session = open(&upstream).await;
     assert_eq!(upstream.health().await, Health::Up);
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    let accepted = upstream.call(legacy(note, Some(&session))).await.unwrap();
+    let accepted = upstream.call(&legacy(note, Some(&session))).await.unwrap();
     assert_eq!((accepted.status, accepted.framing), (StatusCode::ACCEPTED, Framing::Empty));
 
-    let (reply, ()) = tokio::join!(upstream.call(legacy(ASK, Some(&session))), async {
+    let ask = legacy(ASK, Some(&session));
+    let (reply, ()) = tokio::join!(upstream.call(&ask), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         server.say("data: {\"jsonrpc\":\"2.0\",\ndata:  \"id\":1,\"result\":{\"a\":1.0}}\n\n").await;
     });
     assert_eq!(all(reply.unwrap()).await.0, ["{\"jsonrpc\":\"2.0\",\n \"id\":1,\"result\":{\"a\":1.0}}"]);
     assert_eq!(*server.got.lock().unwrap(), [INITIALIZE, note, ASK]);
 
-    let mut listen = upstream.call(call(Ask::Listen, Era::Legacy, Some(&session))).await.unwrap();
+    let mut listen = upstream.call(&call(Ask::Listen, Era::Legacy, Some(&session))).await.unwrap();
     server.say("event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n").await;
     assert_eq!(next(&mut listen).await, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n");
 
     let mut foreign = legacy(note, Some(&session));
     foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(upstream.call(foreign).await, Err(CallError::UnknownSession)));
-    assert!(matches!(upstream.call(modern(ASK)).await, Err(CallError::NotOffered)));
-    let refused = upstream.call(legacy(&ASK.replace("\"x\"", "\"refuse\""), Some(&session))).await;
+    assert!(matches!(upstream.call(&foreign).await, Err(CallError::UnknownSession)));
+    assert!(matches!(upstream.call(&modern(ASK)).await, Err(CallError::NotOffered)));
+    let refused = upstream.call(&legacy(&ASK.replace("\"x\"", "\"refuse\""), Some(&session))).await;
     assert!(matches!(refused, Err(CallError::BadReply(_))), "{refused:?}");
 
     let stream = server.stream();
-    upstream.call(call(Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    upstream.call(&call(Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
     tokio::time::timeout(Duration::from_secs(2), stream.closed()).await.expect("the stream is closed upstream");
-    assert!(matches!(upstream.call(legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
+    assert!(matches!(upstream.call(&legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
 }
 
 #[tokio::test]
 async fn when_the_stream_ends_open_calls_fail() {
     let (server, upstream) = Server::start("/a/post?s=9").await;
     let session = open(&upstream).await;
-    let (reply, ()) = tokio::join!(upstream.call(legacy(ASK, Some(&session))), async {
+    let ask = legacy(ASK, Some(&session));
+    let (reply, ()) = tokio::join!(upstream.call(&ask), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         server.says.lock().unwrap().take();
     });
     assert!(matches!(reply, Err(CallError::Connect(_))), "{reply:?}");
-    assert!(matches!(upstream.call(legacy(ASK, Some(&session))).await, Err(CallError::UnknownSession)));
+    assert!(matches!(upstream.call(&legacy(ASK, Some(&session))).await, Err(CallError::UnknownSession)));
 
     let session = open(&upstream).await;
-    let (reply, ()) = tokio::join!(upstream.call(legacy(ASK, Some(&session))), async {
+    let ask = legacy(ASK, Some(&session));
+    let (reply, ()) = tokio::join!(upstream.call(&ask), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         server.say(&format!("data: {}\n", "x".repeat(70_000))).await;
     });
@@ -134,7 +137,7 @@ async fn when_the_stream_ends_open_calls_fail() {
 #[tokio::test]
 async fn an_endpoint_elsewhere_is_refused() {
     let (server, upstream) = Server::start("http://evil.test/a/post?s=9").await;
-    let error = upstream.call(legacy(INITIALIZE, None)).await.unwrap_err();
+    let error = upstream.call(&legacy(INITIALIZE, None)).await.unwrap_err();
     assert!(matches!(error, CallError::BadReply(_)), "{error:?}");
     let stream = server.stream();
     tokio::time::timeout(Duration::from_secs(2), stream.closed()).await.expect("the stream is closed upstream");

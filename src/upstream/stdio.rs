@@ -83,10 +83,10 @@ impl Stdio {
 
     /// Carries one call. Dropping the frames of a modern reply says `notifications/cancelled` to the child; those of
     /// a legacy one cancel nothing, and the late answer is dropped.
-    pub(super) async fn call(&self, call: Call) -> Result<Reply, CallError> {
+    pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         let outcome = match call.context.era {
-            Era::Legacy => self.sessions.carry(&call, self.connect(&call.context.holder(), Era::Legacy)).await,
-            Era::Modern => self.modern(&call).await,
+            Era::Legacy => self.sessions.carry(call, self.connect(&call.context.holder(), Era::Legacy)).await,
+            Era::Modern => self.modern(call).await,
         };
         if outcome.is_ok() {
             self.past.crashes().remove(&call.context.holder());

@@ -36,7 +36,7 @@ fn server(folder: &Path, body: &str) -> Upstream {
 }
 
 async fn open(upstream: &Upstream) -> String {
-    let reply = upstream.call(legacy(INITIALIZE, None)).await.unwrap();
+    let reply = upstream.call(&legacy(INITIALIZE, None)).await.unwrap();
     assert_eq!((reply.status, reply.framing), (StatusCode::OK, Framing::Body));
     reply.headers[header::SESSION].to_str().unwrap().to_owned()
 }
@@ -67,14 +67,14 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     let server = server(folder.path(), r#"say ' {"id" : 7,"jsonrpc":"2.0","result":{"s":"\u00e9é\/","n":1.0e+3}}	'"#);
     let session = open(&server).await;
     let ask = "{ \"jsonrpc\":\"2.0\",\n\t\"id\":7,\r\n\"method\":\"x\",\"params\":{\"s\":\"\\u00e9é\\n\",\"n\":-0.10E2}}";
-    let reply = server.call(legacy(ask, Some(&session))).await.unwrap();
+    let reply = server.call(&legacy(ask, Some(&session))).await.unwrap();
     assert_eq!(reply.framing, Framing::Body);
     assert_eq!(all(reply).await.0, [" {\"id\" : 7,\"jsonrpc\":\"2.0\",\"result\":{\"s\":\"\\u00e9é\\/\",\"n\":1.0e+3}}\t"]);
     assert_eq!(lines(folder.path(), "in"), [INITIALIZE.to_owned(), ask.replace("\r\n", "  ").replace('\n', " ")]);
     assert_eq!(server.health().await, Health::Up);
     server.shutdown().await;
     assert!(!runs(&lines(folder.path(), "pids")[0]));
-    assert!(matches!(server.call(legacy(INITIALIZE, None)).await, Err(CallError::Draining)));
+    assert!(matches!(server.call(&legacy(INITIALIZE, None)).await, Err(CallError::Draining)));
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn messages_before_the_answer_are_events_as_they_come() {
     );
     let session = open(&server).await;
     let go = r#"{"jsonrpc":"2.0","id":"1","method":"go","params":{"_meta":{"progressToken":"t"}}}"#;
-    let mut reply = server.call(legacy(go, Some(&session))).await.unwrap();
+    let mut reply = server.call(&legacy(go, Some(&session))).await.unwrap();
     assert_eq!(reply.framing, Framing::Events);
     assert_eq!(
         next(&mut reply).await,
@@ -99,7 +99,7 @@ async fn messages_before_the_answer_are_events_as_they_come() {
     );
     assert!(next(&mut reply).await.contains("roots/list"));
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#;
-    let accepted = server.call(legacy(answer, Some(&session))).await.unwrap();
+    let accepted = server.call(&legacy(answer, Some(&session))).await.unwrap();
     assert_eq!((accepted.status, accepted.framing), (StatusCode::ACCEPTED, Framing::Empty));
     let (rest, error) = all(reply).await;
     assert!(error.is_none() && rest.len() == 1 && rest[0].contains("done"), "{rest:?} {error:?}");
@@ -114,17 +114,17 @@ async fn a_session_is_its_agents_and_ends_with_delete() {
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let mut foreign = legacy(note, Some(&session));
     foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(server.call(foreign).await, Err(CallError::UnknownSession)));
+    assert!(matches!(server.call(&foreign).await, Err(CallError::UnknownSession)));
     for session in [None, Some("made-up")] {
-        assert!(matches!(server.call(legacy(note, session)).await, Err(CallError::UnknownSession)));
+        assert!(matches!(server.call(&legacy(note, session)).await, Err(CallError::UnknownSession)));
     }
-    server.call(legacy(note, Some(&session))).await.unwrap();
+    server.call(&legacy(note, Some(&session))).await.unwrap();
     until("a helper process", || lines(folder.path(), "pids").len() == 2).await;
     let pids = lines(folder.path(), "pids");
     assert!(pids.iter().all(|pid| runs(pid)));
-    let closed = server.call(call(Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    let closed = server.call(&call(Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
     assert_eq!((closed.status, closed.framing), (StatusCode::NO_CONTENT, Framing::Empty));
-    assert!(matches!(server.call(legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
+    assert!(matches!(server.call(&legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
     until("the whole process group to end", || !pids.iter().any(|pid| runs(pid))).await;
 }
 
@@ -137,15 +137,16 @@ async fn what_belongs_to_no_call_goes_to_the_one_listener() {
     );
     let session = open(&server).await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    server.call(legacy(note, Some(&session))).await.unwrap();
+    server.call(&legacy(note, Some(&session))).await.unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let listen = || server.call(call(Ask::Listen, Era::Legacy, Some(&session)));
+    let ask = call(Ask::Listen, Era::Legacy, Some(&session));
+    let listen = || server.call(&ask);
     let mut reply = listen().await.unwrap();
     assert!(matches!(listen().await, Err(CallError::NotOffered)));
     assert!(next(&mut reply).await.contains(r#""a""#));
     assert!(next(&mut reply).await.contains(r#""b""#));
     assert!(next(&mut reply).await.contains(r#""c""#));
-    server.call(legacy(note, Some(&session))).await.unwrap();
+    server.call(&legacy(note, Some(&session))).await.unwrap();
     assert!(next(&mut reply).await.contains(r#""a""#));
     drop(reply);
     let reply = listen().await.unwrap();
@@ -163,21 +164,22 @@ async fn modern_calls_of_an_agent_share_a_child_unless_ids_collide() {
   *) say '{"jsonrpc":"2.0","id":5,"result":{"pid":'$$'}}';; esac"#,
     );
     let ask = |id: &str, method: &str| modern(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#));
-    let mut listen = server.call(ask("\"s\"", "subscriptions/listen")).await.unwrap();
+    let mut listen = server.call(&ask("\"s\"", "subscriptions/listen")).await.unwrap();
     assert!(next(&mut listen).await.contains("acknowledged"));
-    let first = all(server.call(ask("5", "x")).await.unwrap()).await.0;
-    let again = all(server.call(ask("5", "x")).await.unwrap()).await.0;
+    let first = all(server.call(&ask("5", "x")).await.unwrap()).await.0;
+    let again = all(server.call(&ask("5", "x")).await.unwrap()).await.0;
     assert_eq!(first, again);
     assert_eq!(lines(folder.path(), "pids").len(), 1);
-    let (waits, other) = tokio::join!(server.call(ask("5", "wait")), async {
+    let wait = ask("5", "wait");
+    let (waits, other) = tokio::join!(server.call(&wait), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        all(server.call(ask("5", "x")).await.unwrap()).await.0
+        all(server.call(&ask("5", "x")).await.unwrap()).await.0
     });
     assert!(matches!(waits, Err(CallError::Silent(_))), "{waits:?}");
     assert_ne!(first, other, "the same id in flight twice on one child");
     let mut foreign = ask("5", "x");
     foreign.context.agent = AgentName("bob".into());
-    let foreign = all(server.call(foreign).await.unwrap()).await.0;
+    let foreign = all(server.call(&foreign).await.unwrap()).await.0;
     assert!(foreign != first && foreign != other, "two agents share a child");
     drop(listen);
     until("cancellation", || lines(folder.path(), "in").iter().any(|line| line.contains(r#""requestId":"s""#))).await;
@@ -192,8 +194,8 @@ async fn dropping_a_call_cancels_it_in_the_modern_era_only() {
     let server = server(folder.path(), r#"case "$line" in *'"method":"x"'*) say '{"jsonrpc":"2.0","method":"m"}';; esac"#);
     let session = open(&server).await;
     let ask = r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#;
-    drop(server.call(legacy(ask, Some(&session))).await.unwrap());
-    drop(server.call(modern(ask)).await.unwrap());
+    drop(server.call(&legacy(ask, Some(&session))).await.unwrap());
+    drop(server.call(&modern(ask)).await.unwrap());
     let cancelled = || lines(folder.path(), "in").iter().filter(|line| line.contains("cancelled")).count();
     until("cancellation", || cancelled() > 0).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -209,7 +211,7 @@ async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
     let ask = |id: u32| {
         let (server, session) = (server.clone(), session.clone());
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"slow"}}"#);
-        tokio::spawn(async move { server.call(legacy(&text, Some(&session))).await })
+        tokio::spawn(async move { server.call(&legacy(&text, Some(&session))).await })
     };
     let asked = |count: usize| {
         let path = folder.path().to_owned();
@@ -218,14 +220,14 @@ async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
     let cancelled = ask(7);
     until("the call", asked(1)).await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
-    assert_eq!(server.call(legacy(note, Some(&session))).await.unwrap().status, StatusCode::ACCEPTED);
+    assert_eq!(server.call(&legacy(note, Some(&session))).await.unwrap().status, StatusCode::ACCEPTED);
     let reply = tokio::time::timeout(Duration::from_secs(2), cancelled).await.expect("the call ends").unwrap().unwrap();
     assert_eq!((reply.status, reply.framing), (StatusCode::OK, Framing::Events));
     assert!(all(reply).await.0.is_empty());
     until("the cancellation at the server", || lines(folder.path(), "in").iter().any(|line| line.contains("cancelled"))).await;
     let left = ask(8);
     until("the call", asked(2)).await;
-    server.call(call(crate::protocol::Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    server.call(&call(crate::protocol::Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
     assert!(matches!(left.await.unwrap(), Err(CallError::UnknownSession)));
     assert_eq!(server.health().await, Health::Up);
     server.shutdown().await;
@@ -240,7 +242,7 @@ async fn only_what_is_named_reaches_the_child() {
     transport.command.extend(["zero", "$(touch oops)", "a b"].map(Into::into));
     transport.set_env = vec![("TOKEN".into(), Secret("s3cret".into()))];
     let server = upstream(Transport::Stdio(transport), &limits());
-    let error = server.call(legacy(INITIALIZE, None)).await.unwrap_err();
+    let error = server.call(&legacy(INITIALIZE, None)).await.unwrap_err();
     assert!(matches!(error, CallError::Process(_)), "{error:?}");
     assert_eq!(lines(folder.path(), "args"), ["$(touch oops)", "a b"]);
     let mut names: Vec<_> = lines(folder.path(), "env").iter().map(|line| line.split('=').next().unwrap().to_owned()).collect();
@@ -261,18 +263,18 @@ async fn limits_hold() {
     let body = r#"case "$line" in *'"long"'*) printf '%02000d' 1; sleep 60;; esac"#;
     let server = upstream(script(folder.path(), body), &few);
     let session = open(&server).await;
-    let error = server.call(legacy(INITIALIZE, None)).await.unwrap_err();
+    let error = server.call(&legacy(INITIALIZE, None)).await.unwrap_err();
     assert_eq!(error.limit(), Some("children_per_upstream"));
     let long = legacy(r#"{"jsonrpc":"2.0","id":3,"method":"long"}"#, Some(&session));
-    assert_eq!(server.call(long.clone()).await.unwrap_err().limit(), Some("message_bytes"));
-    assert!(matches!(server.call(long).await, Err(CallError::UnknownSession)));
+    assert_eq!(server.call(&long).await.unwrap_err().limit(), Some("message_bytes"));
+    assert!(matches!(server.call(&long).await, Err(CallError::UnknownSession)));
     until("the child to be killed", || !runs(&lines(folder.path(), "pids")[0])).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
 
     let session = open(&server).await;
     until("a session that nobody uses to end", || !runs(&lines(folder.path(), "pids")[1])).await;
     let note = legacy(r#"{"jsonrpc":"2.0","method":"n"}"#, Some(&session));
-    assert!(matches!(server.call(note).await, Err(CallError::UnknownSession)));
+    assert!(matches!(server.call(&note).await, Err(CallError::UnknownSession)));
 }
 
 #[tokio::test]
@@ -294,15 +296,15 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
     let mut server = Stdio::new(UpstreamName("it".into()), &transport, &config, &few).unwrap();
     server.abandoned = Duration::from_millis(200);
     let ask = || legacy(INITIALIZE, None);
-    let first = server.call(ask()).await.unwrap();
-    assert_eq!(server.call(ask()).await.unwrap_err().limit(), Some("children_per_upstream"), "in use just now");
+    let first = server.call(&ask()).await.unwrap();
+    assert_eq!(server.call(&ask()).await.unwrap_err().limit(), Some("children_per_upstream"), "in use just now");
     tokio::time::sleep(Duration::from_millis(250)).await;
     let mut foreign = ask();
     foreign.context.agent = AgentName("bob".into());
-    assert_eq!(server.call(foreign).await.unwrap_err().limit(), Some("children_per_upstream"));
-    server.call(ask()).await.unwrap();
+    assert_eq!(server.call(&foreign).await.unwrap_err().limit(), Some("children_per_upstream"));
+    server.call(&ask()).await.unwrap();
     let gone = legacy(r#"{"jsonrpc":"2.0","method":"n"}"#, first.headers[header::SESSION].to_str().ok());
-    assert!(matches!(server.call(gone).await, Err(CallError::UnknownSession)));
+    assert!(matches!(server.call(&gone).await, Err(CallError::UnknownSession)));
     server.shutdown().await;
 }
 
@@ -311,19 +313,19 @@ async fn a_child_that_ends_is_told_of_and_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), "exit 3");
     let ask = || modern(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#);
-    let error = server.call(ask()).await.unwrap_err();
+    let error = server.call(&ask()).await.unwrap_err();
     assert_eq!(error.to_string(), "the server's process ended (exit status: 3)");
     assert_eq!(error.name(), "unreachable");
     assert!(matches!(server.health().await, Health::Down(_)));
     let begun = Instant::now();
-    assert!(server.call(ask()).await.is_err());
+    assert!(server.call(&ask()).await.is_err());
     assert!(begun.elapsed() >= Duration::from_millis(200), "no pause before the second start");
     assert_eq!(lines(folder.path(), "pids").len(), 2);
 
     let Transport::Stdio(mut nothing) = script(folder.path(), "") else { panic!() };
     nothing.command = vec!["no-such-program-here".into()];
     let server = upstream(Transport::Stdio(nothing), &limits());
-    assert!(matches!(server.call(ask()).await, Err(CallError::NotStarted(_))));
+    assert!(matches!(server.call(&ask()).await, Err(CallError::NotStarted(_))));
     assert!(matches!(server.health().await, Health::Down(why) if why.contains("no-such-program-here")));
 }
 
@@ -332,9 +334,9 @@ async fn answers_that_cannot_be_read_fail_their_call_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), r#"say '{"jsonrpc":"2.0","id":3,"id":3,"result":{}}'"#);
     let session = open(&server).await;
-    let error = server.call(legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session))).await.unwrap_err();
+    let error = server.call(&legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session))).await.unwrap_err();
     assert!(matches!(error, CallError::NotMcp(_)), "{error:?}");
-    let reply = server.call(legacy(r#"{"jsonrpc":"2.0","id":4,"method":"initialize"}"#, Some(&session))).await;
+    let reply = server.call(&legacy(r#"{"jsonrpc":"2.0","id":4,"method":"initialize"}"#, Some(&session))).await;
     assert!(matches!(reply, Err(CallError::Silent(_))), "an answer to another id was taken: {:?}", reply.map(drop));
 }
 
@@ -348,12 +350,12 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
         CallError::Process(fault) => *fault,
         other => panic!("{other:?}"),
     };
-    let first = fault(server.call(ask(3)).await.unwrap_err());
+    let first = fault(server.call(&ask(3)).await.unwrap_err());
     assert_eq!((first.kind, first.inspected), (ProcessFaultKind::Ended, false));
     assert_eq!(first.output.stderr.last().map(String::as_str), Some("GITHUB_TOKEN is not set"));
     // The session is over, and says why for as long as its agent asks.
     for id in 4..6 {
-        let later = fault(server.call(ask(id)).await.unwrap_err());
+        let later = fault(server.call(&ask(id)).await.unwrap_err());
         assert_eq!(
             (later.kind, later.what, later.output),
             (ProcessFaultKind::SessionEnded, first.what.clone(), first.output.clone())
@@ -361,7 +363,7 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
     }
     let mut foreign = ask(7);
     foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(server.call(foreign).await, Err(CallError::UnknownSession)), "another agent learns nothing of it");
+    assert!(matches!(server.call(&foreign).await, Err(CallError::UnknownSession)), "another agent learns nothing of it");
     let Health::Down(why) = server.health().await else { panic!() };
     assert!(why.contains("exit status: 3") && why.contains("GITHUB_TOKEN is not set"), "{why}");
     assert_eq!(server.output(), Some(first.output));
@@ -373,7 +375,7 @@ async fn text_on_standard_output_is_named_where_an_answer_does_not_come() {
     let server = server(folder.path(), r#"say 'Listening on port 3000'"#);
     let session = open(&server).await;
     let ask = legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session));
-    let CallError::Process(fault) = server.call(ask).await.unwrap_err() else { panic!() };
+    let CallError::Process(fault) = server.call(&ask).await.unwrap_err() else { panic!() };
     assert_eq!(fault.kind, ProcessFaultKind::NoAnswer);
     assert_eq!(fault.output.stdout.as_deref(), Some("Listening on port 3000"));
     assert!(fault.what.contains("within 1.5 s") && fault.what.contains("not MCP"), "{fault}");
@@ -385,9 +387,9 @@ async fn an_invalid_meta_is_400_and_other_invalid_parameters_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), r#"say '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"m"}}'"#);
     let ask = |meta: &str| modern(&format!(r#"{{"jsonrpc":"2.0","id":3,"method":"x","params":{{"_meta":{meta}}}}}"#));
-    let without = server.call(ask(r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#)).await.unwrap();
+    let without = server.call(&ask(r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#)).await.unwrap();
     assert_eq!(without.status, StatusCode::BAD_REQUEST);
-    let with = server.call(ask(r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#)).await.unwrap();
+    let with = server.call(&ask(r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#)).await.unwrap();
     assert_eq!(with.status, StatusCode::OK);
     server.shutdown().await;
 }

@@ -18,9 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{
-    AgentName, Ask, Call, CallError, Caller, Context, Era, Frame, Framing, Reply, SessionId, UpstreamName, Wire,
-};
+use crate::protocol::{AgentName, Ask, Call, CallError, Context, Era, Frame, Framing, Reply, SessionId, UpstreamName};
 use crate::upstream::Upstream;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -111,14 +109,9 @@ pub(super) fn message(text: &str) -> Message {
 /// A call of agent `ann` in a given era and session.
 pub(super) fn call(ask: Ask, era: Era, session: Option<&str>) -> Call {
     let context = Context {
-        agent: AgentName("ann".into()),
-        upstream: UpstreamName("it".into()),
-        era,
         session: session.map(|id| SessionId::new(id).unwrap()),
         asked: Arc::new([]),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
+        ..Context::new(AgentName("ann".into()), UpstreamName("it".into()), era)
     };
     Call { ask, headers: HeaderMap::new(), context }
 }

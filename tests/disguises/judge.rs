@@ -1,9 +1,9 @@
 //! The shipped rules, and their own cases.
 
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{Inspection, Known, Policy, Verdict};
+use lychgate::inspect::{InspectContext, Inspection, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
 use lychgate::rules::{Find, Library};
 
 pub(crate) struct Judge {
@@ -20,16 +20,7 @@ impl Judge {
     pub(crate) fn by(config: &PolicyConfig) -> Self {
         let policy = Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        let context = Context {
-            agent,
-            upstream,
-            era: Era::Modern,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        };
+        let context = Context::new(agent, upstream, Era::Modern);
         Self { policy, context }
     }
 
@@ -55,7 +46,7 @@ impl Judge {
         let context = Context { asked: [asked].into(), ..self.context.clone() };
         let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(), &ReadLimits::default());
         let message = message.expect("a message");
-        self.policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default())
+        self.policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &InspectContext::default())
     }
 
     fn refuses_call(&self, tool: &str, argument: &str, value: &str) -> bool {
@@ -64,7 +55,8 @@ impl Judge {
             quote(value)
         );
         let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
-        let inspection = self.policy.inspect(Direction::Outbound, &message, &self.context, AuditId::make(), &Known::default());
+        let inspection =
+            self.policy.inspect(Direction::Outbound, &message, &self.context, AuditId::make(), &InspectContext::default());
         matches!(inspection.verdict, Verdict::Block(_))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use lychgate::inspect::definitions::{Content, Key, Kind, Pin};
-use lychgate::proxy::pins::{Lock, LockFile};
+use lychgate::pins::{Lock, LockFile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -9,9 +9,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::inspect::definitions::Kind;
 use crate::message::{Message, MessageKind, ReadLimits, quote};
-use crate::protocol::{
-    AgentName, Ask, Call, CallError, Caller, Context, Era, MODERN, Payload, UpstreamName, Wire, answer, header, headers,
-};
+use crate::protocol::{AgentName, Ask, Call, CallError, Context, Era, MODERN, Payload, UpstreamName, answer, header, headers};
 use crate::upstream::Upstream;
 
 /// In whose name servers are asked, where the arguments name no agent.
@@ -100,16 +98,7 @@ pub(in crate::cli) struct Client<'u> {
 
 impl<'u> Client<'u> {
     pub(in crate::cli) fn new(upstream: &'u Upstream, name: &str, agent: Option<&str>, limits: &'u ReadLimits) -> Self {
-        let context = Context {
-            agent: AgentName(agent.unwrap_or(AGENT).into()),
-            upstream: UpstreamName(name.into()),
-            era: Era::Modern,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        };
+        let context = Context::new(AgentName(agent.unwrap_or(AGENT).into()), UpstreamName(name.into()), Era::Modern);
         Self { upstream, context, version: MODERN.to_owned(), limits, last_id: 0 }
     }
 
@@ -149,7 +138,7 @@ impl<'u> Client<'u> {
         if self.context.session.is_some() {
             let call = Call { ask: Ask::Close, headers: self.headers(None), context: self.context.clone() };
             // What a server says to that is nothing that could be put right here.
-            drop(self.upstream.call(call).await);
+            drop(self.upstream.call(&call).await);
         }
     }
 
@@ -180,7 +169,7 @@ impl<'u> Client<'u> {
         let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let Ok(message) = Message::parse(ready.into(), self.limits) else { return };
         let call = Call { ask: Ask::Send(message), headers: self.headers(None), context: self.context.clone() };
-        if let Ok(mut reply) = self.upstream.call(call).await {
+        if let Ok(mut reply) = self.upstream.call(&call).await {
             while let Some(Ok(_)) = reply.frames.next().await {}
         }
     }
@@ -227,7 +216,7 @@ impl<'u> Client<'u> {
         let request = Message::parse(body.into(), self.limits).map_err(|error| Failed::Call(CallError::BadMessage(error)))?;
         let context = Context { asked: headers::asked(&request).into(), ..self.context.clone() };
         let call = Call { ask: Ask::Send(request), headers: self.headers(Some(method)), context: context.clone() };
-        let mut reply = self.upstream.call(call).await.map_err(Failed::Call)?;
+        let mut reply = self.upstream.call(&call).await.map_err(Failed::Call)?;
         if method == "initialize" {
             self.context.session = answer::session(&reply);
         }

@@ -1,12 +1,13 @@
 //! What the gate would make of what a server says: the same judge, the same pins.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::ask::{LISTS, Page};
 use crate::config::{ChangeAction, ChangeClass, Limits};
 use crate::detect::shadow::Names;
 use crate::inspect::definitions::{CHANGED, Kind, Pins};
-use crate::inspect::{Finding, Known, Policy};
+use crate::inspect::{Finding, InspectContext, Policy};
 use crate::message::{Direction, Value};
 use crate::protocol::AuditId;
 use crate::rules::Severity;
@@ -44,11 +45,17 @@ pub(super) fn tools(pages: &[Page]) -> Vec<String> {
 }
 
 /// What the judge of lists finds in all that a server said.
-pub(super) fn judge(policy: &Policy, pages: &[Page], pins: &Pins, names: (&Names, &str), limits: &Limits) -> Vec<Item> {
+pub(super) fn judge(
+    policy: &Policy,
+    pages: &[Page],
+    pins: &Arc<Pins>,
+    names: (Arc<Names>, Arc<str>),
+    limits: &Limits,
+) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut at: BTreeMap<(Kind, String), usize> = BTreeMap::new();
+    let known = InspectContext { pins: Some(pins.clone()), names: Some(names), ..InspectContext::default() };
     for page in pages {
-        let known = Known { pins: Some(pins), names: Some(names), ..Known::default() };
         let inspection = policy.inspect(Direction::Inbound, &page.message, &page.context, AuditId::make(), &known);
         let entries = entries(page);
         let mut here: Vec<usize> = Vec::new();

@@ -10,6 +10,7 @@ mod target;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
@@ -18,7 +19,7 @@ use super::config_file::ConfigArg;
 use crate::config::Limits;
 use crate::detect::shadow::Names;
 use crate::inspect::definitions::Kind;
-use crate::proxy::pins::Lock;
+use crate::pins::Lock;
 
 use ask::Said;
 use judge::Item;
@@ -185,11 +186,12 @@ impl Args {
         if progress && began.elapsed() >= LONG {
             let _shown = write!(err, "\r\x1b[K").and_then(|()| err.flush());
         }
-        let names = names(&all, &lock);
+        let names = Arc::new(names(&all, &lock));
         let servers = all.into_iter().map(|(target, said)| {
             let looked = said.map(|said| {
                 let pins = lock.of(&target.pinned_as);
-                let items = judge::judge(&target.policy, &said.pages, &pins, (&names, &target.name), &limits);
+                let items =
+                    judge::judge(&target.policy, &said.pages, &pins, (names.clone(), target.name.as_str().into()), &limits);
                 Looked { version: said.version, capabilities: said.capabilities, items, notes: said.notes }
             });
             Server {

@@ -15,8 +15,8 @@ use crate::config::{
 use crate::document::{Fault, suggest};
 use crate::inspect::Policy;
 use crate::oauth::Shared;
+use crate::pins::{Lock, LockFile};
 use crate::protocol::{CallError, ProcessFaultKind, UpstreamName};
-use crate::proxy::pins::{Lock, LockFile};
 use crate::record::Recorder;
 use crate::rules::Library;
 use crate::seal::state_folder;

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{ChangeAction, ChangesConfig, Limits, PolicyConfig};
 use crate::inspect::Policy;
 use crate::message::{Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, CallTarget, Caller, Context, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, CallTarget, Context, Era, UpstreamName};
 use crate::rules::Library;
 
 fn policy(config: &PolicyConfig) -> Policy {
@@ -16,16 +16,7 @@ fn policy(config: &PolicyConfig) -> Policy {
 fn context(continues: bool) -> Context {
     let asked = Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues, target: CallTarget::Other };
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context {
-        agent,
-        upstream,
-        era: Era::Legacy,
-        session: None,
-        asked: [asked].into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    }
+    Context { asked: [asked].into(), ..Context::new(agent, upstream, Era::Legacy) }
 }
 
 fn list(tools: &str) -> Message {
@@ -170,7 +161,7 @@ fn calls_of_what_waits_are_held_to_the_policy() {
         let policy = policy(&PolicyConfig { changes, ..PolicyConfig::default() });
         let mut pins = Pins::default();
         pins.insert(key.clone(), Pin { content: pinned.then(|| held.content.clone()), held: Some(held.clone()) });
-        let known = crate::inspect::Known { pins: Some(&pins), ..crate::inspect::Known::default() };
+        let known = crate::inspect::InspectContext { pins: Some(Arc::new(pins)), ..crate::inspect::InspectContext::default() };
         let context = Context { asked: Arc::from([]), ..context(false) };
         let direction = crate::message::Direction::Outbound;
         let inspection = policy.inspect(direction, &call, &context, crate::protocol::AuditId::make(), &known);

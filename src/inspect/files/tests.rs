@@ -3,9 +3,9 @@
 use super::*;
 use crate::config::PolicyConfig;
 use crate::inspect::memory::{Memory, Piece};
-use crate::inspect::{Known, Policy, Verdict};
+use crate::inspect::{InspectContext, Policy, Verdict};
 use crate::message::{Direction, Message, ReadLimits};
-use crate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
 use crate::rules::Library;
 
 fn files(written: &[(&str, &str)]) -> Files {
@@ -86,19 +86,10 @@ impl Session {
             "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments }
         });
         let message = Message::parse(body.to_string().into(), &ReadLimits::default()).unwrap();
-        let context = Context {
-            agent: AgentName("a".into()),
-            upstream: UpstreamName("u".into()),
-            era: Era::Legacy,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        };
+        let context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Legacy);
         let pieces = self.pieces.clone().into();
         let memory = Memory { files: Arc::new(self.files.clone()), pieces, ..Memory::default() };
-        let known = Known { memory: Some(&memory), ..Known::default() };
+        let known = InspectContext { memory: Some(memory), ..InspectContext::default() };
         let inspection = self.policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known);
         match inspection.verdict {
             Verdict::Block(refusals) => refusals.into_iter().map(|refusal| refusal.rule.to_string()).collect(),

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use crate::config::RenderPages;
 use crate::inspect::tests::{content, context, message, policy};
-use crate::inspect::{Inspection, Known, Policy, Verdict};
+use crate::inspect::{InspectContext, Inspection, Policy, Verdict};
 use crate::message::{Direction, Json, ReadLimits, splice};
 use crate::protocol::{Asked, AuditId, CallTarget};
 
@@ -19,7 +19,7 @@ fn answered(policy: &Policy, (tool, target): (&str, CallTarget), text: &str) -> 
     let message = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(text)));
     let mut context = context("tools/call", tool);
     context.asked = context.asked.iter().cloned().map(|asked| Asked { target, ..asked }).collect();
-    let inspection = policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default());
+    let inspection = policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &InspectContext::default());
     let bytes = match &inspection.verdict {
         Verdict::Rewrite(edits) => splice(message.bytes(), edits.clone()).unwrap(),
         _ => message.bytes().clone(),
@@ -99,7 +99,9 @@ fn a_resource_is_a_page_unless_its_address_names_a_source_file() {
         let text = crate::message::quote(page);
         let contents = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"contents":[{{"uri":"{uri}","text":{text}}}]}}}}"#);
         let context = context("resources/read", "");
-        policy(|_| {}).inspect(Direction::Inbound, &message(&contents), &context, AuditId::make(), &Known::default()).verdict
+        policy(|_| {})
+            .inspect(Direction::Inbound, &message(&contents), &context, AuditId::make(), &InspectContext::default())
+            .verdict
     };
     for uri in ["https://raw.example/x/index.html", "https://a.example/layout.ejs", "repo://x/index.html"] {
         assert!(matches!(of(uri), Verdict::Pass), "{uri}");

@@ -92,7 +92,7 @@ mod tests {
     use crate::inspect::rewrite::NOTICE;
     use crate::inspect::tools::Tools;
     use crate::message::{Json as Read, Message, ReadLimits};
-    use crate::protocol::{AgentName, Asked, CallTarget, Caller, Context, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, Asked, CallTarget, Context, Era, UpstreamName};
 
     fn definition(property: &str) -> std::sync::Arc<Definition> {
         let list = format!(
@@ -105,19 +105,7 @@ mod tests {
                 .into();
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let tools = Tools::default();
-        tools.learn(
-            &message,
-            &Context {
-                agent,
-                upstream,
-                era: Era::Modern,
-                session: None,
-                asked,
-                caller: Caller::default(),
-                trace: None,
-                wire: Wire::default(),
-            },
-        );
+        tools.learn(&message, &Context { asked, ..Context::new(agent, upstream, Era::Modern) });
         tools.of("t").unwrap()
     }
 

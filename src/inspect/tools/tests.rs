@@ -4,9 +4,9 @@ use super::overlay::Overlays;
 use super::*;
 use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, SchemaConfig, ToolConfig};
 use crate::detect::work;
-use crate::inspect::{Inspection, Known as Beyond, Mode, Policy, Verdict};
+use crate::inspect::{InspectContext, Inspection, Mode, Policy, Verdict};
 use crate::message::{Direction, ReadLimits, quote};
-use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Era, UpstreamName, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Era, UpstreamName};
 use crate::rules::Library;
 
 fn message(text: String) -> Message {
@@ -16,16 +16,7 @@ fn message(text: String) -> Message {
 fn context(method: &str) -> Context {
     let asked = [Asked { id: "3".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other }].into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context {
-        agent,
-        upstream,
-        era: Era::Modern,
-        session: None,
-        asked,
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    }
+    Context { asked, ..Context::new(agent, upstream, Era::Modern) }
 }
 
 fn list_of(tools: &str) -> Message {
@@ -41,10 +32,10 @@ fn policy(config: &PolicyConfig) -> Policy {
     Policy::new("p", &none, &Library::load(false, &[]).unwrap()).unwrap()
 }
 
-fn call(policy: &Policy, tools: &Tools, tool: &str, arguments: &str) -> Inspection {
+fn call(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> Inspection {
     let call =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#);
-    let known = Beyond { tools: Some(tools), ..Beyond::default() };
+    let known = InspectContext { tools: Some(tools.clone()), ..InspectContext::default() };
     policy.inspect(Direction::Outbound, &message(call), &context("x"), AuditId::make(), &known)
 }
 
@@ -61,7 +52,7 @@ const RUN: &str = r#"{"name":"run","inputSchema":{"type":"object","additionalPro
 
 #[test]
 fn pages_add_and_what_is_listed_again_replaces() {
-    let tools = Tools::default();
+    let tools = Arc::<Tools>::default();
     learn(&tools, "tools/call", r#"{"name":"no"}"#);
     learn(&tools, "tools/list", r#"{"name":"a","description":"first","inputSchema":{"type": "object"}}"#);
     let second = r#"{"name":"a","description":"second","inputSchema":{"properties":{"q":{"format":"uri"},"p":{}}}}"#;
@@ -76,7 +67,7 @@ fn pages_add_and_what_is_listed_again_replaces() {
 
 #[test]
 fn what_is_remembered_is_bounded() {
-    let tools = Tools::default();
+    let tools = Arc::<Tools>::default();
     learn(&tools, "tools/list", r#"{"name":"long","description":"short"}"#);
     let long = quote(&"x".repeat(DEFINITION_BYTES + 1));
     assert!(learn(&tools, "tools/list", &format!(r#"{{"name":"long","inputSchema":{{"title":{long}}}}}"#)));
@@ -88,7 +79,7 @@ fn what_is_remembered_is_bounded() {
 
 #[test]
 fn calls_are_held_to_the_schema_that_was_listed() {
-    let (policy, tools) = (policy(&PolicyConfig::default()), Tools::default());
+    let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
     assert_eq!(refused(&call(&policy, &tools, "run", r#"{"n":"x"}"#)).0, "", "nothing is known yet");
     learn(&tools, "tools/list", RUN);
     for fits in [r#"{"n":1,"mode":"fast"}"#, r#"{"n":10,"mode":"slow","tags":["a"]}"#] {
@@ -120,7 +111,7 @@ fn calls_are_held_to_the_schema_that_was_listed() {
 
 #[test]
 fn a_policy_says_what_is_enforced() {
-    let tools = Tools::default();
+    let tools = Arc::<Tools>::default();
     learn(&tools, "tools/list", RUN);
     let off = PolicyConfig { schema: SchemaConfig { enforce: false, unlisted: false }, ..PolicyConfig::default() };
     let off = policy(&off);
@@ -132,7 +123,7 @@ fn a_policy_says_what_is_enforced() {
 
 #[test]
 fn what_cannot_be_compiled_is_said_to_be_unchecked() {
-    let (policy, tools) = (policy(&PolicyConfig::default()), Tools::default());
+    let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
     for (schema, reason) in [
         (r#"{"$ref":"https://example.org/x.json"}"#, "schema-remote-reference"),
         (r#"{"properties":{"a":{"$ref":"other.json"}}}"#, "schema-remote-reference"),
@@ -160,7 +151,7 @@ fn what_cannot_be_compiled_is_said_to_be_unchecked() {
 
 #[test]
 fn hostile_schemas_cost_no_more_than_their_bound() {
-    let (policy, tools) = (policy(&PolicyConfig::default()), Tools::default());
+    let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
     let nested = format!("{}1{}", r#"{"a":"#.repeat(40), "}".repeat(40));
     let doubling: Vec<String> = (0..60)
         .map(|n| format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##, n + 1))
@@ -201,7 +192,7 @@ fn overlaid() -> PolicyConfig {
 
 #[test]
 fn overlays_hold_before_a_list_was_seen() {
-    let (policy, tools) = (policy(&overlaid()), Tools::default());
+    let (policy, tools) = (policy(&overlaid()), Arc::<Tools>::default());
     for (arguments, words) in [
         (r#"{"n":6,"path":"/a"}"#, "`n` is greater than the maximum of 5."),
         (r#"{"n":"6","path":"/a"}"#, "`n` is not of type"),

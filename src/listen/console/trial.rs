@@ -7,10 +7,10 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 
 use super::page::{json, refuse};
-use crate::inspect::{Finding, Inspection, Known, Policy, Verdict};
+use crate::inspect::{Finding, InspectContext, Inspection, Policy, Verdict};
 use crate::listen::Body;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
-use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, Wire};
+use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era};
 use crate::proxy::Gate;
 use crate::review::explain::{Step, readings};
 
@@ -87,16 +87,7 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
         target: CallTarget::Other,
     };
     let (agent, caller) = (AgentName("console".into()), Caller::default());
-    let context = Context {
-        agent,
-        upstream,
-        era: Era::Modern,
-        session: None,
-        asked: [asked].into(),
-        caller,
-        trace: None,
-        wire: Wire::default(),
-    };
+    let context = Context { asked: [asked].into(), caller, ..Context::new(agent, upstream, Era::Modern) };
     let limits = ReadLimits { message_bytes: message.len(), ..ReadLimits::default() };
     let message = match Message::parse(message.into(), &limits) {
         Ok(message) => message,
@@ -111,7 +102,7 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
 
 fn judge(policy: &Arc<Policy>, direction: Direction, text: (&str, &str), message: &Message, context: &Context) -> Told {
     let began = Instant::now();
-    let known = Known { trace: true, ..Known::default() };
+    let known = InspectContext { trace: true, ..InspectContext::default() };
     let inspection = policy.inspect(direction, message, context, AuditId::make(), &known);
     let micros = (began.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
     let steps = readings(text, policy.rules(direction), &inspection.findings);

@@ -3,12 +3,13 @@ use std::time::Instant;
 
 use super::*;
 use crate::config::{AuditConfig, Config, PolicyConfig};
-use crate::message::{Direction, Message};
-use crate::protocol::{AgentName, Caller, Context, Era, UpstreamName, Wire};
-use crate::proxy::judge::Onward;
+use crate::message::Message;
+use crate::protocol::{AgentName, Context, Era, UpstreamName};
+use crate::proxy::judge::{Onward, Subject};
 use crate::proxy::{Gate, Policies};
 use crate::record::Recorder;
 use crate::rules::Library;
+use crate::upstream::Upstream;
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -52,25 +53,19 @@ fn recorder() -> Arc<Recorder> {
 
 fn gate(resolve: Option<Duration>, resolver: Resolver) -> Gate {
     let policies = Policies::from([(UpstreamName("u".into()), Arc::new(policy(resolve)))]);
-    let mut gate = Gate::new(vec![], policies, recorder(), &Config::default()).unwrap();
+    let mut gate =
+        Gate::new(vec![(UpstreamName("u".into()), Upstream::faulty("none".into()))], policies, recorder(), &Config::default())
+            .unwrap();
     gate.resolver = resolver;
     gate
 }
 
 /// The rule that refuses a call, if one does.
 async fn refused(gate: &Gate, call: &str) -> Option<String> {
-    let context = Context {
-        agent: AgentName("a".into()),
-        upstream: UpstreamName("u".into()),
-        era: Era::Legacy,
-        session: None,
-        asked: [].into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    };
+    let mut context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Legacy);
+    let route = gate.route(gate.upstreams.get(&context.upstream).unwrap(), &mut context).unwrap();
     let message = Message::parse(call.to_owned().into(), &gate.limits.read).unwrap();
-    let judged = gate.judge(Direction::Outbound, &message, &context, None).await.unwrap();
+    let judged = gate.judge(&Subject::outbound(&route, &message, &context), &route, None).await.unwrap();
     match judged.outbound(&message).unwrap() {
         Onward::Pass => None,
         Onward::Refused(refused) => refused.reasons.into_iter().flatten().next().map(|reason| reason.rule),

@@ -201,7 +201,7 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<
 }
 
 /// What the text `raw`, which stands at `place`, looked like on the way to where each of the findings is; they were judged with
-/// [`Known::trace`](crate::inspect::Known::trace). Nothing is shown of what is private.
+/// [`InspectContext::trace`](crate::inspect::InspectContext::trace). Nothing is shown of what is private.
 pub fn readings((place, raw): (&str, &str), rules: &RuleSet, findings: &[Finding]) -> Vec<Vec<Step>> {
     let secrets = steps::secrets(rules, findings);
     let private = |finding: &Finding| rules.rules().iter().any(|rule| rule.id == finding.rule && is_private(rule));

@@ -1,7 +1,7 @@
 //! The judge by itself, as it stands in the path of a call.
 
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{Known, Policy, Verdict};
+use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
 use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
@@ -17,16 +17,7 @@ impl Judge {
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         Self {
             policy,
-            context: Context {
-                agent,
-                upstream,
-                era: Era::Modern,
-                session: None,
-                asked: [].into(),
-                caller: Caller::default(),
-                trace: None,
-                wire: Wire::default(),
-            },
+            context: Context::new(agent, upstream, Era::Modern),
         }
     }
 
@@ -41,7 +32,7 @@ impl Judge {
 
     /// Whether the call is refused.
     pub fn refuses(&self, call: &Message) -> bool {
-        let inspection = self.policy.inspect(Direction::Outbound, call, &self.context, AuditId::make(), &Known::default());
+        let inspection = self.policy.inspect(Direction::Outbound, call, &self.context, AuditId::make(), &InspectContext::default());
         matches!(inspection.verdict, Verdict::Block(_))
     }
 }

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
 use lychgate::detect::ReadAs;
 use lychgate::detect::command::Script;
-use lychgate::inspect::{Known, Policy, Verdict};
+use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
 use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
@@ -44,21 +44,12 @@ fuzz_target!(|input: &str| {
 });
 
 fn refuses(script: &str) -> bool {
-    let context = Context {
-        agent: AgentName("a".into()),
-        upstream: UpstreamName("u".into()),
-        era: Era::Modern,
-        session: None,
-        asked: [].into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    };
+    let context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern);
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{}}}}}}}"#,
         quote(script)
     );
     let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
-    let inspection = POLICY.inspect(Direction::Outbound, &message, &context, AuditId::make(), &Known::default());
+    let inspection = POLICY.inspect(Direction::Outbound, &message, &context, AuditId::make(), &InspectContext::default());
     matches!(inspection.verdict, Verdict::Block(_))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{Known, Policy, Verdict};
+use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
 use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
 use lychgate::rules::Library;
@@ -24,28 +24,19 @@ fuzz_target!(|input: &str| {
     // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
     HOOK.call_once(|| drop(std::panic::take_hook()));
     let (policy, limits, text) = (&*POLICY, ReadLimits::default(), quote(input));
-    let context = Context {
-        agent: AgentName("a".into()),
-        upstream: UpstreamName("u".into()),
-        era: Era::Modern,
-        session: None,
-        asked: [Asked {
+    let context = Context { asked: [Asked {
             id: "1".into(),
             method: "tools/call".into(),
             tool: Some("fetch".into()),
             continues: false,
             target: CallTarget::Other,
         }]
-        .into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    };
+        .into(), ..Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern) };
     let began = Instant::now();
     let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);
     let message = Message::parse(result.into(), &limits).expect("a message");
     if let Verdict::Rewrite(edits) =
-        policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &Known::default()).verdict
+        policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &InspectContext::default()).verdict
     {
         let spliced = splice(message.bytes(), edits).expect("edits fit together");
         Message::parse(spliced, &limits).expect("what is rewritten is a message");
@@ -54,8 +45,8 @@ fuzz_target!(|input: &str| {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{text}}}}}}}"#
     );
     let message = Message::parse(call.into(), &limits).expect("a message");
-    let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &Known::default()).verdict;
+    let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &InspectContext::default()).verdict;
     assert!(!matches!(verdict, Verdict::Rewrite(_)), "what goes out is passed or refused");
-    policy.inspect_text(input, AuditId::make(), &Known::default());
+    policy.inspect_text(input, AuditId::make(), &InspectContext::default());
     assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
 });

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lychgate::proxy::pins::Lock;
+use lychgate::pins::Lock;
 
 fuzz_target!(|input: &str| match Lock::read("fuzzed", input) {
     Ok(lock) => {

@@ -5,11 +5,18 @@ use std::sync::{Arc, PoisonError};
 use super::{Lock, Store, Visible, visible};
 use crate::document::Fault;
 use crate::inspect::definitions::{Key, Pin, Pins};
-use crate::proxy::Gate;
 
 impl Store {
+    /// What is pinned of every upstream.
+    pub(crate) fn all(&self) -> Arc<Lock> {
+        self.now.load_full()
+    }
+
     /// Puts what waits in the place of what is pinned, if it is what has this digest: what was read is what is approved.
-    fn approve(&self, upstream: &str, key: &Key, sha256: &str) -> Result<(bool, Visible), Vec<Fault>> {
+    ///
+    /// # Errors
+    /// The lock file cannot be read or written; nothing was approved.
+    pub(crate) fn approve(&self, upstream: &str, key: &Key, sha256: &str) -> Result<(bool, Visible), Vec<Fault>> {
         if let Some(file) = &self.file {
             // What agents see changes when the file is read again.
             let approved = file.edit(|lock| approve(lock.of_mut(upstream), key, sha256))?;
@@ -32,34 +39,4 @@ fn approve(pins: &mut Pins, key: &Key, sha256: &str) -> bool {
         pins.insert(key.clone(), Pin { content: Some(held.content), held: None });
     }
     approved
-}
-
-impl Gate {
-    /// What is pinned of every upstream.
-    pub fn pinned(&self) -> Arc<Lock> {
-        self.pins.now.load_full()
-    }
-
-    /// Whether pins outlast the gate.
-    pub fn keeps_pins(&self) -> bool {
-        self.pins.is_on_disk()
-    }
-
-    /// Approves the definition that waits, if it is the one with this digest; false if it is not. Agents see it at once. May
-    /// wait for the disk.
-    ///
-    /// # Errors
-    /// The lock file cannot be read or written; nothing was approved.
-    pub fn approve_definition(&self, upstream: &str, key: &Key, sha256: &str) -> Result<bool, Vec<Fault>> {
-        let (approved, visible) = self.pins.approve(upstream, key, sha256)?;
-        if approved {
-            tracing::info!(upstream, kind = key.kind.name(), sha256, "definition approved at the console");
-        }
-        if visible.is_empty() {
-            self.look_at_pins();
-        } else {
-            self.show_pins(&visible);
-        }
-        Ok(approved)
-    }
 }

@@ -17,7 +17,7 @@ const FILE_BYTES: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What tells one state of the file from another; `None` where there is none.
-pub(super) type Stamp = Option<(u64, i64, i64, u64)>;
+pub(crate) type Stamp = Option<(u64, i64, i64, u64)>;
 
 /// A lock file, which several processes may use at once.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl LockFile {
     }
 
     /// The state that it is in.
-    pub(super) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> Stamp {
         fs::metadata(&self.0).ok().map(|meta| (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()))
     }
 
@@ -64,7 +64,7 @@ impl LockFile {
     ///
     /// # Errors
     /// It cannot be read or written; it is as it was.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Lock)) -> Result<(Lock, Stamp), Vec<Fault>> {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Lock)) -> Result<(Lock, Stamp), Vec<Fault>> {
         let _held = self.hold().map_err(|error| self.fault(&error))?;
         let mut lock = self.read()?;
         let before = lock.written();

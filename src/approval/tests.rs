@@ -5,7 +5,7 @@ use super::*;
 use crate::config::{AuditConfig, PolicyConfig};
 use crate::inspect::{FIRST_WRITE, Question};
 use crate::message::Json;
-use crate::protocol::{AgentName, Caller, Era, SessionId, UpstreamName, Wire};
+use crate::protocol::{AgentName, Era, SessionId, UpstreamName};
 use crate::rules::{RuleId, Severity};
 
 fn approvals(change: impl FnOnce(&mut ApprovalConfig, &mut Limits)) -> Arc<Approvals> {
@@ -17,16 +17,7 @@ fn approvals(change: impl FnOnce(&mut ApprovalConfig, &mut Limits)) -> Arc<Appro
 
 fn context(agent: &str, session: Option<&str>) -> Context {
     let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-    Context {
-        agent,
-        upstream,
-        era: Era::Legacy,
-        session: session.and_then(SessionId::new),
-        asked: [].into(),
-        caller: Caller::default(),
-        trace: None,
-        wire: Wire::default(),
-    }
+    Context { session: session.and_then(SessionId::new), ..Context::new(agent, upstream, Era::Legacy) }
 }
 
 fn call(tool: &str, text: &str) -> Message {

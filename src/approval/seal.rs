@@ -116,20 +116,11 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{AgentName, Caller, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, Era, UpstreamName};
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context {
-            agent,
-            upstream,
-            era: Era::Modern,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        }
+        Context::new(agent, upstream, Era::Modern)
     }
 
     fn call(rest: &str) -> Message {

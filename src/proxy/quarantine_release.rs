@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::StatusCode;
 
 use super::Gate;
-use super::approve::CallDigest;
 use super::judge::limits_hit;
-use super::memories::Memories;
-use super::pages::{asked, unknown};
-use crate::inspect::Policy;
+use super::result_paging::{asked, unknown};
+use super::route::Route;
+use crate::approval::CallDigest;
 use crate::message::{Edit, Message, ReadLimits, quote, splice};
-use crate::protocol::{CallError, Context, Era, Reply, answer};
+use crate::protocol::{Ask, Call, CallError, Context, Era, Reply, answer};
 use crate::record::kept::{KeptError, Quarantine, Release};
 use crate::record::{Event, Quarantined, Recorder};
 
@@ -96,7 +95,8 @@ impl Releases {
         wanted: &Wanted,
         message: &Message,
         context: &Context,
-        (recorder, policy, memories): (&Recorder, &Policy, &Memories),
+        recorder: &Recorder,
+        route: &Route,
     ) -> Result<Option<Vec<u8>>, CallError> {
         let (release, way) = match wanted {
             Wanted::Call(release) => (Some(release), "call"),
@@ -113,8 +113,8 @@ impl Releases {
         recorder.tell(Event::Quarantined(&of(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
         // A body that is no message says nothing that could be told apart.
         if let Ok(kept) = Message::parse(kept, &most()) {
-            let learnt = policy.released(&kept, release.about.tool.as_deref(), &memories.of(context));
-            limits_hit(recorder, &memories.release(context, learnt))?;
+            let learnt = route.policy.released(&kept, release.about.tool.as_deref(), &route.session.memory());
+            limits_hit(recorder, &route.session.release(learnt))?;
         }
         Ok(Some(answer))
     }
@@ -144,34 +144,50 @@ impl Gate {
     ///
     /// # Errors
     /// It cannot be told of, and must be.
-    pub(super) async fn served(&self, message: &Message, context: &Context) -> Result<Option<Reply>, CallError> {
-        if let Some(reply) = self.released(self.releases.of_resource(message, context), message, context).await? {
+    pub(super) async fn own_resource(
+        &self,
+        message: &Message,
+        context: &Context,
+        route: &Route,
+    ) -> Result<Option<Reply>, CallError> {
+        if let Some(reply) = self.released(self.releases.of_resource(message, context), message, context, route).await? {
             return Ok(Some(reply));
         }
-        let page = self.memories.pages.answer(message, context, &self.recorder)?;
+        let page = self.pages.answer(message, context, &self.recorder)?;
         Ok(page.map(|page| answer::body(StatusCode::OK, page)))
     }
 
-    /// The reply with what was released, if that is what is asked for.
+    /// The answer to a call that a person has released, if one has.
     ///
     /// # Errors
-    /// It cannot be told of, and must be.
-    pub(super) async fn released(
+    /// It cannot be recorded, and must be.
+    pub(super) async fn released_answer(&self, call: &Call, route: &Route) -> Result<Option<Reply>, CallError> {
+        let Ask::Send(message) = &call.ask else { return Ok(None) };
+        self.released(self.releases.of_call(message, &call.context), message, &call.context, route).await
+    }
+
+    async fn released(
         &self,
         wanted: Option<Wanted>,
         message: &Message,
         context: &Context,
+        route: &Route,
     ) -> Result<Option<Reply>, CallError> {
         let Some(wanted) = wanted else { return Ok(None) };
         // Boxed: calls that nobody has released make no room for it.
-        Box::pin(self.give_released(wanted, message, context)).await
+        Box::pin(self.give_released(wanted, message, context, route)).await
     }
 
-    async fn give_released(&self, wanted: Wanted, message: &Message, context: &Context) -> Result<Option<Reply>, CallError> {
-        let policy = self.policy_of(context)?;
-        let (releases, recorder, memories) = (self.releases.clone(), self.recorder.clone(), self.memories.clone());
+    async fn give_released(
+        &self,
+        wanted: Wanted,
+        message: &Message,
+        context: &Context,
+        route: &Route,
+    ) -> Result<Option<Reply>, CallError> {
+        let (releases, recorder, route) = (self.releases.clone(), self.recorder.clone(), route.clone());
         let (message, context) = (message.clone(), context.clone());
-        let give = move || releases.give(&wanted, &message, &context, (&recorder, &policy, &memories));
+        let give = move || releases.give(&wanted, &message, &context, &recorder, &route);
         let given = tokio::task::spawn_blocking(give).await;
         let given = given.map_err(|_| CallError::BadReply("giving what was released failed"))??;
         Ok(given.map(|bytes| answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())))

@@ -4,8 +4,9 @@
 use std::time::SystemTime;
 
 use super::Gate;
-use super::approve::CallDigest;
-use super::judge::Case;
+use super::judge::Subject;
+use super::route::OpenCall;
+use crate::approval::CallDigest;
 use crate::config::Keeps;
 use crate::inspect::{Finding, Inspection, Mode, Policy, Verdict};
 use crate::message::{Direction, Edit, Envelope, Message};
@@ -19,34 +20,30 @@ use crate::text::cut;
 const NAMED: usize = 64;
 const POINTER_BYTES: usize = 512;
 
-impl Case<'_> {
-    /// The message, if something of it is to be taken out on its way to the agent: it is kept in quarantine. `call` is the
-    /// call that it answers.
-    pub(super) fn taken_out(
-        &self,
-        inspection: &Inspection,
-        audit: AuditId,
-        call: impl FnOnce() -> Option<CallDigest>,
-    ) -> Option<Kept> {
+impl Subject<'_> {
+    /// The message, if something of it is withheld from the agent: it is kept in quarantine. `open` is the call that it
+    /// answers.
+    pub(super) fn taken_out(&self, inspection: &Inspection, open: Option<&OpenCall>) -> Option<Kept> {
         let takes = matches!(inspection.verdict, Verdict::Rewrite(_) | Verdict::Block(_))
             && inspection.findings.iter().any(|finding| finding.action >= Action::Quarantine);
         let inbound = self.direction == Direction::Inbound && self.policy.mode == Mode::Enforce;
         // Only an answer can be given as one.
         let answers = self.message.single().is_some_and(Envelope::is_answer);
-        (takes && inbound).then(|| self.kept(inspection, audit, if answers { call() } else { None }))
+        let call = || open.filter(|_| answers).and_then(OpenCall::digest);
+        (takes && inbound).then(|| self.kept(inspection, call()))
     }
 
     /// Offers the message to the evidence store, where the policy wants that.
-    pub(super) fn offer(&self, recorder: &Recorder, inspection: &Inspection, audit: AuditId) {
+    pub(super) fn offer(&self, recorder: &Recorder, inspection: &Inspection) {
         if self.policy.evidence == Keeps::Sealed
             && let Some(evidence) = recorder.evidence()
         {
-            evidence.offer(self.kept(inspection, audit, None));
+            evidence.offer(self.kept(inspection, None));
         }
     }
 
-    fn kept(&self, inspection: &Inspection, audit: AuditId, call: Option<CallDigest>) -> Kept {
-        let Self { direction, message, context, .. } = *self;
+    fn kept(&self, inspection: &Inspection, call: Option<CallDigest>) -> Kept {
+        let Self { ref policy, direction, message, context, audit, .. } = *self;
         let (method, tool) = about_what(message, context);
         let taken = inspection.findings.iter().filter(|finding| finding.action >= Action::Quarantine);
         let about = About {
@@ -54,7 +51,7 @@ impl Case<'_> {
             tool,
             call: call.map(|call| call.hex()),
             bytes: message.bytes().len() as u64,
-            ..about(self.policy, direction, context, audit, taken)
+            ..about(policy, direction, context, audit, taken)
         };
         Kept { about, message: message.bytes().clone() }
     }

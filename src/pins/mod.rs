@@ -18,7 +18,7 @@ pub use file::LockFile;
 pub use lock::Lock;
 
 /// The pins in force. Readers never wait.
-pub(super) struct Store {
+pub(crate) struct Store {
     now: ArcSwap<Lock>,
     /// The names of all tools in it.
     names: ArcSwap<Names>,
@@ -37,33 +37,33 @@ struct Changing {
 
 /// Something that became of a definition, to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Became {
-    pub(super) key: Key,
-    pub(super) classes: Vec<ChangeClass>,
-    pub(super) action: ChangeAction,
-    pub(super) old: Option<Content>,
-    pub(super) new: Option<Content>,
+pub(crate) struct Became {
+    pub(crate) key: Key,
+    pub(crate) classes: Vec<ChangeClass>,
+    pub(crate) action: ChangeAction,
+    pub(crate) old: Option<Content>,
+    pub(crate) new: Option<Content>,
 }
 
 /// What keeping a list came to.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub(super) became: Vec<Became>,
+pub(crate) struct Kept {
+    pub(crate) became: Vec<Became>,
     /// Definitions pinned of a server that is seen for the first time.
-    pub(super) first: usize,
+    pub(crate) first: usize,
     /// Why the lock file could not be written; in memory everything holds.
-    pub(super) faults: Vec<Fault>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// Kinds of definitions of an upstream that agents see otherwise from now on.
-pub(super) type Visible = Vec<(Box<str>, Kind)>;
+pub(crate) type Visible = Vec<(Box<str>, Kind)>;
 
 impl Store {
     /// With what the file holds, if there is one.
     ///
     /// # Errors
     /// What is wrong in the file: nothing is pinned anew over it.
-    pub(super) fn open(path: Option<&Path>) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Vec<Fault>> {
         let file = path.map(LockFile::new);
         let stamp = file.as_ref().and_then(LockFile::stamp);
         let mut lock = file.as_ref().map(LockFile::read).transpose()?.unwrap_or_default();
@@ -74,27 +74,27 @@ impl Store {
 
     /// The same, with `upstream` pinned by the name `pinned_as`.
     #[must_use]
-    pub(super) fn with_alias(self, upstream: &str, pinned_as: Box<str>) -> Self {
+    pub(crate) fn with_alias(self, upstream: &str, pinned_as: Box<str>) -> Self {
         Self { alias: Some((upstream.into(), pinned_as)), ..self }
     }
 
     /// The name by which an upstream is pinned.
-    pub(super) fn pinned_as<'n>(&'n self, upstream: &'n str) -> &'n str {
+    pub(crate) fn pinned_as<'n>(&'n self, upstream: &'n str) -> &'n str {
         self.alias.as_ref().filter(|(name, _)| **name == *upstream).map_or(upstream, |(_, pinned_as)| pinned_as)
     }
 
     /// The upstream that is pinned by a name.
-    pub(super) fn upstream_of<'n>(&'n self, pinned_as: &'n str) -> &'n str {
+    pub(crate) fn upstream_of<'n>(&'n self, pinned_as: &'n str) -> &'n str {
         self.alias.as_ref().filter(|(_, alias)| **alias == *pinned_as).map_or(pinned_as, |(name, _)| name)
     }
 
     /// The pins of one upstream.
-    pub(super) fn of(&self, upstream: &str) -> Arc<Pins> {
+    pub(crate) fn of(&self, upstream: &str) -> Arc<Pins> {
         self.now.load().of(self.pinned_as(upstream))
     }
 
     /// The tools of all upstreams.
-    pub(super) fn names(&self) -> Arc<Names> {
+    pub(crate) fn names(&self) -> Arc<Names> {
         self.names.load_full()
     }
 
@@ -106,12 +106,12 @@ impl Store {
     }
 
     /// Whether keeping something may wait for the disk.
-    pub(super) fn is_on_disk(&self) -> bool {
+    pub(crate) fn is_on_disk(&self) -> bool {
         self.file.is_some()
     }
 
     /// Keeps what a list that has passed says.
-    pub(super) fn keep(&self, upstream: &str, listed: &Listed) -> Kept {
+    pub(crate) fn keep(&self, upstream: &str, listed: &Listed) -> Kept {
         let upstream = self.pinned_as(upstream);
         let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut kept, before) = (Kept::default(), self.now.load_full());
@@ -150,7 +150,7 @@ impl Store {
     ///
     /// # Errors
     /// What is wrong in it: the pins in force stay.
-    pub(super) fn look(&self) -> Result<Option<Visible>, Vec<Fault>> {
+    pub(crate) fn look(&self) -> Result<Option<Visible>, Vec<Fault>> {
         let Some(file) = &self.file else { return Ok(None) };
         let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = file.stamp();

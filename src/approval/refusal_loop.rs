@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::approve::CallDigest;
+use super::CallDigest;
 use crate::config::Limits;
 use crate::message::{Envelope, Message};
 use crate::protocol::{Context, Holder, UpstreamName, answer, headers};
@@ -16,7 +16,7 @@ use crate::record::{Event, Recorder};
 const REMEMBERED: usize = 4096;
 
 /// Refusals of late.
-pub(crate) struct Repeats {
+pub(crate) struct RefusalLoop {
     lately: Mutex<Lately>,
     most: usize,
     within: Duration,
@@ -49,8 +49,8 @@ struct OfCall {
     rules: Box<str>,
 }
 
-impl Repeats {
-    pub(super) fn new(limits: &Limits) -> Self {
+impl RefusalLoop {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self { lately: Mutex::default(), most: limits.repeated_refusals, within: limits.repeated_refusal }
     }
 
@@ -58,7 +58,7 @@ impl Repeats {
     ///
     /// # Errors
     /// It cannot be told.
-    pub(super) fn known(
+    pub(crate) fn known(
         &self,
         context: &Context,
         message: &Message,
@@ -94,14 +94,14 @@ impl Repeats {
     }
 
     /// Whether a tool was refused too often by a rule: then nobody is asked about it again for a while.
-    pub(super) fn tired(&self, context: &Context, tool: &str, rule: &str) -> bool {
+    pub(crate) fn tired(&self, context: &Context, tool: &str, rule: &str) -> bool {
         let mut lately = self.lately();
         let times = lately.tools.get_mut(&of_tool(context, tool, rule));
         times.is_some_and(|times| self.count(times, Instant::now(), false) >= self.most)
     }
 
     /// Notes the refusal of a message by a rule set. From some number on its words change.
-    pub(super) fn judged(
+    pub(crate) fn judged(
         &self,
         context: &Context,
         message: &Message,
@@ -115,7 +115,7 @@ impl Repeats {
     }
 
     /// Notes a refusal of a tool: of one `call`, where the rules alone refuse it. From some number on its words change.
-    pub(super) fn refused(
+    pub(crate) fn refused(
         &self,
         context: &Context,
         tool: &str,
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::config::AuditConfig;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, AuditId, Caller, Era, Wire};
+    use crate::protocol::{AgentName, AuditId, Era};
 
     fn call(tool: &str, text: &str) -> Message {
         let text = format!(
@@ -218,24 +218,15 @@ mod tests {
 
     fn context(agent: &str) -> Context {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        Context {
-            agent,
-            upstream,
-            era: Era::Legacy,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        }
+        Context::new(agent, upstream, Era::Legacy)
     }
 
-    struct Bed(Repeats, Recorder);
+    struct Bed(RefusalLoop, Recorder);
 
     impl Bed {
         fn new(within: Duration) -> Self {
             let limits = Limits { repeated_refusals: 3, repeated_refusal: within, ..Limits::default() };
-            Self(Repeats::new(&limits), Recorder::new(&AuditConfig::default()).unwrap())
+            Self(RefusalLoop::new(&limits), Recorder::new(&AuditConfig::default()).unwrap())
         }
 
         /// Whether the words of a refusal change.

@@ -167,18 +167,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::protocol::{AgentName, Caller, Wire};
+    use crate::protocol::AgentName;
 
     fn context(agent: &str, session: Option<&str>) -> Context {
         Context {
-            agent: AgentName(agent.into()),
-            upstream: UpstreamName("up".into()),
-            era: Era::Legacy,
             session: session.and_then(SessionId::new),
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
+            ..Context::new(AgentName(agent.into()), UpstreamName("up".into()), Era::Legacy)
         }
     }
 

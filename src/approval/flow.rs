@@ -27,7 +27,7 @@ const TIRED: &str = "It was refused too often of late for anybody to be asked ag
 
 /// How the agent can ask its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
+pub(crate) enum AskWay {
     /// By a request of the gate's on the way back (until 2025-11-25).
     Elicit,
     /// By an answer that wants input, and the call once more (2026-07-28).
@@ -110,7 +110,7 @@ impl Approvals {
         question: &Question,
         audit: AuditId,
         (context, message): (&Context, &Message),
-        route: Route,
+        way: AskWay,
         restored: Option<&Restored>,
     ) -> Result<Begun, CallError> {
         let Some(envelope) = message.single() else { return Err(CallError::NoBatches) };
@@ -119,10 +119,10 @@ impl Approvals {
             return Ok(Begun::Go(Box::new(matter)));
         }
         let rule = matter.rules.first().map(RuleId::as_str).unwrap_or_default();
-        if self.repeats.tired(context, &matter.tool, rule) {
+        if self.refusal_loop.tired(context, &matter.tool, rule) {
             return Ok(Begun::Refused(self.refused(&matter, audit, TIRED)));
         }
-        if route == Route::None && !self.has_console() {
+        if way == AskWay::None && !self.has_console() {
             self.told_of(Approval { outcome: "nobody", audit: Some(audit), ..matter.told("") });
             return Ok(Begun::Refused(self.refused(&matter, audit, NOBODY)));
         }
@@ -152,7 +152,7 @@ impl Approvals {
                 });
             }
         }
-        if route != Route::Input {
+        if way != AskWay::Input {
             return Ok(Begun::Wait(asked));
         }
         let Some(state) = self.sealed(&asked.ticket, &asked.matter, context, message) else {
@@ -179,7 +179,7 @@ impl Approvals {
 
     fn refused(&self, matter: &Matter, audit: AuditId, next: &str) -> answer::Reason {
         let mut reason = reason(matter, audit, next);
-        self.repeats.refused(&matter.context, &matter.tool, None, &mut reason, &self.recorder);
+        self.refusal_loop.refused(&matter.context, &matter.tool, None, &mut reason, &self.recorder);
         reason
     }
 }

@@ -61,7 +61,7 @@ fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Asked, CallTarget, Caller, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, Asked, CallTarget, Era, UpstreamName};
 
     #[test]
     fn annotations_are_learnt_from_lists_that_were_asked_for() {
@@ -70,16 +70,7 @@ mod tests {
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
         let asked =
             Asked { id: "3".into(), method: "tools/list".into(), tool: None, continues: false, target: CallTarget::Other };
-        let mut context = Context {
-            agent: AgentName("a".into()),
-            upstream: UpstreamName("u".into()),
-            era: Era::Modern,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        };
+        let mut context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern);
         let mirrors = Mirrors::default();
         mirrors.learn(&message, &context);
         assert!(mirrors.of("q").is_none());

@@ -117,20 +117,11 @@ fn canonical(root: Value<'_>) -> [u8; 32] {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Caller, Era, UpstreamName, Wire};
+    use crate::protocol::{AgentName, Era, UpstreamName};
 
     fn of(agent: &str, text: &str) -> CallDigest {
         let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-        let context = Context {
-            agent,
-            upstream,
-            era: Era::Legacy,
-            session: None,
-            asked: [].into(),
-            caller: Caller::default(),
-            trace: None,
-            wire: Wire::default(),
-        };
+        let context = Context::new(agent, upstream, Era::Legacy);
         let message = Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap();
         CallDigest::of(&context, &message, message.single().unwrap())
     }

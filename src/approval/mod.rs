@@ -8,6 +8,7 @@ mod flow;
 mod grants;
 mod matter;
 mod notify;
+mod refusal_loop;
 mod seal;
 mod shown;
 #[cfg(test)]
@@ -26,12 +27,12 @@ use crate::config::{ApprovalConfig, Config, Limits, Scope};
 use crate::document::Fault;
 use crate::message::{Message, ReadLimits, Value, same_id};
 use crate::protocol::{AuditId, CallError, Context};
-use crate::proxy::repeats::Repeats;
 use crate::record::{Approval, Event, Recorder};
+use refusal_loop::RefusalLoop;
 
 pub use desk::{Desk, NotDecided};
 pub(crate) use digest::CallDigest;
-pub(crate) use flow::{Asked, Begun, Route, STILL, Settled, asks, still};
+pub(crate) use flow::{AskWay, Asked, Begun, STILL, Settled, asks, still};
 pub(crate) use grants::private;
 pub(crate) use matter::Matter;
 pub(crate) use notify::Notifier;
@@ -54,7 +55,7 @@ pub(crate) struct Approvals {
     recorder: Arc<Recorder>,
     notifier: Option<Notifier>,
     /// Refusals of late: an agent that does not stop has nobody asked for a while.
-    pub(crate) repeats: Repeats,
+    pub(crate) refusal_loop: RefusalLoop,
     /// Whether somebody can answer through the admin port.
     console: AtomicBool,
     deadline: Duration,
@@ -125,7 +126,7 @@ impl Approvals {
             seal: Seal::new(),
             recorder,
             notifier: None,
-            repeats: Repeats::new(limits),
+            refusal_loop: RefusalLoop::new(limits),
             console: AtomicBool::new(false),
             deadline: config.deadline,
             wait: config.wait.min(config.deadline),
@@ -346,7 +347,7 @@ impl Approvals {
 ///
 /// # Errors
 /// What cannot be used of the config.
-pub(super) fn notifier(config: &Config, recorder: &Recorder) -> Result<Option<Notifier>, Vec<Fault>> {
+pub(crate) fn notifier(config: &Config, recorder: &Recorder) -> Result<Option<Notifier>, Vec<Fault>> {
     Notifier::start(&config.notify, recorder).map_err(|error| vec![Fault::of_file("approval", error, None)])
 }
 

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::offload::INLINE_WORK;
-use super::pins::{Became, Kept, Store, Visible};
+use super::upstreams::UpstreamState;
 use super::{Gate, Policies};
 use crate::config::{ChangeAction, Limits};
+use crate::document::Fault;
 use crate::inspect::access::narrowed;
-use crate::inspect::definitions::{Kind, Listed, Pins};
+use crate::inspect::definitions::{Key, Kind, Listed, Pins};
 use crate::inspect::{Mode, Policy};
 use crate::message::Message;
+use crate::pins::{Became, Kept, Lock, Store, Visible};
 use crate::protocol::{CallError, Context, UpstreamName};
 use crate::record::{DefinitionChange, Event, Recorder};
 
@@ -133,14 +135,15 @@ impl Gate {
         policy: &Arc<Policy>,
         told: &Message,
         context: &Context,
-        pins: Arc<Pins>,
+        upstream: &UpstreamState,
     ) -> Result<Shown, CallError> {
+        let pins = self.pins.of(&upstream.name.0);
         if told.bytes().len() <= INLINE_WORK {
             return Shown::of(policy, told, context, &pins, &self.limits, &self.recorder);
         }
         let (policy, told, context) = (policy.clone(), told.clone(), context.clone());
         let (limits, recorder) = (self.limits.clone(), self.recorder.clone());
-        let _permits = self.judging_permits(&context.upstream).await?;
+        let _permits = self.judging_permits(upstream).await?;
         let shown = tokio::task::spawn_blocking(move || Shown::of(&policy, &told, &context, &pins, &limits, &recorder));
         shown.await.map_err(|_| CallError::BadReply("comparing it failed"))?
     }
@@ -200,5 +203,33 @@ impl Gate {
                 self.pins.of(&upstream.0).held_kinds().into_iter().for_each(|kind| self.changed.tell(upstream, kind));
             }
         }
+    }
+
+    /// What is pinned of every upstream.
+    pub fn pinned(&self) -> Arc<Lock> {
+        self.pins.all()
+    }
+
+    /// Whether pins outlast the gate.
+    pub fn keeps_pins(&self) -> bool {
+        self.pins.is_on_disk()
+    }
+
+    /// Approves the definition that waits, if it is the one with this digest; false if it is not. Agents see it at once. May
+    /// wait for the disk.
+    ///
+    /// # Errors
+    /// The lock file cannot be read or written; nothing was approved.
+    pub fn approve_definition(&self, upstream: &str, key: &Key, sha256: &str) -> Result<bool, Vec<Fault>> {
+        let (approved, visible) = self.pins.approve(upstream, key, sha256)?;
+        if approved {
+            tracing::info!(upstream, kind = key.kind.name(), sha256, "definition approved at the console");
+        }
+        if visible.is_empty() {
+            self.look_at_pins();
+        } else {
+            self.show_pins(&visible);
+        }
+        Ok(approved)
     }
 }

@@ -1,0 +1,81 @@
+//! What is remembered of an agent across its upstreams: the secrets that they sent, and traces of what came in.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::detect::flow::{TraceLimits, Traces};
+use crate::detect::secret::{Prints, UPSTREAMS, remember};
+use crate::inspect::memory::Memory;
+use crate::protocol::UpstreamName;
+
+/// Maximum number of secrets remembered of one agent's upstreams; the oldest is forgotten first.
+const SECRETS: usize = 512;
+
+/// The memory of one agent.
+pub(super) struct AgentMemory {
+    pub(super) used: Instant,
+    upstreams: Vec<UpstreamName>,
+    /// The same, as judges know them.
+    names: Arc<[Box<str>]>,
+    prints: Arc<Prints>,
+    /// The owners in `prints`, oldest first.
+    owners: VecDeque<usize>,
+    next: usize,
+    traces: Arc<Traces>,
+}
+
+impl AgentMemory {
+    pub(super) fn new(flow: TraceLimits, now: Instant) -> Self {
+        Self {
+            used: now,
+            upstreams: Vec::new(),
+            names: Arc::default(),
+            prints: Arc::default(),
+            owners: VecDeque::new(),
+            next: 0,
+            traces: Arc::new(Traces::new(flow)),
+        }
+    }
+
+    /// The number of an upstream. There are as many as the config names.
+    pub(super) fn number(&mut self, upstream: &UpstreamName) -> usize {
+        self.upstreams.iter().position(|known| known == upstream).unwrap_or_else(|| {
+            self.upstreams.push(upstream.clone());
+            self.names = self.upstreams.iter().map(|upstream| upstream.0.as_ref().into()).collect();
+            self.upstreams.len() - 1
+        })
+    }
+
+    /// What is known for a message to or from an upstream.
+    pub(super) fn of(&mut self, from: usize, now: Instant) -> Memory {
+        self.used = now;
+        self.traces.expire(now);
+        Memory {
+            prints: self.prints.clone(),
+            from,
+            traces: self.traces.clone(),
+            upstreams: self.names.clone(),
+            now: Some(now),
+            ..Memory::default()
+        }
+    }
+
+    pub(super) fn traces(&self) -> Arc<Traces> {
+        self.traces.clone()
+    }
+
+    /// Remembers a secret that an upstream has sent.
+    pub(super) fn remember(&mut self, value: &str, from: usize) {
+        let owner = self.next * UPSTREAMS + from;
+        let prints = Arc::make_mut(&mut self.prints);
+        if !remember(prints, value, owner) {
+            return;
+        }
+        self.next += 1;
+        self.owners.push_back(owner);
+        while self.owners.len() > SECRETS {
+            self.owners.pop_front().into_iter().for_each(|owner| prints.forget(owner));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The path of a call, in the order of its checks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use http::StatusCode;
+
+use super::asking::Next;
+use super::route::{OpenCall, Route};
+use super::session::Permit;
+use super::upstreams::UpstreamState;
+use super::{Gate, warm};
+use crate::approval::Matter;
+use crate::message::Message;
+use crate::protocol::{Ask, Call, CallError, Context, Reply, answer, header, headers};
+
+impl Gate {
+    /// Carries one call: checks, admits, judges and sends it, and judges what comes back.
+    ///
+    /// # Errors
+    /// Whatever keeps it from a reply, which is recorded already; `answer::failed` turns it into one.
+    pub async fn carry(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
+        if !self.used.swap(true, Ordering::Relaxed) {
+            let policies = self.policies();
+            tokio::task::spawn_blocking(move || warm(&policies));
+        }
+        call.context.trace = self.recorder.trace_of(&call);
+        let context = call.context.clone();
+        let carried = match &call.ask {
+            Ask::Send(message) => {
+                let message = message.clone();
+                self.carry_message(call, message).await
+            }
+            Ask::Listen | Ask::Close => self.carry_stream(call).await,
+        };
+        carried.inspect_err(|error| self.tell_failed(&context, error))
+    }
+
+    /// POST: a message of the agent's.
+    async fn carry_message(self: &Arc<Self>, mut call: Call, message: Message) -> Result<Reply, CallError> {
+        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+        let barred = self.barred(&message, &call.context, &upstream)?;
+        agree(&call, &message, &upstream, barred.is_none())?;
+        let route = self.route(upstream, &mut call.context)?;
+        let places = route.session.take_places(call.listens(), &route.upstream.places)?;
+        let carried = route.session.enter(&call);
+        let of_tool = self.budgets.spend(&message, &call.context, &route.session, &route.policy)?;
+        let permit = places.with(of_tool, carried);
+        if let Some(barred) = barred {
+            return Ok(barred.reply());
+        }
+        if let Some(reply) = self.own_resource(&message, &call.context, &route).await? {
+            return Ok(reply);
+        }
+        if self.approvals.take(&message, &call.context)? {
+            return Ok(answer::empty(StatusCode::ACCEPTED));
+        }
+        let restored = self.approvals.restored(&call.context, &message)?;
+        let message = restored.as_ref().map_or(message, |restored| restored.message.clone());
+        let next = self.judge_outbound(&message, &call, &route, restored.as_ref()).await?;
+        call.ask = Ask::Send(message);
+        match next {
+            Next::Answer(reply) => Ok(*reply),
+            Next::Stream(asked) => Ok(self.ask_on_stream(call, route, asked, permit)),
+            Next::Send(approved) => match self.released_answer(&call, &route).await? {
+                Some(reply) => Ok(reply),
+                None => self.send(call, route, permit, approved).await,
+            },
+        }
+    }
+
+    /// GET: the session's stream. DELETE: its end.
+    async fn carry_stream(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
+        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+        let route = self.route(upstream, &mut call.context)?;
+        let places = route.session.take_places(call.listens(), &route.upstream.places)?;
+        let permit = places.with(Vec::new(), route.session.enter(&call));
+        self.send(call, route, permit, None).await
+    }
+
+    /// Resolves what a call is carried with.
+    pub(super) fn route(&self, upstream: Arc<UpstreamState>, context: &mut Context) -> Result<Route, CallError> {
+        let policy = upstream.policy()?;
+        Ok(Route { session: self.sessions.admit(context)?, policy, upstream })
+    }
+
+    /// Sends what may go on, and judges what comes back. `approved` is what a person was asked about it.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        mut call: Call,
+        route: Route,
+        permit: Permit,
+        approved: Option<Box<Matter>>,
+    ) -> Result<Reply, CallError> {
+        let era = call.context.era;
+        call.context.asked = match &call.ask {
+            Ask::Send(message) => route.session.asking(era, message),
+            Ask::Listen | Ask::Close => route.session.asked(era),
+        };
+        let open = Arc::new(OpenCall::new(call, route, permit, approved));
+        let (upstream, context) = (&open.route.upstream, open.context());
+        upstream.open.iter().for_each(|calls| calls.add(&open));
+        let reply = match upstream.call(&open.call).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                upstream.open.iter().for_each(|calls| calls.remove(&open));
+                return match self.login_asked(&error, &open) {
+                    Some(reply) => Ok(reply),
+                    None => Err(self.inspect_output(error, &open).await),
+                };
+            }
+        };
+        if matches!(open.call.ask, Ask::Close) && reply.status.is_success() {
+            self.sessions.forget(context);
+        } else {
+            self.sessions.learn(&open.route.session, context, open.sent(), &reply);
+        }
+        Ok(self.judge_reply(reply, open).await)
+    }
+}
+
+/// Whether headers and body agree. Which arguments a tool mirrors in headers is known to those only for whom it `is_there`.
+fn agree(call: &Call, message: &Message, upstream: &UpstreamState, is_there: bool) -> Result<(), CallError> {
+    if call.context.wire.is_pipe() {
+        // Lines have no headers, and their revision is a matter of their two ends.
+        return Ok(());
+    }
+    // Only 2025-03-26 has batches; its clients send no version header, or that one.
+    if message.is_batch() && call.headers.get(header::VERSION).is_some_and(|version| version != "2025-03-26") {
+        return Err(CallError::NoBatches);
+    }
+    let tool = message.single().filter(|_| is_there).and_then(|envelope| headers::named(message, envelope));
+    let mirrors = tool.and_then(|tool| upstream.mirrors.of(&tool));
+    headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
+}

@@ -1,0 +1,133 @@
+//! Who is connected: which agents use which upstreams, in which sessions, since when and how much.
+
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::Gate;
+use super::session::Session;
+use crate::message::Message;
+use crate::protocol::{Ask, Call, SessionId};
+use crate::text::cut;
+
+/// Maximum number of sessions that are listed: those that were used last.
+const LISTED: usize = 2048;
+/// Maximum length of the name and of the version of a client that are kept, in bytes.
+const CLIENT_BYTES: usize = 128;
+/// Where clients name themselves in each request (2026-07-28).
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+
+/// The presence of a session, once it has made a call.
+#[derive(Default)]
+pub(super) struct Presence {
+    pub(super) client: Option<Client>,
+    seen: Option<Seen>,
+}
+
+struct Seen {
+    era: &'static str,
+    since: SystemTime,
+    last: SystemTime,
+    calls: u64,
+}
+
+/// What a client says of itself: `clientInfo`.
+#[derive(Clone)]
+pub(super) struct Client {
+    name: String,
+    version: Option<String>,
+}
+
+impl Client {
+    /// From `initialize` (until 2025-11-25), or from the `_meta` of a request (2026-07-28).
+    fn of(message: &Message) -> Option<Self> {
+        let envelope = message.single()?;
+        let params = message.body(envelope)?;
+        let info = match envelope.method() {
+            Some("initialize") => params.get("clientInfo"),
+            _ => params.at(&["_meta", CLIENT_INFO]),
+        }?;
+        let word = |key: &str| info.get(key)?.str().map(|text| cut(&text, CLIENT_BYTES).to_owned());
+        Some(Self { name: word("name")?, version: word("version") })
+    }
+}
+
+impl Presence {
+    /// Notes a call.
+    pub(super) fn note(&mut self, call: &Call, now: SystemTime) {
+        if let Ask::Send(message) = &call.ask
+            && let Some(client) = Client::of(message)
+        {
+            self.client = Some(client);
+        }
+        let era = call.context.era.name();
+        let seen = self.seen.get_or_insert(Seen { era, since: now, last: now, calls: 0 });
+        (seen.era, seen.last) = (era, now);
+        seen.calls += u64::from(!call.listens());
+    }
+}
+
+/// One who is connected, to one upstream, in one session if it has any.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Present {
+    /// The agent's name.
+    pub agent: String,
+    /// Its user, where its credential names one.
+    pub user: Option<String>,
+    /// The upstream's name.
+    pub upstream: String,
+    /// The client's own name for itself.
+    pub client: Option<String>,
+    /// The version that it names.
+    pub client_version: Option<String>,
+    /// A name for the session that can be shown.
+    pub session: Option<String>,
+    /// `legacy` or `modern`.
+    pub era: &'static str,
+    /// Time of the first call, in seconds since 1970.
+    pub since: u64,
+    /// Time of the last call, in seconds since 1970.
+    pub last: u64,
+    /// Messages that it has sent.
+    pub calls: u64,
+    /// Messages in flight.
+    pub open: usize,
+    /// Streams on which it listens.
+    pub streams: usize,
+}
+
+impl Present {
+    fn of(session: &Session) -> Option<Self> {
+        let state = session.state();
+        let Presence { client, seen } = &state.presence;
+        let seen = seen.as_ref()?;
+        let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+        let holder = &session.agent.holder;
+        Some(Self {
+            agent: holder.agent.to_string(),
+            user: holder.user.as_ref().map(ToString::to_string),
+            upstream: session.upstream.to_string(),
+            client: client.as_ref().map(|client| client.name.clone()),
+            client_version: client.as_ref().and_then(|client| client.version.clone()),
+            session: session.id.as_ref().map(SessionId::digest).map(str::to_owned),
+            era: seen.era,
+            since: unix(seen.since),
+            last: unix(seen.last),
+            calls: seen.calls,
+            open: session.calls.load(Ordering::Relaxed),
+            streams: session.streams.load(Ordering::Relaxed),
+        })
+    }
+}
+
+impl Gate {
+    /// Who is connected.
+    pub fn present(&self) -> Vec<Present> {
+        let mut present: Vec<Present> = self.sessions.live().iter().filter_map(|session| Present::of(session)).collect();
+        present.sort_by_key(|one| std::cmp::Reverse(one.last));
+        present.truncate(LISTED);
+        present.sort_by(|a, b| (&a.agent, &a.upstream, a.since, &a.session).cmp(&(&b.agent, &b.upstream, b.since, &b.session)));
+        present
+    }
+}

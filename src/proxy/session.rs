@@ -1,0 +1,293 @@
+//! The record of an agent and those of its sessions: places for calls, open requests, budgets, memory, presence. A call finds its
+//! record once.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::agent_memory::AgentMemory;
+use super::presence::Presence;
+use crate::approval::Elicits;
+use crate::inspect::files::{Files, Wrote};
+use crate::inspect::memory::{Learnt, Memory, Piece};
+use crate::message::{Direction, Envelope, Message, same_id};
+use crate::protocol::{Asked, Call, CallError, Context, Era, Holder, SessionId, UpstreamName, headers};
+
+/// Maximum number of open requests per session, for answers that come on another stream than their request's.
+const OPEN: usize = 256;
+/// Maximum number of answered requests per session, for answers that are sent again on a resumed stream.
+const ANSWERED: usize = 32;
+/// Maximum number of pieces of secrets kept per session, and their age.
+const PIECES: usize = 32;
+const PIECE_AGE: Duration = Duration::from_secs(600);
+/// The files that a session wrote are forgotten after this time without a write.
+const FILES_AGE: Duration = Duration::from_secs(3600);
+
+/// An agent, for one of its users.
+pub(super) struct AgentRecord {
+    pub(super) holder: Holder,
+    /// Places for calls in flight.
+    places: Arc<Semaphore>,
+    pub(super) memory: Mutex<AgentMemory>,
+}
+
+impl AgentRecord {
+    pub(super) fn new(holder: Holder, calls: usize, memory: AgentMemory) -> Self {
+        Self { holder, places: Arc::new(Semaphore::new(calls)), memory: Mutex::new(memory) }
+    }
+
+    pub(super) fn memory(&self) -> MutexGuard<'_, AgentMemory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A legacy session, or all that an agent sends to an upstream outside of sessions.
+pub(super) struct Session {
+    pub(super) agent: Arc<AgentRecord>,
+    pub(super) upstream: UpstreamName,
+    pub(super) id: Option<SessionId>,
+    /// The number of the upstream in the agent's memory.
+    from: usize,
+    state: Mutex<State>,
+    /// Calls in flight.
+    pub(super) calls: AtomicUsize,
+    /// Open streams on which the agent only listens.
+    pub(super) streams: AtomicUsize,
+}
+
+/// What changes from call to call.
+pub(super) struct State {
+    pub(super) used: Instant,
+    requests: Requests,
+    /// What the client puts to its user.
+    pub(super) elicits: Elicits,
+    /// Calls counted against a budget, by the glob of their tools, and when the last one was.
+    spent: HashMap<Box<str>, (u32, Instant)>,
+    pieces: VecDeque<(Instant, Piece)>,
+    files: Arc<Files>,
+    wrote: Instant,
+    pub(super) presence: Presence,
+}
+
+/// The last requests of a session.
+#[derive(Default)]
+struct Requests {
+    open: VecDeque<Asked>,
+    answered: VecDeque<Asked>,
+}
+
+impl Requests {
+    fn add(&mut self, asked: &[Asked]) {
+        self.open.extend(asked.iter().cloned());
+        let extra = self.open.len().saturating_sub(OPEN);
+        self.open.drain(..extra);
+    }
+
+    fn answer(&mut self, id: &str) {
+        let exact = self.open.iter().position(|asked| *asked.id == *id);
+        let at = exact.or_else(|| self.open.iter().position(|asked| same_id(&asked.id, id)));
+        self.answered.extend(at.and_then(|at| self.open.remove(at)));
+        let extra = self.answered.len().saturating_sub(ANSWERED);
+        self.answered.drain(..extra);
+    }
+}
+
+impl Session {
+    pub(super) fn new(agent: Arc<AgentRecord>, upstream: UpstreamName, id: Option<SessionId>, now: Instant) -> Self {
+        let from = agent.memory().number(&upstream);
+        let state = State {
+            used: now,
+            requests: Requests::default(),
+            elicits: Elicits::default(),
+            spent: HashMap::new(),
+            pieces: VecDeque::new(),
+            files: Arc::default(),
+            wrote: now,
+            presence: Presence::default(),
+        };
+        Self { agent, upstream, id, from, state: Mutex::new(state), calls: AtomicUsize::new(0), streams: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a call's places: one of its agent's, one of its upstream's. Streams that only listen need none: they are bounded
+    /// with the connections that they occupy.
+    ///
+    /// # Errors
+    /// The limit that was hit.
+    pub(super) fn take_places(self: &Arc<Self>, listens: bool, of_upstream: &Arc<Semaphore>) -> Result<Permit, CallError> {
+        if listens {
+            return Ok(Permit::default());
+        }
+        let take = |places: &Arc<Semaphore>, limit| places.clone().try_acquire_owned().map_err(|_| CallError::Limit(limit));
+        let agent = take(&self.agent.places, "calls_per_agent")?;
+        let upstream = take(of_upstream, "calls_per_upstream")?;
+        Ok(Permit { places: vec![agent, upstream], _carried: None })
+    }
+
+    /// Records that a call is carried, or that a stream is open, until the result is dropped.
+    pub(super) fn enter(self: &Arc<Self>, call: &Call) -> Carried {
+        let listens = call.listens();
+        self.state().presence.note(call, SystemTime::now());
+        let counter = if listens { &self.streams } else { &self.calls };
+        counter.fetch_add(1, Ordering::Relaxed);
+        Carried { session: self.clone(), listens }
+    }
+
+    /// Counts one call against a budget of `most` calls of the tools that `glob` fits; a budget begins anew after `idle`.
+    ///
+    /// # Errors
+    /// The budget is spent: nothing is counted.
+    pub(super) fn has_budget(&self, glob: &str, most: u32, now: Instant, idle: Duration) -> bool {
+        let state = self.state();
+        let spent = state.spent.get(glob).filter(|(_, last)| now < *last + idle);
+        spent.is_none_or(|(spent, _)| *spent < most)
+    }
+
+    /// Counts one call of the tools that `glob` fits.
+    pub(super) fn spend(&self, glob: &str, now: Instant, idle: Duration) {
+        let mut state = self.state();
+        state.spent.retain(|_, (_, last)| now < *last + idle);
+        let (spent, last) = state.spent.entry(glob.into()).or_insert((0, now));
+        (*spent, *last) = (spent.saturating_add(1), now);
+    }
+
+    /// Records the requests of a message as open, and returns them. A modern request belongs to no session.
+    pub(super) fn asking(&self, era: Era, message: &Message) -> Arc<[Asked]> {
+        let asked = headers::asked(message);
+        if !asked.is_empty() && self.keeps_requests(era) {
+            self.state().requests.add(&asked);
+        }
+        asked.into()
+    }
+
+    /// The open requests of the session, and the last ones that were answered.
+    pub(super) fn asked(&self, era: Era) -> Arc<[Asked]> {
+        if !self.keeps_requests(era) {
+            return Arc::default();
+        }
+        let state = self.state();
+        state.requests.answered.iter().chain(&state.requests.open).cloned().collect()
+    }
+
+    /// Records that the requests which a message answers are no longer open.
+    pub(super) fn answered(&self, era: Era, message: &Message) {
+        let mut answers = message.envelopes().iter().filter(|envelope: &&Envelope| envelope.is_answer()).peekable();
+        if answers.peek().is_some() && self.keeps_requests(era) {
+            let mut state = self.state();
+            answers.filter_map(|envelope| message.id(envelope)).for_each(|id| state.requests.answer(id));
+        }
+    }
+
+    fn keeps_requests(&self, era: Era) -> bool {
+        self.id.is_some() || era == Era::Legacy
+    }
+
+    /// Adds the requests of a call that opened the session.
+    pub(super) fn opened_by(&self, asked: &[Asked]) {
+        self.state().requests.add(asked);
+    }
+
+    /// What earlier messages left behind for judging the next one.
+    pub(super) fn memory(&self) -> Memory {
+        let now = Instant::now();
+        let (pieces, files) = {
+            let state = self.state();
+            let fresh = |(since, piece): &(Instant, Piece)| (now.duration_since(*since) < PIECE_AGE).then(|| piece.clone());
+            // An empty slice needs no allocation.
+            let pieces = if state.pieces.is_empty() { Arc::default() } else { state.pieces.iter().filter_map(fresh).collect() };
+            let files = if now.duration_since(state.wrote) < FILES_AGE { state.files.clone() } else { Arc::default() };
+            (pieces, files)
+        };
+        let memory = self.agent.memory().of(self.from, now);
+        Memory { pieces, files, ..memory }
+    }
+
+    /// Adds what a judged message leaves behind. Returns the limits that were hit, by name.
+    pub(super) fn learn(&self, direction: Direction, learnt: Learnt) -> Vec<&'static str> {
+        if learnt.is_empty() {
+            return Vec::new();
+        }
+        let now = Instant::now();
+        if direction == Direction::Outbound {
+            self.state().keep(learnt.pieces, learnt.files, now);
+        }
+        let traces = {
+            let mut memory = self.agent.memory();
+            if direction == Direction::Inbound {
+                learnt.secrets.values().for_each(|value| memory.remember(value, self.from));
+            }
+            memory.traces()
+        };
+        traces.add(&learnt.flow, self.from, now)
+    }
+
+    /// Adds what an answer leaves behind that was withheld and is given to its agent now. Returns the limits that were hit.
+    pub(super) fn release(&self, mut learnt: Learnt) -> Vec<&'static str> {
+        let traces = self.agent.memory().traces();
+        traces.release(&learnt.flow, self.from);
+        learnt.flow.unwithheld();
+        self.learn(Direction::Inbound, learnt)
+    }
+
+    /// Whether the session is a caller's.
+    pub(super) fn is_of(&self, context: &Context) -> bool {
+        context.is_of(&self.agent.holder)
+    }
+
+    /// Whether a call is carried or a stream is open.
+    pub(super) fn is_busy(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) + self.streams.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl State {
+    fn keep(&mut self, pieces: Vec<Piece>, files: Vec<Wrote>, now: Instant) {
+        self.pieces.retain(|(since, old)| now.duration_since(*since) < PIECE_AGE && !pieces.iter().any(|new| new.replaces(old)));
+        self.pieces.extend(pieces.into_iter().map(|piece| (now, piece)));
+        let extra = self.pieces.len().saturating_sub(PIECES);
+        self.pieces.drain(..extra);
+        if now.duration_since(self.wrote) >= FILES_AGE {
+            self.files = Arc::default();
+        }
+        if !files.is_empty() {
+            self.wrote = now;
+            let kept = Arc::make_mut(&mut self.files);
+            files.into_iter().for_each(|file| kept.add(file));
+        }
+    }
+}
+
+/// The places of a call, given back when it is dropped.
+#[derive(Default)]
+pub(super) struct Permit {
+    /// Among the calls of its agent, its upstream and its tool.
+    places: Vec<OwnedSemaphorePermit>,
+    _carried: Option<Carried>,
+}
+
+impl Permit {
+    /// The same, with places among the calls of a tool, and presence.
+    pub(super) fn with(mut self, of_tool: Vec<OwnedSemaphorePermit>, carried: Carried) -> Self {
+        self.places.extend(of_tool);
+        Self { _carried: Some(carried), ..self }
+    }
+}
+
+/// A call in flight or an open stream, counted with its session until it is dropped.
+pub(super) struct Carried {
+    session: Arc<Session>,
+    listens: bool,
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        let counter = if self.listens { &self.session.streams } else { &self.session.calls };
+        counter.fetch_sub(1, Ordering::Relaxed);
+    }
+}
