@@ -84,12 +84,12 @@ impl Detector for Secrets {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let (plain, raw) = (text.plain(), text.raw());
         let mut search = Search::new(self, place, raw.len(), found);
-        search.through(plain, text.plain_facts(), "plain", |span| Some(text.locate(span)));
+        search.through(plain, text.plain_facts(), "plain", &|span| Some(text.locate(span)));
         if !std::ptr::eq(plain, raw) {
-            search.through(raw, text.raw_facts(), "raw", Some);
+            search.through(raw, text.raw_facts(), "raw", &Some);
         }
         for opened in place.script.into_iter().flat_map(|script| script.texts()) {
-            search.through(opened, &Facts::of(opened), "script", |_| None);
+            search.through(opened, &Facts::of(opened), "script", &|_| None);
         }
         if let Some(name) = place.argument {
             search.argument(name, plain, |span| Some(text.locate(span)));
@@ -106,6 +106,9 @@ impl Detector for Secrets {
         search.joined(&joined);
     }
 }
+
+/// Gives the range of the string at hand that a range of one of its readings is.
+type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
 /// A search of one string.
 struct Search<'s> {
@@ -136,24 +139,18 @@ impl<'s> Search<'s> {
     }
 
     /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
-    fn through(
-        &mut self,
-        text: &str,
-        facts: &Facts,
-        reading: &'static str,
-        locate: impl Fn(Range<usize>) -> Option<Range<usize>>,
-    ) {
+    fn through(&mut self, text: &str, facts: &Facts, reading: &'static str, locate: Locate<'_>) {
         let mut open = Vec::new();
-        self.look((text, facts), reading, 0, &|span| span, &locate, &mut open);
+        self.look((text, facts), reading, 0, &|span| span, locate, &mut open);
         if self.place.direction == Direction::Outbound {
             for (span, joined) in separated::separated(text) {
                 if self.afford(joined.len() * 2).is_some() {
-                    self.look((&joined, &Facts::of(&joined)), "separated", DEPTH, &|_| span.clone(), &locate, &mut open);
+                    self.look((&joined, &Facts::of(&joined)), "separated", DEPTH, &|_| span.clone(), locate, &mut open);
                 }
             }
         }
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
-            self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), &locate, &mut open);
+            self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), locate, &mut open);
         }
     }
 
@@ -163,7 +160,7 @@ impl<'s> Search<'s> {
         reading: &'static str,
         depth: usize,
         origin: &dyn Fn(Range<usize>) -> Range<usize>,
-        locate: &dyn Fn(Range<usize>) -> Option<Range<usize>>,
+        locate: Locate<'_>,
         open: &mut Vec<View>,
     ) {
         let secrets = self.secrets;
