@@ -65,7 +65,7 @@ impl Detector for Ways {
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
             found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(reading.span.clone()), reading: reading.path }));
         }
-        if text.raw().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
+        if text.raw_facts().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
             return;
         }
         for (what, span) in unseen(text.raw()) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Minimum length of a run that [`code_runs`] finds, in bytes: such a run holds an aligned block whole.
-const CODE_RUN: usize = 2 * BLOCK;
+pub const CODE_RUN: usize = 2 * BLOCK;
 const BLOCK: usize = 8;
 /// Bytes that are compared at once.
 const CHUNK: usize = 64;

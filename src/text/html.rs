@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::origins::Origins;
 use super::sniff::{self, Shape};
 use super::strip;
-use super::{holds, markdown};
+use super::{Facts, markdown};
 
 /// A text that is HTML, or contains some, as what a person would see and what markup hides.
 #[derive(Debug)]
@@ -32,22 +32,22 @@ const GROUP_BYTES: usize = 4096;
 
 impl Page {
     /// Reads a text as HTML; `None` where it is none.
-    pub(super) fn of(text: &str) -> Option<Self> {
-        Self::read(text, true, true)
+    pub(super) fn of(text: &str, facts: &Facts) -> Option<Self> {
+        Self::read(text, facts, true, true)
     }
 
     /// The same where nothing shows that a person would have to unfold.
-    pub(super) fn folded(text: &str) -> Option<Self> {
-        Self::read(text, false, true)
+    pub(super) fn folded(text: &str, facts: &Facts) -> Option<Self> {
+        Self::read(text, facts, false, true)
     }
 
     /// Reads a text as one of another kind with tags in it, even if it is a page from its beginning.
-    pub(super) fn parts(text: &str) -> Option<Self> {
-        Self::read(text, true, false)
+    pub(super) fn parts(text: &str, facts: &Facts) -> Option<Self> {
+        Self::read(text, facts, true, false)
     }
 
-    fn read(text: &str, unfold: bool, pages: bool) -> Option<Self> {
-        let tagged = holds(text, "<");
+    fn read(text: &str, facts: &Facts, unfold: bool, pages: bool) -> Option<Self> {
+        let tagged = facts.has(b'<');
         let whole = tagged && sniff::is_page(text);
         if whole && pages {
             let read = strip::read(text, Shape::Document, &[], unfold);
@@ -57,9 +57,9 @@ impl Page {
                 ..Self::made(strip::Read { visible: String::new(), ..read })
             });
         }
-        let code = sniff::code(text);
+        let code = sniff::code(text, facts);
         let tags = whole || tagged && sniff::shape(text, &code).is_some();
-        let hidden = markdown::hidden(text, &code);
+        let hidden = markdown::hidden(text, facts, &code);
         if hidden.is_empty() && !tags {
             return None;
         }
@@ -179,7 +179,11 @@ fn only_tags(text: &str) -> bool {
 /// A text that showed tags, with them written so that nobody who reads it again takes them for markup: another gate, or what
 /// shows it to a person.
 fn settled(text: String) -> String {
-    let code = if text.contains('<') { sniff::code(&text) } else { return text };
+    let facts = Facts::of(&text);
+    if !facts.has(b'<') {
+        return text;
+    }
+    let code = sniff::code(&text, &facts);
     if sniff::shape(&text, &code).is_none() {
         return text;
     }

@@ -7,7 +7,7 @@ mod link;
 use std::ops::Range;
 
 use super::hints::{ALT_BYTES, prose};
-use super::holds;
+use super::{Facts, holds};
 
 /// Longest title or label that is looked at, in bytes.
 const PART_BYTES: usize = 4000;
@@ -18,20 +18,20 @@ const LEVELS: [&str; 12] =
 const LABELS: usize = 64;
 
 /// The parts that show nowhere, in order and apart from each other, and what a renderer shows in the place of each.
-pub(super) fn hidden(text: &str, code: &[Range<usize>]) -> Vec<(Range<usize>, &'static str)> {
+pub(super) fn hidden(text: &str, facts: &Facts, code: &[Range<usize>]) -> Vec<(Range<usize>, &'static str)> {
     let mut cuts: Vec<(Range<usize>, &'static str)> = Vec::new();
-    if holds(text, "](") || holds(text, "]:") || holds(text, "![") {
+    if facts.has_any(b"[]") && (holds(text, "](") || holds(text, "]:") || holds(text, "![")) {
         definitions(text, &mut cuts);
         inline(text, &mut cuts);
     }
-    asides::find(text, &mut cuts);
+    asides::find(text, facts, &mut cuts);
     let mut code = code.iter().peekable();
     cuts.sort_by_key(|(range, _)| range.start);
     cuts.retain(|(range, _)| {
         while code.next_if(|known| known.end <= range.start).is_some() {}
         !code.peek().is_some_and(|known| known.contains(&range.start))
     });
-    if holds(text, "```") || holds(text, "~~~") {
+    if facts.has_any(b"`~") && (holds(text, "```") || holds(text, "~~~")) {
         asides::fences(text, &mut cuts);
         cuts.sort_by_key(|(range, _)| range.start);
     }
@@ -157,11 +157,11 @@ fn image(text: &str, close: usize) -> Option<Range<usize>> {
 #[cfg(test)]
 #[allow(clippy::string_slice)]
 mod tests {
-    use super::hidden;
+    use super::{Facts, hidden};
 
     fn strip(text: &str, code: &[std::ops::Range<usize>]) -> Option<(String, String)> {
         let (mut left, mut taken, mut at) = (String::new(), String::new(), 0);
-        for (range, stand_in) in hidden(text, code) {
+        for (range, stand_in) in hidden(text, &Facts::of(text), code) {
             left.push_str(&text[at..range.start]);
             left.push_str(stand_in);
             taken.push_str(&text[range.clone()]);

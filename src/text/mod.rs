@@ -9,6 +9,7 @@ mod code_runs;
 mod data;
 mod element;
 mod escape;
+mod facts;
 mod glob;
 mod hints;
 mod html;
@@ -29,7 +30,8 @@ mod visible;
 pub mod quick;
 pub mod unseen;
 
-pub use code_runs::{code_runs, is_code};
+pub use code_runs::{CODE_RUN, code_runs, is_code};
+pub use facts::Facts;
 pub use glob::glob_fits;
 pub use html::Page;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Way};
@@ -40,6 +42,9 @@ pub use visible::visible;
 /// A string under judgement.
 pub struct Text<'m> {
     raw: Cow<'m, str>,
+    raw_facts: OnceCell<Facts>,
+    /// Of the plain reading where it differs from the raw one.
+    plain_facts: OnceCell<Facts>,
     /// `None` inside: nothing to change, so the plain reading is the raw one.
     plain: OnceCell<Option<unicode::Plain>>,
     bare: OnceCell<Option<String>>,
@@ -50,12 +55,33 @@ pub struct Text<'m> {
 impl<'m> Text<'m> {
     /// Wraps a string as the message has it.
     pub fn new(raw: impl Into<Cow<'m, str>>) -> Self {
-        Self { raw: raw.into(), plain: OnceCell::new(), bare: OnceCell::new(), page: OnceCell::new(), readings: OnceCell::new() }
+        Self {
+            raw: raw.into(),
+            raw_facts: OnceCell::new(),
+            plain_facts: OnceCell::new(),
+            plain: OnceCell::new(),
+            bare: OnceCell::new(),
+            page: OnceCell::new(),
+            readings: OnceCell::new(),
+        }
     }
 
     /// As the message has it, unescaped.
     pub fn raw(&self) -> &str {
         &self.raw
+    }
+
+    /// What [`Text::raw`] contains.
+    pub fn raw_facts(&self) -> &Facts {
+        self.raw_facts.get_or_init(|| Facts::of(&self.raw))
+    }
+
+    /// What [`Text::plain`] contains.
+    pub fn plain_facts(&self) -> &Facts {
+        match self.made() {
+            Some(made) => self.plain_facts.get_or_init(|| Facts::of(&made.text)),
+            None => self.raw_facts(),
+        }
     }
 
     /// As a reader sees it: compatibility forms folded character by character (NFKC, UAX #15), terminal
@@ -79,24 +105,24 @@ impl<'m> Text<'m> {
 
     /// What a person would see of it and what not, where it is HTML or holds some. `None` for all other text.
     pub fn page(&self) -> Option<&Page> {
-        self.page.get_or_init(|| Page::of(&self.raw).map(Box::new)).as_deref()
+        self.page.get_or_init(|| Page::of(&self.raw, self.raw_facts()).map(Box::new)).as_deref()
     }
 
     /// The same as [`Text::page`] with what a person would have to unfold among the hidden.
     pub fn folded_page(&self) -> Option<Page> {
-        Page::folded(&self.raw)
+        Page::folded(&self.raw, self.raw_facts())
     }
 
     /// The text as one of another kind with tags in it, even if it is a page from its beginning.
     pub fn parts(&self) -> Option<Page> {
-        Page::parts(&self.raw)
+        Page::parts(&self.raw, self.raw_facts())
     }
 
     /// What else a model could read in it: letters in other letters, escapes, encodings, ciphers. Spans are of
     /// [`Text::raw`].
     pub fn readings(&self) -> &[Reading] {
         let made = self.readings.get_or_init(|| {
-            let mut made = readings::read(self.plain());
+            let mut made = readings::read(self.plain(), self.plain_facts());
             for reading in &mut made.all {
                 reading.span = self.locate(reading.span.clone());
             }
@@ -135,7 +161,8 @@ impl<'m> Text<'m> {
     }
 
     fn made(&self) -> Option<&unicode::Plain> {
-        self.plain.get_or_init(|| unicode::Plain::of(&self.raw)).as_ref()
+        let made = || if self.raw_facts().is_printable_ascii() { None } else { unicode::Plain::of(&self.raw) };
+        self.plain.get_or_init(made).as_ref()
     }
 }
 

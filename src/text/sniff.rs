@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::holds;
+use super::{Facts, holds};
 
 /// How HTML stands in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,11 +298,11 @@ fn is_program(text: &str) -> bool {
 }
 
 /// Where Markdown shows text as it is: fenced blocks and code spans (CommonMark 4.5, 6.1), outside HTML comments.
-pub(super) fn code(text: &str) -> Vec<Range<usize>> {
-    if !holds(text, "`") && !holds(text, "~~~") {
+pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
+    if !facts.has(b'`') && !(facts.has(b'~') && holds(text, "~~~")) {
         return Vec::new();
     }
-    let comments = holds(text, "<!--");
+    let comments = facts.has(b'<') && holds(text, "<!--");
     let mut found = Vec::new();
     let mut fence: Option<(usize, &str)> = None;
     let mut comment = false;
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Option<Shape> {
-        shape(text, &code(text))
+        shape(text, &code(text, &Facts::of(text)))
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn a_fence_in_a_comment_is_none() {
         let text = "<!--\n```\n-->\n<p hidden>x</p>\n";
-        assert_eq!(code(text), Vec::<Range<usize>>::new());
+        assert_eq!(code(text, &Facts::of(text)), Vec::<Range<usize>>::new());
         assert!(of(text).is_some());
     }
 }

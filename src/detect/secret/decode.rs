@@ -4,8 +4,10 @@
 use base64::Engine;
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
+use crate::text::CODE_RUN;
+
 /// Shortest run that is taken for an encoding, in characters.
-pub(super) const RUN: usize = 16;
+pub(super) const RUN: usize = CODE_RUN;
 /// The same for hexadecimal, of which two characters make one.
 const HEX_RUN: usize = 24;
 /// The same for base32, of which eight characters make five.
@@ -23,22 +25,17 @@ pub(super) struct Class(u8);
 
 impl Class {
     const JOINT: u8 = 1;
-    const CODE: u8 = 2;
-    const ESCAPE: u8 = 4;
-    const HEX: u8 = 8;
+    const ESCAPE: u8 = 2;
+    const HEX: u8 = 4;
 
-    pub(super) fn of(byte: u8) -> Self {
-        Self(CLASSES.get(usize::from(byte)).copied().unwrap_or(0))
+    #[allow(clippy::indexing_slicing, reason = "there is a class for each byte")]
+    pub(super) const fn of(byte: u8) -> Self {
+        Self(CLASSES[byte as usize])
     }
 
     /// Whether it may stand between the pieces of something that is put together: blanks, quotes, signs that join.
-    pub(super) fn is_joint(self) -> bool {
+    pub(super) const fn is_joint(self) -> bool {
         self.0 & Self::JOINT != 0
-    }
-
-    /// Whether base64 and hex are made of it.
-    pub(super) fn is_code(self) -> bool {
-        self.0 & Self::CODE != 0
     }
 
     /// Whether an escape may begin with it.
@@ -59,9 +56,6 @@ const CLASSES: [u8; 256] = {
             b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\' | b'+' | b',' | b'&' | b'|' | b'(' | b')' | b'[' | b']'
         ) {
             class |= Class::JOINT;
-        }
-        if c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'-' | b'_') {
-            class |= Class::CODE;
         }
         if matches!(c, b'%' | b'\\' | b'&' | b'=') {
             class |= Class::ESCAPE;
@@ -317,10 +311,11 @@ pub(super) fn base64_text(run: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::is_code;
     use base64::engine::general_purpose::STANDARD;
 
     fn opened(text: &str) -> Option<(String, &'static str)> {
-        open(text, 0, text.bytes().position(|byte| !Class::of(byte).is_code()).unwrap_or(text.len()), 1 << 16)
+        open(text, 0, text.bytes().position(|byte| !is_code(byte)).unwrap_or(text.len()), 1 << 16)
             .map(|opened| (opened.text, opened.reading))
     }
 

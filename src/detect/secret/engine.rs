@@ -1,6 +1,7 @@
 //! All secret rules of a set, looked for at once, in a text and in what it holds in other dress.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, Unpacking, WEIGHED};
 use super::check::belongs_together;
@@ -15,7 +16,7 @@ use super::shape::{REACH, Shape};
 use super::sieve::{Meaning, Met, Sieve};
 use super::{Detector, Match, Place, Spec};
 use crate::message::Direction;
-use crate::text::Text;
+use crate::text::{Facts, Text};
 
 /// So often is opened what stands in what was opened.
 const DEPTH: usize = 3;
@@ -30,7 +31,7 @@ const JOINED_BYTES: usize = 512;
 #[derive(Debug)]
 pub(super) struct Secrets {
     /// Shapes, and the rule of each.
-    shapes: Vec<(usize, Shape)>,
+    shapes: Vec<(usize, Arc<Shape>)>,
     sieve: Sieve,
     /// The shapes that are tried on whatever looks drawn at random.
     loose: Vec<usize>,
@@ -44,10 +45,10 @@ pub(super) struct Secrets {
 impl Secrets {
     pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
         let way = |is: fn(&Spec) -> bool| rules.iter().find(|(_, spec)| is(spec)).map(|(rule, _)| *rule);
-        let shapes: Vec<(usize, Shape)> =
+        let shapes: Vec<(usize, Arc<Shape>)> =
             rules.iter().flat_map(|(rule, spec)| spec.shapes.iter().map(|shape| (*rule, shape.clone()))).collect();
         let mut literals: Vec<(String, Meaning)> = Vec::new();
-        for (index, (_, shape)) in shapes.iter().enumerate() {
+        for (index, (_, shape)) in (0_u32..).zip(&shapes) {
             for literal in &shape.literals {
                 literals.push((literal.clone(), Meaning::Shape(index)));
                 let backwards: String = literal.chars().rev().collect();
@@ -83,12 +84,12 @@ impl Detector for Secrets {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let (plain, raw) = (text.plain(), text.raw());
         let mut search = Search::new(self, place, raw.len(), found);
-        search.through(plain, "plain", |span| Some(text.locate(span)));
+        search.through(plain, text.plain_facts(), "plain", &|span| Some(text.locate(span)));
         if !std::ptr::eq(plain, raw) {
-            search.through(raw, "raw", Some);
+            search.through(raw, text.raw_facts(), "raw", &Some);
         }
         for opened in place.script.into_iter().flat_map(|script| script.texts()) {
-            search.through(opened, "script", |_| None);
+            search.through(opened, &Facts::of(opened), "script", &|_| None);
         }
         if let Some(name) = place.argument {
             search.argument(name, plain, |span| Some(text.locate(span)));
@@ -105,6 +106,9 @@ impl Detector for Secrets {
         search.joined(&joined);
     }
 }
+
+/// Gives the range of the string at hand that a range of one of its readings is.
+type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
 /// A search of one string.
 struct Search<'s> {
@@ -135,39 +139,38 @@ impl<'s> Search<'s> {
     }
 
     /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
-    fn through(&mut self, text: &str, reading: &'static str, locate: impl Fn(Range<usize>) -> Option<Range<usize>>) {
+    fn through(&mut self, text: &str, facts: &Facts, reading: &'static str, locate: Locate<'_>) {
         let mut open = Vec::new();
-        self.look(text, reading, 0, &|span| span, &locate, &mut open);
+        self.look((text, facts), reading, 0, &|span| span, locate, &mut open);
         if self.place.direction == Direction::Outbound {
             for (span, joined) in separated::separated(text) {
                 if self.afford(joined.len() * 2).is_some() {
-                    self.look(&joined, "separated", DEPTH, &|_| span.clone(), &locate, &mut open);
+                    self.look((&joined, &Facts::of(&joined)), "separated", DEPTH, &|_| span.clone(), locate, &mut open);
                 }
             }
         }
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
-            self.look(&text, reading, depth, &|_| origin.clone(), &locate, &mut open);
+            self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), locate, &mut open);
         }
     }
 
     fn look(
         &mut self,
-        text: &str,
+        (text, facts): (&str, &Facts),
         reading: &'static str,
         depth: usize,
         origin: &dyn Fn(Range<usize>) -> Range<usize>,
-        locate: &dyn Fn(Range<usize>) -> Option<Range<usize>>,
+        locate: Locate<'_>,
         open: &mut Vec<View>,
     ) {
         let secrets = self.secrets;
-        let (mut escapes, mut mirrored, mut opened_to, mut named_to) = (false, false, 0, 0);
+        let (mut mirrored, mut opened_to, mut named_to) = (false, 0, 0);
         let mut known: Option<(Option<Range<usize>>, Option<Given>)> = None;
         let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
             search.tell(rule, locate(origin(span)), reading, secret);
         };
-        secrets.sieve.pass(text, |met| {
+        secrets.sieve.pass(text, facts.code_runs(), |met| {
             match met {
-                Met::Escape => escapes = true,
                 Met::Run { start, end } if depth < DEPTH && start >= opened_to => {
                     mirrored |= mirror::ends_first(text, start);
                     if let Some((rule, span, secret)) = self.loose(text, start..end) {
@@ -241,7 +244,7 @@ impl<'s> Search<'s> {
             let (text, origin) = (mirror::reversed(text), origin(0..text.len()));
             open.push(View { text, origin, reading: "reversed", depth: depth + 1 });
         }
-        if escapes && depth < DEPTH && self.afford(text.len() * 2).is_some() {
+        if depth < DEPTH && escape::has_escapes(text, facts) && self.afford(text.len() * 2).is_some() {
             let whole = origin(0..text.len());
             open.extend(escape::unescape(text).map(|text| View { text, origin: whole, reading: "unescaped", depth: depth + 1 }));
         }
@@ -257,8 +260,8 @@ impl<'s> Search<'s> {
     }
 
     /// A match of a shape whose literal ends at `last`: as it stands, or put together of pieces.
-    fn forwards(&mut self, text: &str, index: usize, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
-        let (rule, shape) = self.secrets.shapes.get(index)?;
+    fn forwards(&mut self, text: &str, index: u32, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
+        let (rule, shape) = self.secrets.shapes.get(index as usize)?;
         let (start, contiguous) = start(text, last, length)?;
         if !begins(text, start) && !self.seams.contains(&start) {
             return None;
@@ -307,8 +310,8 @@ impl<'s> Search<'s> {
     }
 
     /// A match of a shape whose literal, reversed, ends at `last`.
-    fn backwards(&mut self, text: &str, index: usize, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
-        let (rule, shape) = self.secrets.shapes.get(index)?;
+    fn backwards(&mut self, text: &str, index: u32, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
+        let (rule, shape) = self.secrets.shapes.get(index as usize)?;
         let (_, contiguous) = start(text, last, length)?;
         if !contiguous || text.as_bytes().get(last + 1).is_some_and(u8::is_ascii_alphanumeric) {
             return None;
@@ -326,10 +329,10 @@ impl<'s> Search<'s> {
     }
 
     /// The rule by which a value with a name is a secret.
-    fn weigh(&mut self, text: &str, given: &Given, near: Option<usize>) -> Option<usize> {
+    fn weigh(&mut self, text: &str, given: &Given, near: Option<u32>) -> Option<usize> {
         let (name, value) = (text.get(given.name.clone())?, text.get(given.value.clone())?);
         self.afford(value.len() * WEIGHED)?;
-        if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index)) {
+        if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index as usize)) {
             let between = text.get(given.name.end..given.value.start).unwrap_or_default().to_ascii_lowercase();
             let meant =
                 given.link != Link::Words || ["key", "token", "secret", "pass", "cred"].iter().any(|word| between.contains(word));
@@ -358,7 +361,7 @@ impl<'s> Search<'s> {
         let before = self.found.len();
         // Only what no piece holds by itself, and what is told of the pieces together.
         self.seams = joined.starts();
-        self.look(&joined.text, "joined", DEPTH - 1, &|span| span, &Some, &mut open);
+        self.look((&joined.text, &Facts::of(&joined.text)), "joined", DEPTH - 1, &|span| span, &Some, &mut open);
         let from = before;
         let mut index = 0;
         self.found.retain_mut(|found| {
@@ -373,7 +376,7 @@ impl<'s> Search<'s> {
         self.seams.clear();
         while let Some(View { text, origin, reading, depth }) = open.pop() {
             if joined.crosses(&origin) {
-                self.look(&text, reading, depth, &|_| origin.clone(), &|_| None, &mut open);
+                self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), &|_| None, &mut open);
             }
         }
     }

@@ -1,9 +1,16 @@
 //! Characters written as escapes, of URLs, of programming languages, of HTML and of mail.
 
 use super::decode::{Class, is_text};
+use crate::text::Facts;
 
-/// Whether an escape begins at `at`: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
-pub(super) fn is_escape(text: &[u8], at: usize) -> bool {
+/// Whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
+pub(super) fn has_escapes(text: &str, facts: &Facts) -> bool {
+    let bytes = text.as_bytes();
+    let signs = [b'%', b'\\', b'&', b'='].into_iter().filter(|sign| facts.has(*sign));
+    signs.flat_map(|sign| memchr::memchr_iter(sign, bytes)).any(|at| is_escape(bytes, at))
+}
+
+fn is_escape(text: &[u8], at: usize) -> bool {
     escape(text.get(at..).unwrap_or_default()).is_some()
 }
 

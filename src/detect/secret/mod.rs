@@ -1,9 +1,9 @@
 //! Rules of the kind `secret`: keys and passwords by their shape, by the company they keep, because the operator named them,
 //! or because they came from another server.
 //!
-//! One automaton is led over a text, past the blanks, quotes and signs that may stand between the pieces of a secret, and
-//! knows the literals that shapes begin with, forwards and backwards, and the words that names of secrets hold. What is
-//! encoded is opened and looked at in turn.
+//! One scan of a text, past the blanks, quotes and signs that may be between the pieces of a secret, finds the literals that
+//! shapes begin with, forwards and backwards, and the words that names of secrets hold. What is encoded is opened and looked at
+//! in turn.
 
 mod budget;
 mod check;

@@ -24,6 +24,9 @@ struct Interval {
 /// The separated passages of a text, each with its separators removed.
 pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
     let bytes = text.as_bytes();
+    if bytes.len() < LEAST + GROUPS - 1 {
+        return Vec::new();
+    }
     let mut intervals = [Interval::default(); 128];
     let mut found = Vec::new();
     for (at, byte) in bytes.iter().enumerate() {

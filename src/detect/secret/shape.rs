@@ -1,7 +1,7 @@
 //! The shape of a secret: a regex that is tried where one of its literals stands, and what must hold of a match.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use regex_automata::{Anchored, Input, meta, util::captures::Captures};
 use regex_syntax::hir::Hir;
@@ -28,7 +28,6 @@ const CACHE_BYTES: usize = 64 << 10;
 pub(super) const REACH: usize = 8 << 10;
 
 /// One shape.
-#[derive(Clone)]
 pub struct Shape {
     /// Its name in the rule file.
     pub name: String,
@@ -44,8 +43,28 @@ pub struct Shape {
     /// Longest match, in bytes.
     pub(super) longest: usize,
     /// The bytes of which one follows on a literal, or for want of literals begins a match.
-    next: Box<[bool; 256]>,
-    regex: Arc<OnceLock<Option<meta::Regex>>>,
+    next: ByteSet,
+    regex: OnceLock<Option<meta::Regex>>,
+}
+
+/// A set of bytes: one bit for each.
+struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    fn has(&self, byte: u8) -> bool {
+        self.0.get(usize::from(byte >> 6)).is_none_or(|bits| bits >> (byte & 63) & 1 == 1)
+    }
+}
+
+impl From<[bool; 256]> for ByteSet {
+    fn from(has: [bool; 256]) -> Self {
+        let (parts, _) = has.as_chunks::<64>();
+        let mut set = [0; 4];
+        for (bits, part) in set.iter_mut().zip(parts) {
+            *bits = part.iter().rev().fold(0, |bits, has| bits << 1 | u64::from(*has));
+        }
+        Self(set)
+    }
 }
 
 impl std::fmt::Debug for Shape {
@@ -74,8 +93,8 @@ impl Shape {
         }
         let literals = if near.is_empty() { literals(&hir).unwrap_or_default() } else { Vec::new() };
         let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
-        let next = Box::new(if literals.is_empty() { first(&hir) } else { next(&hir, &literals) });
-        Ok(Self { name: name.into(), source: source.into(), check, near, literals, longest, next, regex: Arc::default() })
+        let next = if literals.is_empty() { first(&hir) } else { next(&hir, &literals) }.into();
+        Ok(Self { name: name.into(), source: source.into(), check, near, literals, longest, next, regex: OnceLock::new() })
     }
 
     /// Compiles it, if that is still to be done.
@@ -96,7 +115,7 @@ impl Shape {
 
     /// Whether a match of a shape without literals may begin with `byte`.
     pub(super) fn begins_with(&self, byte: u8) -> bool {
-        self.next.get(usize::from(byte)).copied().unwrap_or(true)
+        self.next.has(byte)
     }
 
     /// Whether it runs over several lines.
@@ -107,7 +126,7 @@ impl Shape {
     /// Whether what stands at `at`, past what may stand between pieces, can follow on a literal.
     pub(super) fn goes_on(&self, text: &str, at: usize) -> bool {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
-        let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.next.get(usize::from(*byte)).copied().unwrap_or(true));
+        let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.next.has(*byte));
         let joints = rest.iter().take(JOINTS_BYTES).take_while(|byte| Class::of(**byte).is_joint()).count();
         // A line end may be written as two characters.
         let written = joints > 0 && rest.get(joints - 1) == Some(&b'\\');

@@ -1,14 +1,17 @@
 //! How `find.secret` reads.
 
+use std::sync::Arc;
+
 use super::check::Check;
 use super::shape::Shape;
+use super::sieve::LONGEST;
 use crate::document::Table;
 
 /// What a rule of this kind looks for: shapes, or one of the other ways to know a secret.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
     /// Shapes, in the order of their names.
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<Arc<Shape>>,
     /// Values in telling company.
     pub named: bool,
     /// The operator's own secrets.
@@ -55,7 +58,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
         names.sort_by(|a, b| a.value.cmp(&b.value));
         for name in names {
             match shape(&shapes, &name.value) {
-                Ok(shape) => spec.shapes.push(shape),
+                Ok(shape) => spec.shapes.push(Arc::new(shape)),
                 Err(message) => {
                     good = false;
                     if let Some(message) = message {
@@ -85,8 +88,8 @@ fn shape(shapes: &Table<'_>, name: &str) -> Result<Shape, Option<String>> {
     let check = if table.has("check") { table.choice("check", &Check::WORDS).ok_or(None)? } else { Check::default() };
     let near: Vec<String> = table.strings("near").into_iter().map(|word| word.value.to_lowercase()).collect();
     table.finish();
-    if near.iter().any(|word| word.len() < 3) {
-        return Err(Some("a word of `near` has three characters at the least".into()));
+    if near.iter().any(|word| !(3..=LONGEST).contains(&word.len())) {
+        return Err(Some(format!("a word of `near` has 3 to {LONGEST} characters")));
     }
     Shape::new(name, &source.ok_or(None)?.value, check, near).map_err(Some)
 }

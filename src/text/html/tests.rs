@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 fn page(text: &str) -> Page {
-    Page::of(text).unwrap_or_else(|| panic!("no page: {text:?}"))
+    Page::of(text, &Facts::of(text)).unwrap_or_else(|| panic!("no page: {text:?}"))
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn what_may_be_unfolded_shows_in_text_of_another_kind_and_is_judged_as_hidden() 
     let text = "# Notes\n\n<details><summary>More</summary>\n\nfolded words\n</details>\n\nend";
     let open = page(text);
     assert!(open.folded && open.visible.contains("folded words") && open.hidden.contains("folded words"));
-    let shut = Page::folded(text).unwrap();
+    let shut = Page::folded(text, &Facts::of(text)).unwrap();
     assert!(!shut.visible.contains("folded words") && shut.visible.contains("More") && shut.hidden.contains("folded words"));
 }
 
@@ -176,7 +176,7 @@ fn a_rendered_page_begins_with_its_title() {
     let read = page(text);
     assert_eq!(read.visible, "Title: Guide & more\n\nx");
     assert!(read.folded && read.hidden.contains("Guide"), "it is judged as hidden, too");
-    assert_eq!(Page::folded(text).unwrap().visible, "x");
+    assert_eq!(Page::folded(text, &Facts::of(text)).unwrap().visible, "x");
     let long = format!("<html><head><title>{}</title></head>x</html>", "word ".repeat(50));
     assert_eq!(page(&long).visible, "x");
     assert_eq!(rendered("<svg width=9 height=9><title>a</title></svg><template><title>b</title></template>x"), "x");
@@ -188,7 +188,7 @@ fn a_rendered_page_shows_what_may_be_unfolded_and_has_it_judged_as_hidden() {
     let open = page(text);
     assert_eq!(open.visible, "More\n\nfolded words\nend");
     assert!(open.folded && open.hidden.contains("folded words"));
-    assert_eq!(Page::folded(text).unwrap().visible, "More\n\nend");
+    assert_eq!(Page::folded(text, &Facts::of(text)).unwrap().visible, "More\n\nend");
     assert!(!rendered("<details><p hidden>SECRET</p></details>end").contains("SECRET"));
 }
 
@@ -231,7 +231,7 @@ fn what_never_ends_in_other_text_still_shows() {
 fn time(text: &str) -> Duration {
     let runs = (0..3).map(|_| {
         let start = Instant::now();
-        if let Some(page) = Page::of(text) {
+        if let Some(page) = Page::of(text, &Facts::of(text)) {
             assert!(page.visible.len() <= 2 * text.len() + 100);
         }
         start.elapsed()

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::PART_BYTES;
 use crate::text::hints::prose;
-use crate::text::holds;
+use crate::text::{Facts, holds};
 
 /// Commands of formulas that leave room for what is in the braces that follow, and show nothing there.
 const PHANTOMS: [&str; 6] =
@@ -14,14 +14,14 @@ const PHANTOMS: [&str; 6] =
 const FENCE_WORDS: usize = 5;
 
 /// Finds them.
-pub(super) fn find(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    if holds(text, "{") && holds(text, "=\"") {
+pub(super) fn find(text: &str, facts: &Facts, cuts: &mut Vec<(Range<usize>, &str)>) {
+    if facts.has(b'{') && facts.has(b'=') && holds(text, "=\"") {
         attributes(text, cuts);
     }
-    if holds(text, "\\") {
+    if facts.has(b'\\') {
         phantoms(text, cuts);
     }
-    if holds(text, "|") && (holds(text, "|-") || holds(text, "| -") || holds(text, "|:")) {
+    if facts.has(b'|') && (holds(text, "|-") || holds(text, "| -") || holds(text, "|:")) {
         cells(text, cuts);
     }
 }

@@ -6,10 +6,11 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::{DECODED_BYTES, Found, Way, packed, vocabulary};
+use super::{DECODED_BYTES, Facts, Found, Way, packed, vocabulary};
+use crate::text::facts::runs;
 
 /// Shorter runs hold too little to steer anyone.
-const PACKED_BYTES: usize = 20;
+pub(super) const PACKED_BYTES: usize = 20;
 /// Signs of Morse in a row that are no ruler of dots and dashes.
 const MORSE_BYTES: usize = 40;
 /// Words in decoded Morse.
@@ -20,8 +21,8 @@ const LENIENT: GeneralPurposeConfig =
 static BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 static BASE64_URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
-    for span in runs(text.as_bytes(), PACKED_BYTES, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')) {
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
+    for span in facts.code_runs().iter().filter(|run| run.len() >= PACKED_BYTES) {
         let Some(run) = text.get(span.clone()) else { continue };
         let kept = run.get(..DECODED_BYTES).unwrap_or(run);
         let others = [("hex", hex(kept)), ("base32", base32(kept))];
@@ -37,31 +38,13 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
             found.push(Found { name: "morse", way: Way::Odd, span, text, words });
         }
     }
-    if let Some((span, inner)) = between(text, "<~", "~>")
+    if facts.has(b'<')
+        && facts.has(b'~')
+        && let Some((span, inner)) = between(text, "<~", "~>")
         && let Some(text) = ascii85(inner).and_then(prose)
     {
         found.push(Found { name: "ascii85", way: Way::Usual, span, text, words: 0 });
     }
-}
-
-/// Runs of at least `least` bytes of one kind. Looks at one byte in `least` where there are none.
-pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
-    let mut runs = Vec::new();
-    let (mut at, mut done) = (least - 1, 0);
-    while let Some(b) = bytes.get(at) {
-        if !of_kind(*b) {
-            at += least;
-            continue;
-        }
-        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_kind(**b)).count();
-        let after = bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_kind(**b)).count();
-        done = at + after;
-        if before + after >= least {
-            runs.push(at - before..done);
-        }
-        at = done + least;
-    }
-    runs
 }
 
 /// Bytes as text, if people could read it.

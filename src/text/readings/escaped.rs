@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Found, Way, regions, vocabulary};
+use super::{Facts, Found, Way, regions, vocabulary};
 
 /// So many letters that need no escape, written as one, are no accident.
 const LETTERS: usize = 8;
@@ -14,14 +14,14 @@ const ESCAPES: usize = 3;
 /// An escape at the start of a text: its length and what it stands for.
 type Read = fn(&[u8]) -> Option<(usize, u32)>;
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
     let ways: [(u8, &'static str, Read, bool); 4] = [
         (b'%', "percent", percent, true),
         (b'&', "html", entity, true),
         (b'\\', "backslash", backslash, false),
         (b'=', "quoted-printable", quoted, true),
     ];
-    for (mark, name, read, flags) in ways {
+    for (mark, name, read, flags) in ways.into_iter().filter(|(mark, ..)| facts.has(*mark)) {
         let bytes = text.as_bytes();
         let mut places: Vec<Range<usize>> = Vec::new();
         for at in memchr::memchr_iter(mark, bytes) {

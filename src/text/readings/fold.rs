@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::{Found, Way, regions, vocabulary};
+use super::{Facts, Found, Way, regions, vocabulary};
 use crate::text::quick::QuickMap;
 
 /// Words with borrowed letters in them, from which on a text is worth folding.
@@ -86,8 +86,8 @@ static BORROWED: LazyLock<QuickMap<char, char>> = LazyLock::new(|| {
     borrowed
 });
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
-    if text.is_ascii() {
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
+    if facts.is_ascii() {
         return;
     }
     let (mut mixed, mut accented, mut stacked) = (Vec::new(), Vec::new(), Vec::new());

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub(super) use fold::alike as looks_like;
 
+use super::facts::Facts;
 use super::html::Page;
 use super::unicode::Plain;
 use source_map::{Copied, SourceMap};
@@ -67,6 +68,8 @@ pub const DECODED_BYTES: usize = 1 << 20;
 const DEPTH: usize = 3;
 /// Most readings of one string.
 const READINGS: usize = 64;
+/// Minimum length of a text whose letters may be spelled out, be a cipher or have digits among them, in bytes.
+const TOKENS_BYTES: usize = 11;
 /// Text that all readings of a string may come to: so many bytes, and so many for each byte of it.
 const OUTPUT_BYTES: usize = 8 << 10;
 const OUTPUT_PER_BYTE: usize = 3;
@@ -80,30 +83,36 @@ pub(super) struct Readings {
 }
 
 /// Reads `text`, which is a plain reading already.
-pub(super) fn read(text: &str) -> Readings {
+pub(super) fn read(text: &str, facts: &Facts) -> Readings {
+    // One word too short to be encoded.
+    if facts.is_small_letters() && text.len() < encoded::PACKED_BYTES {
+        return Readings::default();
+    }
     let mut left = text.len().saturating_mul(OUTPUT_PER_BYTE).saturating_add(OUTPUT_BYTES);
     let mut made = Readings::default();
     let mut from = 0;
-    add(text, None, &mut made, &mut left);
+    add(text, facts, None, &mut made, &mut left);
     for _ in 1..DEPTH {
         let fresh: Vec<Reading> = made.all.get(from..).unwrap_or_default().to_vec();
         from = made.all.len();
         for reading in fresh {
-            add(&reading.text, Some(&reading), &mut made, &mut left);
+            add(&reading.text, &Facts::of(&reading.text), Some(&reading), &mut made, &mut left);
         }
     }
     made
 }
 
-fn add(text: &str, within: Option<&Reading>, made: &mut Readings, left: &mut usize) {
+fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings, left: &mut usize) {
     let mut found: Vec<Found> = Vec::new();
-    escaped::find(text, &mut found);
-    encoded::find(text, &mut found);
-    packed::find(text, &mut found);
-    fold::find(text, &mut found);
-    let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::tells);
-    spelled::find(text, &tokens, &mut found);
-    cipher::find(text, &tokens, &mut found);
+    escaped::find(text, facts, &mut found);
+    encoded::find(text, facts, &mut found);
+    packed::find(text, facts, &mut found);
+    fold::find(text, facts, &mut found);
+    if text.len() >= TOKENS_BYTES {
+        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::tells);
+        spelled::find(text, &tokens, &mut found);
+        cipher::find(text, &tokens, &mut found);
+    }
     for found in found {
         if made.all.len() >= READINGS || found.text.len() > *left {
             made.left_out = true;
@@ -121,7 +130,7 @@ fn add(text: &str, within: Option<&Reading>, made: &mut Readings, left: &mut usi
         if all.iter().any(|known| known.text == text) {
             continue;
         }
-        if let Some(page) = Page::of(&text) {
+        if let Some(page) = Page::of(&text, &Facts::of(&text)) {
             let path = interned(&format!("{path} → html"));
             for text in [page.visible, page.hidden] {
                 all.push(Reading { text, span: span.clone(), path, way, words: found.words, map: None });
@@ -129,22 +138,19 @@ fn add(text: &str, within: Option<&Reading>, made: &mut Readings, left: &mut usi
         }
         all.push(Reading { text, span, path, way, words: found.words, map: None });
     }
-    for (name, read) in REJOINED.into_iter().zip([unmarked::read, columns::read]) {
-        if within.is_none_or(|outer| outer.map.is_none()) {
-            rejoin(text, within, (name, read), made, left);
+    if within.is_none_or(|outer| outer.map.is_none()) {
+        let rejoined = [unmarked::read(text), columns::read(text, facts)];
+        for (name, copied) in REJOINED.into_iter().zip(rejoined) {
+            if let Some(copied) = copied {
+                rejoin(copied, within, name, made, left);
+            }
         }
     }
 }
 
 /// Adds a reading that leaves out what stands between words.
-fn rejoin(
-    text: &str,
-    within: Option<&Reading>,
-    (name, read): (&'static str, fn(&str) -> Option<Copied>),
-    made: &mut Readings,
-    left: &mut usize,
-) {
-    let Some(Copied { text, map }) = read(text) else { return };
+fn rejoin(copied: Copied, within: Option<&Reading>, name: &'static str, made: &mut Readings, left: &mut usize) {
+    let Copied { text, map } = copied;
     if made.all.len() >= READINGS || text.len() > *left {
         made.left_out = true;
         return;
@@ -176,7 +182,7 @@ impl Reading {
 
 /// Whether a text says something to its reader across marks between words, or down its columns.
 pub(super) fn is_rejoined(text: &str) -> bool {
-    unmarked::read(text).is_some() || columns::read(text).is_some()
+    unmarked::read(text).is_some() || columns::read(text, &Facts::of(text)).is_some()
 }
 
 /// A part of a text as one way of writing gives it.

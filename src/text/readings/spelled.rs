@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::Tokens;
-use super::{Found, Way, encoded, regions, vocabulary};
+use super::{Found, Way, regions, vocabulary};
+use crate::text::facts::runs;
 
 /// Single letters in a row from which on they may be words spelt out.
 const SINGLE: usize = 10;
@@ -231,7 +232,7 @@ fn unleet(text: &str) -> String {
 fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
     let runs = |token: &Range<usize>| {
         let bytes = text.as_bytes().get(token.clone()).unwrap_or_default();
-        let runs = encoded::runs(bytes, JOINED, |b| b.is_ascii_alphanumeric());
+        let runs = runs(bytes, JOINED, |b| b.is_ascii_alphanumeric());
         runs.into_iter().map(|run| token.start + run.start..token.start + run.end).collect::<Vec<_>>()
     };
     for span in tokens.iter().flat_map(runs) {

@@ -6,7 +6,7 @@ const BYTES: usize = 100_000;
 /// The ids of what is found: 0 a shape, 1 a name, 2 what could not be read.
 fn found(text: &str) -> Vec<(usize, &'static str)> {
     let shape = |name: &str, source: &str, near: &[&str]| {
-        Shape::new(name, source, Check::default(), near.iter().map(|word| (*word).to_owned()).collect()).unwrap()
+        Arc::new(Shape::new(name, source, Check::default(), near.iter().map(|word| (*word).to_owned()).collect()).unwrap())
     };
     let shapes = vec![
         shape("telephone", "KEY[0-9A-F]{32}_[A-Za-z0-9]{22}", &[]),
@@ -22,7 +22,7 @@ fn found(text: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
     let place = Place::default();
     let mut search = Search::new(&secrets, &place, text.len(), &mut found);
-    search.through(text, "plain", Some);
+    search.through(text, &Facts::of(text), "plain", &Some);
     found.iter().map(|found| (found.rule, found.reading)).collect()
 }
 

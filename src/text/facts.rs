@@ -1,0 +1,136 @@
+//! What a text contains, found in one pass: readers of rare characters ask here before they search for themselves.
+
+use std::ops::Range;
+
+use super::code_runs::{CODE_RUN, code_runs};
+
+/// What a text contains.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// A bit for each kind of byte that occurs: see [`kind`].
+    kinds: u64,
+    code_runs: Vec<Range<usize>>,
+}
+
+const DIGIT: u64 = 1 << 32;
+const UPPER: u64 = 1 << 33;
+const LOWER: u64 = 1 << 34;
+const BLANK: u64 = 1 << 35;
+const TAB: u64 = 1 << 36;
+const LINE_FEED: u64 = 1 << 37;
+const CONTROL: u64 = 1 << 38;
+const NON_ASCII: u64 = 1 << 39;
+
+impl Facts {
+    /// Reads a text once.
+    pub fn of(text: &str) -> Self {
+        let kinds = text.bytes().fold(0, |kinds, byte| kinds | KINDS.get(usize::from(byte)).copied().unwrap_or(0));
+        Self { kinds, code_runs: code_runs(text.as_bytes(), CODE_RUN).collect() }
+    }
+
+    /// Whether one of these ASCII punctuation characters, tabs or line feeds occurs.
+    pub const fn has_any(&self, signs: &[u8]) -> bool {
+        let mut rest = signs;
+        while let [sign, after @ ..] = rest {
+            if self.kinds & kind(*sign) != 0 {
+                return true;
+            }
+            rest = after;
+        }
+        false
+    }
+
+    /// Whether this ASCII punctuation character, tab or line feed occurs.
+    pub const fn has(&self, sign: u8) -> bool {
+        self.kinds & kind(sign) != 0
+    }
+
+    /// Whether there is nothing but ASCII characters.
+    pub const fn is_ascii(&self) -> bool {
+        self.kinds & NON_ASCII == 0
+    }
+
+    /// Whether there is nothing but printable ASCII characters, tabs and line feeds.
+    pub const fn is_printable_ascii(&self) -> bool {
+        self.kinds & (NON_ASCII | CONTROL) == 0
+    }
+
+    /// Whether there is nothing but small ASCII letters.
+    pub const fn is_small_letters(&self) -> bool {
+        self.kinds & !LOWER == 0
+    }
+
+    /// The runs of code characters, of which base64 and hexadecimal numbers consist, that have at least [`CODE_RUN`] bytes.
+    pub fn code_runs(&self) -> &[Range<usize>] {
+        &self.code_runs
+    }
+}
+
+/// The bit of a byte's kind; each punctuation character is a kind.
+const fn kind(byte: u8) -> u64 {
+    match byte {
+        b'0'..=b'9' => DIGIT,
+        b'A'..=b'Z' => UPPER,
+        b'a'..=b'z' => LOWER,
+        b' ' => BLANK,
+        b'\t' => TAB,
+        b'\n' => LINE_FEED,
+        b'!'..=b'/' => 1 << (byte - b'!'),
+        b':'..=b'@' => 1 << (byte - b':' + 15),
+        b'['..=b'`' => 1 << (byte - b'[' + 22),
+        b'{'..=b'~' => 1 << (byte - b'{' + 28),
+        0..=0x7f => CONTROL,
+        0x80.. => NON_ASCII,
+    }
+}
+
+#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+const KINDS: [u64; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = kind(byte as u8);
+        byte += 1;
+    }
+    kinds
+};
+
+/// Runs of at least `least` bytes of one kind. Reads one byte in `least` where there are none.
+pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
+    let mut runs = Vec::new();
+    let (mut at, mut done) = (least - 1, 0);
+    while let Some(b) = bytes.get(at) {
+        if !of_kind(*b) {
+            at += least;
+            continue;
+        }
+        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_kind(**b)).count();
+        let after = bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_kind(**b)).count();
+        done = at + after;
+        if before + after >= least {
+            runs.push(at - before..done);
+        }
+        at = done + least;
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_character_is_known_by_its_kind() {
+        let all: Vec<char> = ('\0'..='\u{ff}').collect();
+        for c in &all {
+            let facts = Facts::of(&format!("ab{c}"));
+            for sign in all.iter().filter(|c| c.is_ascii_punctuation() || matches!(c, '\t' | '\n')) {
+                assert_eq!(facts.has(*sign as u8), sign == c, "{c:?} {sign:?}");
+                assert_eq!(facts.has_any(&[b'<', *sign as u8]), sign == c || *c == '<', "{c:?} {sign:?}");
+            }
+            assert_eq!(facts.is_ascii(), c.is_ascii(), "{c:?}");
+            assert_eq!(facts.is_printable_ascii(), matches!(c, ' '..='~' | '\n' | '\t'), "{c:?}");
+            assert_eq!(facts.is_small_letters(), c.is_ascii_lowercase(), "{c:?}");
+        }
+    }
+}
