@@ -1,7 +1,7 @@
 //! Who comes in: by a token of its own, by a token that somebody else vouches for, or by a certificate.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
@@ -13,11 +13,12 @@ use super::admit::{TurnedAway, one, turned};
 use super::certificate::Names;
 use super::connections::Connection;
 use super::guesses::Guesses;
+use super::who::{By, Who};
 use crate::config::{AccessConfig, Agent, Config, IssuerConfig};
 use crate::oauth::assertion::{Claims, issuer_of};
 use crate::oauth::issuer::{Issuer, Refused};
 use crate::oauth::{TokenDigest, unix_now};
-use crate::protocol::{AgentName, Caller, UpstreamName};
+use crate::protocol::{AgentName, Caller};
 use crate::upstream::canary::{self, Canary};
 
 /// Longest name of a user or group that is taken from a token, in bytes, and most groups.
@@ -27,49 +28,23 @@ const GROUPS: usize = 256;
 /// Who may come in, and what they may use.
 pub struct Entry {
     open: bool,
-    agents: Vec<Agent>,
+    agents: Vec<KnownAgent>,
+    /// Who comes in where everyone may.
+    local: Who,
     issuers: Vec<Arc<Issuer>>,
     access: Vec<Arc<AccessConfig>>,
 }
 
-/// Who has come in.
-#[derive(Clone, Debug)]
-pub(super) struct Who {
-    pub(super) agent: AgentName,
-    pub(super) caller: Caller,
-    /// Upstreams that its own table in the config names; `None` for all.
-    upstreams: Option<Vec<String>>,
-    by: By,
+/// An agent of the config.
+struct KnownAgent {
+    config: Agent,
+    /// Who it is, apart from what it comes in by.
+    who: Who,
 }
 
-/// What somebody came in by.
-#[derive(Clone, Debug)]
-enum By {
-    /// Nothing: everyone may come in.
-    Nothing,
-    /// A token of its own, by its hash.
-    Token([u8; 32]),
-    /// The name in its certificate.
-    Certificate(String),
-    /// A token of this issuer's, which is over then (seconds since 1970).
-    Issuer(String, u64),
-}
-
-impl Who {
-    /// How long it may stay, if its credential says so.
-    pub(super) fn stays(&self) -> Option<Duration> {
-        let By::Issuer(_, until) = &self.by else { return None };
-        Some(Duration::from_secs(until.saturating_sub(unix_now())))
-    }
-
-    /// Whether it is the same agent, for the same user.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        self.agent == other.agent && self.caller.user == other.caller.user
-    }
-
-    /// Whether its own table lets it reach an upstream.
-    pub(super) fn reaches(&self, upstream: &UpstreamName) -> bool {
-        self.upstreams.as_ref().is_none_or(|names| names.iter().any(|name| **name == *upstream.0))
+impl KnownAgent {
+    fn by(&self, by: By) -> Who {
+        Who { by, ..self.who.clone() }
     }
 }
 
@@ -80,6 +55,7 @@ impl Entry {
     /// # Errors
     /// No connection to issuers can be made up.
     pub(super) fn new(config: &Config, before: Option<&Self>, evicted: &IntCounter) -> Result<Self, String> {
+        let access = &config.access;
         let known = |config: &IssuerConfig| before?.issuers.iter().find(|issuer| issuer.config() == config).cloned();
         let issuer = |of: &IssuerConfig| match known(of) {
             Some(issuer) => {
@@ -89,7 +65,11 @@ impl Entry {
             None => Issuer::new(of.clone(), &config.oauth, config.limits.verified_tokens, evicted.clone()).map(Arc::new),
         };
         let issuers = config.issuers.iter().map(issuer).collect::<Result<_, _>>()?;
-        Ok(Self { open: config.is_open(), agents: config.agents.clone(), issuers, access: config.access.clone() })
+        let who =
+            |name: &str, config: Option<&Agent>| Who::new(AgentName(name.into()), config, None, Vec::new(), access, By::Nothing);
+        let agent = |agent: &Agent| KnownAgent { config: agent.clone(), who: who(&agent.name, Some(agent)) };
+        let agents = config.agents.iter().map(agent).collect();
+        Ok(Self { open: config.is_open(), agents, local: who("local", None), issuers, access: access.clone() })
     }
 
     /// Whether nobody has to say who it is.
@@ -105,16 +85,20 @@ impl Entry {
 
     /// Whether somebody would come in again as by `before`, with the same to use.
     pub(super) fn still_admits(&self, who: &Who, before: &Self) -> bool {
-        let agent = |entry: &Self| entry.agents.iter().find(|agent| *agent.name == *who.agent.0).cloned();
-        let (own, old) = (agent(self), agent(before));
-        let of = |agent: &Option<Agent>| agent.as_ref().map(|agent| (agent.groups.clone(), agent.upstreams.clone()));
+        let own = self.named(&who.agent.0);
         let known = match &who.by {
             By::Nothing => self.open,
-            By::Token(hash) => own.as_ref().is_some_and(|agent| agent.tokens.contains(hash)),
-            By::Certificate(name) => own.as_ref().is_some_and(|agent| agent.certificate.as_ref() == Some(name)),
+            By::Token(hash) => own.is_some_and(|agent| agent.tokens.contains(hash)),
+            By::Certificate(name) => own.is_some_and(|agent| agent.certificate.as_ref() == Some(name)),
             By::Issuer(issuer, until) => self.issuers().any(|config| config.issuer == *issuer) && unix_now() < *until,
         };
-        known && of(&own) == of(&old) && self.access == before.access
+        let of = |agent: Option<&Agent>| agent.map(|agent| (agent.groups.clone(), agent.upstreams.clone()));
+        known && of(own) == of(before.named(&who.agent.0)) && self.access == before.access
+    }
+
+    /// The agent of this name in the config.
+    fn named(&self, name: &str) -> Option<&Agent> {
+        self.agents.iter().map(|agent| &agent.config).find(|config| config.name == name)
     }
 
     /// Whether callers see the same by it as by another one.
@@ -136,13 +120,13 @@ impl Entry {
     ) -> Result<Who, TurnedAway> {
         let names = &connection.names;
         if self.open {
-            return Ok(self.made(&AgentName("local".into()), None, Vec::new(), By::Nothing));
+            return Ok(self.local.clone());
         }
-        let by_certificate = self.agents.iter().find(|agent| agent.certificate.as_ref().is_some_and(|name| names.have(name)));
+        let shows = |agent: &&KnownAgent| agent.config.certificate.as_ref().is_some_and(|name| names.have(name));
+        let by_certificate = self.agents.iter().find(shows);
         let Some(token) = credential(headers)? else {
             let agent = by_certificate.ok_or_else(|| self.unknown(None))?;
-            let by = By::Certificate(agent.certificate.clone().unwrap_or_default());
-            return Ok(self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), by));
+            return Ok(agent.by(By::Certificate(agent.config.certificate.clone().unwrap_or_default())));
         };
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let (from, now) = (connection.from, Instant::now());
@@ -150,7 +134,7 @@ impl Entry {
         let who = match self.by_token(&hash).filter(|_| !locked) {
             Some(agent) => {
                 guesses.right(from, &hash, now);
-                self.made(&AgentName(agent.name.as_str().into()), None, Vec::new(), By::Token(hash))
+                agent.by(By::Token(hash))
             }
             // Signed tokens cannot be guessed: many users behind one address may show expired ones.
             None => match self.issuer_of(token, &hash) {
@@ -159,13 +143,14 @@ impl Entry {
                 None => return Err(self.unknown(Some("invalid_token"))),
             },
         };
-        self.agrees(&who, names, by_certificate)?;
+        self.agrees(&who, names, by_certificate.map(|agent| &agent.config))?;
         Ok(who)
     }
 
     /// The agent whose token it is. Every one is compared, in the same time, wherever the match is.
-    fn by_token(&self, shown: &[u8; 32]) -> Option<&Agent> {
-        let all = (1u64..).zip(&self.agents).flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
+    fn by_token(&self, shown: &[u8; 32]) -> Option<&KnownAgent> {
+        let numbered = (1u64..).zip(self.agents.iter().map(|agent| &agent.config));
+        let all = numbered.flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
         let found = all.fold(0u64, |found, (number, token)| {
             let same: Choice = token.ct_eq(shown);
             u64::conditional_select(&found, &number, same)
@@ -223,7 +208,7 @@ impl Entry {
     /// Who a token's claims say it is; `None` where they do not say it.
     fn claimed(&self, config: &IssuerConfig, claims: &Claims) -> Option<Who> {
         let client = config.agent_claim.as_ref().and_then(|claim| claims.text(claim));
-        let agent = client.filter(|client| self.agents.iter().any(|agent| agent.name == *client));
+        let agent = client.filter(|client| self.named(client).is_some());
         let user = claims.text(&config.user_claim).filter(|user| is_plain(user))?;
         // What is asked of a caller by name is asked of a user of this issuer: another one's is somebody else.
         let user = format!("{}#{user}", config.issuer);
@@ -231,19 +216,13 @@ impl Entry {
         let agent = AgentName(agent.unwrap_or_else(|| config.agent.clone()).into());
         let until = claims.expires_unix().saturating_add(config.leeway.as_secs());
         let by = By::Issuer(config.issuer.clone(), until);
-        Some(self.made(&agent, Some(user.into()), groups.map(Into::into).collect(), by))
-    }
-
-    fn made(&self, agent: &AgentName, user: Option<Arc<str>>, mut groups: Vec<Box<str>>, by: By) -> Who {
-        let config = self.agents.iter().find(|config| *config.name == *agent.0);
-        groups.extend(config.into_iter().flat_map(|config| &config.groups).map(|group| group.as_str().into()));
-        let caller = Caller::new(agent, user, groups, &self.access);
-        Who { agent: agent.clone(), caller, upstreams: config.and_then(|config| config.upstreams.clone()), by }
+        let known = self.named(&agent.0);
+        Some(Who::new(agent, known, Some(user.into()), groups.map(Into::into).collect(), &self.access, by))
     }
 
     /// Where both a token and a certificate are there, they must be of the same agent.
     fn agrees(&self, who: &Who, names: &Names, by_certificate: Option<&Agent>) -> Result<(), TurnedAway> {
-        let wanted = self.agents.iter().find(|agent| *agent.name == *who.agent.0).and_then(|agent| agent.certificate.as_ref());
+        let wanted = self.named(&who.agent.0).and_then(|agent| agent.certificate.as_ref());
         let another = by_certificate.is_some_and(|agent| *agent.name != *who.agent.0);
         if another || names.shown && wanted.is_some_and(|name| !names.have(name)) {
             let hint = "the token and the certificate are of two agents".into();

@@ -13,7 +13,8 @@ use hyper::body::Incoming;
 
 use super::admit::{Site, TurnedAway, is_listed, turned};
 use super::connections::Connection;
-use super::entry::Who;
+use super::entry::Entry;
+use super::who::Who;
 use super::{Body, Front, body, guesses, keep_alive, mcp_page, prove, resource};
 use crate::message::Message;
 use crate::protocol::{
@@ -28,16 +29,20 @@ const NAMES_SHOWN: usize = 32;
 /// Answers one request.
 pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
-    let path = request.uri().path().to_owned();
+    let uri = request.uri().clone();
+    let path = uri.path();
     let browses = mcp_page::is_asked_for(&request);
-    let site = resource::site(request.uri(), request.headers(), &front.listen, front.bound);
-    let answered = try_answer(&front, request, &connection, site.as_deref()).await;
+    let entry = front.entry.load_full();
+    // Where others vouch for agents, tokens are for a URL of the gate; otherwise only pages for people show it.
+    let is_named = browses || entry.issuers().len() > 0;
+    let site = is_named.then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound)).flatten();
+    let answered = try_answer(&front, request, &connection, &entry, path, site.as_deref()).await;
     let mut response = answered.unwrap_or_else(|turned| {
         front.gate.tell(Event::TurnedAway { reason: turned.reason });
         if turned.status == StatusCode::TOO_MANY_REQUESTS {
             front.gate.tell(Event::Limit { name: "wrong_tokens_per_minute" });
         }
-        let challenge = resource::challenge(&turned, &path, site.as_deref(), &front.entry.load());
+        let challenge = resource::challenge(&turned, path, site.as_deref(), &entry);
         turn_away(&turned, challenge, browses)
     });
     // Pages of listed origins may read answers; no wildcard, no credentials.
@@ -81,6 +86,8 @@ async fn try_answer(
     front: &Arc<Front>,
     request: Request<Incoming>,
     connection: &Connection,
+    entry: &Entry,
+    path: &str,
     site: Option<&str>,
 ) -> Result<Response<Body>, TurnedAway> {
     Site::of_agents(&front.listen).check(&request)?;
@@ -89,26 +96,22 @@ async fn try_answer(
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     }
-    if let Some(path) = request.uri().path().strip_prefix("/oauth/") {
-        let path = path.to_owned();
-        return Ok(Box::pin(super::logins::answer(front, request, &path)).await);
+    if let Some(path) = path.strip_prefix("/oauth/") {
+        return Ok(Box::pin(super::logins::answer(front, request, path)).await);
     }
-    let path = request.uri().path().to_owned();
-    if let (Some(prover), Some(rest)) = (front.prover.get(), prove::path(&path)) {
+    if let (Some(prover), Some(rest)) = (front.prover.get(), prove::path(path)) {
         return Box::pin(prover.answer(front, request, rest, connection)).await;
     }
-    let entry = front.entry.load_full();
-    if let Some(metadata) =
-        resource::metadata(request.method(), &path, site, &entry, front.gate.only_upstream().as_ref().map(|name| &*name.0))
-    {
+    let only_upstream = || front.gate.only_upstream();
+    if let Some(metadata) = resource::metadata(request.method(), path, site, entry, only_upstream) {
         return Ok(metadata);
     }
-    let audiences = || resource::audiences(site, &path);
+    let audiences = || resource::audiences(site, path);
     let who = entry.who(request.headers(), connection, audiences, &front.guesses).await?;
     connection.authenticated();
     let unknown = || unknown_path(front, &who);
-    let own = resource::alias_of(&path).map(|name| format!("/mcp/{name}"));
-    let mut parts = own.as_deref().unwrap_or(&path).trim_start_matches('/').split('/');
+    let own = resource::alias_of(path).map(|name| format!("/mcp/{name}"));
+    let mut parts = own.as_deref().unwrap_or(path).trim_start_matches('/').split('/');
     let (kind, name, rest) = (parts.next(), parts.next().unwrap_or(""), parts.next());
     if parts.next().is_some() {
         return Err(unknown());
@@ -119,7 +122,7 @@ async fn try_answer(
     }
     match (kind, rest) {
         (Some("mcp" | "sse"), None | Some("")) if mcp_page::is_asked_for(&request) => {
-            Ok(mcp_page::endpoint(&upstream, site, &path))
+            Ok(mcp_page::endpoint(&upstream, site, path))
         }
         (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, who, upstream).await),
         (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, who, upstream)),
@@ -151,11 +154,10 @@ fn unknown_path(front: &Front, who: &Who) -> TurnedAway {
 pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
     let (agent, caller) = (who.agent.clone(), who.caller.clone());
     let mut context = Context { caller, wire: Wire::new(Carrier::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
-    let sent = headers::travelling(request.headers());
     let (call, message) = match read(front, request, &mut context).await {
-        Ok(ask) => {
+        Ok((ask, headers)) => {
             let message = if let Ask::Send(message) = &ask { Some(message.clone()) } else { None };
-            (Call { ask, headers: sent, context }, message)
+            (Call { ask, headers: headers::travelling(headers), context }, message)
         }
         Err((error, message)) => {
             front.gate.tell_failed(&context, &error);
@@ -168,7 +170,11 @@ pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who
 }
 
 /// Reads what is asked, and fills in who asks.
-async fn read(front: &Front, request: Request<Incoming>, context: &mut Context) -> Result<Ask, (CallError, Option<Message>)> {
+async fn read(
+    front: &Front,
+    request: Request<Incoming>,
+    context: &mut Context,
+) -> Result<(Ask, HeaderMap), (CallError, Option<Message>)> {
     let (head, body) = request.into_parts();
     let headers = head.headers;
     let alone = |error| (error, None);
@@ -196,9 +202,9 @@ async fn read(front: &Front, request: Request<Incoming>, context: &mut Context) 
         (Era::Modern, Ask::Listen | Ask::Close) => Err(alone(CallError::NotOffered)),
         (Era::Modern, Ask::Send(_)) => {
             context.session = None;
-            Ok(ask)
+            Ok((ask, headers))
         }
-        (Era::Legacy, _) => Ok(ask),
+        (Era::Legacy, _) => Ok((ask, headers)),
     }
 }
 
@@ -242,8 +248,6 @@ pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message
 /// others may finish.
 pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: Option<Who>) -> Response<Body> {
     let Reply { status, mut headers, framing, mut frames } = reply;
-    // A client decodes the body as this header says: a server's own could turn inspected text into another text.
-    headers.remove(CONTENT_TYPE);
     let mut content_type = None;
     let body = match framing {
         Framing::Empty => Body::Empty,
@@ -270,7 +274,11 @@ pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: Option<Wh
             })
         }
     };
-    headers.extend(content_type.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
+    // A client decodes the body as this header says: a server's own could turn inspected text into another text.
+    match content_type {
+        Some(kind) => headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind)),
+        None => headers.remove(CONTENT_TYPE),
+    };
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = headers;

@@ -11,7 +11,6 @@ use http::header::ACCEPT;
 use http::{HeaderMap, StatusCode};
 
 use super::{Front, http as endpoint};
-use crate::message::Message;
 use crate::protocol::sse::Fields;
 use crate::protocol::{Ask, Call, Era, Frame, Frames, Framing, Payload, Reply, answer};
 
@@ -40,20 +39,19 @@ pub(super) fn commented(
 /// Carries a call and gives its reply, a failed one too. A call over stdio or HTTP+SSE that is silent for long gets an event
 /// stream: the gate itself makes the HTTP of that reply, so nothing of the server's is lost by it.
 pub(super) async fn carry(front: &Arc<Front>, call: Call) -> Reply {
-    let may_open = may_open(&call);
-    let upstream = call.context.upstream.clone();
-    let message = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
-    let mut carried = Box::pin(carried(front.clone(), call, message));
     let silence = front.gate.limits().keep_alive;
-    if !may_open || silence.is_zero() {
-        return carried.await;
+    if silence.is_zero() || front.gate.speaks_http(&call.context.upstream) || !may_open(&call) {
+        return carried(front, call).await;
     }
+    // Boxed: calls over HTTP need no room for it.
+    Box::pin(carry_on_stream(front.clone(), call, silence)).await
+}
+
+/// Carries a call whose reply becomes an event stream after `silence`.
+async fn carry_on_stream(front: Arc<Front>, call: Call, silence: Duration) -> Reply {
+    let mut carried = Box::pin(async move { carried(&front, call).await });
     if let Ok(reply) = tokio::time::timeout(silence, &mut carried).await {
         return reply;
-    }
-    let by_gate = front.gate.upstreams().iter().any(|(name, found)| *name == upstream && !found.speaks_http());
-    if !by_gate {
-        return carried.await;
     }
     let comment = stream::iter([Ok(Frame { payload: Payload::Empty, fields: Fields::default() })]);
     let answer = stream::once(carried).flat_map(|reply| {
@@ -67,7 +65,8 @@ pub(super) async fn carry(front: &Arc<Front>, call: Call) -> Reply {
     Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames }
 }
 
-async fn carried(front: Arc<Front>, call: Call, message: Option<Message>) -> Reply {
+async fn carried(front: &Front, call: Call) -> Reply {
+    let message = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
     let context = call.context.clone();
     match front.gate.carry(call).await {
         Ok(reply) => endpoint::closed_off(reply, context, message),

@@ -22,6 +22,7 @@ mod sse;
 pub mod stdio;
 pub mod tls;
 mod token;
+mod who;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -44,8 +45,8 @@ pub use body::Body;
 use certificate::Names;
 use connections::{Admitted, Connection, ConnectionTable};
 pub use entry::Entry;
-use entry::Who;
 use guesses::Guesses;
+use who::Who;
 
 /// What every request from an agent needs.
 pub struct Front {

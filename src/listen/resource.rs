@@ -10,6 +10,7 @@ use super::admit::{self, TurnedAway};
 use super::entry::Entry;
 use crate::config::{Listen, is_name};
 use crate::message::quote;
+use crate::protocol::UpstreamName;
 
 /// Where metadata begins; the path of the resource follows.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -83,13 +84,13 @@ pub(super) fn metadata(
     path: &str,
     site: Option<&str>,
     entry: &Entry,
-    only: Option<&str>,
+    only: impl FnOnce() -> Option<UpstreamName>,
 ) -> Option<Response<Body>> {
     let asked = path.strip_prefix(WELL_KNOWN)?;
     let site = site.filter(|_| entry.issuers().len() > 0 && matches!(*method, Method::GET | Method::HEAD))?;
-    let resource = match (asked, only) {
-        ("" | "/", Some(only)) => format!("/mcp/{only}"),
-        _ => resource_of(asked).filter(|resource| *resource == asked.trim_end_matches('/'))?.to_owned(),
+    let resource = match matches!(asked, "" | "/").then(only).flatten() {
+        Some(only) => format!("/mcp/{only}"),
+        None => resource_of(asked).filter(|resource| *resource == asked.trim_end_matches('/'))?.to_owned(),
     };
     let list = |words: Vec<&str>| words.into_iter().map(quote).collect::<Vec<_>>().join(",");
     let servers = list(entry.issuers().map(|issuer| issuer.issuer.as_str()).collect());

@@ -13,7 +13,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
-use super::entry::Who;
+use super::who::Who;
 use super::{Body, Front, body, http as endpoint, keep_alive};
 use crate::message::Message;
 use crate::protocol::sse::{self, Data, Fields};
@@ -128,9 +128,10 @@ pub(super) async fn post(
     let Some(channel) = channel.filter(|channel| channel.who.is(&who) && channel.upstream == *upstream) else {
         return status(StatusCode::NOT_FOUND);
     };
-    let sent = headers::travelling(request.headers());
+    let (head, body) = request.into_parts();
+    let sent = headers::travelling(head.headers);
     let reservation = front.gate.in_flight().reservation(&who.agent);
-    let read = match body::read(request.into_body(), front.gate.limits(), reservation).await {
+    let read = match body::read(body, front.gate.limits(), reservation).await {
         Ok(bytes) => Message::parse(bytes, &front.gate.limits().read).map_err(CallError::BadMessage),
         Err(error) => Err(error),
     };

@@ -1,12 +1,15 @@
 //! Who sent a message, to whom, and as part of what.
 
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use uuid::{Builder, Uuid};
 
-use super::{Caller, Trace};
+use super::{Caller, MODERN, Trace, random};
 use crate::message::{Message, same_id};
 
 /// An agent's name, from the config (`local` where no agent has to log in).
@@ -16,6 +19,12 @@ pub struct AgentName(pub Arc<str>);
 /// An upstream's name, from the config.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UpstreamName(pub Arc<str>);
+
+impl Borrow<str> for UpstreamName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
 
 impl fmt::Display for AgentName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,12 +90,15 @@ impl fmt::Debug for SessionId {
 
 /// Names one judged message in the audit log, in answers and in quarantine notices. A UUID of version 7 (RFC 9562).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AuditId(pub uuid::Uuid);
+pub struct AuditId(pub Uuid);
 
 impl AuditId {
     /// A new one.
     pub fn make() -> Self {
-        Self(uuid::Uuid::now_v7())
+        let Some(random) = random::bytes() else { return Self(Uuid::now_v7()) };
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let milliseconds = u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX);
+        Self(Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid())
     }
 }
 
@@ -134,13 +146,16 @@ impl Carrier {
     }
 }
 
+/// The revisions of MCP so far.
+const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
+
 /// How an agent's messages come, as far as that is known.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     /// What carries them.
     pub carrier: Option<Carrier>,
     /// The revision of MCP that they say they are of, or that both sides have agreed on.
-    pub revision: Option<Arc<str>>,
+    pub revision: Option<Cow<'static, str>>,
     /// What ended the line that a message came on, for a pipe.
     pub line_end: Option<Bytes>,
 }
@@ -150,7 +165,11 @@ impl Wire {
     pub fn new(carrier: Carrier, revision: Option<&str>) -> Self {
         let named =
             |text: &&str| text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-        Self { carrier: Some(carrier), revision: revision.filter(named).map(Arc::from), line_end: None }
+        let revision = revision.filter(named).map(|text| match REVISIONS.into_iter().find(|known| *known == text) {
+            Some(known) => Cow::Borrowed(known),
+            None => Cow::Owned(text.to_owned()),
+        });
+        Self { carrier: Some(carrier), revision, line_end: None }
     }
 
     /// Whether messages come as lines, without headers of their own.

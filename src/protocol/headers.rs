@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{Asked, CallError, CallTarget, Era, MODERN, header, is_web_url, names_source_file};
 use crate::message::{Envelope, Message, Value, ValueKind};
@@ -26,7 +26,7 @@ pub struct Mirror {
 }
 
 /// Headers of an agent that reach the upstream. All others stay here: credentials, cookies, forwarding, hop-by-hop.
-pub fn travelling(headers: &HeaderMap) -> HeaderMap {
+pub fn travelling(headers: HeaderMap) -> HeaderMap {
     const TRAVEL: [&str; 10] = [
         "accept",
         header::SESSION,
@@ -39,13 +39,17 @@ pub fn travelling(headers: &HeaderMap) -> HeaderMap {
         "baggage",
         "cache-control",
     ];
-    let mut out = HeaderMap::with_capacity(8);
-    for (name, value) in headers {
-        if TRAVEL.contains(&name.as_str()) || name.as_str().starts_with(header::PARAM) {
-            out.append(name.clone(), value.clone());
-        }
+    without(headers, |name| !TRAVEL.contains(&name.as_str()) && !name.as_str().starts_with(header::PARAM))
+}
+
+/// Headers without those of some names. The map is changed in place: `hyper` uses it again for the next message of the
+/// connection that it is written to.
+pub fn without(mut headers: HeaderMap, drops: impl Fn(&HeaderName) -> bool) -> HeaderMap {
+    let dropped: Vec<HeaderName> = headers.keys().filter(|name| drops(name)).cloned().collect();
+    for name in dropped {
+        headers.remove(name);
     }
-    out
+    headers
 }
 
 /// Refuses a header that may be there once only and is there twice.
@@ -362,7 +366,7 @@ mod tests {
             ("mcp-param-a", "1"),
             ("accept", "*/*"),
         ]);
-        let out = travelling(&sent);
+        let out = travelling(sent);
         let mut names: Vec<_> = out.keys().map(|name| name.as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "mcp-param-a"]);

@@ -2,6 +2,8 @@
 //! travels with the bytes: it is released when the last reference to them is dropped.
 
 use std::collections::HashMap;
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -13,28 +15,26 @@ pub const BYTES_IN_FLIGHT: &str = "bytes_in_flight";
 /// The limit for each agent, by its name in the config.
 pub const BYTES_IN_FLIGHT_PER_AGENT: &str = "bytes_in_flight_per_agent";
 
+/// Past so many agents, those without a reservation are forgotten.
+const AGENTS: usize = 1024;
+
 /// A body without a known length is reserved in steps of this size.
 const STEP_BYTES: usize = 64 << 10;
 
 /// The bytes in flight, and their limits.
 #[derive(Debug)]
 pub struct InFlight {
-    reserved: Mutex<Reserved>,
+    all: AtomicUsize,
+    /// Those of each agent: of agents with reservations, and of some that had.
+    agents: Mutex<HashMap<AgentName, Arc<AtomicUsize>>>,
     limit: usize,
     limit_per_agent: usize,
-}
-
-#[derive(Debug, Default)]
-struct Reserved {
-    all: usize,
-    /// Agents with bytes in flight.
-    agents: HashMap<AgentName, usize>,
 }
 
 impl InFlight {
     /// Nothing is in flight yet.
     pub fn new(limit: usize, limit_per_agent: usize) -> Arc<Self> {
-        Arc::new(Self { reserved: Mutex::default(), limit, limit_per_agent })
+        Arc::new(Self { all: AtomicUsize::new(0), agents: Mutex::default(), limit, limit_per_agent })
     }
 
     /// Without limits.
@@ -44,42 +44,38 @@ impl InFlight {
 
     /// A reservation of no bytes yet, for a message to or from an agent.
     pub fn reservation(self: &Arc<Self>, agent: &AgentName) -> Reservation {
-        Reservation { in_flight: self.clone(), agent: agent.clone(), bytes: 0 }
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_agent = match agents.get(agent) {
+            Some(of_agent) => of_agent.clone(),
+            None => {
+                if agents.len() >= AGENTS {
+                    agents.retain(|_, of_agent| Arc::strong_count(of_agent) > 1);
+                }
+                agents.entry(agent.clone()).or_default().clone()
+            }
+        };
+        drop(agents);
+        Reservation { in_flight: self.clone(), of_agent, bytes: 0 }
     }
 
     /// Bytes reserved for all agents.
     pub fn bytes(&self) -> usize {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).all
+        self.all.load(Ordering::Relaxed)
     }
+}
 
-    fn resize(&self, agent: &AgentName, from: usize, to: usize) -> Result<(), CallError> {
-        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        let Reserved { all, agents } = &mut *reserved;
-        let known = agents.get_mut(agent);
-        let of_all = (*all - from).saturating_add(to);
-        let of_agent = (known.as_deref().copied().unwrap_or(0) - from).saturating_add(to);
-        if to > from && of_agent > self.limit_per_agent {
-            return Err(CallError::Limit(BYTES_IN_FLIGHT_PER_AGENT));
-        }
-        if to > from && of_all > self.limit {
-            return Err(CallError::Limit(BYTES_IN_FLIGHT));
-        }
-        *all = of_all;
-        match known {
-            Some(bytes) if of_agent > 0 => *bytes = of_agent,
-            Some(_) => drop(agents.remove(agent)),
-            None if of_agent > 0 => drop(agents.insert(agent.clone(), of_agent)),
-            None => {}
-        }
-        Ok(())
-    }
+/// Adds to a counter, unless it would exceed its limit.
+fn add(counter: &AtomicUsize, bytes: usize, limit: usize, name: &'static str) -> Result<(), CallError> {
+    let more = |held: usize| held.checked_add(bytes).filter(|all| *all <= limit);
+    let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    added.map(drop).map_err(|_| CallError::Limit(name))
 }
 
 /// Bytes reserved for one body. Released when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     in_flight: Arc<InFlight>,
-    agent: AgentName,
+    of_agent: Arc<AtomicUsize>,
     bytes: usize,
 }
 
@@ -89,11 +85,26 @@ impl Reservation {
     /// # Errors
     /// The limit that leaves no room for them.
     pub fn announce(&mut self, bytes: usize) -> Result<(), CallError> {
-        if bytes > self.bytes {
-            self.in_flight.resize(&self.agent, self.bytes, bytes)?;
+        let more = bytes.saturating_sub(self.bytes);
+        if more > 0 {
+            add(&self.of_agent, more, self.in_flight.limit_per_agent, BYTES_IN_FLIGHT_PER_AGENT)?;
+            if let Err(full) = add(&self.in_flight.all, more, self.in_flight.limit, BYTES_IN_FLIGHT) {
+                self.of_agent.fetch_sub(more, Ordering::Relaxed);
+                return Err(full);
+            }
             self.bytes = bytes;
         }
         Ok(())
+    }
+
+    /// Releases all but `bytes`.
+    fn shrink(&mut self, bytes: usize) {
+        let less = self.bytes.saturating_sub(bytes);
+        if less > 0 {
+            self.of_agent.fetch_sub(less, Ordering::Relaxed);
+            self.in_flight.all.fetch_sub(less, Ordering::Relaxed);
+            self.bytes -= less;
+        }
     }
 
     /// Reserves at least `bytes` in all, which are about to be kept.
@@ -107,24 +118,20 @@ impl Reservation {
     /// What is reserved so far; this one goes on with nothing reserved.
     #[must_use]
     pub fn take(&mut self) -> Self {
-        let taken = Self { in_flight: self.in_flight.clone(), agent: self.agent.clone(), bytes: self.bytes };
-        self.bytes = 0;
-        taken
+        let rest = Self { in_flight: self.in_flight.clone(), of_agent: self.of_agent.clone(), bytes: 0 };
+        mem::replace(self, rest)
     }
 
     /// The body, which holds its reservation from now on.
     pub fn attach(mut self, body: Bytes) -> Bytes {
-        if body.len() < self.bytes && self.in_flight.resize(&self.agent, self.bytes, body.len()).is_ok() {
-            self.bytes = body.len();
-        }
+        self.shrink(body.len());
         Bytes::from_owner(Attached { body, _reservation: self })
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // Releasing cannot exceed a limit.
-        let _released = self.in_flight.resize(&self.agent, self.bytes, 0);
+        self.shrink(0);
     }
 }
 
@@ -162,7 +169,18 @@ mod tests {
         assert_eq!((&part[..], in_flight.bytes()), (&b"short"[..], 12));
         drop(part);
         assert_eq!(in_flight.bytes(), 0);
-        assert!(in_flight.reserved.lock().unwrap().agents.is_empty());
+    }
+
+    #[test]
+    fn agents_without_a_reservation_are_forgotten() {
+        let in_flight = InFlight::new(1000, 1000);
+        let mut held = in_flight.reservation(&AgentName("held".into()));
+        held.announce(900).unwrap();
+        for number in 0..3 * AGENTS {
+            drop(in_flight.reservation(&AgentName(format!("{number}").into())));
+        }
+        assert!(in_flight.agents.lock().unwrap().len() <= AGENTS);
+        assert_eq!(hit(in_flight.reservation(&AgentName("held".into())).announce(200)), BYTES_IN_FLIGHT_PER_AGENT);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod headers;
 mod in_flight;
 pub mod opaque;
 mod process;
+mod random;
 mod source_url;
 pub mod sse;
 pub mod trace;

@@ -202,7 +202,12 @@ impl Gate {
 
     /// The upstream of this name, if there is one.
     pub fn upstream_named(&self, name: &str) -> Option<UpstreamName> {
-        self.upstreams.table.load().get_key_value(&UpstreamName(name.into())).map(|(name, _)| name.clone())
+        self.upstreams.table.load().get_key_value(name).map(|(name, _)| name.clone())
+    }
+
+    /// Whether the replies of an upstream have a status and headers of the server's own; not those of one that is not there.
+    pub fn speaks_http(&self, name: &UpstreamName) -> bool {
+        self.upstreams.table.load().get(name).is_some_and(|state| state.upstream.speaks_http())
     }
 
     /// The name of the upstream, if there is only one.

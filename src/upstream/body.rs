@@ -1,19 +1,28 @@
 //! Reading bodies: whole and bounded, or event by event.
 
 use std::io;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
+use tokio::time::{Instant, Sleep, sleep};
 
+use super::pool::ResponseBody;
 use crate::message::{Message, ParseError, ReadLimits};
 use crate::protocol::sse::{Decoder, Event};
 use crate::protocol::{CallError, Frame, Frames, Payload, Reservation};
 use crate::trust::error_text;
 
+/// A body that `hyper` reads.
+pub(super) trait Readable: Body<Data = Bytes, Error = hyper::Error> + Unpin {}
+
+impl<B: Body<Data = Bytes, Error = hyper::Error> + Unpin> Readable for B {}
+
 /// The next piece of a body; `None` at its end.
-async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
+async fn piece(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
     loop {
         match body.frame().await {
             None => return Ok(None),
@@ -36,26 +45,29 @@ async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
 /// `NotMcp` where it is longer than `message_bytes`, `Silent` where nothing came for `gap`, `Connect` where it broke off,
 /// `Limit` where too many bytes are in flight.
 pub(super) async fn reserved(
-    body: Incoming,
+    body: impl Readable,
     limits: &ReadLimits,
     gap: Duration,
     mut reservation: Reservation,
+    timer: &mut Timer<'_>,
 ) -> Result<Bytes, CallError> {
     reservation.announce(usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX).min(limits.message_bytes))?;
-    let body = gather(body, limits, gap, |bytes| reservation.grow(bytes)).await?;
+    let body = gather(body, limits, gap, |bytes| reservation.grow(bytes), timer).await?;
     Ok(reservation.attach(body))
 }
 
 /// The same without a reservation, for bodies that are not passed on.
-pub(super) async fn whole(body: Incoming, limits: &ReadLimits, gap: Duration) -> Result<Bytes, CallError> {
-    gather(body, limits, gap, |_| Ok(())).await
+pub(super) async fn whole(body: impl Readable, limits: &ReadLimits, gap: Duration) -> Result<Bytes, CallError> {
+    let sleep = pin!(sleep(gap));
+    let mut timer = Timer::new(sleep);
+    gather(body, limits, gap, |_| Ok(()), &mut timer).await
 }
 
 /// The beginning of a body, up to so many bytes. Where it breaks off after some, these are all.
 ///
 /// # Errors
 /// `Connect` where it breaks off before.
-pub(super) async fn beginning(mut body: Incoming, most: usize) -> Result<Bytes, CallError> {
+pub(super) async fn beginning(mut body: impl Readable, most: usize) -> Result<Bytes, CallError> {
     let mut read = BytesMut::new();
     while read.len() < most {
         match piece(&mut body).await {
@@ -68,10 +80,11 @@ pub(super) async fn beginning(mut body: Incoming, most: usize) -> Result<Bytes, 
 }
 
 async fn gather(
-    mut body: Incoming,
+    mut body: impl Readable,
     limits: &ReadLimits,
     gap: Duration,
     mut reserve: impl FnMut(usize) -> Result<(), CallError>,
+    timer: &mut Timer<'_>,
 ) -> Result<Bytes, CallError> {
     let too_large = || CallError::NotMcp(ParseError::TooLarge { limit: limits.message_bytes });
     if body.size_hint().lower() > limits.message_bytes as u64 {
@@ -79,7 +92,7 @@ async fn gather(
     }
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
-    while let Some(piece) = within(gap, piece(&mut body)).await? {
+    while let Some(piece) = timer.within(gap, piece(&mut body)).await? {
         if first.len() + rest.len() + piece.len() > limits.message_bytes {
             return Err(too_large());
         }
@@ -103,9 +116,44 @@ pub(super) async fn within<T>(time: Duration, future: impl Future<Output = Resul
     tokio::time::timeout(time, future).await.unwrap_or(Err(CallError::Silent(time)))
 }
 
+/// The timer of a call, which each wait moves: to move it to a later time is one atomic operation, and to make another one is
+/// two locks.
+pub(super) struct Timer<'s> {
+    sleep: Pin<&'s mut Sleep>,
+    /// When no wait may go on in any case.
+    end: Option<Instant>,
+}
+
+impl<'s> Timer<'s> {
+    pub(super) fn new(sleep: Pin<&'s mut Sleep>) -> Self {
+        Self { sleep, end: None }
+    }
+
+    /// From now on all waits end within this time.
+    pub(super) fn end_in(&mut self, time: Duration) {
+        self.end = Some(Instant::now() + time);
+    }
+
+    /// What `future` gives, unless it takes longer than `time`.
+    pub(super) async fn within<T>(
+        &mut self,
+        time: Duration,
+        future: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let until = Instant::now() + time;
+        self.sleep.as_mut().reset(self.end.map_or(until, |end| end.min(until)));
+        let mut future = pin!(future);
+        std::future::poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(done),
+            Poll::Pending => self.sleep.as_mut().poll(context).map(|()| Err(CallError::Silent(time))),
+        })
+        .await
+    }
+}
+
 /// An event stream as it is read.
 pub(super) struct Events {
-    body: Incoming,
+    body: ResponseBody,
     decoder: Decoder,
     limits: ReadLimits,
     /// What is reserved for the event at hand.
@@ -113,7 +161,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(body: Incoming, limits: ReadLimits) -> Self {
+    pub(super) fn new(body: ResponseBody, limits: ReadLimits) -> Self {
         Self { body, decoder: Decoder::default(), limits, reservation: None }
     }
 

@@ -8,28 +8,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{Client as Pool, connect::HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::HttpConnector;
 
-use super::body::within;
+use super::body::{Timer, within};
+use super::pool::{Pool, ResponseBody};
 use super::tls;
 use crate::config::HttpTransport;
 use crate::oauth::{Authorizer, Bearer, LoginError, Refusal, challenge};
-use crate::protocol::{CallError, Context};
+use crate::protocol::{CallError, Context, headers};
 use crate::trust::{Keys, Peer};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection that nobody uses is kept. Node's and uvicorn's servers close theirs after 5 s: a call that
-/// crosses with that is lost, and a `tools/call` must not be sent twice.
-const KEPT: Duration = Duration::from_secs(4);
 /// After how long a silent peer is probed.
 const PROBED: Duration = Duration::from_secs(60);
-/// Longest head of a response, and largest read, over HTTP/1.1.
-const HEAD_BYTES: usize = 64 << 10;
-
-type Connections = Pool<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// How long a response is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,20 +35,21 @@ pub(super) enum Lasting {
 const MORE_TRIES: usize = 3;
 
 /// One request.
+#[derive(Clone)]
 pub(super) struct Sent<'r> {
     pub(super) lasting: Lasting,
     pub(super) method: Method,
     pub(super) url: &'r Uri,
-    pub(super) headers: &'r HeaderMap,
+    pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
 /// A pooled client for one server.
 pub(super) struct Client {
-    calls: Connections,
+    calls: Pool,
     /// For streams that stay open, each with a connection of its own: on a shared one they would use up the streams
     /// that the server allows it, and calls would wait for ever.
-    streams: Connections,
+    streams: Pool,
     /// The URL of the config.
     pub(super) url: Uri,
     /// The same for errors.
@@ -74,8 +66,8 @@ impl Client {
         let url = url(&transport.url)?;
         let tls = tls::client(transport)?;
         let builder = || hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
-        let calls = connections(builder().enable_all_versions().wrap_connector(connector()));
-        let streams = connections(builder().enable_http1().wrap_connector(connector()));
+        let calls = Pool::new(builder().enable_all_versions().wrap_connector(connector()), &url)?;
+        let streams = Pool::new(builder().enable_http1().wrap_connector(connector()), &url)?;
         let peer = Peer::of_url(&url, Keys::OfTransport { ca: transport.ca.is_some() });
         Ok(Self { calls, streams, url, peer, own: own_headers(transport)?, login })
     }
@@ -89,12 +81,14 @@ impl Client {
     pub(super) async fn send_as(
         &self,
         context: &Context,
-        request: &Sent<'_>,
+        request: Sent<'_>,
         time: Duration,
-    ) -> Result<Response<Incoming>, CallError> {
+        timer: &mut Timer<'_>,
+    ) -> Result<Response<ResponseBody>, CallError> {
         match &self.login {
-            None => within(time, self.send(request)).await,
-            Some(login) => self.send_with_login(login, context, request, time).await,
+            None => timer.within(time, self.send(request)).await,
+            // Boxed: calls without a login need no room for it.
+            Some(login) => Box::pin(self.send_with_login(login, context, request, time)).await,
         }
     }
 
@@ -103,13 +97,13 @@ impl Client {
         &self,
         login: &Arc<Authorizer>,
         context: &Context,
-        request: &Sent<'_>,
+        request: Sent<'_>,
         time: Duration,
-    ) -> Result<Response<Incoming>, CallError> {
+    ) -> Result<Response<ResponseBody>, CallError> {
         let who = login.principal(context).map_err(no_token)?;
         let mut bearer = login.bearer(&who).await.map_err(no_token)?;
         for _ in 0..MORE_TRIES {
-            let response = within(time, self.exchange(request, bearer.as_ref())).await?;
+            let response = within(time, self.exchange(request.clone(), bearer.as_ref())).await?;
             let Some(refusal) = refusal(&response) else { return answered(response) };
             // Boxed: few calls wait for another token, and all would make room for it.
             bearer = Some(Box::pin(login.refused(&who, bearer, refusal)).await.map_err(no_token)?);
@@ -126,7 +120,7 @@ impl Client {
     ///
     /// # Errors
     /// `Connect` where no response came, `AuthRequired` on 401, `BadReply` on a redirect, which is never followed.
-    pub(super) async fn send(&self, request: &Sent<'_>) -> Result<Response<Incoming>, CallError> {
+    pub(super) async fn send(&self, request: Sent<'_>) -> Result<Response<ResponseBody>, CallError> {
         answered(self.exchange(request, None).await?)
     }
 
@@ -134,19 +128,20 @@ impl Client {
     ///
     /// # Errors
     /// `Connect` where no response came.
-    pub(super) async fn exchange(&self, sent: &Sent<'_>, bearer: Option<&Bearer>) -> Result<Response<Incoming>, CallError> {
-        let mut request = Request::new(Full::new(sent.body.clone()));
-        *request.method_mut() = sent.method.clone();
-        *request.uri_mut() = sent.url.clone();
-        *request.headers_mut() = self.outgoing(&sent.method, sent.headers);
+    pub(super) async fn exchange(&self, sent: Sent<'_>, bearer: Option<&Bearer>) -> Result<Response<ResponseBody>, CallError> {
+        let Sent { lasting, method, url, headers, body } = sent;
+        let mut headers = self.outgoing(&method, headers);
         if let Some(bearer) = bearer {
             let value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()));
             let mut value = value.map_err(|_| CallError::NoToken("its token cannot stand in a header".into()))?;
             value.set_sensitive(true);
-            request.headers_mut().insert(header::AUTHORIZATION, value);
+            headers.insert(header::AUTHORIZATION, value);
         }
-        let connections = if sent.lasting == Lasting::Stream { &self.streams } else { &self.calls };
-        connections.request(request).await.map_err(|e| CallError::Connect(io::Error::other(self.peer.fault(&e))))
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.headers_mut() = headers;
+        let pool = if lasting == Lasting::Stream { &self.streams } else { &self.calls };
+        pool.request(url, request).await.map_err(|error| CallError::Connect(io::Error::other(self.peer.fault(&*error))))
     }
 
     /// Whether a text holds a secret that the gate shows this server.
@@ -158,11 +153,9 @@ impl Client {
         of_headers.chain(of_query).any(|secret| secret.len() >= 4 && text.contains(secret))
     }
 
-    fn outgoing(&self, method: &Method, from_agent: &HeaderMap) -> HeaderMap {
-        let mut headers = HeaderMap::with_capacity(from_agent.len() + self.own.len() + 4);
-        for (name, value) in from_agent.iter().filter(|(name, _)| !NOT_OUT.contains(name)) {
-            headers.append(name, value.clone());
-        }
+    /// The headers of a request to the server, from those of the agent that travel.
+    fn outgoing(&self, method: &Method, from_agent: HeaderMap) -> HeaderMap {
+        let mut headers = headers::without(from_agent, |name| NOT_OUT.contains(name));
         if method == Method::POST {
             // Without the agent's parameters: a server that decodes by `charset` would read another message.
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -180,7 +173,7 @@ impl Client {
 }
 
 /// What a server answered, unless it is a redirect or wants a login.
-fn answered(response: Response<Incoming>) -> Result<Response<Incoming>, CallError> {
+fn answered(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, CallError> {
     match response.status() {
         StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
         status if status.is_redirection() => Err(CallError::BadReply("a redirect, and redirects are not followed")),
@@ -189,7 +182,7 @@ fn answered(response: Response<Incoming>) -> Result<Response<Incoming>, CallErro
 }
 
 /// Whether a server turns the token away: it wants one, another one, or one that may do more. Any other 403 is an answer.
-fn refusal(response: &Response<Incoming>) -> Option<Refusal> {
+fn refusal(response: &Response<ResponseBody>) -> Option<Refusal> {
     let challenge = || challenge::parse(response.headers());
     match response.status() {
         StatusCode::UNAUTHORIZED => Some(Refusal::Token(challenge())),
@@ -216,21 +209,6 @@ fn connector() -> HttpConnector {
     connector.set_connect_timeout(Some(CONNECT));
     connector.set_keepalive(Some(PROBED));
     connector
-}
-
-fn connections(connector: HttpsConnector<HttpConnector>) -> Connections {
-    Pool::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(KEPT)
-        .pool_max_idle_per_host(128)
-        .http1_max_buf_size(HEAD_BYTES)
-        .http2_max_header_list_size(HEAD_BYTES as u32)
-        // One slow agent may hold back its own stream, not the connection that others share.
-        .http2_initial_stream_window_size(256 << 10)
-        .http2_initial_connection_window_size(16 << 20)
-        .http2_keep_alive_interval(PROBED)
-        .build(connector)
 }
 
 /// Headers that the connection makes itself, or that are credentials of the agent. The listener has taken most of
@@ -284,14 +262,7 @@ pub(super) fn incoming(headers: HeaderMap) -> HeaderMap {
             || name.as_str().starts_with("proxy-")
             || name.as_str().starts_with("access-control-")
     };
-    if !headers.keys().any(drops) {
-        return headers;
-    }
-    let mut kept = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers.iter().filter(|(name, _)| !drops(name)) {
-        kept.append(name, value.clone());
-    }
-    kept
+    headers::without(headers, drops)
 }
 
 fn url(text: &str) -> Result<Uri, String> {

@@ -1,15 +1,18 @@
 //! Streamable HTTP (2025-03-26 and later, Transports).
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode, header};
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
+use tokio::time::sleep;
 
-use super::body::{self, Events, Gap, within};
+use super::body::{self, Events, Gap, Timer};
 use super::client::{self, Client, Lasting, Sent};
 use super::health::{Health, Pulse};
+use super::pool::ResponseBody;
 use super::{page, probe};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
@@ -79,12 +82,22 @@ impl Http {
             Ask::Close => (Method::DELETE, Bytes::new(), self.request_timeout, Gap::Idle(self.stream_idle)),
         };
         let lasting = if call.listens() { Lasting::Stream } else { Lasting::Call };
-        let sent = Sent { lasting, method, url: &self.client.url, headers: &call.headers, body };
-        let response = self.client.send_as(&call.context, &sent, time).await?;
-        within(self.stream_idle, self.read(response, time, gap, &call.context)).await
+        let sent = Sent { lasting, method, url: &self.client.url, headers: call.headers.clone(), body };
+        let sleep = pin!(sleep(time));
+        let mut timer = Timer::new(sleep);
+        let response = self.client.send_as(&call.context, sent, time, &mut timer).await?;
+        timer.end_in(self.stream_idle);
+        self.read(response, time, gap, &call.context, &mut timer).await
     }
 
-    async fn read(&self, response: Response<Incoming>, time: Duration, gap: Gap, context: &Context) -> Result<Reply, CallError> {
+    async fn read(
+        &self,
+        response: Response<ResponseBody>,
+        time: Duration,
+        gap: Gap,
+        context: &Context,
+        timer: &mut Timer<'_>,
+    ) -> Result<Reply, CallError> {
         let (head, body) = response.into_parts();
         let (status, mut headers) = (head.status, client::incoming(head.headers));
         let failed = status.is_client_error() || status.is_server_error();
@@ -106,7 +119,8 @@ impl Http {
             let frames = Events::new(body, self.limits.clone()).reserved(self.in_flight.reservation(&context.agent)).frames(gap);
             return Ok(Reply { status, headers, framing: Framing::Events, frames });
         }
-        let bytes = body::reserved(body, &self.limits, time, self.in_flight.reservation(&context.agent)).await?;
+        let reservation = self.in_flight.reservation(&context.agent);
+        let bytes = body::reserved(body, &self.limits, time, reservation, timer).await?;
         if bytes.is_empty() {
             return Ok(empty(status, headers));
         }

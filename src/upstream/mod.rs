@@ -12,6 +12,7 @@ mod ids;
 mod lines;
 mod output;
 mod page;
+mod pool;
 mod probe;
 mod service;
 mod sessions;

@@ -48,17 +48,18 @@ pub(super) async fn ask_http(client: &Client) -> Finding {
     headers.insert(mcp::SESSION, HeaderValue::from_static(SESSION));
     headers.insert(mcp::VERSION, HeaderValue::from_static(REVISION));
     let body = Bytes::from_static(PING);
-    ask(client, &Sent { lasting: Lasting::Call, method: Method::POST, url: &client.url, headers: &headers, body }).await
+    ask(client, Sent { lasting: Lasting::Call, method: Method::POST, url: &client.url, headers, body }).await
 }
 
 /// Asks a server of HTTP+SSE.
 pub(super) async fn ask_sse(client: &Client) -> Finding {
     let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("text/event-stream"))]);
     let body = Bytes::new();
-    ask(client, &Sent { lasting: Lasting::Stream, method: Method::GET, url: &client.url, headers: &headers, body }).await
+    ask(client, Sent { lasting: Lasting::Stream, method: Method::GET, url: &client.url, headers, body }).await
 }
 
-async fn ask(client: &Client, sent: &Sent<'_>) -> Finding {
+async fn ask(client: &Client, sent: Sent<'_>) -> Finding {
+    let posted = sent.method == Method::POST;
     let asked = async {
         let response = client.exchange(sent, None).await?;
         let (head, body) = response.into_parts();
@@ -68,7 +69,7 @@ async fn ask(client: &Client, sent: &Sent<'_>) -> Finding {
         Ok(Answer { status: head.status, headers: head.headers, body: read })
     };
     match tokio::time::timeout(ANSWER, asked).await {
-        Ok(Ok(answer)) => answer.judge(&client.peer.to_string(), sent.method == Method::POST, |text| client.holds(text)),
+        Ok(Ok(answer)) => answer.judge(&client.peer.to_string(), posted, |text| client.holds(text)),
         Ok(Err(CallError::Connect(error))) => Finding::Down(error.to_string()),
         Ok(Err(error)) => Finding::Down(format!("{}: {error}", client.peer)),
         Err(_) => {

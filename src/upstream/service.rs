@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 
 use super::body;
 use super::client::{Client, Lasting, Sent};
+use super::pool::ResponseBody;
 use crate::config::HttpTransport;
 use crate::message::ReadLimits;
 use crate::protocol::CallError;
@@ -77,11 +77,11 @@ impl Service {
         body::whole(response.into_body(), &self.answer, within).await.map_err(why)
     }
 
-    async fn request(&self, body: Bytes) -> Result<Response<Incoming>, NoAnswer> {
+    async fn request(&self, body: Bytes) -> Result<Response<ResponseBody>, NoAnswer> {
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
-        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
-        self.client.send(&request).await.map_err(why)
+        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers, body };
+        self.client.send(request).await.map_err(why)
     }
 }
 

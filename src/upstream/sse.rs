@@ -1,13 +1,15 @@
 //! HTTP+SSE of 2024-11-05: one GET stream on which everything comes in, and an endpoint that messages are POSTed to.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
-use super::body::{self, Events, within};
+use super::body::{self, Events, Timer, within};
 use super::channel::Channel;
 use super::client::{Client, Lasting, Sent};
 use super::end::End;
@@ -90,7 +92,7 @@ impl Sse {
         let mut headers = call.headers.clone();
         headers.remove(mcp::SESSION);
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let (events, endpoint) = self.begin(&headers, &call.context).await?;
+        let (events, endpoint) = self.begin(headers.clone(), &call.context).await?;
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         let channel = Channel::new(Era::Legacy, self.name.clone(), &self.limits);
         let (stop, stopping) = watch::channel(false);
@@ -114,10 +116,12 @@ impl Sse {
     }
 
     /// Opens the stream and waits for the event that names the endpoint.
-    async fn begin(&self, headers: &HeaderMap, context: &Context) -> Result<(Events, Uri), CallError> {
+    async fn begin(&self, headers: HeaderMap, context: &Context) -> Result<(Events, Uri), CallError> {
         let time = self.patience.initialize;
         let sent = Sent { lasting: Lasting::Stream, method: Method::GET, url: &self.client.url, headers, body: Bytes::new() };
-        let response = self.client.send_as(context, &sent, time).await?;
+        let sleep = pin!(sleep(time));
+        let mut timer = Timer::new(sleep);
+        let response = self.client.send_as(context, sent, time, &mut timer).await?;
         if response.status() != StatusCode::OK || ContentKind::of(response.headers()) != ContentKind::Events {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }
@@ -182,9 +186,11 @@ impl Link for Stream {
 
 impl Post {
     async fn send(&self, message: Bytes, time: Duration) -> Result<(), CallError> {
-        let sent =
-            Sent { lasting: Lasting::Call, method: Method::POST, url: &self.endpoint, headers: &self.headers, body: message };
-        let response = self.client.send_as(&self.context, &sent, time).await?;
+        let headers = self.headers.clone();
+        let sent = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.endpoint, headers, body: message };
+        let sleep = pin!(sleep(time));
+        let mut timer = Timer::new(sleep);
+        let response = self.client.send_as(&self.context, sent, time, &mut timer).await?;
         let status = response.status();
         // Reading what there is, which says nothing, lets the connection be used again.
         let read = body::whole(response.into_body(), &self.limits, time).await;
