@@ -386,3 +386,21 @@ fn hostile_texts_cost_linear_time() {
         assert!((0..5).any(|_| ratio() < 24.0), "{:?}", make(5));
     }
 }
+
+#[test]
+fn a_call_is_counted_without_rules_and_links_are_reported_where_roots_are_set() {
+    let library = Library::load(false, &[]).unwrap();
+    let policy = |roots: &[&str]| {
+        let mut config = PolicyConfig::default();
+        config.places.roots = roots.iter().map(|root| (*root).to_owned()).collect();
+        Policy::new("test", &config, &library).unwrap()
+    };
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/w/a"}}}"#;
+    let (counted, passed) = judged(&policy(&[]), Direction::Outbound, call);
+    assert_eq!((passed.as_str(), counted.coverage.uninspected.len()), (call, 0));
+    let (with_roots, passed) = judged(&policy(&["/w"]), Direction::Outbound, call);
+    assert_eq!(passed, call);
+    assert_eq!(with_roots.coverage.uninspected.len(), 1);
+    let counts = |inspection: &Inspection| (inspection.coverage.strings, inspection.coverage.bytes);
+    assert_eq!(counts(&counted), counts(&with_roots));
+}

@@ -3,6 +3,7 @@
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -93,13 +94,27 @@ impl fmt::Debug for SessionId {
 pub struct AuditId(pub Uuid);
 
 impl AuditId {
-    /// A new one.
+    /// A new one, greater than all that this process has made: lists of what happened are sorted by it.
     pub fn make() -> Self {
-        let Some(random) = random::bytes() else { return Self(Uuid::now_v7()) };
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let milliseconds = u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX);
-        Self(Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid())
+        let Some(random) = random::bytes::<8>() else { return Self(Uuid::now_v7()) };
+        let tick = next_tick(SystemTime::now());
+        let [.., high, low] = (tick & 0xFFF).to_be_bytes();
+        let [a, b, c, d, e, f, g, h] = random;
+        Self(Builder::from_unix_timestamp_millis(tick >> 12, &[high, low, a, b, c, d, e, f, g, h]).into_uuid())
     }
+}
+
+/// The time in 4,096ths of a millisecond, or the next number where that is no greater than the last (RFC 9562, section 6.2,
+/// method 3).
+fn next_tick(now: SystemTime) -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let since_1970 = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (seconds, nanos) = (since_1970.as_secs(), u64::from(since_1970.subsec_nanos()));
+    let (milliseconds, rest) = (seconds * 1000 + nanos / 1_000_000, nanos % 1_000_000);
+    let ticks = (milliseconds << 12) + (rest << 12) / 1_000_000;
+    let next = |last: u64| ticks.max(last.saturating_add(1));
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+    next(last.unwrap_or_default())
 }
 
 impl fmt::Display for AuditId {
@@ -253,5 +268,21 @@ impl Context {
     pub fn is_stray(&self, message: &Message) -> bool {
         let mut answers = message.envelopes().iter().filter(|envelope| envelope.is_answer());
         answers.any(|envelope| message.id(envelope).is_some_and(|id| self.asked(id).is_none()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_audit_id_is_greater_than_the_last_and_has_the_time() {
+        let before = SystemTime::now();
+        let ids: Vec<AuditId> = (0..10_000).map(|_| AuditId::make()).collect();
+        assert!(ids.is_sorted_by(|one, other| one.0 < other.0));
+        let (seconds, nanos) = ids[0].0.get_timestamp().unwrap().to_unix();
+        let made = UNIX_EPOCH + std::time::Duration::new(seconds, nanos);
+        assert!(made + std::time::Duration::from_millis(1) >= before && made <= before + std::time::Duration::from_secs(60));
+        assert_eq!(ids[0].0.get_version_num(), 7);
     }
 }

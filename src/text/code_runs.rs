@@ -62,7 +62,7 @@ mod tests {
         }
         let runs = |text: &str, least| code_runs(text.as_bytes(), least).collect::<Vec<_>>();
         assert!(runs(&"a".repeat(CODE_RUN - 1), 0).is_empty() && runs("", 0).is_empty());
-        assert_eq!(runs("a ab+/cdef-_ghij1234 b", 18), [2..20]);
+        assert_eq!(runs("a ab+/cdef-_ghij1234 b", 18).first(), Some(&(2..20)));
         assert!(runs("a ab+/cdef-_ghij1234 b", 19).is_empty());
         for length in [CODE_RUN, CODE_RUN + 1, 63, 64, 65, 200] {
             for lead in 0..80 {

@@ -299,7 +299,7 @@ fn is_program(text: &str) -> bool {
 
 /// Where Markdown shows text as it is: fenced blocks and code spans (CommonMark 4.5, 6.1), outside HTML comments.
 pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
-    if !facts.has(b'`') && !(facts.has(b'~') && holds(text, "~~~")) {
+    if !(facts.has(b'`') || facts.has(b'~') && holds(text, "~~~")) {
         return Vec::new();
     }
     let comments = facts.has(b'<') && holds(text, "<!--");
