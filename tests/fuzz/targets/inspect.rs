@@ -24,14 +24,17 @@ fuzz_target!(|input: &str| {
     // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
     HOOK.call_once(|| drop(std::panic::take_hook()));
     let (policy, limits, text) = (&*POLICY, ReadLimits::default(), quote(input));
-    let context = Context { asked: [Asked {
+    let context = Context {
+        asked: [Asked {
             id: "1".into(),
             method: "tools/call".into(),
             tool: Some("fetch".into()),
             continues: false,
             target: CallTarget::Other,
         }]
-        .into(), ..Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern) };
+        .into(),
+        ..Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern)
+    };
     let began = Instant::now();
     let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);
     let message = Message::parse(result.into(), &limits).expect("a message");
