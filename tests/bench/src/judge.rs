@@ -3,7 +3,7 @@
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
 use lychgate::rules::Library;
 
 pub struct Judge {

@@ -11,7 +11,7 @@ use lychgate::detect::ReadAs;
 use lychgate::detect::command::Script;
 use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
 use lychgate::rules::Library;
 
 const MOST: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
-use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era, UpstreamName, Wire};
+use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
 use lychgate::rules::Library;
 
 const MOST: Duration = Duration::from_secs(3);
