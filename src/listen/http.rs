@@ -33,7 +33,7 @@ pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connec
     let path = uri.path();
     let browses = mcp_page::is_asked_for(&request);
     let entry = front.entry.load_full();
-    // Where others vouch for agents, tokens are for a URL of the gate; otherwise only pages for people show it.
+    // With an external issuer, tokens have the gate's URL as their audience. Otherwise only pages for people show the URL.
     let is_named = browses || entry.issuers().len() > 0;
     let site = is_named.then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound)).flatten();
     let answered = try_answer(&front, request, &connection, &entry, path, site.as_deref()).await;

@@ -139,10 +139,7 @@ impl Session {
         Carried { session: self.clone(), listens }
     }
 
-    /// Counts one call against a budget of `most` calls of the tools that `glob` fits; a budget begins anew after `idle`.
-    ///
-    /// # Errors
-    /// The budget is spent: nothing is counted.
+    /// Whether a budget of `most` calls of the tools that `glob` fits has room for one more. It starts anew after `idle`.
     pub(super) fn has_budget(&self, glob: &str, most: u32, now: Instant, idle: Duration) -> bool {
         let state = self.state();
         let spent = state.spent.get(glob).filter(|(_, last)| now < *last + idle);

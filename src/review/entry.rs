@@ -108,7 +108,7 @@ impl Entry {
 }
 
 impl<'e> Found<'e> {
-    /// A text; empty if there is none.
+    /// The value of a text member; empty if the finding has no such member.
     pub fn text<M: Member<Kind: Kind<Read<'e> = Cow<'e, str>>>>(&self, member: M) -> Cow<'e, str> {
         self.0.get(member).unwrap_or_default()
     }

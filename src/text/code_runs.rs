@@ -36,20 +36,38 @@ pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize
 
 /// A bit for each of the first eight blocks that has nothing but code characters.
 fn whole_blocks(bytes: &[u8]) -> u8 {
-    let mut codes = [0_u8; CHUNK];
-    // Without a branch for each byte, so that the compiler makes vector code of it.
-    codes.iter_mut().zip(bytes).for_each(|(code, byte)| *code = u8::from(is_code(*byte)));
+    // Of fixed length and without a branch for each byte, so that the compiler makes vector code of it.
+    let chunk = bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut last = [0; CHUNK];
+        last.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+        last
+    });
+    let codes = chunk.map(|byte| {
+        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        let digit = byte.wrapping_sub(b'0') < 10;
+        u8::from(letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_'))
+    });
     let (blocks, _) = codes.as_chunks::<BLOCK>();
     let bits = blocks.iter().enumerate().map(|(at, block)| u8::from(*block == [1; BLOCK]) << at);
     bits.fold(0, |all, bit| all | bit)
 }
 
 /// Whether a byte is a code character.
+#[allow(clippy::indexing_slicing, reason = "there is an entry for each byte")]
 pub const fn is_code(byte: u8) -> bool {
-    let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
-    let digit = byte.wrapping_sub(b'0') < 10;
-    letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_')
+    CODES[byte as usize]
 }
+
+#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+const CODES: [bool; 256] = {
+    let mut codes = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        codes[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'+' | b'/' | b'-' | b'_');
+        byte += 1;
+    }
+    codes
+};
 
 #[cfg(test)]
 mod tests {
@@ -58,7 +76,7 @@ mod tests {
     #[test]
     fn runs_are_whole_and_have_the_minimum_length() {
         for byte in 0..=255 {
-            assert_eq!(is_code(byte), byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte));
+            assert_eq!(whole_blocks(&[byte; BLOCK]), u8::from(is_code(byte)), "{byte}");
         }
         let runs = |text: &str, least| code_runs(text.as_bytes(), least).collect::<Vec<_>>();
         assert!(runs(&"a".repeat(CODE_RUN - 1), 0).is_empty() && runs("", 0).is_empty());

@@ -199,7 +199,8 @@ impl Sieve {
 /// What takes the place of a character that joins pieces.
 const JOINT: u8 = 0;
 
-/// A byte as it is looked for; [`JOINT`] for one that is passed over. No text has the byte that stands for NUL.
+/// The form of a byte in the scan: lower case, or [`JOINT`] for a character that the scan skips. NUL becomes a byte that no UTF-8
+/// text contains.
 const fn folded(byte: u8) -> u8 {
     match byte {
         0 => 0xff,

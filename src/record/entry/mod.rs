@@ -1,4 +1,4 @@
-//! The audit log's lines: the one definition of what stands in them.
+//! The definition of audit log lines, from which writers, readers, the schema and the console's names are made.
 //!
 //! [`member`] and [`object`] have a row for each member, [`event`] one for each event with its members in the order in
 //! which they are written. The macros below make of these rows what writes a line (a struct for each event), what reads
@@ -148,7 +148,7 @@ pub(super) fn add<M: Member>(value: Written<'_, M>, out: &mut String) {
 pub struct Object<'e>(pub Value<'e>);
 
 impl<'e> Object<'e> {
-    /// A member; `None` where there is none, or it is something else than such members are.
+    /// The value of a member; `None` if the line has no such member, or one of another type.
     pub fn get<M: Member>(self, _: M) -> Option<Read<'e, M>> {
         let key = M::KEY.get(2..M::KEY.len() - 2)?;
         M::Kind::read(self.0.get(key)?)

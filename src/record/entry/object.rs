@@ -118,7 +118,7 @@ object! {
 }
 
 object! {
-    /// The result of an external classifier, or why there is none.
+    /// The result of an external classifier, or the reason why it gave none.
     classifier Classifier {
         /// Its name.
         may name: Text = "name";

@@ -44,6 +44,7 @@ fn ordinary_text_stays_readable() {
         "/home/ada/projects/a-rather-long-folder-name/src/main.rs",
         "The quick brown fox, 2026-11-21T23:50:00.000Z, v1.2.3",
         "SELECT name, key FROM things WHERE id = 12345678901234567890",
+        "npm_install_package",
         "this_is_a_rather_long_function_name_in_snake_case",
         "http://example.org:8080/path?x=1",
         "00000000-0000-0000-0000-000000000000",
