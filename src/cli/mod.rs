@@ -12,6 +12,8 @@ mod console;
 pub mod demo;
 mod desk;
 mod doctor;
+#[cfg(test)]
+mod documents_tests;
 mod explain;
 mod init;
 mod inspect;

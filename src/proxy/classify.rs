@@ -1,5 +1,5 @@
 //! Asks an external classifier about what a server says, between two judgements: one request for each message, bounded in
-//! time, in bytes and in requests at once. What is asked and answered is laid down in the README, "An external classifier".
+//! time, in bytes and in requests at once. `deploy/guide/classifier.md` describes the protocol.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
