@@ -170,7 +170,7 @@ fn paths_in_maps_exist() {
         for (number, block, line) in lines(&text) {
             let code = if block.is_none() { split_code(line).1 } else { Vec::new() };
             for path in code.into_iter().filter(|code| code.contains('/')) {
-                let is_path = path.ends_with(['/']) || [".rs", ".md", ".toml"].iter().any(|end| path.ends_with(end));
+                let is_path = path.ends_with('/') || [".rs", ".md", ".toml"].iter().any(|end| path.ends_with(end));
                 let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
                 let named = is_path && plain && !path.starts_with('/') && !path.contains("NAME");
                 if named && !root.join(path).exists() && !root.join("src").join(path).exists() {
