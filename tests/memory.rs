@@ -74,7 +74,6 @@ fn numbers() -> [(&'static str, bool, Bytes); 2] {
 #[test]
 fn judging_takes_a_few_times_the_message_and_no_more() {
     let policy = Policy::new("default", &PolicyConfig::default(), &Library::load(true, &[]).unwrap()).unwrap();
-    policy.rules(Direction::Inbound).warm();
     let asked = [Asked {
         id: "1".into(),
         method: "tools/call".into(),

@@ -19,7 +19,7 @@ use crate::listen::Front;
 use crate::message::Direction;
 use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
-use crate::proxy::{Gate, Policies, UpstreamChanges, warm};
+use crate::proxy::{Gate, Policies, UpstreamChanges};
 use crate::record::Event;
 use crate::rules::weakened;
 
@@ -113,7 +113,6 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
         None => old.clone(),
     };
     let policies = build::policies(&new)?;
-    warm(&policies);
     Ok((new, policies))
 }
 

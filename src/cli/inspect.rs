@@ -107,8 +107,6 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
         let whole = lines.rest().map_err(|error| error.to_string())?;
         return bench.message(whole, out);
     }
-    // So that `us` is what it takes in a gate that runs.
-    bench.policy.rules(bench.direction).warm();
     let mut clean = true;
     let mut number = 0;
     while let Some(line) = lines.next().map_err(|error| format!("line {}: {error}", number + 1))? {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
 
+mod cost;
+
 use super::progress::patiently;
 use crate::document::Fault;
 use crate::message::Direction;
@@ -25,6 +27,12 @@ enum Verb {
     Test {
         /// Rule files, or folders of them
         paths: Vec<PathBuf>,
+        /// Report what each rule costs on an ordinary text: how often its regexes run, and how many bytes they look at
+        #[arg(long = "cost", value_name = "TEXT")]
+        texts: Vec<PathBuf>,
+        /// Fail if a rule's regexes look at more bytes than this for each kilobyte of the texts
+        #[arg(long, value_name = "BYTES", requires = "texts")]
+        cost_bytes_per_kilobyte: Option<usize>,
     },
     /// List the rules, one a line: id, direction, severity, action, kind, pack, title
     List {
@@ -59,7 +67,8 @@ enum Verb {
 /// What cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match &args.verb {
-        Verb::Test { paths } => test(paths, out, err),
+        Verb::Test { paths, texts, .. } if texts.is_empty() => test(paths, out, err),
+        Verb::Test { paths, texts, cost_bytes_per_kilobyte } => cost(paths, texts, *cost_bytes_per_kilobyte, out, err),
         Verb::List { rules, json } => list(rules, *json, out, err),
         Verb::Explain { id, rules } => explain(id, rules, out, err),
         Verb::Export { directory, force } => export(directory, *force, out, err),
@@ -73,6 +82,13 @@ fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Resu
             writeln!(out, "{trial}")?;
             Ok(u8::from(!trial.wrong.is_empty()))
         }
+        Err(faults) => tell(&faults, err),
+    }
+}
+
+fn cost(paths: &[PathBuf], texts: &[PathBuf], most: Option<usize>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    match Library::read(paths.is_empty(), paths).and_then(|library| cost::measure(&library, texts)) {
+        Ok(costs) => Ok(u8::from(costs.write(most, out)? > 0)),
         Err(faults) => tell(&faults, err),
     }
 }
@@ -249,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_built_in_rules_pass_their_trial() {
-        let (code, out, err) = told(Verb::Test { paths: vec![] });
+        let (code, out, err) = told(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None });
         assert_eq!((code, err.as_str()), (0, ""), "{out}");
         assert!(out.ends_with(" cases, 0 wrong\n"), "{out}");
     }
@@ -283,7 +299,10 @@ mod tests {
         let export = |force| told(Verb::Export { directory: directory.clone(), force });
         let (code, out, _) = export(false);
         assert_eq!((code, out.lines().count()), (0, BUILTIN_FILES.len() + 1));
-        assert_eq!(told(Verb::Test { paths: vec![directory.clone()] }).1, told(Verb::Test { paths: vec![] }).1);
+        assert_eq!(
+            told(Verb::Test { paths: vec![directory.clone()], texts: vec![], cost_bytes_per_kilobyte: None }).1,
+            told(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None }).1
+        );
         assert_eq!(std::fs::read_to_string(directory.join("README.md")).unwrap(), BUILTIN_README);
         let (code, out, err) = export(false);
         assert_eq!((code, out.as_str()), (1, ""));

@@ -16,8 +16,12 @@ pub mod url;
 pub mod work;
 
 mod ground;
+mod phrases;
+mod search;
 
 pub use ground::Ground;
+pub(crate) use phrases::Phrases;
+pub use search::Cost;
 
 use std::fmt;
 use std::ops::Range;
@@ -253,6 +257,12 @@ pub trait Detector: Send + Sync + fmt::Debug {
     /// Adds every rule that a call as such matches at `place`, whatever stands in it. Nothing, for most kinds.
     fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
         let (_, _) = (place, found);
+    }
+
+    /// What searching a text costs each rule, if nothing matches. Nothing, for kinds that cost the same on every text.
+    fn costs(&self, text: &str) -> Vec<(usize, Cost)> {
+        let _ = text;
+        Vec::new()
     }
 
     /// Notes what `text`, which came from a server, is worth remembering for: see [`Place::seen`]. Nothing, for most kinds.

@@ -1,15 +1,14 @@
 //! The path of a call, in the order of its checks.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use http::StatusCode;
 
+use super::Gate;
 use super::asking::Next;
 use super::route::{OpenCall, Route};
 use super::session::Permit;
 use super::upstreams::UpstreamState;
-use super::{Gate, warm};
 use crate::approval::Matter;
 use crate::message::Message;
 use crate::protocol::{Ask, Call, CallError, Context, Reply, answer, header, headers};
@@ -20,10 +19,6 @@ impl Gate {
     /// # Errors
     /// Whatever keeps it from a reply, which is recorded already; `answer::failed` turns it into one.
     pub async fn carry(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
-        if !self.used.swap(true, Ordering::Relaxed) {
-            let policies = self.policies();
-            tokio::task::spawn_blocking(move || warm(&policies));
-        }
         call.context.trace = self.recorder.trace_of(&call);
         let context = call.context.clone();
         let carried = match &call.ask {

@@ -66,8 +66,6 @@ impl LineSession {
         let policies = Policies::from([(name.clone(), Arc::new(policy))]);
         let pins = Store::open(config.pins.file.as_deref())?.with_alias(&name.0, pinned_as);
         let gate = Gate::build(vec![(name.clone(), Upstream::wrapped(input.clone()))], policies, recorder, config, pins, true)?;
-        // One server's calls are too few to make every rule ready for, and memory is short beside an agent.
-        gate.used.store(true, Ordering::Relaxed);
         let missing = || vec![Fault::of_file("wrap", "the gate has no upstream".to_owned(), None)];
         let upstream = gate.upstreams.get(&name).ok_or_else(missing)?;
         let caller = caller(&config.access, &name);

@@ -28,7 +28,6 @@ mod upstreams;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 
@@ -36,7 +35,6 @@ use crate::approval::{self, Approvals, Desk};
 use crate::config::{Config, Limits};
 use crate::document::Fault;
 use crate::inspect::Policy;
-use crate::message::Direction;
 use crate::pins::Store;
 use crate::protocol::{CallError, Context, InFlight, UpstreamName};
 use crate::record::{Event, Recorder};
@@ -57,19 +55,9 @@ pub use upstreams::UpstreamChanges;
 /// The policies in force, by upstream; a reload swaps them whole.
 pub type Policies = HashMap<UpstreamName, Arc<Policy>>;
 
-/// Makes ready what rules otherwise make when a text first calls for it. Takes a while, and twice the memory.
-pub fn warm(policies: &Policies) {
-    for policy in policies.values() {
-        policy.rules(Direction::Outbound).warm();
-        policy.rules(Direction::Inbound).warm();
-    }
-}
-
 /// Carries calls from agents to upstreams and their replies back.
 pub struct Gate {
     policies: ArcSwap<Policies>,
-    /// Whether the first call has come, with which the policies are made ready.
-    used: AtomicBool,
     upstreams: Upstreams,
     sessions: Sessions,
     pages: Pages,
@@ -119,7 +107,6 @@ impl Gate {
         Ok(Self {
             upstreams: Upstreams::new(upstreams, &parts),
             policies: ArcSwap::from_pointee(policies),
-            used: AtomicBool::new(false),
             budgets: Budgets::new(&limits),
             sessions: Sessions::new(&limits),
             pages: Pages::new(&limits.kept),

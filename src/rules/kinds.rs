@@ -1,6 +1,8 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
-use crate::detect::{Detector, Kind, command, flow, hidden, markup, path, pattern, personal, secret, shadow, signal, sql, url};
+use crate::detect::{
+    Detector, Kind, Phrases, command, flow, hidden, markup, path, pattern, personal, secret, shadow, signal, sql, url,
+};
 use crate::document::{Table, suggest};
 
 use super::Rule;
@@ -31,11 +33,8 @@ macro_rules! kinds {
             }
         }
 
-        /// One detector for all rules of a kind, for each kind that occurs. Matches name rules by the number that comes with them.
-        ///
-        /// # Errors
-        /// What is wrong with which rule.
-        pub(super) fn detectors<'r>(
+        /// One detector for all rules of a kind, for each kind that occurs.
+        fn detectors_by_kind<'r>(
             rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
         ) -> Result<Vec<Box<dyn Detector>>, Vec<(usize, String)>> {
             let (mut made, mut faults) = (Vec::new(), Vec::new());
@@ -70,6 +69,31 @@ kinds! {
     Signal, "signal", signal::Signal;
     Sql, "sql", sql::Sql;
     Url, "url", url::Url;
+}
+
+/// The detectors of some rules. Matches name rules by the number that comes with them.
+///
+/// # Errors
+/// What is wrong with which rule.
+pub(super) fn detectors<'r>(
+    rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
+) -> Result<Vec<Box<dyn Detector>>, Vec<(usize, String)>> {
+    let (mut patterns, mut signals) = (Vec::new(), Vec::new());
+    for (index, rule) in rules.clone() {
+        match rule.find.as_ref() {
+            Find::Pattern(spec) => patterns.push((index, spec, rule.only.surfaces.as_slice())),
+            Find::Signal(spec) => signals.push((index, spec)),
+            _ => {}
+        }
+    }
+    let of_words = |wanted: fn(&str) -> bool| detectors_by_kind(rules.clone().filter(move |(_, rule)| wanted(rule.find.word())));
+    // In the order of the table, with patterns and signals in one.
+    let mut made = of_words(|word| word < "pattern")?;
+    if !patterns.is_empty() || !signals.is_empty() {
+        made.push(Box::new(Phrases::new(patterns, &signals)));
+    }
+    made.extend(of_words(|word| word > "pattern" && word != "signal")?);
+    Ok(made)
 }
 
 impl Find {

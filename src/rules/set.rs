@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::detect::{Detector, Match, Place, Surface};
+use crate::detect::{Cost, Detector, Match, Place};
 use crate::document::Fault;
 use crate::message::Direction;
 use crate::text::{REJOINED, Text, quoted_in_talk};
 
-use super::{Find, Rule, kinds};
+use super::{Rule, kinds};
 
 /// `unless` looks at a match and at so many bytes on each side of it.
 const UNLESS_BYTES: usize = 256;
@@ -24,27 +24,13 @@ pub struct RuleSet(Arc<Compiled>);
 pub(super) struct Compiled {
     direction: Direction,
     rules: Vec<Arc<Rule>>,
-    groups: Vec<Group>,
-    digest: String,
-}
-
-/// The rules that look in the same places. Those of definitions cost other texts nothing.
-#[derive(Debug)]
-struct Group {
-    /// Where; empty for everywhere.
-    surfaces: Vec<Surface>,
     detectors: Vec<Box<dyn Detector>>,
+    digest: String,
 }
 
 impl Compiled {
     /// Compiles rules of one direction.
     pub(super) fn new(direction: Direction, rules: Vec<Arc<Rule>>, digest: String) -> Result<Self, Vec<Fault>> {
-        let mut places: Vec<&[Surface]> = Vec::new();
-        for rule in &rules {
-            if !places.contains(&apart(rule)) {
-                places.push(apart(rule));
-            }
-        }
         let faults = |wrong: Vec<(usize, String)>| {
             let fault = |(index, message): (usize, String)| {
                 let rule = rules.get(index);
@@ -54,24 +40,10 @@ impl Compiled {
             };
             wrong.into_iter().map(fault).collect::<Vec<_>>()
         };
-        let groups = places.into_iter().map(|surfaces| {
-            let these = rules.iter().map(Arc::as_ref).enumerate().filter(|(_, rule)| apart(rule) == surfaces);
-            Ok(Group { surfaces: surfaces.to_vec(), detectors: kinds::detectors(these)? })
-        });
-        let groups = groups.collect::<Result<_, _>>().map_err(faults)?;
-        Ok(Self { direction, rules, groups, digest })
+        let numbered = rules.iter().map(Arc::as_ref).enumerate();
+        let detectors = kinds::detectors(numbered).map_err(faults)?;
+        Ok(Self { direction, rules, detectors, digest })
     }
-
-    /// What looks at texts of such a place.
-    fn detectors(&self, place: &Place<'_>) -> impl Iterator<Item = &dyn Detector> {
-        let here = self.groups.iter().filter(|group| group.surfaces.is_empty() || group.surfaces.contains(&place.surface));
-        here.flat_map(|group| group.detectors.iter().map(Box::as_ref))
-    }
-}
-
-/// The surfaces for which a rule is searched apart. Rules of other kinds may add up with those that look elsewhere.
-fn apart(rule: &Rule) -> &[Surface] {
-    if matches!(*rule.find, Find::Pattern(_)) { &rule.only.surfaces } else { &[] }
 }
 
 impl From<Arc<Compiled>> for RuleSet {
@@ -96,20 +68,16 @@ impl RuleSet {
         &self.0.digest
     }
 
-    /// Makes what otherwise waits for the first text that needs it, so that no call pays for it. Takes a while.
-    pub fn warm(&self) {
-        for rule in self.rules() {
-            if let Err(error) = rule.compile() {
-                // Such a rule matches wherever its keywords stand: nothing passes for want of it.
-                tracing::warn!(rule = %rule.id, error, "a regex cannot be compiled");
-            }
-        }
+    /// What searching a text costs each rule, if nothing matches.
+    pub fn costs(&self, text: &str) -> impl Iterator<Item = (&Rule, Cost)> {
+        let costs = self.0.detectors.iter().flat_map(|detector| detector.costs(text));
+        costs.filter_map(|(index, cost)| Some((&**self.rules().get(index)?, cost)))
     }
 
     /// Adds every match of a rule in force at `place`. Gives whether others were excused by what stands around them.
     pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
         let before = found.len();
-        for detector in self.0.detectors(place) {
+        for detector in &self.0.detectors {
             detector.scan(text, place, found);
         }
         self.sift(before, text, place, found)
@@ -118,7 +86,7 @@ impl RuleSet {
     /// Adds every match of a rule in force at `place` that only several strings of a call together give.
     pub fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
         let before = found.len();
-        for detector in self.0.detectors(place) {
+        for detector in &self.0.detectors {
             detector.scan_pieces(parts, place, found);
         }
         if found.len() > before {
@@ -129,7 +97,7 @@ impl RuleSet {
     /// Adds every match of a rule in force that a call as such gives.
     pub fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
         let before = found.len();
-        for detector in self.0.detectors(place) {
+        for detector in &self.0.detectors {
             detector.scan_call(place, found);
         }
         self.sift(before, &Text::new(""), place, found);
@@ -137,7 +105,7 @@ impl RuleSet {
 
     /// Notes what `text`, which came from a server, is worth remembering for.
     pub fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
-        self.0.detectors(place).for_each(|detector| detector.learn(text, place));
+        self.0.detectors.iter().for_each(|detector| detector.learn(text, place));
     }
 
     /// Drops new matches where their rule does not look, and those that it excuses; gives whether there were any of these.

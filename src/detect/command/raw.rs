@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use aho_corasick::AhoCorasick;
 
 use super::quote;
-use crate::detect::pattern::{Regex, needles};
+use crate::detect::search::{Regex, needles};
 
 /// The regexes of all clauses that look at the text itself.
 #[derive(Debug, Default)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::detect::Place;
 use crate::text::Text;
 
 fn detector(rules: &[(&[&str], &[&str])]) -> Box<dyn Detector> {

@@ -4,29 +4,26 @@ use std::ops::Range;
 
 use super::window::{Event, Window, windows};
 use super::{Spec, Sum, Wording};
-use crate::detect::pattern::{Bounds, Patterns};
-use crate::detect::{Detector, Match, Place};
+use crate::detect::search::{Class, Engine, Phrase, Scan};
+use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
-use crate::text::{REJOINED, Text, Way};
-
-/// Signals are common words: more of them are looked at than of patterns.
-const BOUNDS: Bounds = Bounds { spans: usize::MAX, budget_per_byte: 32, reach_bytes: 160 };
+use crate::text::{REJOINED, Reading, Text, Way};
 
 /// Phrases worth so much are anchors: nothing adds up without one of them, so the others are looked for around them only.
 const ANCHOR: i32 = 32;
 /// How far from talk of attacks a model's word counts.
 const MENTION_BYTES: usize = 300;
+/// Shorter keys are not looked at.
+const KEY_BYTES: usize = 40;
 /// How far around.
 const AROUND_BYTES: usize = 700;
 
 /// The place in a text of a part of one of its readings.
 type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
-/// All signal rules of a set.
+/// All signal rules of a set, without what finds their phrases.
 #[derive(Debug)]
-pub(super) struct Signals {
-    anchors: Patterns,
-    others: Patterns,
+pub(in crate::detect) struct Signals {
     /// For each phrase: the rule, the number of its intent, its weight.
     weights: Vec<(usize, usize, i32)>,
     /// Models, each with its place in `weights`.
@@ -35,8 +32,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
-        let (mut anchors, mut others) = (Vec::new(), Vec::new());
+    /// Adds the phrases to those that are searched for.
+    pub(in crate::detect) fn new<'s>(rules: &[(usize, &'s Spec)], phrases: &mut Vec<Phrase<'s>>) -> Self {
         let (mut weights, mut wordings, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         let mut intents: Vec<&str> = Vec::new();
         let mut number = |intent| {
@@ -54,27 +51,28 @@ impl Signals {
                 }
                 Spec::Phrase(phrase) => {
                     let intent = number(&phrase.intent);
-                    let patterns = if phrase.weight >= ANCHOR { &mut anchors } else { &mut others };
-                    patterns.push((weights.len(), &phrase.pattern));
+                    let class = if phrase.weight >= ANCHOR { Class::Anchor } else { Class::Other };
+                    phrases.push(Phrase { number: weights.len(), class, spec: &phrase.search });
                     weights.push((*rule, intent, phrase.weight));
                 }
             }
         }
-        let rule = |wrong: Vec<(usize, String)>| {
-            wrong.into_iter().map(|(at, message)| (weights.get(at).map_or(0, |(rule, ..)| *rule), message)).collect::<Vec<_>>()
-        };
-        let anchors = Patterns::new(&anchors, BOUNDS).map_err(rule)?;
-        let others = Patterns::new(&others, BOUNDS).map_err(rule)?;
-        Ok(Self { anchors, others, weights, wordings, sums })
+        Self { weights, wordings, sums }
+    }
+
+    /// The rule of a phrase.
+    pub(in crate::detect) fn rule(&self, phrase: usize) -> Option<usize> {
+        self.weights.get(phrase).map(|(rule, ..)| *rule)
     }
 
     /// The windows of a text that come to something; `all` phrases are looked for everywhere if so asked.
-    fn windows(&self, text: &str, all: bool) -> (Vec<Event>, Vec<Window>) {
+    fn windows(&self, searched: &Searched<'_>, all: bool) -> (Vec<Event>, Vec<Window>) {
+        let text = searched.text;
         let mut events = Vec::new();
-        self.find(&self.anchors, text, 0..text.len(), &mut events);
+        self.find(searched, Class::Anchor, 0..text.len(), &mut events);
         let regions = if all { std::iter::once(0..text.len()).collect() } else { around(text, &events) };
         for region in regions {
-            self.find(&self.others, text, region.clone(), &mut events);
+            self.find(searched, Class::Other, region.clone(), &mut events);
             self.judge_wording(text, region, &mut events);
         }
         let windows = windows(text, &mut events);
@@ -99,17 +97,23 @@ impl Signals {
         }
     }
 
-    fn find(&self, patterns: &Patterns, text: &str, region: Range<usize>, events: &mut Vec<Event>) {
-        let Some(part) = text.get(region.clone()) else { return };
-        patterns.search(part, |phrase, span| {
+    fn find(&self, searched: &Searched<'_>, class: Class, region: Range<usize>, events: &mut Vec<Event>) {
+        searched.engine.search(searched.scan, class, searched.text, region.clone(), |phrase, span| {
             if let Some((_, intent, weight)) = self.weights.get(phrase) {
                 // What could not be followed to its end counts everywhere.
                 let everywhere = span.is_none() && *weight > 0;
-                let span = span.map_or(region.clone(), |span| region.start + span.start..region.start + span.end);
+                let span = span.unwrap_or_else(|| region.clone());
                 events.push(Event { span, phrase, intent: *intent, weight: *weight, everywhere });
             }
         });
     }
+}
+
+/// A text in which phrases have been looked for.
+pub(in crate::detect) struct Searched<'s> {
+    pub(in crate::detect) text: &'s str,
+    pub(in crate::detect) scan: &'s Scan,
+    pub(in crate::detect) engine: &'s Engine,
 }
 
 /// The parts of a text around signals, whole characters.
@@ -132,32 +136,46 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-impl Detector for Signals {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        if place.direction == Direction::Outbound || place.role == Role::Key && text.raw().len() < 40 {
-            return;
-        }
-        let mut told = Vec::new();
-        let plain = text.plain();
-        self.judge(plain, place, (None, &Some), &mut told);
-        for told in &mut told {
+impl Signals {
+    /// Whether signals are looked for in a text at all.
+    pub(in crate::detect) fn look_at(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
+        place.direction == Direction::Inbound && (place.role != Role::Key || text.raw().len() >= KEY_BYTES)
+    }
+
+    /// Adds what adds up in the plain reading of a text.
+    pub(in crate::detect) fn judge_plain(
+        &self,
+        searched: &Searched<'_>,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        found: &mut Vec<Match>,
+    ) {
+        let before = found.len();
+        self.judge(searched, place, (None, &Some), found);
+        for told in found.iter_mut().skip(before) {
             told.span = told.span.take().map(|span| text.locate(span));
         }
-        found.append(&mut told);
-        for reading in text.readings() {
-            // A reading that only leaves marks out is no disguise.
-            let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
-            self.judge(&reading.text, place, (way, &|part| text.locate_in(reading, &part)), &mut told);
-            told.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
-            found.extend(told.drain(..).map(|told| Match { reading: reading.path, ..told }));
-        }
     }
-}
 
-impl Signals {
+    /// Adds what adds up in another reading of a text.
+    pub(in crate::detect) fn judge_reading(
+        &self,
+        searched: &Searched<'_>,
+        (text, reading): (&Text<'_>, &Reading),
+        place: &Place<'_>,
+        found: &mut Vec<Match>,
+    ) {
+        // A reading that only leaves marks out is no disguise.
+        let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
+        let mut told = Vec::new();
+        self.judge(searched, place, (way, &|part| text.locate_in(reading, &part)), &mut told);
+        told.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
+        found.extend(told.into_iter().map(|told| Match { reading: reading.path, ..told }));
+    }
+
     /// `locate` gives the place in the text of a part of this reading; `None` where it is no other than in the text itself.
-    fn judge(&self, text: &str, place: &Place<'_>, (way, locate): (Option<Way>, Locate<'_>), told: &mut Vec<Match>) {
-        let (events, windows) = self.windows(text, place.trial);
+    fn judge(&self, searched: &Searched<'_>, place: &Place<'_>, (way, locate): (Option<Way>, Locate<'_>), told: &mut Vec<Match>) {
+        let (events, windows) = self.windows(searched, place.trial);
         let found = |rule: usize, span| Match { rule, span, reading: "plain" };
         if place.trial {
             told.extend(events.iter().filter_map(|event| {

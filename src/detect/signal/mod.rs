@@ -3,11 +3,15 @@
 mod engine;
 mod window;
 
+pub(super) use engine::{Searched, Signals};
+
 use std::fmt;
 use std::sync::Arc;
 
 use super::model::Model;
-use super::pattern::{self, needles};
+use super::pattern::long_enough;
+use super::phrases::Phrases;
+use super::search;
 use super::{Detector, Kind};
 use crate::document::{Located, Table};
 
@@ -42,7 +46,7 @@ pub struct Phrase {
     pub intent: String,
     /// Points; less than nothing for what tells of mention rather than use.
     pub weight: i32,
-    pattern: pattern::Spec,
+    pub(super) search: search::Spec,
 }
 
 /// What a rule that sums up asks for.
@@ -70,7 +74,7 @@ impl Spec {
     /// Which bound they break.
     pub fn compile(&self) -> Result<(), String> {
         match self {
-            Self::Phrase(phrase) => phrase.pattern.compile(),
+            Self::Phrase(phrase) => phrase.search.compile(),
             Self::Wording(_) | Self::Sum(_) => Ok(()),
         }
     }
@@ -80,7 +84,7 @@ impl Spec {
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Phrase(Phrase { intent, weight, pattern }) => write!(f, "{intent} {weight} {pattern:?}"),
+            Self::Phrase(Phrase { intent, weight, search }) => write!(f, "{intent} {weight} {search:?}"),
             Self::Wording(wording) => write!(f, "{wording:?}"),
             Self::Sum(sum) => write!(f, "{sum:?}"),
         }
@@ -103,7 +107,7 @@ impl Kind for Signal {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(engine::Signals::new(rules)?))
+        Ok(Box::new(Phrases::new(Vec::new(), rules)))
     }
 }
 
@@ -136,22 +140,21 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
     if any.is_empty() {
         table.missing("any", "a list of regular expressions, best written in '''…'''");
     }
-    let keywords: Vec<String> = table.strings("keywords").into_iter().map(|word| word.value).collect();
-    let mut good = !any.is_empty();
-    for source in any.iter().filter(|_| keywords.is_empty()).collect::<Vec<&Located<String>>>() {
-        // Regexes run only near what stands in every match; most say themselves what that is.
-        if needles(&source.value).is_none() && pattern::Regex::new(&source.value).is_ok() {
-            let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
-            table.fault_at(&source.place, "no letters stand in every match of this regex", Some(hint));
-            good = false;
-        }
+    let keywords = table.strings("keywords");
+    let mut good = !any.is_empty() && long_enough(table, &keywords);
+    let values = |list: &[Located<String>]| list.iter().map(|item| item.value.clone()).collect();
+    let made = search::Spec::new(values(&keywords), values(&any));
+    let wrong = made.as_ref().err().into_iter().flatten().map(|(at, message)| (*at, message.as_str(), None));
+    // Regexes run only near what is part of every match; most show themselves what that is.
+    let vague = made.as_ref().ok().filter(|_| keywords.is_empty()).into_iter().flat_map(search::Spec::without_literals);
+    let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
+    let vague = vague.map(|at| (at, "no letters stand in every match of this regex", Some(hint)));
+    for (at, message, hint) in wrong.chain(vague) {
+        let place = any.get(at).map_or_else(|| table.place(), |source| source.place.clone());
+        table.fault_at(&place, message, hint);
+        good = false;
     }
-    let made = pattern::Spec::new(keywords, any.iter().map(|source| source.value.clone()).collect());
-    for (at, message) in made.as_ref().err().into_iter().flatten() {
-        let place = any.get(*at).map_or_else(|| table.place(), |source| source.place.clone());
-        table.fault_at(&place, message.as_str(), None);
-    }
-    Some(Phrase { intent: intent?.value, weight: weight?, pattern: made.ok().filter(|_| good)? })
+    Some(Phrase { intent: intent?.value, weight: weight?, search: made.ok().filter(|_| good)? })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
+use regex_automata::nfa::thompson::BuildError;
 use regex_automata::util::syntax;
 use regex_syntax::hir::{Hir, HirKind, Repetition};
 
@@ -115,17 +116,29 @@ fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
     syntax::parse_with(source, &rules).map_err(|error| told(&error))
 }
 
-/// Compiles several regexes as one, with their gaps pooled.
-pub(super) fn compile_any(sources: &[String]) -> Result<meta::Regex, String> {
-    let hirs = sources.iter().map(|source| Ok(pooled(&parse(source)?, true))).collect::<Result<Vec<_>, String>>()?;
-    compile(&Hir::alternation(hirs))
+/// Reads a regex that runs near its literals, with its gaps pooled.
+pub(super) fn pooled_of(source: &str) -> Result<Hir, String> {
+    Ok(pooled(&parse(source)?))
+}
+
+/// What a program says that cannot be made.
+pub(super) fn too_large(error: &BuildError) -> String {
+    match error.size_limit() {
+        Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
+        None => format!("the regex cannot be compiled: {error}"),
+    }
 }
 
 /// The regex without upper bounds on the gaps inside it: `a[^.]{0,40}b` as `a[^.]*?b`.
 ///
 /// An automaton that counts has a state for each set of counts, and a text can be made to need a new one at each byte, a
 /// thousand times slower than the rest. What the bounds add up to is held by whoever searches: no match is longer.
-fn pooled(hir: &Hir, last: bool) -> Hir {
+pub(super) fn pooled(hir: &Hir) -> Hir {
+    pooled_before(hir, true)
+}
+
+/// `last` if nothing follows.
+fn pooled_before(hir: &Hir, last: bool) -> Hir {
     match hir.kind() {
         HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => match gap.max {
             Some(max) if max - gap.min >= POOLED => {
@@ -135,14 +148,14 @@ fn pooled(hir: &Hir, last: bool) -> Hir {
         },
         HirKind::Repetition(repetition) => {
             let once = repetition.max == Some(1);
-            Hir::repetition(repetition.with(pooled(&repetition.sub, last && once)))
+            Hir::repetition(repetition.with(pooled_before(&repetition.sub, last && once)))
         }
-        HirKind::Capture(capture) => pooled(&capture.sub, last),
+        HirKind::Capture(capture) => pooled_before(&capture.sub, last),
         HirKind::Concat(parts) => {
             let end = parts.iter().rposition(|part| !matches!(part.kind(), HirKind::Look(_)));
-            Hir::concat(parts.iter().enumerate().map(|(at, part)| pooled(part, last && Some(at) == end)).collect())
+            Hir::concat(parts.iter().enumerate().map(|(at, part)| pooled_before(part, last && Some(at) == end)).collect())
         }
-        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(|part| pooled(part, last)).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(|part| pooled_before(part, last)).collect()),
         _ => hir.clone(),
     }
 }

@@ -1,0 +1,120 @@
+//! What each rule costs on ordinary texts: how often its words occur there, and how much its regexes then look at.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::config::PolicyConfig;
+use crate::detect::Cost;
+use crate::document::Fault;
+use crate::message::Direction;
+use crate::rules::Library;
+
+/// Texts are judged in parts of this size, as the results of tools are.
+const PART_BYTES: usize = 10_000;
+
+/// What the rules of a library cost, the dearest first.
+pub(super) struct Costs {
+    rules: Vec<(String, Cost)>,
+    bytes: usize,
+}
+
+/// Measures the rules that are switched on, over texts that should hold nothing that they look for.
+///
+/// # Errors
+/// Texts that cannot be read; rules that cannot be compiled.
+pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec<Fault>> {
+    let rules = library.set(Direction::Inbound, &PolicyConfig::default())?;
+    let (mut costs, mut bytes) = (BTreeMap::<String, Cost>::new(), 0_usize);
+    for path in texts {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| vec![Fault::of_file(&path.display().to_string(), error.to_string(), None)])?;
+        bytes = bytes.saturating_add(text.len());
+        for part in parts(&text) {
+            for (rule, cost) in rules.costs(part) {
+                let sum = costs.entry(rule.id.to_string()).or_default();
+                *sum = sum.plus(cost);
+            }
+        }
+    }
+    let mut rules: Vec<(String, Cost)> = costs.into_iter().collect();
+    rules.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.bytes));
+    Ok(Costs { rules, bytes })
+}
+
+impl Costs {
+    /// Writes one rule a line; gives how many cost more than `most` bytes for each kilobyte of text.
+    pub(super) fn write(&self, most: Option<usize>, out: &mut dyn Write) -> io::Result<usize> {
+        let each = |count: usize| count.saturating_mul(10_000).checked_div(self.bytes).unwrap_or_default();
+        writeln!(out, "{:>14}  {:>14}  rule", "searches/kB", "bytes/kB")?;
+        let mut over = 0;
+        for (rule, cost) in &self.rules {
+            let (searches, bytes) = (each(cost.searches), each(cost.bytes));
+            let dear = most.is_some_and(|most| bytes > most.saturating_mul(10));
+            over += usize::from(dear);
+            let mark = if dear { "  too dear" } else { "" };
+            writeln!(out, "{:>12}.{}  {:>12}.{}  {rule}{mark}", searches / 10, searches % 10, bytes / 10, bytes % 10)?;
+        }
+        let sum = self.rules.iter().fold(Cost::default(), |sum, (_, cost)| sum.plus(*cost));
+        let (searches, bytes) = (each(sum.searches), each(sum.bytes));
+        writeln!(
+            out,
+            "{:>12}.{}  {:>12}.{}  all, over {} bytes",
+            searches / 10,
+            searches % 10,
+            bytes / 10,
+            bytes % 10,
+            self.bytes
+        )?;
+        Ok(over)
+    }
+}
+
+/// The parts of a text, whole characters.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = (0..=PART_BYTES.min(rest.len())).rev().find(|at| rest.is_char_boundary(*at))?;
+        let (part, after) = rest.split_at_checked(end)?;
+        rest = after;
+        Some(part).filter(|part| !part.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_waits_for_a_common_word_is_too_dear() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let rule = r#"
+            format = 1
+            direction = "inbound"
+            [[rule]]
+            id = "dear"
+            title = "t"
+            why = "w"
+            severity = "low"
+            action = "log"
+            find.pattern = { keywords = ["there"], any = ['''there\s+\w+\s+x'''] }
+            catches = ["there is x"]
+            spares = ["there"]
+        "#;
+        std::fs::write(dir.path().join("dear.toml"), rule).unwrap();
+        let text = dir.path().join("text.txt");
+        std::fs::write(&text, "There is what there was, é, and there it ends. ".repeat(500)).unwrap();
+        let library = Library::read(false, &[dir.path().join("dear.toml")]).unwrap();
+        let costs = measure(&library, &[text]).unwrap();
+        let written = |most| {
+            let mut out = Vec::new();
+            let over = costs.write(most, &mut out).unwrap();
+            (over, String::from_utf8(out).unwrap())
+        };
+        let (over, out) = written(Some(100));
+        assert_eq!(over, 1, "{out}");
+        assert!(out.contains("dear  too dear\n") && out.ends_with("all, over 24000 bytes\n"), "{out}");
+        assert_eq!(written(None).0, 0);
+        assert!(measure(&library, &[dir.path().join("none")]).is_err());
+    }
+}

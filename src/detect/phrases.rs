@@ -1,0 +1,146 @@
+//! The detector of the kinds `pattern` and `signal`: one pass over each reading of a text for the rules of both.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::search::{Class, Cost, Engine, Phrase, Scan, Spec};
+use super::signal::{self, Searched, Signals};
+use super::{Detector, Match, Place, Surface, work};
+use crate::message::Direction;
+use crate::text::Text;
+
+/// A pattern rule: its number, what it looks for, and the surfaces that it is limited to, if any.
+pub(crate) type PatternRule<'s> = (usize, &'s Spec, &'s [Surface]);
+
+/// All rules of both kinds of a set.
+#[derive(Debug)]
+pub(crate) struct Phrases {
+    tables: Vec<Table>,
+}
+
+/// The rules that look in the same places: those of definitions cost other texts nothing.
+#[derive(Debug)]
+struct Table {
+    /// Where; empty for everywhere.
+    surfaces: Vec<Surface>,
+    engine: Engine,
+    /// Signals may add up with those that look elsewhere: all of them are in the table for everywhere.
+    signals: Option<Signals>,
+}
+
+impl Phrases {
+    /// Prepares the rules.
+    pub(crate) fn new(patterns: Vec<PatternRule<'_>>, signals: &[(usize, &signal::Spec)]) -> Self {
+        let mut places: Vec<&[Surface]> = vec![&[]];
+        for (_, _, surfaces) in &patterns {
+            if !places.contains(surfaces) {
+                places.push(surfaces);
+            }
+        }
+        let tables = places.into_iter().map(|place| {
+            let here = patterns.iter().filter(|(_, _, surfaces)| *surfaces == place);
+            let mut phrases: Vec<Phrase<'_>> =
+                here.map(|(number, spec, _)| Phrase { number: *number, class: Class::Pattern, spec }).collect();
+            let signals = (place.is_empty() && !signals.is_empty()).then(|| Signals::new(signals, &mut phrases));
+            Table { surfaces: place.to_vec(), engine: Engine::new(&phrases), signals }
+        });
+        Self { tables: tables.collect() }
+    }
+}
+
+impl Detector for Phrases {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        for table in &self.tables {
+            if table.surfaces.is_empty() || table.surfaces.contains(&place.surface) {
+                table.scan(text, place, found);
+            }
+        }
+    }
+
+    fn costs(&self, text: &str) -> Vec<(usize, Cost)> {
+        self.tables.iter().flat_map(|table| table.costs(text)).collect()
+    }
+}
+
+impl Table {
+    fn costs(&self, text: &str) -> impl Iterator<Item = (usize, Cost)> {
+        let scan = self.engine.scan(text);
+        Class::ALL.into_iter().flat_map(move |class| {
+            let costs = self.engine.costs(&scan, class, text.len()).into_iter();
+            costs.filter_map(move |(number, cost)| match class {
+                Class::Pattern => Some((number, cost)),
+                Class::Anchor | Class::Other => Some((self.signals.as_ref()?.rule(number)?, cost)),
+            })
+        })
+    }
+
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+        let signals = self.signals.as_ref().filter(|signals| signals.look_at(text, place));
+        let mut added_up = Vec::new();
+        let scan = self.engine.scan(text.plain());
+        self.match_plain(text, &scan, found);
+        if let Some(signals) = signals {
+            signals.judge_plain(&self.searched(text.plain(), &scan), text, place, &mut added_up);
+        }
+        drop(scan);
+        if place.direction == Direction::Inbound {
+            for reading in text.readings() {
+                let scan = self.engine.scan(&reading.text);
+                let mut told = HashSet::new();
+                self.engine.search(&scan, Class::Pattern, &reading.text, 0..reading.text.len(), |rule, part| {
+                    let span = text.locate_in(reading, &part.unwrap_or(0..reading.text.len()));
+                    if span.is_some() && told.insert((rule, span.clone())) {
+                        found.push(Match { rule, span, reading: reading.path });
+                    }
+                });
+                if let Some(signals) = signals {
+                    signals.judge_reading(&self.searched(&reading.text, &scan), (text, reading), place, &mut added_up);
+                }
+            }
+        }
+        self.match_raw(text, found);
+        found.append(&mut added_up);
+    }
+
+    fn searched<'s>(&'s self, text: &'s str, scan: &'s Scan) -> Searched<'s> {
+        Searched { text, scan, engine: &self.engine }
+    }
+
+    fn match_plain(&self, text: &Text<'_>, scan: &Scan, found: &mut Vec<Match>) {
+        let plain = text.plain();
+        self.engine.search(scan, Class::Pattern, plain, 0..plain.len(), |rule, span| {
+            let reading = read_as(&span, "plain");
+            found.push(Match { rule, span: span.map(|span| text.locate(span)), reading });
+        });
+    }
+
+    /// What is only found in the text as it came.
+    fn match_raw(&self, text: &Text<'_>, found: &mut Vec<Match>) {
+        let raw = text.raw();
+        if std::ptr::eq(text.plain(), raw) {
+            return;
+        }
+        let mut known: HashSet<(usize, Option<Range<usize>>)> = found.iter().map(|hit| (hit.rule, hit.span.clone())).collect();
+        self.search(raw, |rule, span| {
+            if known.insert((rule, span.clone())) {
+                found.push(Match { rule, reading: read_as(&span, "raw"), span });
+            }
+        });
+        if let Some(bare) = text.bare() {
+            self.search(bare, |rule, span| {
+                if known.insert((rule, None)) {
+                    found.push(Match { rule, span: None, reading: read_as(&span, "bare") });
+                }
+            });
+        }
+    }
+
+    fn search(&self, text: &str, tell: impl FnMut(usize, Option<Range<usize>>)) {
+        self.engine.search(&self.engine.scan(text), Class::Pattern, text, 0..text.len(), tell);
+    }
+}
+
+/// The reading that is reported: without a place, the text was too much to look at.
+fn read_as(span: &Option<Range<usize>>, usual: &'static str) -> &'static str {
+    if span.is_some() { usual } else { work::PATTERN }
+}

@@ -1,0 +1,234 @@
+//! The regexes of a unit, compiled when a text first calls for them and dropped again when others need the room.
+//!
+//! They run as lazy automata: states are made as texts need them and kept in caches per thread. The automaton that runs
+//! forward says whether there is a match and where it ends; the one that runs backward, which finds where it begins, is
+//! compiled at the first match. What a lazy automaton cannot do (a Unicode word boundary beside a letter beyond ASCII) is
+//! left to the much slower simulation of the same program.
+
+use std::cell::RefCell;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use arc_swap::ArcSwapOption;
+use regex_automata::hybrid::dfa::{Cache, Config, DFA};
+use regex_automata::nfa::thompson::pikevm::PikeVM;
+use regex_automata::nfa::thompson::{Compiler, NFA, WhichCaptures};
+use regex_automata::{Anchored, Input, MatchKind};
+
+use super::regex::{self, REGEX_BYTES};
+use crate::text::quick::QuickMap;
+
+/// Compiled regexes that are kept, in bytes, over all rules.
+const KEPT_BYTES: usize = 4 << 20;
+/// States of one lazy automaton on one thread, in bytes, and of all of them on one thread.
+const CACHE_BYTES: usize = 192 << 10;
+const CACHES_BYTES: usize = 4 << 20;
+
+/// Regexes that are searched for together.
+pub(super) struct Automaton {
+    /// Each with its index among the regexes of its rule.
+    sources: Vec<(usize, String)>,
+    compiled: ArcSwapOption<Compiled>,
+    /// Whether it was needed since the last search for something to drop.
+    used: AtomicBool,
+}
+
+/// A match, and the index of its regex among those of the rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) span: Range<usize>,
+    pub(super) source: usize,
+}
+
+/// Compiled regexes. They can be used on any thread.
+pub(super) struct Compiled {
+    /// Names its caches.
+    id: u64,
+    sources: Vec<usize>,
+    nfa: NFA,
+    /// `None` if they cannot run as a lazy automaton.
+    forward: Option<DFA>,
+    backward: OnceLock<Option<DFA>>,
+    backward_id: u64,
+}
+
+static IDS: AtomicU64 = AtomicU64::new(0);
+static KEPT: Mutex<Vec<Weak<Automaton>>> = Mutex::new(Vec::new());
+
+/// The states that a thread has made of lazy automata, by their names.
+#[derive(Default)]
+struct Caches {
+    all: QuickMap<u64, Kept>,
+    bytes: usize,
+    /// Searches so far.
+    searches: u64,
+}
+
+/// The states of one lazy automaton.
+struct Kept {
+    cache: Box<Cache>,
+    /// The latest search that used them.
+    search: u64,
+}
+
+impl Caches {
+    /// Drops the half that was not used for longest.
+    fn halve(&mut self) {
+        let mut searches: Vec<u64> = self.all.values().map(|kept| kept.search).collect();
+        let middle = searches.len() / 2;
+        let (_, oldest_kept, _) = searches.select_nth_unstable(middle);
+        let oldest_kept = *oldest_kept;
+        self.all.retain(|_, kept| kept.search >= oldest_kept);
+        self.bytes = self.all.values().map(|kept| kept.cache.memory_usage()).sum();
+    }
+}
+
+thread_local! {
+    static CACHES: RefCell<Caches> = RefCell::default();
+}
+
+impl Automaton {
+    pub(super) fn new(sources: Vec<(usize, String)>) -> Arc<Self> {
+        Arc::new(Self { sources, compiled: ArcSwapOption::empty(), used: AtomicBool::new(false) })
+    }
+
+    /// The compiled form; `None` if it cannot be had.
+    pub(super) fn get(self: &Arc<Self>) -> Option<Arc<Compiled>> {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        self.compiled.load_full().or_else(|| {
+            let made = Arc::new(Compiled::new(&self.sources).ok()?);
+            self.compiled.store(Some(made.clone()));
+            keep(self);
+            Some(made)
+        })
+    }
+}
+
+/// Notes that a compiled form is kept, and drops others, those that were not used for longest first, where they are too large.
+fn keep(new: &Arc<Automaton>) {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut total = 0_usize;
+    let size = |automaton: &Automaton| automaton.compiled.load().as_ref().map_or(0, |compiled| compiled.memory());
+    kept.retain(|automaton| automaton.upgrade().is_some_and(|automaton| !Arc::ptr_eq(&automaton, new)));
+    kept.iter().filter_map(Weak::upgrade).for_each(|automaton| total += size(&automaton));
+    total += size(new);
+    // Twice around: the first time what was used since the last time is spared.
+    let mut left = kept.len() * 2;
+    while total > KEPT_BYTES && left > 0 {
+        left -= 1;
+        let Some(oldest) = kept.first().and_then(Weak::upgrade) else { break };
+        if oldest.used.swap(false, Ordering::Relaxed) {
+            kept.rotate_left(1);
+        } else {
+            total = total.saturating_sub(size(&oldest));
+            oldest.compiled.store(None);
+            kept.remove(0);
+        }
+    }
+    kept.push(Arc::downgrade(new));
+}
+
+impl Compiled {
+    /// # Errors
+    /// Which bound the regexes break.
+    pub(super) fn new(sources: &[(usize, String)]) -> Result<Self, String> {
+        let nfa = program(sources.iter().map(|(_, source)| source.as_str()), false)?;
+        Ok(Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            sources: sources.iter().map(|(index, _)| *index).collect(),
+            forward: lazily(&nfa, MatchKind::LeftmostFirst),
+            nfa,
+            backward: OnceLock::new(),
+            backward_id: IDS.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    fn memory(&self) -> usize {
+        self.nfa.memory_usage() + self.backward.get().and_then(Option::as_ref).map_or(0, |dfa| dfa.get_nfa().memory_usage())
+    }
+
+    /// The first match in a part of the text, or the one that begins where the part does.
+    pub(super) fn find(&self, unit: &Automaton, text: &[u8], part: Range<usize>, anchored: bool) -> Option<Found> {
+        let anchor = if anchored { Anchored::Yes } else { Anchored::No };
+        let input = Input::new(text).range(part.clone()).anchored(anchor);
+        let Some(forward) = &self.forward else { return self.simulate(&input) };
+        let Ok(end) = with_cache(self.id, forward, |cache| forward.try_search_fwd(cache, &input)) else {
+            return self.simulate(&input);
+        };
+        let end = end?;
+        let source = self.sources.get(end.pattern().as_usize()).copied().unwrap_or_default();
+        if anchored {
+            return Some(Found { span: part.start..end.offset(), source });
+        }
+        let Some(backward) = self.backward(unit) else { return self.simulate(&input) };
+        let back = Input::new(text).range(part.start..end.offset()).anchored(Anchored::Yes);
+        match with_cache(self.backward_id, backward, |cache| backward.try_search_rev(cache, &back)) {
+            Ok(Some(start)) => Some(Found { span: start.offset()..end.offset(), source }),
+            Ok(None) | Err(_) => self.simulate(&input),
+        }
+    }
+
+    fn backward(&self, unit: &Automaton) -> Option<&DFA> {
+        let made = || {
+            let nfa = program(unit.sources.iter().map(|(_, source)| source.as_str()), true).ok()?;
+            lazily(&nfa, MatchKind::All)
+        };
+        self.backward.get_or_init(made).as_ref()
+    }
+
+    fn simulate(&self, input: &Input<'_>) -> Option<Found> {
+        // Two slots for each regex: where its match begins and ends.
+        let machine = PikeVM::new_from_nfa(self.nfa.clone()).ok()?;
+        let found = machine.find(&mut machine.create_cache(), input.clone())?;
+        let source = self.sources.get(found.pattern().as_usize()).copied().unwrap_or_default();
+        Some(Found { span: found.range(), source })
+    }
+}
+
+/// The program of several regexes, with their gaps pooled.
+fn program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result<NFA, String> {
+    let hirs = sources.map(regex::pooled_of).collect::<Result<Vec<_>, String>>()?;
+    let captures = if backward { WhichCaptures::None } else { WhichCaptures::Implicit };
+    let config = NFA::config().utf8(false).nfa_size_limit(Some(REGEX_BYTES)).which_captures(captures).reverse(backward);
+    Compiler::new().configure(config).build_many_from_hir(&hirs).map_err(|error| regex::too_large(&error))
+}
+
+/// A lazy automaton for a program. `None` if there can be none.
+fn lazily(nfa: &NFA, kind: MatchKind) -> Option<DFA> {
+    let config =
+        Config::new().match_kind(kind).unicode_word_boundary(true).skip_cache_capacity_check(true).cache_capacity(CACHE_BYTES);
+    DFA::builder().configure(config).build_from_nfa(nfa.clone()).ok()
+}
+
+/// Runs a search with the states that this thread has made of an automaton so far.
+fn with_cache<T>(id: u64, automaton: &DFA, search: impl FnOnce(&mut Cache) -> T) -> T {
+    CACHES.with_borrow_mut(|caches| {
+        caches.searches += 1;
+        let mut before = 0;
+        let kept = match caches.all.entry(id) {
+            Entry::Occupied(known) => {
+                before = known.get().cache.memory_usage();
+                known.into_mut()
+            }
+            Entry::Vacant(new) => new.insert(Kept { cache: Box::new(automaton.create_cache()), search: 0 }),
+        };
+        kept.search = caches.searches;
+        let found = search(&mut kept.cache);
+        caches.bytes = (caches.bytes + kept.cache.memory_usage()).saturating_sub(before);
+        if caches.bytes > CACHES_BYTES {
+            caches.halve();
+        }
+        found
+    })
+}
+
+impl fmt::Debug for Automaton {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.sources)
+    }
+}

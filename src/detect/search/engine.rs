@@ -1,0 +1,334 @@
+//! All rules with regexes of a set, searched for at once.
+//!
+//! One pass over a text finds the words that the rules wait for (see [`super::words`]): of each branch of a regex the
+//! literals that are rarest in ordinary text, or the rule's keywords. Where one is found, the regexes that wait for it run:
+//! at that place where their match begins with the word, else in a window around it. Regexes that wait for the same words
+//! are one unit and run as one. What they look at is paid from a budget that grows with the text; a rule that still has
+//! somewhere to look when it is spent counts as matching the whole text, since unread text is not passed on.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::automaton::Automaton;
+use super::folded::{Folded, folded};
+use super::literals::{self, Branch};
+use super::look::{Cost, Look, Near, Run};
+use super::scan::{Candidate, Room, Scan};
+use super::words::Words;
+use super::{Class, Spec};
+
+/// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
+const APART_BYTES: usize = 128;
+
+/// A rule as it is searched for, by the number under which its matches are reported.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::detect) struct Phrase<'s> {
+    pub(in crate::detect) number: usize,
+    pub(in crate::detect) class: Class,
+    pub(in crate::detect) spec: &'s Spec,
+}
+
+/// All rules with regexes of a set.
+#[derive(Debug)]
+pub(in crate::detect) struct Engine {
+    words: Words,
+    /// The uses of each word: where those of each begin in `word_uses`, and where the last end.
+    word_starts: Vec<u32>,
+    word_uses: Vec<u32>,
+    uses: Vec<Use>,
+    units: Vec<Unit>,
+    rules: Vec<Rule>,
+}
+
+/// What a word is looked for by a unit.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    unit: u32,
+    class: Class,
+    /// Matches begin with the word.
+    first: bool,
+    /// The word counts only where no word character is before it.
+    begins_word: bool,
+    /// How far before and after the word a match can reach.
+    back: u32,
+    ahead: u32,
+}
+
+/// Regexes of one rule that wait for the same words.
+#[derive(Debug)]
+struct Unit {
+    rule: usize,
+    automaton: Arc<Automaton>,
+}
+
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) number: usize,
+    pub(super) class: Class,
+    /// How far apart the parts of a match may be, in bytes.
+    pub(super) reach: usize,
+    /// Longest match in bytes, if it is bounded.
+    pub(super) longest: Option<usize>,
+    /// The rule's keywords, one of which must be near a match.
+    pub(super) near: Option<Near>,
+}
+
+/// A unit in the making: its regexes, and the words that they wait for.
+struct Draft {
+    sources: Vec<usize>,
+    waits: Vec<Wait>,
+}
+
+struct Wait {
+    /// `None` for the rule's keywords.
+    words: Option<Vec<Vec<u8>>>,
+    first: bool,
+    begins_word: bool,
+    back: usize,
+    ahead: usize,
+}
+
+impl Engine {
+    /// Prepares the rules. Their regexes are compiled when they are first needed.
+    pub(in crate::detect) fn new(phrases: &[Phrase<'_>]) -> Self {
+        let mut made = Self {
+            words: Words::new([]),
+            word_starts: Vec::new(),
+            word_uses: Vec::new(),
+            uses: Vec::new(),
+            units: Vec::new(),
+            rules: Vec::new(),
+        };
+        let mut words: Vec<(Vec<u8>, u32)> = Vec::new();
+        for phrase in phrases {
+            made.add(phrase, &mut words);
+        }
+        words.sort_unstable();
+        words.dedup();
+        let mut distinct: Vec<&[u8]> = Vec::new();
+        for (word, used) in &words {
+            if distinct.last() != Some(&word.as_slice()) {
+                distinct.push(word);
+                made.word_starts.push(index(made.word_uses.len()));
+            }
+            made.word_uses.push(*used);
+        }
+        made.word_starts.push(index(made.word_uses.len()));
+        made.words = Words::new(distinct);
+        made
+    }
+
+    fn add(&mut self, phrase: &Phrase<'_>, words: &mut Vec<(Vec<u8>, u32)>) {
+        let Phrase { number, class, spec } = *phrase;
+        let keywords = keywords(&spec.keywords);
+        let rule = self.rules.len();
+        let reach_of = |branch: &Branch| branch.longest.map_or(class.bounds().reach, |bytes| bytes.min(class.bounds().reach));
+        let reach = spec.branches.iter().map(|(_, branch)| reach_of(branch)).max().unwrap_or_default();
+        let longest =
+            spec.branches.iter().map(|(_, branch)| branch.longest).try_fold(0, |most, longest| Some(most.max(longest?)));
+        let drafts = drafts(spec, &keywords, class, longest.unwrap_or(usize::MAX));
+        let near = (!keywords.is_empty()).then(|| Near::new(keywords.clone()));
+        self.rules.push(Rule { number, class, reach, longest, near });
+        for draft in drafts {
+            let unit = index(self.units.len());
+            for wait in draft.waits {
+                let used = index(self.uses.len());
+                let Wait { words: own, first, begins_word, back, ahead } = wait;
+                self.uses.push(Use { unit, class, first, begins_word, back: index(back), ahead: index(ahead) });
+                words.extend(own.as_ref().unwrap_or(&keywords).iter().map(|word| (word.clone(), used)));
+            }
+            let sources = draft.sources.iter().filter_map(|at| Some((*at, spec.any.get(*at)?.clone()))).collect();
+            self.units.push(Unit { rule, automaton: Automaton::new(sources) });
+        }
+    }
+
+    /// Finds where each regex could match, in one pass.
+    pub(in crate::detect) fn scan(&self, text: &str) -> Scan {
+        let mut scan = Scan::new();
+        if u32::try_from(text.len()).is_err() {
+            scan.too_long = true;
+            return scan;
+        }
+        let Room { folded, candidates } = &mut scan.room;
+        folded.fold(text.as_bytes());
+        self.words.find(folded, |hit| {
+            for used in self.uses_of(hit.word) {
+                let Some(about) = self.uses.get(*used as usize) else { continue };
+                if about.begins_word && within_word(folded, hit.start) {
+                    continue;
+                }
+                candidates.of(about.class).push(Candidate { used: *used, start: index(hit.start), end: index(hit.end) });
+            }
+        });
+        scan
+    }
+
+    fn uses_of(&self, word: usize) -> &[u32] {
+        let bounds = self.word_starts.get(word).zip(self.word_starts.get(word + 1));
+        bounds.and_then(|(start, end)| self.word_uses.get(*start as usize..*end as usize)).unwrap_or_default()
+    }
+
+    /// Calls `tell` for every match of rules of a class within a region of the text as if the region were all of it, and with
+    /// `None` where a rule could not be followed to the end.
+    pub(in crate::detect) fn search(
+        &self,
+        scan: &Scan,
+        class: Class,
+        text: &str,
+        region: Range<usize>,
+        mut tell: impl FnMut(usize, Option<Range<usize>>),
+    ) {
+        if scan.too_long {
+            return self.rules.iter().filter(|rule| rule.class == class).for_each(|rule| tell(rule.number, None));
+        }
+        let Some(part) = text.get(region.clone()) else { return };
+        let bounds = class.bounds();
+        let mut budget = bounds.budget(part.len());
+        for (rule, runs) in self.runs(scan, class, &region) {
+            let look = Look { rule, text: part, spans: bounds.spans };
+            look.search(runs, &mut budget, |span| {
+                tell(rule.number, span.map(|span| region.start + span.start..region.start + span.end));
+            });
+        }
+    }
+
+    /// What a search of a text of `length` bytes for the rules of a class costs, by the numbers of the rules.
+    pub(in crate::detect) fn costs(&self, scan: &Scan, class: Class, length: usize) -> Vec<(usize, Cost)> {
+        let cost = |runs: &[Run]| runs.iter().map(Run::cost).fold(Cost::default(), Cost::plus);
+        self.runs(scan, class, &(0..length)).into_iter().map(|(rule, runs)| (rule.number, cost(&runs))).collect()
+    }
+
+    /// Where the rules of a class are to look within a region, relative to it.
+    fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>) -> Vec<(&Rule, Vec<Run>)> {
+        let mut chances: Vec<Chance<'_>> = scan
+            .room
+            .candidates
+            .all(class)
+            .iter()
+            .filter_map(|candidate| self.chance(&scan.room.folded, candidate, region))
+            .collect();
+        chances.sort_unstable_by_key(|chance| (chance.used.unit, chance.start));
+        let rule = |chance: &Chance<'_>| self.units.get(chance.used.unit as usize).map_or(0, |unit| unit.rule);
+        let of_rules = chances.chunk_by(|a, b| rule(a) == rule(b)).filter_map(|of_rule| {
+            let about = self.rules.get(rule(of_rule.first()?))?;
+            let runs = of_rule.chunk_by(|a, b| a.used.unit == b.used.unit).filter_map(|of_unit| {
+                let unit = self.units.get(of_unit.first()?.used.unit as usize)?;
+                Some(run(unit, of_unit, region))
+            });
+            Some((about, runs.collect()))
+        });
+        of_rules.collect()
+    }
+
+    /// Where a candidate is in the text; `None` if that is not within a region.
+    fn chance(&self, folded: &Folded, candidate: &Candidate, region: &Range<usize>) -> Option<Chance<'_>> {
+        let (start, end) = (folded.place(candidate.start as usize), folded.end(candidate.end as usize));
+        let used = self.uses.get(candidate.used as usize).filter(|_| start < region.end && end > region.start)?;
+        // Counted in the folded text, where white space of any length is one blank.
+        let from = folded.place((candidate.start as usize).saturating_sub(used.back as usize));
+        Some(Chance { used, from, start, end })
+    }
+}
+
+/// A place in a text where the regexes of a unit could match.
+struct Chance<'e> {
+    used: &'e Use,
+    /// Where a match that holds the word can begin.
+    from: usize,
+    start: usize,
+    end: usize,
+}
+
+/// Where a unit is to look, relative to a region.
+fn run(unit: &Unit, chances: &[Chance<'_>], region: &Range<usize>) -> Run {
+    let mut run = Run::new(unit.automaton.clone());
+    let sparse = chances.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
+    for chance in chances {
+        let relative = |at: usize| at.saturating_sub(region.start);
+        if chance.used.first && sparse && chance.start >= region.start {
+            run.starts.push(relative(chance.start));
+        } else {
+            let end = relative(chance.end).saturating_add(chance.used.ahead as usize).min(region.len());
+            run.windows.add(relative(chance.from)..end);
+        }
+    }
+    run
+}
+
+/// The units of a rule: its regexes by the words that they wait for.
+fn drafts(spec: &Spec, keywords: &[Vec<u8>], class: Class, longest: usize) -> Vec<Draft> {
+    let dear = if keywords.is_empty() { f64::INFINITY } else { literals::cost_of_keywords(keywords) };
+    let mut drafts: Vec<Draft> = Vec::new();
+    for (source, branch) in &spec.branches {
+        let wait = Wait::new(branch, branch.cost() < dear, class, longest);
+        // What shares words or regexes runs as one.
+        let joins = |draft: &Draft| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
+        let (joined, mut rest): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(joins);
+        let mut draft = Draft { sources: vec![*source], waits: vec![wait] };
+        for other in joined {
+            draft.sources.extend(other.sources);
+            other.waits.into_iter().for_each(|wait| draft.wait(wait));
+        }
+        draft.sources.sort_unstable();
+        draft.sources.dedup();
+        rest.push(draft);
+        drafts = rest;
+    }
+    drafts.sort_by(|a, b| a.sources.cmp(&b.sources));
+    drafts
+}
+
+impl Draft {
+    fn wait(&mut self, wait: Wait) {
+        match self.waits.iter_mut().find(|other| other.words == wait.words) {
+            Some(same) => {
+                same.first &= wait.first;
+                same.begins_word &= wait.begins_word;
+                same.back = same.back.max(wait.back);
+                same.ahead = same.ahead.max(wait.ahead);
+            }
+            None => self.waits.push(wait),
+        }
+    }
+}
+
+impl Wait {
+    /// `own` if the branch waits for its own literals, not for the keywords of its rule.
+    fn new(branch: &Branch, own: bool, class: Class, longest: usize) -> Self {
+        let reach = class.bounds().reach;
+        let far = branch.extent.unwrap_or(longest).min(reach * 2);
+        if !own {
+            let around = if branch.needles.words.is_empty() { far.min(reach) } else { far };
+            return Self { words: None, first: false, begins_word: false, back: around, ahead: around };
+        }
+        let needles = &branch.needles;
+        // A region may begin within a word.
+        let begins_word = needles.begins_word && class != Class::Other;
+        let back = needles.back.unwrap_or(usize::MAX).min(far);
+        Self { words: Some(needles.words.clone()), first: needles.first, begins_word, back, ahead: far }
+    }
+}
+
+fn within_word(folded: &Folded, at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| folded.padded().get(before));
+    before.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
+
+/// The keywords of a rule as they are searched for.
+fn keywords(words: &[String]) -> Vec<Vec<u8>> {
+    // ASCII alone is folded in the search.
+    let forms = |keyword: &String| [keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()];
+    let mut words: Vec<Vec<u8>> = words.iter().flat_map(forms).map(|form| folded(form.as_bytes())).collect();
+    words.sort();
+    words.dedup();
+    words
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect())
+}
+
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

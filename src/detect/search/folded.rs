@@ -1,0 +1,121 @@
+//! A text as words are searched for in it: letters of either case are one, and white space, however much, is one blank.
+
+use memchr::memmem;
+
+/// Bytes before and after the text that no word contains, so that words are compared eight bytes at a time.
+pub(super) const PAD: usize = 8;
+const PADDING: [u8; PAD] = [0xff; PAD];
+
+/// Such a text, and where its bytes come from. Reused from text to text.
+#[derive(Debug, Default)]
+pub(super) struct Folded {
+    /// With padding on both sides.
+    bytes: Vec<u8>,
+    /// From which byte on how many bytes of the text have been left out, in order.
+    left_out: Vec<(usize, usize)>,
+    is_ascii: bool,
+}
+
+impl Folded {
+    /// Takes in another text.
+    pub(super) fn fold(&mut self, text: &[u8]) {
+        self.bytes.clear();
+        self.left_out.clear();
+        self.bytes.reserve(text.len() + 2 * PAD);
+        self.bytes.extend_from_slice(&PADDING);
+        self.bytes.extend(text.iter().map(|b| fold(*b)));
+        self.is_ascii = text.is_ascii();
+        self.close_gaps();
+        self.bytes.extend_from_slice(&PADDING);
+    }
+
+    /// The folded text with its padding: its first byte is at [`PAD`].
+    pub(super) fn padded(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn is_ascii(&self) -> bool {
+        self.is_ascii
+    }
+
+    /// Where in the text a byte of the padded text is; of a gap, where it begins.
+    pub(super) fn place(&self, at: usize) -> usize {
+        let before = self.left_out.partition_point(|(from, _)| *from <= at);
+        let left_out = before.checked_sub(1).and_then(|last| self.left_out.get(last)).map_or(0, |(_, left_out)| *left_out);
+        (at + left_out).saturating_sub(PAD)
+    }
+
+    /// Where in the text ends what ends before a byte of the padded text; of a gap the first byte counts.
+    pub(super) fn end(&self, at: usize) -> usize {
+        at.checked_sub(1).map_or(0, |last| self.place(last) + 1)
+    }
+
+    /// Gives memory back that a long text needed.
+    pub(super) fn shrink(&mut self, most: usize) {
+        if self.bytes.capacity() > most {
+            *self = Self::default();
+        }
+    }
+
+    /// Leaves out all but the first blank of each gap.
+    fn close_gaps(&mut self) {
+        let bytes = &mut self.bytes;
+        let finder = memmem::Finder::new(b"  ");
+        let Some(first) = finder.find(bytes) else { return };
+        // What comes after the first gap moves up, a stretch at a time.
+        let (mut from, mut to) = (first, first);
+        while from < bytes.len() {
+            from += bytes.iter().skip(from).take_while(|b| **b == b' ').count() - 1;
+            self.left_out.push((to + 1, from - to));
+            let next = bytes.get(from..).and_then(|rest| finder.find(rest)).map_or(bytes.len(), |next| from + next);
+            bytes.copy_within(from..next, to);
+            (from, to) = (next, to + next - from);
+        }
+        bytes.truncate(to);
+    }
+}
+
+/// Letters of either case are one, and so is all white space.
+#[inline]
+fn fold(b: u8) -> u8 {
+    if matches!(b, b'\t'..=b'\r') { b' ' } else { b.to_ascii_lowercase() }
+}
+
+/// A word as it is searched for.
+pub(super) fn folded(word: &[u8]) -> Vec<u8> {
+    let mut folded: Vec<u8> = word.iter().map(|b| fold(*b)).collect();
+    folded.dedup_by(|a, b| *a == b' ' && *b == b' ');
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_close_and_places_are_known() {
+        let mut made = Folded::default();
+        for (text, folded) in [
+            ("", ""),
+            (" ", " "),
+            ("   ", " "),
+            ("A b", "a b"),
+            ("A \n B\tC", "a b c"),
+            ("  A  b   C  ", " a b c "),
+            ("one\r\n\r\ntwo three\n\n", "one two three "),
+        ] {
+            made.fold(text.as_bytes());
+            let bytes = &made.padded()[PAD..made.padded().len() - PAD];
+            assert_eq!(String::from_utf8_lossy(bytes), folded, "{text:?}");
+            let mut last = None;
+            for (at, b) in bytes.iter().enumerate() {
+                let place = made.place(at + PAD);
+                assert_eq!(fold(text.as_bytes()[place]), *b, "{text:?} {at}");
+                assert!(last < Some(place), "{text:?} {at}");
+                assert!(*b != b' ' || place == 0 || fold(text.as_bytes()[place - 1]) != b' ', "{text:?} {at}");
+                assert_eq!(made.end(at + PAD + 1), place + 1);
+                last = Some(place);
+            }
+        }
+    }
+}

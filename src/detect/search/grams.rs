@@ -1,0 +1,48 @@
+//! How often words occur in ordinary text, estimated from counted runs of four bytes.
+//!
+//! `grams.bin` holds, for each hash of four bytes, how rare they are: half a byte each, in powers of two. It is counted by
+//! `tests/bench/grams/run` over documents, manual pages, web pages, code and data, in lower case and with each run of white
+//! space as one blank. Runs that share a hash share their count, which can only make a word look more common than it is.
+
+/// Bytes of a run.
+pub(super) const GRAM_BYTES: usize = 4;
+/// Bits of a hash.
+const HASH_BITS: u32 = 16;
+/// 2^32 divided by the golden ratio.
+const SPREAD: u32 = 0x9e37_79b9;
+static TABLE: &[u8; 1 << (HASH_BITS - 1)] = include_bytes!("grams.bin");
+/// The rarity of a run of which the table says 0.
+const LEAST_BITS: u32 = 6;
+/// Each further byte of a word makes it rarer by so many bits.
+const FURTHER_BITS: f64 = 0.5;
+
+/// How many bits of rarity a run is worth: it occurs once in so many places of ordinary text, as a power of two.
+pub(super) fn rarity(gram: [u8; GRAM_BYTES]) -> u32 {
+    let hash = (u32::from_le_bytes(gram).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize;
+    let pair = TABLE.get(hash / 2).copied().unwrap_or_default();
+    LEAST_BITS + u32::from(if hash.is_multiple_of(2) { pair & 0xf } else { pair >> 4 })
+}
+
+/// How often one of `words` occurs for each byte of ordinary text.
+pub(super) fn frequency(words: &[Vec<u8>]) -> f64 {
+    words.iter().map(|word| of_word(word)).sum()
+}
+
+fn of_word(word: &[u8]) -> f64 {
+    let often = |bits: f64| (-bits).exp2();
+    match word.first_chunk::<GRAM_BYTES>() {
+        None => of_short(word),
+        Some(_) => {
+            let rarest =
+                word.windows(GRAM_BYTES).filter_map(|gram| gram.first_chunk::<GRAM_BYTES>()).map(|gram| rarity(*gram)).max();
+            let further = u32::try_from(word.len() - GRAM_BYTES).map_or(0.0, f64::from);
+            often(f64::from(rarest.unwrap_or_default()) + FURTHER_BITS * further)
+        }
+    }
+}
+
+/// Of a word of three bytes, by what can follow it.
+fn of_short(word: &[u8]) -> f64 {
+    let [a, b, c] = *word else { return 1.0 };
+    (0x20..0x7f_u8).filter(|next| !next.is_ascii_uppercase()).map(|next| (-f64::from(rarity([a, b, c, next]))).exp2()).sum()
+}

@@ -1,0 +1,227 @@
+//! Literals that every match of a regex contains, chosen to be rare in ordinary text.
+//!
+//! A regex is split at its outermost alternation into branches. For each branch the extractor proposes sets of literals, one
+//! of which every match contains: what can follow from each part of the branch, as far as it is finite. The set that costs
+//! least in ordinary text becomes the branch's needles: [`super::grams`] estimates how often they occur. Literals may cross
+//! from one part into the next, so that `(?:hi|hey)\s+(?:AI|bot)` is searched for as `hi ai`, `hi bot` and so on rather than
+//! `hi`.
+
+use regex_syntax::hir::literal::{ExtractKind, Extractor};
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+
+use super::folded::folded;
+use super::{grams, regex};
+
+/// Literals of one set, at most: the search costs nearly the same for any number of them.
+const LITERALS: usize = 400;
+/// Bytes of a class that literals list one by one, at most.
+const CLASS: usize = 32;
+/// Literals are cut after so many bytes, the longest first: the shorter they are, the more parts fit in one set.
+const LENGTHS: [usize; 4] = [16, 8, 6, 4];
+/// Literals of this length are long enough to look no further.
+const LONG_BYTES: usize = 6;
+/// Shorter literals are not searched for.
+const SHORT_BYTES: usize = 3;
+/// Parts of a branch that a literal can cross.
+const PARTS: usize = 10;
+/// What each occurrence of a needle costs, in bytes that a regex looks at: where the match begins there, and elsewhere.
+const ANCHORED_COST: usize = 64;
+const WINDOW_COST: usize = 224;
+/// How far before a needle its match may begin, as far as the cost goes.
+const BACK_COST: usize = 160;
+
+/// One of the alternatives of a regex.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::detect) struct Branch {
+    /// Every match contains one of them. Empty if there is no set worth a search.
+    pub(super) needles: Needles,
+    /// Length of the longest match in bytes, if it is bounded.
+    pub(super) longest: Option<usize>,
+    /// The same with its gaps pooled, as it is searched for.
+    pub(super) extent: Option<usize>,
+}
+
+/// Literals of which every match of a branch contains one: in lower case, each run of white space as one blank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::detect) struct Needles {
+    pub(super) words: Vec<Vec<u8>>,
+    /// The match begins with the needle.
+    pub(super) first: bool,
+    /// The needle begins a word: the byte before it is no letter, digit or underscore.
+    pub(super) begins_word: bool,
+    /// How many bytes before the needle the match begins at most, with each run of white space as one; `None` if that is not
+    /// bounded.
+    pub(super) back: Option<usize>,
+}
+
+/// The branches of a regex that was parsed as case-sensitive: literals are searched for in any case.
+pub(super) fn branches(hir: &Hir) -> Vec<Branch> {
+    let mut open = vec![hir];
+    let mut found = Vec::new();
+    while let Some(hir) = open.pop() {
+        match hir.kind() {
+            HirKind::Capture(capture) => open.push(&capture.sub),
+            HirKind::Alternation(branches) => open.extend(branches),
+            _ => found.push(branch(hir)),
+        }
+    }
+    found
+}
+
+fn branch(hir: &Hir) -> Branch {
+    let longest = hir.properties().maximum_len();
+    // What is searched for has its gaps pooled: they may be longer than they say.
+    let hir = regex::pooled(hir);
+    let extent = hir.properties().maximum_len();
+    let hir = blanks(&hir);
+    let parts = match hir.kind() {
+        HirKind::Concat(parts) => parts.as_slice(),
+        _ => std::slice::from_ref(&hir),
+    };
+    let mut needles = Needles::default();
+    let mut least = f64::INFINITY;
+    let mut before = Before { length: Some(0), is_empty: true, word_boundary: false };
+    for (at, part) in parts.iter().enumerate() {
+        if let HirKind::Look(look) = part.kind() {
+            before.word_boundary = matches!(look, Look::WordAscii | Look::WordStartAscii | Look::WordStartHalfAscii);
+            continue;
+        }
+        let sets = sets(parts.get(at..).unwrap_or_default());
+        let best = sets.into_iter().map(|set| before.needles(set, part)).min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        if let Some(best) = best {
+            let cost = cost(&best);
+            if cost < least {
+                (needles, least) = (best, cost);
+            }
+        }
+        before.pass(part);
+    }
+    Branch { needles, longest, extent }
+}
+
+/// The parts of a branch before the one at hand.
+struct Before {
+    /// The most bytes that they match, if that is bounded.
+    length: Option<usize>,
+    is_empty: bool,
+    /// A word must begin or end after them.
+    word_boundary: bool,
+}
+
+impl Before {
+    fn pass(&mut self, part: &Hir) {
+        self.length = self.length.zip(part.properties().maximum_len()).map(|(before, part)| before.saturating_add(part));
+        self.is_empty = false;
+        self.word_boundary = false;
+    }
+
+    fn needles(&self, set: Set, part: &Hir) -> Needles {
+        let Set { words, at_start } = set;
+        // Where white space begins is not where the match does.
+        let first = at_start && self.is_empty && !words.iter().any(|word| word.starts_with(b" "));
+        let in_words = words.iter().all(|word| word.first().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_'));
+        let within = if at_start { Some(0) } else { part.properties().maximum_len() };
+        let back = self.length.zip(within).map(|(before, within)| before.saturating_add(within));
+        Needles { words, first, begins_word: at_start && self.word_boundary && in_words, back }
+    }
+}
+
+/// Literals of which one stands in every match of some parts.
+struct Set {
+    words: Vec<Vec<u8>>,
+    /// They stand where the parts begin, not somewhere in the first of them.
+    at_start: bool,
+}
+
+/// What the parts can begin with, and what the first of them can end with. Nothing where the first part can be empty.
+fn sets(parts: &[Hir]) -> Vec<Set> {
+    let Some((part, _)) = parts.split_first().filter(|(part, _)| part.properties().minimum_len() != Some(0)) else {
+        return Vec::new();
+    };
+    let crossed = Hir::concat(parts.iter().take(PARTS).cloned().collect());
+    let mut found = Vec::new();
+    for length in LENGTHS {
+        let Some(words) = extracted(&crossed, ExtractKind::Prefix, length) else { continue };
+        let long = words.iter().all(|word| word.len() >= LONG_BYTES);
+        found.push(Set { words, at_start: true });
+        if long {
+            break;
+        }
+    }
+    let ends = LENGTHS.first().and_then(|length| extracted(part, ExtractKind::Suffix, *length));
+    found.extend(ends.map(|words| Set { words, at_start: false }));
+    found
+}
+
+fn extracted(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>> {
+    let seq = Extractor::new().kind(kind).limit_class(CLASS).limit_total(LITERALS).limit_literal_len(length).extract(hir);
+    let mut words: Vec<Vec<u8>> = seq.literals()?.iter().filter_map(|literal| word(literal.as_bytes())).collect();
+    let complete = seq.len() == Some(words.len());
+    words.sort_unstable();
+    // What begins with another word of the set is found by that one.
+    words.dedup_by(|longer, word| longer.starts_with(word));
+    (complete && !words.is_empty() && words.len() <= LITERALS).then_some(words)
+}
+
+/// A literal as it is searched for. `None` if it is too short, or if it has letters beyond ASCII: their other case is not
+/// known here.
+fn word(literal: &[u8]) -> Option<Vec<u8>> {
+    // Only its last character can have been cut.
+    let whole = match std::str::from_utf8(literal) {
+        Ok(whole) => whole,
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(literal.get(..error.valid_up_to())?).ok()?,
+        Err(_) => return None,
+    };
+    let has_case =
+        |c: char| !c.is_ascii() && (c.is_lowercase() || c.is_uppercase() || c.to_uppercase().ne([c]) || c.to_lowercase().ne([c]));
+    if whole.chars().any(has_case) {
+        return None;
+    }
+    Some(folded(whole.as_bytes())).filter(|word| word.len() >= SHORT_BYTES)
+}
+
+/// What searching for needles costs in ordinary text, in bytes looked at for each byte of it.
+fn cost(needles: &Needles) -> f64 {
+    let each = if needles.first { ANCHORED_COST } else { WINDOW_COST + needles.back.unwrap_or(BACK_COST).min(BACK_COST) };
+    grams::frequency(&needles.words) * f64::from(u32::try_from(each).unwrap_or(u32::MAX))
+}
+
+/// The cost of keywords that may stand anywhere near a match.
+pub(super) fn cost_of_keywords(words: &[Vec<u8>]) -> f64 {
+    grams::frequency(words) * f64::from(u32::try_from(WINDOW_COST + BACK_COST).unwrap_or(u32::MAX))
+}
+
+impl Branch {
+    /// What searching for its needles costs in ordinary text; infinite if there are none.
+    pub(super) fn cost(&self) -> f64 {
+        if self.needles.words.is_empty() { f64::INFINITY } else { cost(&self.needles) }
+    }
+}
+
+/// The regex with one blank in place of any white space, however much.
+fn blanks(hir: &Hir) -> Hir {
+    let blank = || Hir::literal(*b" ");
+    match hir.kind() {
+        HirKind::Class(class) if is_blank(class) => blank(),
+        HirKind::Repetition(repetition) => match repetition.sub.kind() {
+            HirKind::Class(class) if is_blank(class) && repetition.min > 0 => blank(),
+            HirKind::Class(class) if is_blank(class) => {
+                Hir::repetition(Repetition { min: 0, max: Some(1), greedy: true, sub: Box::new(blank()) })
+            }
+            _ => Hir::repetition(repetition.with(blanks(&repetition.sub))),
+        },
+        HirKind::Capture(capture) => blanks(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(blanks).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(blanks).collect()),
+        _ => hir.clone(),
+    }
+}
+
+/// Whether a class is `\s`, of ASCII.
+fn is_blank(class: &Class) -> bool {
+    let ranges = |first: (u8, u8), second: (u8, u8)| first == (b'\t', b'\r') && second == (b' ', b' ');
+    match class {
+        Class::Bytes(class) => matches!(class.ranges(), [a, b] if ranges((a.start(), a.end()), (b.start(), b.end()))),
+        Class::Unicode(_) => false,
+    }
+}

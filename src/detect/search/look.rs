@@ -1,0 +1,261 @@
+//! Runs the regexes of one rule where they could match.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::automaton::{Automaton, Compiled, Found};
+use super::engine::Rule;
+use super::windows::{Windows, whole_characters, widen};
+
+/// So much of a window is searched at once.
+const PIECE_BYTES: usize = 4 << 10;
+/// What starting one search costs, in bytes looked at.
+const SEARCH_BYTES: usize = 128;
+
+/// Keywords of one rule, prepared when one of its regexes first matches.
+#[derive(Debug)]
+pub(super) struct Near {
+    words: Vec<Vec<u8>>,
+    built: OnceLock<Option<AhoCorasick>>,
+}
+
+impl Near {
+    pub(super) fn new(words: Vec<Vec<u8>>) -> Self {
+        Self { words, built: OnceLock::new() }
+    }
+
+    fn stands_in(&self, part: &[u8]) -> bool {
+        let build = || {
+            let kind = Some(AhoCorasickKind::ContiguousNFA);
+            AhoCorasick::builder().kind(kind).prefilter(false).ascii_case_insensitive(true).build(&self.words).ok()
+        };
+        // Words that cannot be looked for stand there, as far as anybody knows.
+        self.built.get_or_init(build).as_ref().is_none_or(|near| near.is_match(part))
+    }
+}
+
+/// Where a unit of a rule is to look.
+#[derive(Debug)]
+pub(super) struct Run {
+    automaton: Arc<Automaton>,
+    /// Places where a match can begin.
+    pub(super) starts: Vec<usize>,
+    /// Ranges that can hold one.
+    pub(super) windows: Windows,
+}
+
+impl Run {
+    pub(super) fn new(automaton: Arc<Automaton>) -> Self {
+        Self { automaton, starts: Vec::new(), windows: Windows::default() }
+    }
+
+    /// What the run costs where nothing matches.
+    pub(super) fn cost(&self) -> Cost {
+        let (windows, bytes) =
+            self.windows.clone().merged().iter().fold((0, 0), |(count, bytes), window| (count + 1, bytes + window.len()));
+        let searches = self.starts.len() + windows;
+        Cost { searches, bytes: bytes.saturating_add(searches.saturating_mul(SEARCH_BYTES)) }
+    }
+}
+
+/// What a rule costs in a text that does not match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Searches of its regexes.
+    pub searches: usize,
+    /// Bytes that they look at, with what starting a search costs.
+    pub bytes: usize,
+}
+
+impl Cost {
+    /// The sum of two.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { searches: self.searches.saturating_add(other.searches), bytes: self.bytes.saturating_add(other.bytes) }
+    }
+}
+
+/// A search for the matches of one rule.
+pub(super) struct Look<'l> {
+    pub(super) rule: &'l Rule,
+    pub(super) text: &'l str,
+    /// Matches that are reported, at most; beyond, the text as a whole is meant.
+    pub(super) spans: usize,
+}
+
+/// The windows of a unit, as far as they were searched.
+struct Cursor {
+    automaton: Arc<Automaton>,
+    compiled: Option<Arc<Compiled>>,
+    /// Windows that are left, the next one last.
+    windows: Vec<Range<usize>>,
+    found: Option<Found>,
+}
+
+/// What is left when the budget is spent.
+struct Spent;
+
+impl Look<'_> {
+    /// Calls `tell` with every match, and with `None` if the budget or the spans were spent before the end.
+    pub(super) fn search(&self, mut runs: Vec<Run>, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
+        // Matches are reported from left to right: with windows to search, starts are the beginnings of windows.
+        if runs.iter().any(|run| !run.windows.is_empty()) {
+            for run in &mut runs {
+                for start in std::mem::take(&mut run.starts) {
+                    run.windows.add(start..start.saturating_add(self.rule.reach).min(self.text.len()));
+                }
+            }
+        }
+        let reported = self.look_at_starts(&mut runs, budget, &mut tell);
+        let cursors = runs.into_iter().map(|run| {
+            let mut windows = run.windows.merged();
+            windows.reverse();
+            Cursor { compiled: None, automaton: run.automaton, windows, found: None }
+        });
+        let cursors: Vec<Cursor> = cursors.filter(|cursor| !cursor.windows.is_empty()).collect();
+        if !cursors.is_empty() && self.look_in_windows(cursors, &reported, budget, &mut tell).is_err() {
+            tell(None);
+        }
+    }
+
+    /// Runs the regexes at single places. What is left when the budget is spent is added to the windows.
+    fn look_at_starts(
+        &self,
+        runs: &mut [Run],
+        budget: &mut usize,
+        tell: &mut impl FnMut(Option<Range<usize>>),
+    ) -> Vec<Range<usize>> {
+        let mut reported = Vec::new();
+        let mut starts: Vec<(usize, usize)> = Vec::new();
+        for (at, run) in runs.iter_mut().enumerate() {
+            starts.extend(std::mem::take(&mut run.starts).into_iter().map(|start| (start, at)));
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        let mut done = 0;
+        for of_start in starts.chunk_by(|a, b| a.0 == b.0) {
+            let mut best: Option<Found> = None;
+            for (start, at) in of_start {
+                let Some(run) = runs.get_mut(*at).filter(|_| *start >= done) else { continue };
+                match self.at(*start, &run.automaton, budget) {
+                    Ok(Some(found)) if best.as_ref().is_none_or(|best| found.source < best.source) => best = Some(found),
+                    Ok(_) => {}
+                    Err(stop) => run.windows.add(*start..stop),
+                }
+            }
+            if let Some(found) = best.filter(|found| self.admits(found)) {
+                done = found.span.end;
+                let span = whole_characters(self.text, found.span);
+                reported.push(span.clone());
+                tell(Some(span));
+            }
+        }
+        reported
+    }
+
+    /// The match at a place.
+    ///
+    /// # Errors
+    /// How far it has not been looked for, because the budget is spent.
+    fn at(&self, start: usize, automaton: &Arc<Automaton>, budget: &mut usize) -> Result<Option<Found>, usize> {
+        let mut stop = start.saturating_add(PIECE_BYTES).min(self.text.len());
+        loop {
+            let Some(compiled) = automaton.get().filter(|_| *budget > 0) else { return Err(stop) };
+            let found = compiled.find(automaton, self.text.as_bytes(), start..stop, true);
+            *budget = budget.saturating_sub(found.as_ref().map_or(0, |found| found.span.len()).saturating_add(SEARCH_BYTES));
+            match found {
+                // It may run on: look again, further.
+                Some(found) if found.span.end == stop && stop < self.text.len() => {
+                    stop = stop.saturating_add(found.span.len()).min(self.text.len());
+                }
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// Whether a match counts: it is not longer than the gaps of its regex allow, and a keyword is near.
+    fn admits(&self, found: &Found) -> bool {
+        self.fits(found) && self.is_near(found)
+    }
+
+    fn fits(&self, found: &Found) -> bool {
+        self.rule.longest.is_none_or(|longest| found.span.len() <= longest)
+    }
+
+    fn is_near(&self, found: &Found) -> bool {
+        let around = || widen(found.span.clone(), self.rule.reach, self.text.len());
+        let part = || self.text.as_bytes().get(around()).unwrap_or_default();
+        self.rule.near.as_ref().is_none_or(|near| near.stands_in(part()))
+    }
+
+    /// Runs the regexes in their windows: each match that begins first, and of those that begin together the one of the
+    /// regex that comes first.
+    fn look_in_windows(
+        &self,
+        mut cursors: Vec<Cursor>,
+        reported: &[Range<usize>],
+        budget: &mut usize,
+        tell: &mut impl FnMut(Option<Range<usize>>),
+    ) -> Result<(), Spent> {
+        let (mut at, mut spans) = (0, 0);
+        loop {
+            for cursor in &mut cursors {
+                if cursor.found.as_ref().is_none_or(|found| found.span.start < at) {
+                    cursor.found = self.next(cursor, at, budget)?;
+                }
+            }
+            cursors.retain(|cursor| cursor.found.is_some());
+            let first = |cursor: &&Cursor| cursor.found.as_ref().map(|found| (found.span.start, found.source));
+            let Some(found) = cursors.iter().min_by_key(first).and_then(|cursor| cursor.found.clone()) else { return Ok(()) };
+            if spans == self.spans {
+                return Err(Spent);
+            }
+            spans += 1;
+            at = found.span.end.max(found.span.start.saturating_add(1));
+            let span = whole_characters(self.text, found.span);
+            if !reported.contains(&span) {
+                tell(Some(span));
+            }
+        }
+    }
+
+    /// The next match of a unit that counts and does not begin before `least`.
+    fn next(&self, cursor: &mut Cursor, least: usize, budget: &mut usize) -> Result<Option<Found>, Spent> {
+        while let Some(Range { start, end }) = cursor.windows.pop() {
+            let mut at = start.max(least);
+            // Searched in pieces, so that no search looks much further than the match it finds.
+            let mut stop = end.min(at.saturating_add(PIECE_BYTES));
+            while at < stop {
+                let Cursor { automaton, compiled, .. } = cursor;
+                if compiled.is_none() {
+                    *compiled = automaton.get();
+                }
+                let Some(compiled) = compiled.as_ref().filter(|_| *budget > 0) else { return Err(Spent) };
+                let found = compiled.find(automaton, self.text.as_bytes(), at..stop, false);
+                let looked = found.as_ref().map_or(stop, |found| found.span.end) - at;
+                *budget = budget.saturating_sub(looked.saturating_add(SEARCH_BYTES));
+                at = match found {
+                    None if stop == end => break,
+                    None => stop.saturating_sub(self.rule.reach).max(at.saturating_add(1)),
+                    // It may run on: look again, further.
+                    Some(found) if found.span.end == stop && stop < self.text.len() => {
+                        stop = stop.saturating_add(found.span.len().max(PIECE_BYTES)).min(self.text.len());
+                        at = found.span.start;
+                        continue;
+                    }
+                    Some(found) if !self.fits(&found) => found.span.start.saturating_add(1),
+                    Some(found) if !self.is_near(&found) => found.span.end.max(at.saturating_add(1)),
+                    Some(found) => {
+                        // Another unit's match may come first and end within this one: then it is searched for again.
+                        cursor.windows.push(found.span.start.saturating_add(1)..end);
+                        return Ok(Some(found));
+                    }
+                };
+                stop = end.min(at.saturating_add(PIECE_BYTES));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,79 @@
+//! What one pass over a text has found. Its memory goes from text to text of a thread.
+
+use std::cell::RefCell;
+
+use super::Class;
+use super::folded::Folded;
+
+/// A place where a regex could match, in the folded text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// Which use of the word that was found there.
+    pub(super) used: u32,
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+/// The candidates of a text by the class of their rules.
+#[derive(Debug, Default)]
+pub(super) struct Candidates([Vec<Candidate>; Class::ALL.len()]);
+
+impl Candidates {
+    pub(super) fn of(&mut self, class: Class) -> &mut Vec<Candidate> {
+        let [patterns, anchors, others] = &mut self.0;
+        match class {
+            Class::Pattern => patterns,
+            Class::Anchor => anchors,
+            Class::Other => others,
+        }
+    }
+
+    pub(super) fn all(&self, class: Class) -> &[Candidate] {
+        let [patterns, anchors, others] = &self.0;
+        match class {
+            Class::Pattern => patterns,
+            Class::Anchor => anchors,
+            Class::Other => others,
+        }
+    }
+}
+
+/// What one pass over a text has found.
+#[derive(Debug, Default)]
+pub(in crate::detect) struct Scan {
+    pub(super) room: Room,
+    /// The text is too long to be searched.
+    pub(super) too_long: bool,
+}
+
+/// The memory of a scan.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub(super) folded: Folded,
+    pub(super) candidates: Candidates,
+}
+
+/// Memory that a thread keeps for the next text, in bytes of text and of candidates.
+const KEPT_BYTES: usize = 256 << 10;
+
+thread_local! {
+    static SPARE: RefCell<Option<Room>> = const { RefCell::new(None) };
+}
+
+impl Scan {
+    pub(super) fn new() -> Self {
+        Self { room: SPARE.take().unwrap_or_default(), too_long: false }
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        let mut room = std::mem::take(&mut self.room);
+        room.folded.shrink(KEPT_BYTES);
+        for candidates in &mut room.candidates.0 {
+            candidates.clear();
+            candidates.shrink_to(KEPT_BYTES / size_of::<Candidate>());
+        }
+        SPARE.set(Some(room));
+    }
+}

@@ -1,0 +1,70 @@
+//! What a rule of the kinds `pattern` and `signal` looks for: regexes, and keywords near them.
+
+use std::fmt;
+
+use super::automaton::Compiled;
+use super::literals::{self, Branch};
+use super::regex;
+
+/// Regexes, and keywords one of which is near every match.
+pub struct Spec {
+    /// One of these is near every match, in any case. May be empty.
+    pub keywords: Vec<String>,
+    /// The regexes: any of them is enough.
+    pub any: Vec<String>,
+    /// Their branches, each with the index of its regex.
+    pub(super) branches: Vec<(usize, Branch)>,
+}
+
+impl Spec {
+    /// Reads the regexes.
+    ///
+    /// # Errors
+    /// What is wrong with which of them, by their indices.
+    pub(in crate::detect) fn new(keywords: Vec<String>, any: Vec<String>) -> Result<Self, Vec<(usize, String)>> {
+        let (mut branches, mut wrong) = (Vec::new(), Vec::new());
+        for (at, source) in any.iter().enumerate() {
+            match regex::parse_for_literals(source) {
+                Ok(hir) => branches.extend(literals::branches(&hir).into_iter().map(|branch| (at, branch))),
+                Err(message) => wrong.push((at, message)),
+            }
+        }
+        if wrong.is_empty() { Ok(Self { keywords, any, branches }) } else { Err(wrong) }
+    }
+
+    /// The regexes that can only be searched for near keywords.
+    pub(in crate::detect) fn without_literals(&self) -> impl Iterator<Item = usize> {
+        self.branches.iter().filter(|(_, branch)| branch.needles.words.is_empty()).map(|(at, _)| *at)
+    }
+
+    /// Compiles the regexes, which otherwise waits for the first text that calls for them.
+    ///
+    /// # Errors
+    /// Which bound they break.
+    pub fn compile(&self) -> Result<(), String> {
+        let sources: Vec<(usize, String)> = self.any.iter().cloned().enumerate().collect();
+        Compiled::new(&sources).map(|_| ())
+    }
+}
+
+/// What decides what is found, and nothing else: it is part of a set's digest.
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spec").field("keywords", &self.keywords).field("any", &self.any).finish_non_exhaustive()
+    }
+}
+
+/// Words, in lower case, one of which is part of every match of a regex; `None` where there are none worth a search.
+pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
+    // They are looked for in any case.
+    let hir = regex::parse_for_literals(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
+    let sets = literals::branches(&hir).into_iter().map(|branch| unbroken(branch.needles.words));
+    Some(sets.collect::<Option<Vec<_>>>()?.concat())
+}
+
+/// The longest piece of each word without white space, of which a regex may allow any amount.
+fn unbroken(words: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+    let longest = |word: &Vec<u8>| word.split(|b| *b == b' ').max_by_key(|piece| piece.len()).map(<[u8]>::to_vec);
+    let pieces: Vec<Vec<u8>> = words.iter().filter_map(longest).filter(|piece| piece.len() > 1).collect();
+    (!words.is_empty() && pieces.len() == words.len()).then_some(pieces)
+}

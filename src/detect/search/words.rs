@@ -1,0 +1,335 @@
+//! Searches for many words at once in a text that contains hardly any of them.
+//!
+//! Of each word, the rarest run of four bytes is looked for, by one bit for each hash of four bytes: 32 kB that stay in the
+//! nearest cache, and no step that waits for the one before. Where a bit is set, the words with that run are compared, eight
+//! bytes at a time. An automaton over the same words takes megabytes and misses the cache at nearly every byte. (The idea is
+//! Wu and Manber's, 1994, with their blocks of letters but without shifts, which many words make short.)
+
+use memchr::memmem::Finder;
+
+use super::folded::{Folded, PAD};
+use super::grams::{self, GRAM_BYTES};
+
+/// Bits of a hash.
+const HASH_BITS: u32 = 18;
+/// 2^32 divided by the golden ratio.
+const SPREAD: u32 = 0x9e37_79b9;
+/// 2^32 divided by the square root of three: unrelated to the first.
+const LONG_SPREAD: u32 = 0x93cd_3a2d;
+/// Entries are found by so many of the bits of their hash.
+const BUCKET_BITS: u32 = 14;
+/// Positions that are searched before their words are compared.
+const BLOCK: usize = 256;
+/// Length of words that have no run of four bytes.
+const SHORT_BYTES: usize = 3;
+const PAIR_BYTES: usize = 2;
+/// A run with bytes beyond ASCII is preferred by so many bits: texts without them pass it by.
+const BEYOND_ASCII: f64 = 16.0;
+/// So many words with the same run make it as bad as one twice as common.
+const CROWD: f64 = 8.0;
+
+/// One bit for each hash.
+type Bits = [u64; (1 << HASH_BITS) / 64];
+
+/// Runs of four bytes, and the same with the byte that follows: the second is looked up where the first is set.
+#[derive(Clone)]
+struct Filter {
+    first: Box<Bits>,
+    second: Box<Bits>,
+}
+
+impl Filter {
+    fn new() -> Self {
+        Self { first: Box::new([0; (1 << HASH_BITS) / 64]), second: Box::new([0; (1 << HASH_BITS) / 64]) }
+    }
+
+    fn add(&mut self, gram: [u8; GRAM_BYTES], next: Option<u8>) {
+        set(&mut self.first, hash(gram));
+        match next {
+            Some(next) => set(&mut self.second, long_hash(gram, next)),
+            None => (0..=u8::MAX).for_each(|next| set(&mut self.second, long_hash(gram, next))),
+        }
+    }
+}
+
+/// One bit for each hash of the shorter words.
+type ShortBits = [u64; 64];
+
+/// The words. A blank in them is any white space, as much as there is.
+pub(super) struct Words {
+    /// The words one after the other, in the order of their indices.
+    bytes: Vec<u8>,
+    /// Where each word begins in `bytes`, and where the last one ends.
+    starts: Vec<u32>,
+    /// Runs without bytes beyond ASCII, for texts without them.
+    ascii: Filter,
+    all: Filter,
+    /// By their hashes.
+    entries: Vec<Entry>,
+    /// Where the entries of each bucket begin, and where the last end.
+    buckets: Vec<u32>,
+    /// Words of three bytes, sorted.
+    short: Vec<([u8; SHORT_BYTES], u32)>,
+    short_bits: Box<ShortBits>,
+    /// Words of two bytes, each of which takes a pass of its own. Shorter ones are not found.
+    pairs: Vec<(Finder<'static>, usize)>,
+}
+
+/// A word that is looked for by some of its bytes.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Up to eight bytes of the word, and which bits of them count.
+    key: u64,
+    mask: u64,
+    word: u32,
+    /// Where in the word its run of four bytes begins.
+    gram: u16,
+    /// Where in the word the bytes of the key begin.
+    from: u16,
+}
+
+/// A word in a text, by places in the folded text with its padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) word: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Words {
+    /// Of folded words of at least two bytes; shorter ones are not found.
+    pub(super) fn new<'w>(words: impl IntoIterator<Item = &'w [u8]>) -> Self {
+        let mut made = Self {
+            bytes: Vec::new(),
+            starts: vec![0],
+            ascii: Filter::new(),
+            all: Filter::new(),
+            entries: Vec::new(),
+            buckets: Vec::new(),
+            short: Vec::new(),
+            short_bits: Box::new([0; 64]),
+            pairs: Vec::new(),
+        };
+        let mut crowds = vec![0_u16; 1 << HASH_BITS];
+        for (index, word) in words.into_iter().enumerate() {
+            made.bytes.extend_from_slice(word);
+            made.starts.push(u32::try_from(made.bytes.len()).unwrap_or(u32::MAX));
+            if word.len() == PAIR_BYTES {
+                made.pairs.push((Finder::new(word).into_owned(), index));
+                continue;
+            }
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            if let Ok(short) = <[u8; SHORT_BYTES]>::try_from(word) {
+                made.add_short(short, index);
+                continue;
+            }
+            let score = |(_, gram): &(usize, [u8; GRAM_BYTES])| {
+                let beyond = if gram.is_ascii() { 0.0 } else { BEYOND_ASCII };
+                let crowd = crowds.get(hash(*gram)).copied().unwrap_or_default();
+                f64::from(grams::rarity(*gram)) + beyond - (f64::from(crowd) / CROWD)
+            };
+            // A byte that follows within the word makes the run five bytes long.
+            let followed = word.get(..word.len() - 1).filter(|part| part.len() >= GRAM_BYTES).unwrap_or(word);
+            let best = grams_of(followed).enumerate().max_by(|a, b| score(a).total_cmp(&score(b)));
+            let Some((at, gram)) = best else { continue };
+            let next = word.get(at + GRAM_BYTES).copied();
+            crowds.get_mut(hash(gram)).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
+            made.all.add(gram, next);
+            if gram.is_ascii() {
+                made.ascii.add(gram, next);
+            }
+            made.entries.push(Entry::new(word, index, at));
+        }
+        made.short.sort_unstable();
+        let hash_of = |entry: &Entry| {
+            let word = made.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + usize::from(entry.gram);
+            made.bytes.get(word..).and_then(<[u8]>::first_chunk).map_or(0, |gram| hash(*gram))
+        };
+        let mut hashed: Vec<(usize, Entry)> = made.entries.iter().map(|entry| (hash_of(entry), *entry)).collect();
+        hashed.sort_by_key(|(hash, _)| *hash);
+        let start =
+            |bucket: usize| u32::try_from(hashed.partition_point(|(hash, _)| bucket_of(*hash) < bucket)).unwrap_or(u32::MAX);
+        made.buckets = (0..=1 << BUCKET_BITS).map(start).collect();
+        made.entries = hashed.into_iter().map(|(_, entry)| entry).collect();
+        made
+    }
+
+    /// A word of three bytes is found by every run of four that begins with it.
+    fn add_short(&mut self, word: [u8; SHORT_BYTES], index: u32) {
+        self.short.push((word, index));
+        let bit = short_hash(word);
+        self.short_bits.get_mut(bit / 64).into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
+        let [a, b, c] = word;
+        for next in 0..=u8::MAX {
+            let hash = hash([a, b, c, next]);
+            set(&mut self.all.first, hash);
+            if word.is_ascii() && (next.is_ascii() || next == u8::MAX) {
+                set(&mut self.ascii.first, hash);
+            }
+        }
+    }
+
+    /// Calls `hit` for each place of each word, more or less in order.
+    pub(super) fn find(&self, text: &Folded, mut hit: impl FnMut(Hit)) {
+        let Filter { first, second } = if text.is_ascii() { &self.ascii } else { &self.all };
+        let padded = text.padded();
+        let mut start = PAD;
+        while start + PAD < padded.len() {
+            let end = (start + BLOCK).min(padded.len() - PAD);
+            let block = padded.get(start..end + GRAM_BYTES - 1).unwrap_or_default();
+            let mut found = [0_u16; BLOCK];
+            let mut count = 0;
+            for (at, gram) in (0_u16..).zip(grams_of(block)) {
+                // Written in any case, kept if the bit is set: no branch to guess wrong.
+                if let Some(found) = found.get_mut(count) {
+                    *found = at;
+                }
+                count += usize::from(may_hold(first, hash(gram)));
+            }
+            for at in found.iter().take(count) {
+                let at = start + usize::from(*at);
+                let Some([a, b, c, d, next]) = padded.get(at..).and_then(<[u8]>::first_chunk) else { continue };
+                let gram = [*a, *b, *c, *d];
+                if may_hold(second, long_hash(gram, *next)) {
+                    self.compare(padded, at, gram, &mut hit);
+                }
+                self.compare_short(at, [*a, *b, *c], &mut hit);
+            }
+            start = end;
+        }
+        for (finder, word) in &self.pairs {
+            finder.find_iter(padded).for_each(|start| hit(Hit { word: *word, start, end: start + PAIR_BYTES }));
+        }
+    }
+
+    /// Calls `hit` for the words whose run of four bytes is at `at`.
+    fn compare(&self, padded: &[u8], at: usize, gram: [u8; GRAM_BYTES], hit: &mut impl FnMut(Hit)) {
+        for entry in self.entries(hash(gram)) {
+            let Some(start) = at.checked_sub(usize::from(entry.gram)) else { continue };
+            let from = start + usize::from(entry.from);
+            let Some(bytes) = padded.get(from..).and_then(<[u8]>::first_chunk) else { continue };
+            if u64::from_le_bytes(*bytes) & entry.mask != entry.key {
+                continue;
+            }
+            let word = self.word(entry.word);
+            if entry.mask != u64::MAX || word.len() == 8 || padded.get(start..start + word.len()) == Some(word) {
+                hit(Hit { word: entry.word as usize, start, end: start + word.len() });
+            }
+        }
+    }
+
+    /// Calls `hit` for the words of three bytes at `at`.
+    fn compare_short(&self, at: usize, bytes: [u8; SHORT_BYTES], hit: &mut impl FnMut(Hit)) {
+        let bit = short_hash(bytes);
+        if self.short_bits.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1) {
+            let first = self.short.partition_point(|(word, _)| *word < bytes);
+            let same = self.short.iter().skip(first).take_while(|(word, _)| *word == bytes);
+            same.for_each(|(_, word)| hit(Hit { word: *word as usize, start: at, end: at + SHORT_BYTES }));
+        }
+    }
+
+    fn entries(&self, hash: usize) -> &[Entry] {
+        let bucket = bucket_of(hash);
+        let bounds = self.buckets.get(bucket).zip(self.buckets.get(bucket + 1));
+        bounds.and_then(|(start, end)| self.entries.get(*start as usize..*end as usize)).unwrap_or_default()
+    }
+
+    fn word(&self, index: u32) -> &[u8] {
+        let index = index as usize;
+        let bounds = self.starts.get(index).zip(self.starts.get(index + 1));
+        bounds.and_then(|(start, end)| self.bytes.get(*start as usize..*end as usize)).unwrap_or_default()
+    }
+}
+
+impl Entry {
+    fn new(word: &[u8], index: u32, gram: usize) -> Self {
+        let from = gram.min(word.len().saturating_sub(8));
+        let part = word.get(from..).unwrap_or_default();
+        let mut key = [0; 8];
+        key.iter_mut().zip(part).for_each(|(key, b)| *key = *b);
+        let mut mask = [0; 8];
+        mask.iter_mut().zip(part).for_each(|(mask, _)| *mask = u8::MAX);
+        let short = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+        Self { key: u64::from_le_bytes(key), mask: u64::from_le_bytes(mask), word: index, gram: short(gram), from: short(from) }
+    }
+}
+
+impl std::fmt::Debug for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Words({})", self.starts.len().saturating_sub(1))
+    }
+}
+
+/// Every four bytes.
+#[inline]
+fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
+    bytes.windows(GRAM_BYTES).map(|gram| gram.first_chunk().copied().unwrap_or_default())
+}
+
+#[inline]
+fn hash(gram: [u8; GRAM_BYTES]) -> usize {
+    (u32::from_le_bytes(gram).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
+}
+
+#[inline]
+fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
+    ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD) >> (32 - HASH_BITS)) as usize
+}
+
+fn bucket_of(hash: usize) -> usize {
+    hash >> (HASH_BITS - BUCKET_BITS)
+}
+
+fn short_hash([a, b, c]: [u8; SHORT_BYTES]) -> usize {
+    (u32::from_le_bytes([a, b, c, 0]).wrapping_mul(SPREAD) >> 20) as usize
+}
+
+fn set(bits: &mut Bits, hash: usize) {
+    bits.get_mut(hash / 64).into_iter().for_each(|bits| *bits |= 1 << (hash % 64));
+}
+
+#[inline]
+fn may_hold(bits: &Bits, hash: usize) -> bool {
+    bits.get(hash / 64).is_some_and(|bits| bits >> (hash % 64) & 1 == 1)
+}
+
+#[cfg(test)]
+#[allow(clippy::string_slice)]
+mod tests {
+    use super::*;
+    use crate::detect::search::folded::folded;
+
+    fn found(words: &[&str], text: &str) -> Vec<(usize, usize, usize)> {
+        let words: Vec<Vec<u8>> = words.iter().map(|word| folded(word.as_bytes())).collect();
+        let mut text_folded = Folded::default();
+        text_folded.fold(text.as_bytes());
+        let mut found = Vec::new();
+        Words::new(words.iter().map(Vec::as_slice)).find(&text_folded, |hit| {
+            found.push((text_folded.place(hit.start), text_folded.end(hit.end), hit.word));
+        });
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn every_place_in_any_case() {
+        assert_eq!(found(&["ignore", "no", "re all"], "IGNORE all"), [(0, 6, 0), (2, 4, 1), (4, 10, 2)]);
+        assert_eq!(found(&["aaaa"], "aaaaaa"), [(0, 4, 0), (1, 5, 0), (2, 6, 0)]);
+        assert_eq!(found(&["指令", "ai:", "令"], "AI: 指令"), [(0, 3, 1), (4, 10, 0), (7, 10, 2)]);
+        assert_eq!(found(&["a b  cd", " x.", "y 1 "], "A \n B\tcd\n\nx.y 1 \t"), [(0, 8, 0), (8, 12, 1), (12, 16, 2)]);
+        assert_eq!(found(&["you must", "t go"], "you \n  must  go"), [(0, 11, 0), (10, 15, 1)]);
+        assert!(found(&["longer than it"], "longer than").is_empty());
+        assert_eq!(found(&["end"], "the end"), [(4, 7, 0)]);
+    }
+
+    #[test]
+    fn the_same_as_a_plain_search() {
+        let text: String = (0..3_000_u32).map(|n| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 29) as u8)).collect();
+        let words: Vec<&str> = (0..200).map(|n| &text[n * 7..n * 7 + 3 + n % 19]).collect();
+        let told = found(&words, &text);
+        for (index, word) in words.iter().enumerate() {
+            let places = (0..text.len()).filter(|at| text[*at..].starts_with(word)).count();
+            assert_eq!(told.iter().filter(|(.., word)| *word == index).count(), places, "{word}");
+        }
+    }
+}
