@@ -95,22 +95,20 @@ const KINDS: [u64; 256] = {
     kinds
 };
 
-/// Runs of at least `least` bytes of one kind. Reads one byte in `least` where there are none.
+/// Runs of at least `least` bytes of one kind. Where there are none, reads the last byte of each stretch in which one could be.
 pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
-    let (mut at, mut done) = (least - 1, 0);
-    while let Some(b) = bytes.get(at) {
-        if !of_kind(*b) {
-            at += least;
+    // A run may begin at `start`, and all bytes from there to `known` are of the kind.
+    let (mut start, mut known) = (0, 0);
+    while let Some(stretch) = bytes.get(known..start + least) {
+        if let Some(other) = stretch.iter().rposition(|byte| !of_kind(*byte)) {
+            (start, known) = (known + other + 1, start + least);
             continue;
         }
-        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_kind(**b)).count();
-        let after = bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_kind(**b)).count();
-        done = at + after;
-        if before + after >= least {
-            runs.push(at - before..done);
-        }
-        at = done + least;
+        known = start + least;
+        let end = known + bytes.get(known..).unwrap_or_default().iter().take_while(|byte| of_kind(**byte)).count();
+        runs.push(start..end);
+        (start, known) = (end, end);
     }
     runs
 }
@@ -131,6 +129,22 @@ mod tests {
             assert_eq!(facts.is_ascii(), c.is_ascii(), "{c:?}");
             assert_eq!(facts.is_printable_ascii(), matches!(c, ' '..='~' | '\n' | '\t'), "{c:?}");
             assert_eq!(facts.is_small_letters(), c.is_ascii_lowercase(), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn runs_have_the_minimum_length() {
+        let of_kind = |byte: u8| byte == b'x';
+        for least in 1..6 {
+            for bits in 0..1 << 13 {
+                let text: Vec<u8> = (0..13).map(|at| if bits >> at & 1 == 1 { b'x' } else { b' ' }).collect();
+                let (mut at, mut expected) = (0, Vec::new());
+                for run in text.split(|byte| !of_kind(*byte)) {
+                    expected.extend((run.len() >= least).then_some(at..at + run.len()));
+                    at += run.len() + 1;
+                }
+                assert_eq!(runs(&text, least, of_kind), expected, "{least} {bits:b}");
+            }
         }
     }
 }

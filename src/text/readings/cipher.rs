@@ -133,36 +133,44 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
     }
 }
 
-/// The first two differences of telling words, one bit each: most words end here.
-static BEGINNINGS: LazyLock<[u32; 26]> = LazyLock::new(|| {
-    let mut bits = [0; 26];
+/// The first three differences of telling words in every order, one bit for each choice: nearly all words end here.
+static BEGINNINGS: LazyLock<Box<Beginnings>> = LazyLock::new(|| {
+    let mut bits = Box::new([0; 26 * 26]);
     for word in TELLING {
         let letters: Vec<u8> = word.bytes().collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
         for letters in [letters, backward] {
-            let Some((first, second)) = letters.first_chunk::<3>().map(|[a, b, c]| (apart(*a, *b), apart(*b, *c))) else {
-                continue;
-            };
+            let Some(first) = letters.first_chunk().map(apart_from_next) else { continue };
             // Mirrored, letters are as far apart the other way round.
-            for (first, second) in [(first, second), ((26 - first) % 26, (26 - second) % 26)] {
-                bits.get_mut(usize::from(first)).into_iter().for_each(|bits| *bits |= 1 << second);
+            for [first, second, third] in [first, first.map(|apart| (26 - apart) % 26)] {
+                let place = bits.get_mut(usize::from(first) * 26 + usize::from(second));
+                place.into_iter().for_each(|bits: &mut u32| *bits |= 1 << third);
             }
         }
     }
     bits
 });
+type Beginnings = [u32; 26 * 26];
+
+fn apart_from_next(&[a, b, c, d]: &[u8; 4]) -> [u8; 3] {
+    [apart(a, b), apart(b, c), apart(c, d)]
+}
 
 /// How far one letter is behind another, round the alphabet.
 fn apart(a: u8, b: u8) -> u8 {
-    if b >= a { b - a } else { b + 26 - a }
+    let apart = b.wrapping_sub(a);
+    if b >= a { apart } else { apart.wrapping_add(26) }
 }
 
-/// Whether letters are a telling word in some cipher.
-pub(super) fn tells(letters: &[u8]) -> bool {
-    let Some(&[a, b, c]) = letters.first_chunk::<3>() else { return false };
-    let [a, b, c] = [a | 0x20, b | 0x20, c | 0x20];
-    let may_tell = BEGINNINGS.get(usize::from(apart(a, b))).is_some_and(|bits| bits >> apart(b, c) & 1 == 1);
-    may_tell && cipher_of(letters).is_some()
+/// Says whether letters are a telling word in some cipher.
+pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
+    let beginnings: &Beginnings = &BEGINNINGS;
+    move |letters| {
+        let Some(start) = letters.first_chunk::<4>() else { return false };
+        let [first, second, third] = apart_from_next(&start.map(|letter| letter | 0x20));
+        let bits = beginnings.get(usize::from(first) * 26 + usize::from(second));
+        bits.is_some_and(|bits| bits >> third & 1 == 1) && cipher_of(letters).is_some()
+    }
 }
 
 /// In which cipher letters are a telling word; as it is, a word is in none.

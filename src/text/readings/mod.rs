@@ -109,7 +109,7 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
     packed::find(text, facts, &mut found);
     fold::find(text, facts, &mut found);
     if text.len() >= TOKENS_BYTES {
-        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::tells);
+        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::teller());
         spelled::find(text, &tokens, &mut found);
         cipher::find(text, &tokens, &mut found);
     }

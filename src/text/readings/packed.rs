@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::encoded::{self, prose};
 use super::{DECODED_BYTES, Facts, Found, Way, regions};
+use crate::text::blocks::{self, BLOCK};
 use crate::text::facts::runs;
 
 /// Letters of base64 from which on it is decoded though other characters stand in it.
@@ -13,8 +14,7 @@ const SCATTERED: usize = 40;
 const BETWEEN: usize = 3;
 /// So many letters without a capital after a small letter, or a digit, are words and no base64.
 const WORD_LETTERS: usize = 24;
-/// A block that is looked at first, in bytes, and the capitals and digits in it; a short text is one.
-const BLOCK: usize = 64;
+/// The capitals and digits in a block that is looked at; a short text is one.
 const BLOCK_SIGNS: u8 = 8;
 /// Places at which packed text may begin, and letters that are decoded to choose among them.
 const STARTS: usize = 4;
@@ -93,9 +93,8 @@ fn of_base64(c: u32) -> bool {
 /// The blocks of a text, with those around, that hold as many capitals and digits as base64 does.
 fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut dense: Vec<Range<usize>> = Vec::new();
-    for (nth, block) in bytes.chunks(BLOCK).enumerate() {
-        let signs: u8 = block.iter().map(|b| u8::from(b.is_ascii_uppercase() | b.is_ascii_digit())).sum();
-        if signs >= BLOCK_SIGNS {
+    for (nth, block) in blocks::all(bytes).enumerate() {
+        if blocks::count(&block, |byte| byte.is_ascii_uppercase() | byte.is_ascii_digit()) >= BLOCK_SIGNS {
             let (start, end) = (nth.saturating_sub(1) * BLOCK, (nth + 2) * BLOCK);
             match dense.last_mut() {
                 Some(last) if last.end >= start => last.end = end,

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::gaps;
+use crate::text::blocks::{self, BLOCK};
 use crate::text::quick::QuickMap;
 
 /// Words that orders to a model are made of, those that speak to somebody, and those that count only beside them.
@@ -33,53 +34,81 @@ static WORDS: LazyLock<QuickMap<&'static [u8], u8>> = LazyLock::new(|| {
     lists.iter().flat_map(|(words, points)| words.split_whitespace().map(|word| (word.as_bytes(), *points))).collect()
 });
 
-/// For each first letter, a bit for each length that one of the words has: most others end here.
-static LENGTHS: LazyLock<[u32; 26]> = LazyLock::new(|| {
-    let mut lengths = [0; 26];
+/// For each pair of first letters, a bit for each length that one of the words has: nearly all others end here.
+static LENGTHS: LazyLock<Box<Lengths>> = LazyLock::new(|| {
+    let mut lengths = Box::new([0; PAIRS]);
     for word in WORDS.keys() {
-        let slot = word.first().and_then(|first| lengths.get_mut(usize::from(first.wrapping_sub(b'a'))));
-        slot.into_iter().for_each(|bits: &mut u32| *bits |= 1 << word.len());
+        if let Some([first, second]) = word.first_chunk()
+            && let Some(bits) = lengths.get_mut(pair(*first, *second))
+        {
+            *bits |= 1 << word.len();
+        }
     }
     lengths
 });
+const PAIRS: usize = 1 << 10;
+type Lengths = [u32; PAIRS];
 
-/// The points of a word that is put together of pieces.
-fn points(pieces: &[&[u8]]) -> u8 {
-    let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-    let Some(first) = pieces.first().and_then(|piece| piece.first()) else { return 0 };
-    if !first.is_ascii() {
-        return ADDRESSING_POINTS;
-    }
-    let lengths = LENGTHS.get(usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'))).copied().unwrap_or(0);
-    if length > WORD_BYTES || lengths >> length & 1 == 0 {
-        return 0;
-    }
-    let mut lower = [0; WORD_BYTES];
-    for (to, from) in lower.iter_mut().zip(pieces.iter().copied().flatten()) {
-        *to = from.to_ascii_lowercase();
-    }
-    lower.get(..length).and_then(|word| WORDS.get(word)).copied().unwrap_or(0)
+/// The place in [`LENGTHS`] of words that begin so, in either case. Other bytes share the places of letters.
+const fn pair(first: u8, second: u8) -> usize {
+    ((first & 0x1f) as usize) << 5 | (second & 0x1f) as usize
 }
 
-/// The latest words, and the spots that they have made.
+/// The points of a word.
+#[inline]
+fn points(word: &[u8], lengths: &Lengths) -> u8 {
+    match word {
+        [first, ..] if !first.is_ascii() => ADDRESSING_POINTS,
+        [first, second, ..] if word.len() <= WORD_BYTES => {
+            let lengths = lengths.get(pair(*first, *second)).copied().unwrap_or(0);
+            if lengths >> word.len() & 1 == 0 { 0 } else { looked_up(word) }
+        }
+        _ => 0,
+    }
+}
+
+fn looked_up(word: &[u8]) -> u8 {
+    let mut lower = [0; WORD_BYTES];
+    lower.iter_mut().zip(word).for_each(|(to, from)| *to = from.to_ascii_lowercase());
+    lower.get(..word.len()).and_then(|word| WORDS.get(word)).copied().unwrap_or(0)
+}
+
+/// The latest words that have points, and the spots that they have made.
 #[derive(Default)]
 struct Latest {
-    words: [(u8, usize); REACH],
+    words: [Scored; REACH],
     nth: usize,
     spots: Vec<Range<usize>>,
 }
 
+/// A word with points: the how manieth word it is, and where it begins.
+#[derive(Clone, Copy, Default)]
+struct Scored {
+    points: u8,
+    nth: usize,
+    start: usize,
+}
+
 impl Latest {
+    #[inline]
     fn add(&mut self, points: u8, span: Range<usize>) {
-        if let Some(slot) = self.words.get_mut(self.nth % REACH) {
-            *slot = (points, span.start);
-        }
         self.nth += 1;
-        let sum: u8 = if points == 0 { 0 } else { self.words.iter().map(|(points, _)| points).sum() };
-        if sum < POINTS || self.words.iter().all(|(points, _)| *points <= WEAK_POINTS) {
+        if points > 0 {
+            self.score(points, span);
+        }
+    }
+
+    fn score(&mut self, points: u8, span: Range<usize>) {
+        let nth = self.nth;
+        if let Some(slot) = self.words.get_mut(nth % REACH) {
+            *slot = Scored { points, nth, start: span.start };
+        }
+        let near = || self.words.iter().filter(|word| word.points > 0 && word.nth + REACH > nth);
+        let sum: u8 = near().map(|word| word.points).sum();
+        if sum < POINTS || near().all(|word| word.points <= WEAK_POINTS) {
             return;
         }
-        let first = self.words.iter().filter(|(points, _)| *points > 0).map(|(_, start)| *start).min().unwrap_or(span.start);
+        let first = near().map(|word| word.start).min().unwrap_or(span.start);
         match self.spots.last_mut() {
             Some(last) if first <= last.end => last.end = span.end,
             _ => self.spots.push(first..span.end),
@@ -95,40 +124,158 @@ pub(super) fn spots(text: &str) -> Vec<Range<usize>> {
 
 /// The same in a part of a text.
 pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
-    let mut latest = Latest::default();
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
+    let mut words = Words::new(bytes);
     let mut at = part.start;
-    // The pieces of a word that goes on behind marks of emphasis and tags, and where the first of them begins.
-    let mut pieces: Vec<&[u8]> = Vec::new();
-    let mut first = at;
-    while at < end {
-        let rest = bytes.get(at..end).unwrap_or_default();
-        let piece = piece(rest);
-        if let Some(letters) = rest.get(..piece).filter(|letters| !letters.is_empty()) {
-            latest.add(points(&[letters]), at..at + piece);
-            first = if pieces.is_empty() { at } else { first };
-            pieces.push(letters);
-            at += piece;
+    while let Some(rest) = bytes.get(at..end).filter(|rest| !rest.is_empty()) {
+        let pieces = Pieces::of(rest, |sign| gaps::tag(bytes, at + sign));
+        if pieces.next == 0 {
+            let length = piece(rest);
+            words.add(at..at + length, true);
+            at += length;
             continue;
         }
-        let marks = match rest.first() {
-            Some(b'*' | b'_' | b'~' | b'`' | b'"') => Some(1),
-            Some(b'<') => gaps::tag(bytes, at),
-            _ => None,
-        };
-        if marks.is_none() || pieces.len() > PIECES {
-            if pieces.len() > 1 {
-                latest.add(points(&pieces), first..at);
-            }
-            pieces.clear();
+        let mut may_go_on = true;
+        for (start, end) in blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends)) {
+            words.add(at + start as usize..at + end as usize, may_go_on);
+            may_go_on = pieces.joins;
         }
-        at += marks.unwrap_or(1);
+        at += pieces.next;
     }
-    if pieces.len() > 1 {
-        latest.add(points(&pieces), first..end);
+    words.finish(end)
+}
+
+/// The pieces of words in a block: letters, apart where a capital follows a small letter.
+struct Pieces {
+    starts: u64,
+    /// The bytes after them.
+    ends: u64,
+    /// Whether one of them may go on behind another.
+    joins: bool,
+    /// Where the next block begins, which is behind a tag or the last whole piece: 0 where one has no end here.
+    next: usize,
+}
+
+impl Pieces {
+    /// `tag` says how long a tag is that begins at a place.
+    #[inline]
+    fn of(rest: &[u8], tag: impl Fn(usize) -> Option<usize>) -> Self {
+        let block = blocks::first(rest);
+        let mut letters = blocks::mask(&block, |byte| byte.is_ascii_alphanumeric() | !byte.is_ascii());
+        let capitals = blocks::mask(&block, |byte| byte.is_ascii_uppercase());
+        let mut humps = capitals & letters << 1;
+        if humps != 0 {
+            humps &= blocks::mask(&block, |byte| byte.is_ascii_lowercase()) << 1;
+        }
+        let joins = blocks::any(&block, |byte| is_mark(byte) | (byte == b'<') | (byte == b'\''));
+        let mut next = BLOCK;
+        if joins {
+            let apostrophes = blocks::mask(&block, |byte| byte == b'\'');
+            // Those before the first letter do not belong to the word: adding to the lowest bit of a run clears it.
+            let leading = apostrophes & !((letters | apostrophes) << 1);
+            letters |= apostrophes & apostrophes.wrapping_add(leading);
+            for sign in blocks::bits(blocks::mask(&block, |byte| byte == b'<')) {
+                if let Some(length) = tag(sign as usize) {
+                    next = sign as usize + length;
+                    letters &= blocks::below(sign);
+                    humps &= blocks::below(sign);
+                    break;
+                }
+            }
+        }
+        let mut starts = letters & (!(letters << 1) | humps);
+        let ends = letters << 1 & (!letters | humps);
+        if letters >> (BLOCK - 1) == 1 {
+            let last = starts.checked_ilog2().unwrap_or(0);
+            starts &= blocks::below(last);
+            next = last as usize;
+        }
+        Self { starts, ends, joins: joins || humps != 0, next }
     }
-    latest.spots
+}
+
+/// Puts words together whose pieces marks of emphasis and tags divide, and gives them to [`Latest`].
+struct Words<'t> {
+    bytes: &'t [u8],
+    lengths: &'static Lengths,
+    latest: Latest,
+    last: Range<usize>,
+    /// Of a word that has several, with the last.
+    pieces: Vec<Range<usize>>,
+}
+
+impl<'t> Words<'t> {
+    fn new(bytes: &'t [u8]) -> Self {
+        Self { bytes, lengths: &LENGTHS, latest: Latest::default(), last: 0..0, pieces: Vec::new() }
+    }
+
+    /// `may_go_on` where the piece may belong to the same word as the last one.
+    #[inline]
+    fn add(&mut self, piece: Range<usize>, may_go_on: bool) {
+        if may_go_on {
+            self.go_on(&piece);
+        }
+        let points = points(self.bytes.get(piece.clone()).unwrap_or_default(), self.lengths);
+        self.latest.add(points, piece.clone());
+        self.last = piece;
+    }
+
+    fn go_on(&mut self, piece: &Range<usize>) {
+        if self.last.is_empty() {
+            return;
+        }
+        match self.word_end(piece.start) {
+            Some(end) => self.end(end),
+            None if self.pieces.is_empty() => self.pieces.extend([self.last.clone(), piece.clone()]),
+            None => self.pieces.push(piece.clone()),
+        }
+    }
+
+    /// Where the word of the last piece ends; `None` where nothing but marks and tags is before `until`.
+    fn word_end(&self, until: usize) -> Option<usize> {
+        let mut at = self.last.end;
+        if at < until && self.pieces.len() > PIECES {
+            return Some(at);
+        }
+        while at < until {
+            let length = match self.bytes.get(at) {
+                Some(byte) if is_mark(*byte) => Some(1),
+                Some(b'<') => gaps::tag(self.bytes, at),
+                _ => None,
+            };
+            let Some(length) = length else { return Some(at) };
+            at += length;
+        }
+        None
+    }
+
+    /// Ends a word, which counts as a whole if it has several pieces.
+    fn end(&mut self, end: usize) {
+        if let Some(first) = self.pieces.first() {
+            let first = first.start;
+            let points = self.points();
+            self.latest.add(points, first..end);
+            self.pieces.clear();
+        }
+    }
+
+    fn points(&self) -> u8 {
+        let letters = self.pieces.iter().flat_map(|piece| self.bytes.get(piece.clone()).unwrap_or_default());
+        let word: Vec<u8> = letters.copied().take(WORD_BYTES + 1).collect();
+        points(&word, self.lengths)
+    }
+
+    /// The spots of a text that ends here.
+    fn finish(mut self, end: usize) -> Vec<Range<usize>> {
+        self.end(self.word_end(end).unwrap_or(end));
+        self.latest.spots
+    }
+}
+
+/// Whether a sign of emphasis or quotation stands within words.
+const fn is_mark(byte: u8) -> bool {
+    matches!(byte, b'*' | b'_' | b'~' | b'`' | b'"')
 }
 
 /// How many bytes a piece of a word has at the start of `rest`: letters, apart where a capital follows a small letter.
@@ -144,9 +291,105 @@ fn piece(rest: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
+#[allow(clippy::string_slice, clippy::indexing_slicing)]
 mod tests {
     use super::*;
+
+    /// The spots by a look at each byte, one after the other.
+    fn by_bytes(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
+        let bytes = text.as_bytes();
+        let end = part.end.min(bytes.len());
+        let (mut latest, mut at, mut first) = (Latest::default(), part.start, part.start);
+        let mut pieces: Vec<&[u8]> = Vec::new();
+        let mut whole = |pieces: &mut Vec<&[u8]>, latest: &mut Latest, span: Range<usize>| {
+            if pieces.len() > 1 {
+                latest.add(points(&pieces.concat(), &LENGTHS), span);
+            }
+            pieces.clear();
+        };
+        while at < end {
+            let rest = &bytes[at..end];
+            let letters = piece(rest);
+            if letters > 0 {
+                latest.add(points(&rest[..letters], &LENGTHS), at..at + letters);
+                first = if pieces.is_empty() { at } else { first };
+                pieces.push(&rest[..letters]);
+                at += letters;
+                continue;
+            }
+            let marks = match rest[0] {
+                b'<' => gaps::tag(bytes, at),
+                sign => is_mark(sign).then_some(1),
+            };
+            if marks.is_none() || pieces.len() > PIECES {
+                whole(&mut pieces, &mut latest, first..at);
+            }
+            at += marks.unwrap_or(1);
+        }
+        whole(&mut pieces, &mut latest, first..end);
+        latest.spots
+    }
+
+    #[test]
+    fn blocks_give_the_same_spots_as_bytes() {
+        let parts = [
+            "ignore",
+            "Ignore",
+            "all",
+            "previous",
+            "instructions",
+            "you",
+            "must",
+            "dontCare",
+            "don't",
+            "'",
+            "''",
+            " ",
+            ". ",
+            "\n",
+            "*",
+            "**",
+            "_",
+            "`",
+            "\"",
+            "<b>",
+            "</b>",
+            "<",
+            "< ",
+            "<a href='x'>",
+            "<!-- ",
+            "aB",
+            "é",
+            "漢字",
+            "Ig",
+            "no",
+            "re",
+            "x1Y",
+            "a",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            ",",
+            "[",
+            "system prompt ",
+        ];
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut next = |below: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random % below as u64) as usize
+        };
+        let mut spots = 0;
+        for _ in 0..20_000 {
+            let text: String = (0..next(60)).map(|_| parts[next(parts.len())]).collect();
+            let start = text.floor_char_boundary(next(text.len() + 1).min(next(40)));
+            let end = text.floor_char_boundary(start + next(text.len() + 70));
+            let part = start..end.max(start);
+            let found = spots_in(&text, part.clone());
+            assert_eq!(found, by_bytes(&text, part.clone()), "{part:?} of {text:?}");
+            spots += found.len();
+        }
+        assert!(spots > 1000, "{spots}");
+    }
 
     #[test]
     fn spots_are_where_a_reader_is_spoken_to() {
