@@ -34,6 +34,14 @@ pub(super) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
     flags.as_chunks().0.iter().enumerate().fold(0, |mask, (nth, flags)| mask | bits(flags) << (nth * 8))
 }
 
+/// The byte after each one of a block: zero after the last.
+#[inline]
+pub(super) fn followers(block: &Block) -> Block {
+    let mut followers = [0; BLOCK];
+    followers.iter_mut().zip(block.iter().skip(1)).for_each(|(to, byte)| *to = *byte);
+    followers
+}
+
 /// How many bytes are of a kind.
 #[inline]
 pub(super) fn count(block: &Block, of_kind: impl Fn(u8) -> bool) -> u8 {

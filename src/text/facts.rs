@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::blocks;
 use super::code_runs::{CODE_RUN, code_runs};
 
 /// What a text contains.
@@ -12,20 +13,15 @@ pub struct Facts {
     code_runs: Vec<Range<usize>>,
 }
 
-const DIGIT: u64 = 1 << 32;
-const UPPER: u64 = 1 << 33;
-const LOWER: u64 = 1 << 34;
-const BLANK: u64 = 1 << 35;
-const TAB: u64 = 1 << 36;
-const LINE_FEED: u64 = 1 << 37;
-const CONTROL: u64 = 1 << 38;
-const NON_ASCII: u64 = 1 << 39;
+const TAB: u64 = 1 << 32;
+const LINE_FEED: u64 = 1 << 33;
+const CONTROL: u64 = 1 << 34;
+const NON_ASCII: u64 = 1 << 35;
 
 impl Facts {
     /// Reads a text once.
     pub fn of(text: &str) -> Self {
-        let kinds = text.bytes().fold(0, |kinds, byte| kinds | KINDS.get(usize::from(byte)).copied().unwrap_or(0));
-        Self { kinds, code_runs: code_runs(text.as_bytes(), CODE_RUN).collect() }
+        Self { kinds: kinds(text.as_bytes()), code_runs: code_runs(text.as_bytes(), CODE_RUN).collect() }
     }
 
     /// Whether one of these ASCII punctuation characters, tabs or line feeds occurs.
@@ -55,24 +51,43 @@ impl Facts {
         self.kinds & (NON_ASCII | CONTROL) == 0
     }
 
-    /// Whether there is nothing but small ASCII letters.
-    pub const fn is_small_letters(&self) -> bool {
-        self.kinds & !LOWER == 0
-    }
-
     /// The runs of code characters, of which base64 and hexadecimal numbers consist, that have at least [`CODE_RUN`] bytes.
     pub fn code_runs(&self) -> &[Range<usize>] {
         &self.code_runs
     }
 }
 
+/// The kinds of bytes that occur.
+fn kinds(bytes: &[u8]) -> u64 {
+    let kind_of = |byte: &u8| KINDS.get(usize::from(*byte)).copied().unwrap_or(0);
+    let (blocks, rest) = bytes.as_chunks();
+    let mut kinds = rest.iter().fold(0, |kinds, byte| kinds | kind_of(byte));
+    for block in blocks {
+        if blocks::any(block, |byte| !is_usual(byte)) {
+            let unusual = blocks::mask(block, |byte| !is_usual(byte));
+            kinds |= blocks::bits(unusual).filter_map(|bit| block.get(bit as usize)).fold(0, |kinds, byte| kinds | kind_of(byte));
+        }
+        for usual in USUAL_BYTES.map(kind) {
+            if kinds & usual == 0 && blocks::any(block, |byte| kind(byte) == usual) {
+                kinds |= usual;
+            }
+        }
+    }
+    kinds
+}
+
+/// One byte of each kind that nearly every block of prose in some language has.
+const USUAL_BYTES: [u8; 4] = [b'.', b',', b'\n', 0x80];
+
+/// Whether a byte is a letter, a digit, a blank or one of [`USUAL_BYTES`].
+const fn is_usual(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() | !byte.is_ascii() | (byte == b' ') | (byte == b'.') | (byte == b',') | (byte == b'\n')
+}
+
 /// The bit of a byte's kind; each punctuation character is a kind.
 const fn kind(byte: u8) -> u64 {
     match byte {
-        b'0'..=b'9' => DIGIT,
-        b'A'..=b'Z' => UPPER,
-        b'a'..=b'z' => LOWER,
-        b' ' => BLANK,
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b' ' => 0,
         b'\t' => TAB,
         b'\n' => LINE_FEED,
         b'!'..=b'/' => 1 << (byte - b'!'),
@@ -121,14 +136,14 @@ mod tests {
     fn each_character_is_known_by_its_kind() {
         let all: Vec<char> = ('\0'..='\u{ff}').collect();
         for c in &all {
-            let facts = Facts::of(&format!("ab{c}"));
+            let lead = "ab ".repeat(usize::from(*c as u8) % 5 * 9);
+            let facts = Facts::of(&format!("{lead}{c}{lead}"));
             for sign in all.iter().filter(|c| c.is_ascii_punctuation() || matches!(c, '\t' | '\n')) {
                 assert_eq!(facts.has(*sign as u8), sign == c, "{c:?} {sign:?}");
                 assert_eq!(facts.has_any(&[b'<', *sign as u8]), sign == c || *c == '<', "{c:?} {sign:?}");
             }
             assert_eq!(facts.is_ascii(), c.is_ascii(), "{c:?}");
             assert_eq!(facts.is_printable_ascii(), matches!(c, ' '..='~' | '\n' | '\t'), "{c:?}");
-            assert_eq!(facts.is_small_letters(), c.is_ascii_lowercase(), "{c:?}");
         }
     }
 

@@ -374,8 +374,9 @@ impl Reader {
 
     fn finish(mut self, text: &str) -> Read {
         // In text of another kind, what never ends is no markup: it shows.
+        let last_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--").filter(|_| self.verbatim);
         let open_comment =
-            text.rfind("<!--").filter(|at| text.get(*at..).is_some_and(|rest| !rest.contains("-->") && !rest.contains("--!>")));
+            last_comment.filter(|at| text.get(*at..).is_some_and(|rest| !rest.contains("-->") && !rest.contains("--!>")));
         let raw = self.tree.last().is_some_and(|open| open.kind == Kind::Raw);
         if self.verbatim && (raw || open_comment.is_some()) {
             let lost = if raw {

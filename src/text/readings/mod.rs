@@ -85,7 +85,7 @@ pub(super) struct Readings {
 /// Reads `text`, which is a plain reading already.
 pub(super) fn read(text: &str, facts: &Facts) -> Readings {
     // One word too short to be encoded.
-    if facts.is_small_letters() && text.len() < encoded::PACKED_BYTES {
+    if text.len() < encoded::PACKED_BYTES && text.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Readings::default();
     }
     let mut left = text.len().saturating_mul(OUTPUT_PER_BYTE).saturating_add(OUTPUT_BYTES);

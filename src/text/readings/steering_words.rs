@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::gaps;
-use crate::text::blocks::{self, BLOCK};
+use crate::text::blocks::{self, BLOCK, Block};
 use crate::text::quick::QuickMap;
 
 /// Words that orders to a model are made of, those that speak to somebody, and those that count only beside them.
@@ -90,15 +90,11 @@ struct Scored {
 }
 
 impl Latest {
-    #[inline]
-    fn add(&mut self, points: u8, span: Range<usize>) {
-        self.nth += 1;
-        if points > 0 {
-            self.score(points, span);
-        }
-    }
-
+    /// Notes the points of the word at hand.
     fn score(&mut self, points: u8, span: Range<usize>) {
+        if points == 0 {
+            return;
+        }
         let nth = self.nth;
         if let Some(slot) = self.words.get_mut(nth % REACH) {
             *slot = Scored { points, nth, start: span.start };
@@ -132,14 +128,25 @@ pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
         let pieces = Pieces::of(rest, |sign| gaps::tag(bytes, at + sign));
         if pieces.next == 0 {
             let length = piece(rest);
-            words.add(at..at + length, true);
+            words.go_on(&(at..at + length));
+            words.latest.nth += 1;
+            words.score(at..at + length);
+            words.last = at..at + length;
             at += length;
             continue;
         }
         let mut may_go_on = true;
         for (start, end) in blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends)) {
-            words.add(at + start as usize..at + end as usize, may_go_on);
-            may_go_on = pieces.joins;
+            let piece = at + start as usize..at + end as usize;
+            if may_go_on {
+                words.go_on(&piece);
+                may_go_on = pieces.joins;
+            }
+            words.latest.nth += 1;
+            if pieces.may_score(start, end - start, words.lengths) {
+                words.score(piece.clone());
+            }
+            words.last = piece;
         }
         at += pieces.next;
     }
@@ -148,6 +155,7 @@ pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
 
 /// The pieces of words in a block: letters, apart where a capital follows a small letter.
 struct Pieces {
+    block: Block,
     starts: u64,
     /// The bytes after them.
     ends: u64,
@@ -163,10 +171,10 @@ impl Pieces {
     fn of(rest: &[u8], tag: impl Fn(usize) -> Option<usize>) -> Self {
         let block = blocks::first(rest);
         let mut letters = blocks::mask(&block, |byte| byte.is_ascii_alphanumeric() | !byte.is_ascii());
-        let capitals = blocks::mask(&block, |byte| byte.is_ascii_uppercase());
-        let mut humps = capitals & letters << 1;
-        if humps != 0 {
-            humps &= blocks::mask(&block, |byte| byte.is_ascii_lowercase()) << 1;
+        let mut humps = 0;
+        if humped(&block) {
+            let capitals = blocks::mask(&block, |byte| byte.is_ascii_uppercase());
+            humps = capitals & blocks::mask(&block, |byte| byte.is_ascii_lowercase()) << 1;
         }
         let joins = blocks::any(&block, |byte| is_mark(byte) | (byte == b'<') | (byte == b'\''));
         let mut next = BLOCK;
@@ -191,7 +199,15 @@ impl Pieces {
             starts &= blocks::below(last);
             next = last as usize;
         }
-        Self { starts, ends, joins: joins || humps != 0, next }
+        Self { block, starts, ends, joins: joins || humps != 0, next }
+    }
+
+    /// Whether the piece of so many bytes that starts at a bit may have points.
+    #[inline]
+    fn may_score(&self, start: u32, bytes: u32, lengths: &Lengths) -> bool {
+        let byte = |at: u32| self.block.get(at as usize).copied().unwrap_or(0);
+        let (first, second) = (byte(start), byte(start + 1));
+        !first.is_ascii() || lengths.get(pair(first, second)).is_some_and(|lengths| lengths.wrapping_shr(bytes) & 1 == 1)
     }
 }
 
@@ -210,17 +226,13 @@ impl<'t> Words<'t> {
         Self { bytes, lengths: &LENGTHS, latest: Latest::default(), last: 0..0, pieces: Vec::new() }
     }
 
-    /// `may_go_on` where the piece may belong to the same word as the last one.
-    #[inline]
-    fn add(&mut self, piece: Range<usize>, may_go_on: bool) {
-        if may_go_on {
-            self.go_on(&piece);
-        }
+    /// Notes the points of a piece.
+    fn score(&mut self, piece: Range<usize>) {
         let points = points(self.bytes.get(piece.clone()).unwrap_or_default(), self.lengths);
-        self.latest.add(points, piece.clone());
-        self.last = piece;
+        self.latest.score(points, piece);
     }
 
+    /// Ends the last word, or makes the piece that follows a part of it.
     fn go_on(&mut self, piece: &Range<usize>) {
         if self.last.is_empty() {
             return;
@@ -255,7 +267,8 @@ impl<'t> Words<'t> {
         if let Some(first) = self.pieces.first() {
             let first = first.start;
             let points = self.points();
-            self.latest.add(points, first..end);
+            self.latest.nth += 1;
+            self.latest.score(points, first..end);
             self.pieces.clear();
         }
     }
@@ -271,6 +284,13 @@ impl<'t> Words<'t> {
         self.end(self.word_end(end).unwrap_or(end));
         self.latest.spots
     }
+}
+
+/// Whether a capital follows a small letter in a block.
+#[inline]
+fn humped(block: &Block) -> bool {
+    let pairs = block.iter().zip(blocks::followers(block));
+    pairs.fold(false, |any, (a, b)| any | a.is_ascii_lowercase() & b.is_ascii_uppercase())
 }
 
 /// Whether a sign of emphasis or quotation stands within words.
@@ -303,7 +323,8 @@ mod tests {
         let mut pieces: Vec<&[u8]> = Vec::new();
         let mut whole = |pieces: &mut Vec<&[u8]>, latest: &mut Latest, span: Range<usize>| {
             if pieces.len() > 1 {
-                latest.add(points(&pieces.concat(), &LENGTHS), span);
+                latest.nth += 1;
+                latest.score(points(&pieces.concat(), &LENGTHS), span);
             }
             pieces.clear();
         };
@@ -311,7 +332,8 @@ mod tests {
             let rest = &bytes[at..end];
             let letters = piece(rest);
             if letters > 0 {
-                latest.add(points(&rest[..letters], &LENGTHS), at..at + letters);
+                latest.nth += 1;
+                latest.score(points(&rest[..letters], &LENGTHS), at..at + letters);
                 first = if pieces.is_empty() { at } else { first };
                 pieces.push(&rest[..letters]);
                 at += letters;

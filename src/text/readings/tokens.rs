@@ -23,11 +23,8 @@ impl Tokens {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
         let mut before = None;
-        each(bytes, |token, plain| {
+        each(bytes, telling, |token, plain| {
             let length = token.len();
-            if plain && (2..telling).contains(&length) {
-                return;
-            }
             if length == 1 {
                 // With a sign between them and perhaps one in the place of a letter.
                 tokens.alone += usize::from(before.replace(token.start).is_some_and(|before| token.start - before <= 4));
@@ -35,23 +32,26 @@ impl Tokens {
             if length >= long {
                 tokens.long.push(token.clone());
             }
-            let Some(part) = bytes.get(token.clone()) else { return };
+            let mut add = |letters: Range<usize>| {
+                if letters.len() >= telling && bytes.get(letters.clone()).is_some_and(&tells) {
+                    tokens.telling.push(letters);
+                }
+            };
             if plain {
-                if length >= telling && tells(part) {
-                    tokens.telling.push(token);
-                }
-                return;
+                return add(token);
             }
-            let mut at = token.start;
-            for letters in part.split(|b| !b.is_ascii_alphabetic()) {
-                if letters.len() >= telling && tells(letters) {
-                    tokens.telling.push(at..at + letters.len());
+            let (mut from, mut mixed) = (token.start, false);
+            for (byte, at) in bytes.get(token.clone()).unwrap_or_default().iter().zip(token.clone()) {
+                if !byte.is_ascii_alphabetic() {
+                    add(from..at);
+                    from = at + 1;
+                    mixed |= byte.is_ascii_digit() || matches!(byte, b'@' | b'$');
+                    // A bar parts letters, too.
+                    tokens.alone += usize::from(*byte == b'|');
                 }
-                at += letters.len() + 1;
             }
-            // A bar parts letters, too.
-            tokens.alone += part.iter().filter(|b| **b == b'|').count();
-            if part.iter().any(|b| b.is_ascii_digit() || matches!(b, b'@' | b'$')) {
+            add(from..token.end);
+            if mixed {
                 tokens.mixed.push(token);
             }
         });
@@ -59,9 +59,10 @@ impl Tokens {
     }
 }
 
-/// Every run of letters, digits and marks that can stand for letters, and whether it is letters only.
+/// Every run of letters, digits and marks that can stand for letters, and whether it is letters only. Words of several letters,
+/// but fewer than `least`, are left out.
 #[inline]
-fn each(bytes: &[u8], mut tell: impl FnMut(Range<usize>, bool)) {
+fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, bool)) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let block = blocks::first(rest);
@@ -80,10 +81,16 @@ fn each(bytes: &[u8], mut tell: impl FnMut(Range<usize>, bool)) {
         }
         // A token without an end here is read from its start with the next block.
         any &= u64::MAX >> open;
-        let (starts, ends) = (any & !(any << 1), any << 1 & !any);
-        for (start, end) in blocks::bits(starts).zip(blocks::bits(ends)) {
-            let token = blocks::below(end) & !blocks::below(start);
-            tell(at + start as usize..at + end as usize, letters & token == token);
+        let mut starts = any & !(any << 1);
+        if letters & any == any {
+            let long = (1..least).fold(any, |long, nth| long & any >> nth);
+            starts &= long | !(any >> 1);
+        }
+        for start in blocks::bits(starts) {
+            let length = (any >> start).trailing_ones();
+            let token = blocks::below(length) << start;
+            let (start, length) = (at + start as usize, length as usize);
+            tell(start..start + length, letters & token == token);
         }
         at += BLOCK - open;
     }
@@ -116,11 +123,13 @@ mod tests {
             for cut in 0..text.len().min(70) {
                 let Some(text) = text.get(cut..) else { continue };
                 let mut found = Vec::new();
-                each(text.as_bytes(), |token, plain| found.push((text[token].to_owned(), plain)));
+                each(text.as_bytes(), 4, |token, plain| found.push((text[token].to_owned(), plain)));
                 let of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '@' | '$' | '!' | '|');
                 let tokens = text.split(|c| !of_token(c)).filter(|token| !token.is_empty());
-                let expected: Vec<_> =
-                    tokens.map(|token| (token.to_owned(), token.bytes().all(|b| b.is_ascii_alphabetic()))).collect();
+                let expected = tokens.map(|token| (token.to_owned(), token.bytes().all(|b| b.is_ascii_alphabetic())));
+                let left_out = |(token, plain): &(String, bool)| *plain && (2..4).contains(&token.len());
+                let expected: Vec<_> = expected.filter(|token| !left_out(token)).collect();
+                found.retain(|token| !left_out(token));
                 assert_eq!(found, expected, "{text:?}");
             }
         }

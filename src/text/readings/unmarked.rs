@@ -73,7 +73,7 @@ fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut marked: Vec<Range<usize>> = Vec::new();
     let mut before = 0;
     for (nth, block) in blocks::all(bytes).enumerate() {
-        let follows = block.iter().skip(1);
+        let follows = blocks::followers(&block);
         let humps: u8 = block.iter().zip(follows).map(|(a, b)| u8::from(a.is_ascii_lowercase() & b.is_ascii_uppercase())).sum();
         let marks = blocks::count(&block, is_mark) + humps;
         if marks + before >= MARKS {
