@@ -62,7 +62,7 @@ pub(super) const fn below(bit: u32) -> u64 {
 
 /// The bits that are set, from the lowest.
 #[inline]
-pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
+pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = u32> + Clone {
     std::iter::from_fn(move || {
         let bit = mask.trailing_zeros();
         mask &= mask.wrapping_sub(1);

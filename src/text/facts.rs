@@ -67,19 +67,22 @@ fn kinds(bytes: &[u8]) -> u64 {
             let unusual = blocks::mask(block, |byte| !is_usual(byte));
             kinds |= blocks::bits(unusual).filter_map(|bit| block.get(bit as usize)).fold(0, |kinds, byte| kinds | kind_of(byte));
         }
-        for usual in USUAL_BYTES.map(kind) {
-            if kinds & usual == 0 && blocks::any(block, |byte| kind(byte) == usual) {
-                kinds |= usual;
+        for sign in USUAL_SIGNS {
+            if kinds & kind(sign) == 0 && blocks::any(block, |byte| byte == sign) {
+                kinds |= kind(sign);
             }
+        }
+        if kinds & NON_ASCII == 0 && blocks::any(block, |byte| !byte.is_ascii()) {
+            kinds |= NON_ASCII;
         }
     }
     kinds
 }
 
-/// One byte of each kind that nearly every block of prose in some language has.
-const USUAL_BYTES: [u8; 4] = [b'.', b',', b'\n', 0x80];
+/// Signs that nearly every block of prose has.
+const USUAL_SIGNS: [u8; 3] = [b'.', b',', b'\n'];
 
-/// Whether a byte is a letter, a digit, a blank or one of [`USUAL_BYTES`].
+/// Whether a byte is a letter, a digit, a blank, one of [`USUAL_SIGNS`] or beyond ASCII.
 const fn is_usual(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() | !byte.is_ascii() | (byte == b' ') | (byte == b'.') | (byte == b',') | (byte == b'\n')
 }

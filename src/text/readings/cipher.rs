@@ -133,28 +133,29 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
     }
 }
 
-/// The first three differences of telling words in every order, one bit for each choice: nearly all words end here.
+/// How the first four letters of telling words differ in every order, one bit for each choice: nearly all words end here.
 static BEGINNINGS: LazyLock<Box<Beginnings>> = LazyLock::new(|| {
-    let mut bits = Box::new([0; 26 * 26]);
+    let mut bits = Box::new([0; 1 << 10]);
     for word in TELLING {
         let letters: Vec<u8> = word.bytes().collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
         for letters in [letters, backward] {
-            let Some(first) = letters.first_chunk().map(apart_from_next) else { continue };
+            let Some([a, b, c, d]) = letters.first_chunk().copied() else { continue };
+            let differences = [apart(a, b), apart(b, c), apart(c, d)];
             // Mirrored, letters are as far apart the other way round.
-            for [first, second, third] in [first, first.map(|apart| (26 - apart) % 26)] {
-                let place = bits.get_mut(usize::from(first) * 26 + usize::from(second));
-                place.into_iter().for_each(|bits: &mut u32| *bits |= 1 << third);
+            for [first, second, third] in [differences, differences.map(|apart| (26 - apart) % 26)] {
+                // A shift over the end of the alphabet makes a difference smaller by 26.
+                for wraps in 0..8 {
+                    let low = |apart: u8, nth: u8| usize::from(apart.wrapping_sub(26 * (wraps >> nth & 1)) & 0x1f);
+                    let place = bits.get_mut(low(first, 0) << 5 | low(second, 1));
+                    place.into_iter().for_each(|bits: &mut u32| *bits |= 1 << low(third, 2));
+                }
             }
         }
     }
     bits
 });
-type Beginnings = [u32; 26 * 26];
-
-fn apart_from_next(&[a, b, c, d]: &[u8; 4]) -> [u8; 3] {
-    [apart(a, b), apart(b, c), apart(c, d)]
-}
+type Beginnings = [u32; 1 << 10];
 
 /// How far one letter is behind another, round the alphabet.
 fn apart(a: u8, b: u8) -> u8 {
@@ -167,9 +168,10 @@ pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
     let beginnings: &Beginnings = &BEGINNINGS;
     move |letters| {
         let Some(start) = letters.first_chunk::<4>() else { return false };
-        let [first, second, third] = apart_from_next(&start.map(|letter| letter | 0x20));
-        let bits = beginnings.get(usize::from(first) * 26 + usize::from(second));
-        bits.is_some_and(|bits| bits >> third & 1 == 1) && cipher_of(letters).is_some()
+        let [a, b, c, d] = start.map(|letter| letter & 0x1f);
+        let low = |a: u8, b: u8| usize::from(b.wrapping_sub(a) & 0x1f);
+        let bits = beginnings.get(low(a, b) << 5 | low(b, c));
+        bits.is_some_and(|bits| bits >> low(c, d) & 1 == 1) && cipher_of(letters).is_some()
     }
 }
 

@@ -40,11 +40,10 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
             part.iter().map(begins).enumerate().filter_map(|(at, begins)| begins.then_some(at)).take(STARTS).collect();
         for (nth, start) in starts.into_iter().enumerate() {
             let letters = part.iter().skip(start).copied().filter(|byte| of_base64(*byte));
-            let run: Vec<u8> = letters.take(DECODED_BYTES).collect();
-            let probe = run.get(..PROBE_LETTERS).unwrap_or(&run);
-            let probes = [probe.to_owned(), probe.iter().map(rot13).collect()];
+            let probe: Vec<u8> = letters.clone().take(PROBE_LETTERS).collect();
+            let probes = [probe.iter().map(rot13).collect(), probe];
             let may = nth == 0 || probes.iter().any(|probe| encoded::base64(probe).and_then(prose).is_some());
-            if let Some((name, text)) = may.then(|| base64(&run)).flatten() {
+            if let Some((name, text)) = may.then(|| base64(&letters.take(DECODED_BYTES).collect::<Vec<u8>>())).flatten() {
                 add(name, span, text);
                 break;
             }

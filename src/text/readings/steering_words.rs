@@ -34,36 +34,35 @@ static WORDS: LazyLock<QuickMap<&'static [u8], u8>> = LazyLock::new(|| {
     lists.iter().flat_map(|(words, points)| words.split_whitespace().map(|word| (word.as_bytes(), *points))).collect()
 });
 
-/// For each pair of first letters, a bit for each length that one of the words has: nearly all others end here.
+/// By some letters of a word, a bit for each length that one of the words has: nearly all others end here.
 static LENGTHS: LazyLock<Box<Lengths>> = LazyLock::new(|| {
-    let mut lengths = Box::new([0; PAIRS]);
+    let mut lengths = Box::new([0; PLACES]);
     for word in WORDS.keys() {
-        if let Some([first, second]) = word.first_chunk()
-            && let Some(bits) = lengths.get_mut(pair(*first, *second))
+        if let [first, second, .., last] | [first, second @ last] = word
+            && let Some(bits) = lengths.get_mut(place(*first, *second, *last))
         {
             *bits |= 1 << word.len();
         }
     }
     lengths
 });
-const PAIRS: usize = 1 << 10;
-type Lengths = [u32; PAIRS];
+const PLACES: usize = 1 << 10;
+type Lengths = [u32; PLACES];
 
-/// The place in [`LENGTHS`] of words that begin so, in either case. Other bytes share the places of letters.
-const fn pair(first: u8, second: u8) -> usize {
-    ((first & 0x1f) as usize) << 5 | (second & 0x1f) as usize
+/// The place in [`LENGTHS`] of words with these letters, in either case. Other bytes share the places of letters.
+fn place(first: u8, second: u8, last: u8) -> usize {
+    let low = |byte: u8| (byte & 0x1f) as usize;
+    (low(first) << 5 | low(second)) ^ low(last) << 3
 }
 
 /// The points of a word.
 #[inline]
-fn points(word: &[u8], lengths: &Lengths) -> u8 {
+fn points(word: &[u8]) -> u8 {
     match word {
         [first, ..] if !first.is_ascii() => ADDRESSING_POINTS,
-        [first, second, ..] if word.len() <= WORD_BYTES => {
-            let lengths = lengths.get(pair(*first, *second)).copied().unwrap_or(0);
-            if lengths >> word.len() & 1 == 0 { 0 } else { looked_up(word) }
-        }
-        _ => 0,
+        [_] => 0,
+        _ if word.len() > WORD_BYTES => 0,
+        _ => looked_up(word),
     }
 }
 
@@ -122,32 +121,18 @@ pub(super) fn spots(text: &str) -> Vec<Range<usize>> {
 pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
-    let mut words = Words::new(bytes);
+    let lengths: &Lengths = &LENGTHS;
+    let mut words = Words { bytes, latest: Latest::default(), last: 0..0, pieces: Vec::new() };
     let mut at = part.start;
     while let Some(rest) = bytes.get(at..end).filter(|rest| !rest.is_empty()) {
         let pieces = Pieces::of(rest, |sign| gaps::tag(bytes, at + sign));
         if pieces.next == 0 {
             let length = piece(rest);
-            words.go_on(&(at..at + length));
-            words.latest.nth += 1;
-            words.score(at..at + length);
-            words.last = at..at + length;
+            words.add(at..at + length);
             at += length;
             continue;
         }
-        let mut may_go_on = true;
-        for (start, end) in blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends)) {
-            let piece = at + start as usize..at + end as usize;
-            if may_go_on {
-                words.go_on(&piece);
-                may_go_on = pieces.joins;
-            }
-            words.latest.nth += 1;
-            if pieces.may_score(start, end - start, words.lengths) {
-                words.score(piece.clone());
-            }
-            words.last = piece;
-        }
+        words.take(at, &pieces, lengths);
         at += pieces.next;
     }
     words.finish(end)
@@ -206,15 +191,15 @@ impl Pieces {
     #[inline]
     fn may_score(&self, start: u32, bytes: u32, lengths: &Lengths) -> bool {
         let byte = |at: u32| self.block.get(at as usize).copied().unwrap_or(0);
-        let (first, second) = (byte(start), byte(start + 1));
-        !first.is_ascii() || lengths.get(pair(first, second)).is_some_and(|lengths| lengths.wrapping_shr(bytes) & 1 == 1)
+        let first = byte(start);
+        let place = place(first, byte(start + 1), byte(start + bytes - 1));
+        !first.is_ascii() || lengths.get(place).is_some_and(|lengths| lengths.wrapping_shr(bytes) & 1 == 1)
     }
 }
 
 /// Puts words together whose pieces marks of emphasis and tags divide, and gives them to [`Latest`].
 struct Words<'t> {
     bytes: &'t [u8],
-    lengths: &'static Lengths,
     latest: Latest,
     last: Range<usize>,
     /// Of a word that has several, with the last.
@@ -222,13 +207,37 @@ struct Words<'t> {
 }
 
 impl<'t> Words<'t> {
-    fn new(bytes: &'t [u8]) -> Self {
-        Self { bytes, lengths: &LENGTHS, latest: Latest::default(), last: 0..0, pieces: Vec::new() }
+    /// Adds the pieces of a block that begins at a place.
+    #[inline]
+    fn take(&mut self, at: usize, pieces: &Pieces, lengths: &Lengths) {
+        let spans = blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends));
+        let piece = |start: u32, end: u32| at + start as usize..at + end as usize;
+        if pieces.joins {
+            return spans.for_each(|(start, end)| self.add(piece(start, end)));
+        }
+        let Some(first) = spans.clone().next() else { return };
+        self.go_on(&piece(first.0, first.1));
+        let before = self.latest.nth;
+        for (nth, (start, end)) in spans.enumerate() {
+            if pieces.may_score(start, end - start, lengths) {
+                self.latest.nth = before + nth + 1;
+                self.score(piece(start, end));
+            }
+        }
+        self.latest.nth = before + pieces.starts.count_ones() as usize;
+        self.last = piece(pieces.starts.ilog2(), pieces.ends.ilog2());
+    }
+
+    fn add(&mut self, piece: Range<usize>) {
+        self.go_on(&piece);
+        self.latest.nth += 1;
+        self.score(piece.clone());
+        self.last = piece;
     }
 
     /// Notes the points of a piece.
     fn score(&mut self, piece: Range<usize>) {
-        let points = points(self.bytes.get(piece.clone()).unwrap_or_default(), self.lengths);
+        let points = points(self.bytes.get(piece.clone()).unwrap_or_default());
         self.latest.score(points, piece);
     }
 
@@ -276,7 +285,7 @@ impl<'t> Words<'t> {
     fn points(&self) -> u8 {
         let letters = self.pieces.iter().flat_map(|piece| self.bytes.get(piece.clone()).unwrap_or_default());
         let word: Vec<u8> = letters.copied().take(WORD_BYTES + 1).collect();
-        points(&word, self.lengths)
+        points(&word)
     }
 
     /// The spots of a text that ends here.
@@ -324,7 +333,7 @@ mod tests {
         let mut whole = |pieces: &mut Vec<&[u8]>, latest: &mut Latest, span: Range<usize>| {
             if pieces.len() > 1 {
                 latest.nth += 1;
-                latest.score(points(&pieces.concat(), &LENGTHS), span);
+                latest.score(points(&pieces.concat()), span);
             }
             pieces.clear();
         };
@@ -333,7 +342,7 @@ mod tests {
             let letters = piece(rest);
             if letters > 0 {
                 latest.nth += 1;
-                latest.score(points(&rest[..letters], &LENGTHS), at..at + letters);
+                latest.score(points(&rest[..letters]), at..at + letters);
                 first = if pieces.is_empty() { at } else { first };
                 pieces.push(&rest[..letters]);
                 at += letters;
