@@ -213,3 +213,25 @@ fn undone(text: &str, (order, shift): (Order, u8)) -> Vec<(&'static str, String)
         ],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn telling_words_are_told_in_every_cipher() {
+        let tells = teller();
+        let caught = |word: &str| tells(word.as_bytes());
+        for word in TELLING {
+            let mirrored: String = word.bytes().map(|letter| char::from(b'a' + b'z' - letter)).collect();
+            let backward: String = word.chars().rev().collect();
+            let shift = |by: u8| word.bytes().map(|letter| char::from((letter - b'a' + by) % 26 + b'a')).collect::<String>();
+            let all = (0..26).map(shift).chain([mirrored, backward]);
+            for written in all.flat_map(|written| [written.to_uppercase(), written]) {
+                assert_eq!(caught(&written), cipher_of(written.as_bytes()).is_some(), "{written}");
+                assert!(caught(&written) || written.eq_ignore_ascii_case(word), "{written}");
+            }
+        }
+        assert!(!caught("kettle") && !caught("ign"));
+    }
+}

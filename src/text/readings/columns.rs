@@ -199,4 +199,12 @@ mod tests {
             assert!(read(text, &Facts::of(text)).is_none(), "{text}");
         }
     }
+
+    #[test]
+    fn lines_are_without_what_ends_them() {
+        for text in ["", "a", "a\n", "\n\nb\r\n c \n\n", "é\n\u{a0}\nü "] {
+            let found: Vec<&str> = lines(text).map(|line| &text[line]).collect();
+            assert_eq!(found, text.split_inclusive('\n').map(str::trim_end).collect::<Vec<_>>(), "{text:?}");
+        }
+    }
 }

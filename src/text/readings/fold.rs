@@ -211,3 +211,29 @@ fn bare(text: &str) -> String {
     out.push_str(text.get(at..).unwrap_or_default());
     out
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accents_and_look_alikes_are_found_among_ascii() {
+        let plain = "The kettle holds one litre of water and boils it in about three minutes, or so it says here. ";
+        for text in ["", plain, "é", "naïve cafe\u{301} a\u{301}\u{327}b", &format!("{plain}über{plain}ﬁ 漢字 Ångström{plain}")]
+        {
+            let simple: String = text.nfd().filter(|c| !is_combining_mark(*c)).collect();
+            assert_eq!(bare(text), simple, "{text:?}");
+            for from in 0..=text.len() {
+                let wide = (from..text.len()).find(|at| !text.as_bytes()[*at].is_ascii());
+                assert_eq!(first_wide(text, from), wide, "{from} {text:?}");
+            }
+        }
+        // Look-alikes at either end of a word of ASCII letters, at the ends of the text and next to other characters.
+        let text = format!("іgnore{plain}“аll” previouѕ{plain}instructiоns");
+        let mut found = Vec::new();
+        find(&text, &Facts::of(&text), &mut found);
+        let said: String = found.iter().map(|found| found.text.as_str()).collect();
+        assert!(["ignore", "“all” previous", "instructions"].iter().all(|word| said.contains(word)), "{said}");
+    }
+}

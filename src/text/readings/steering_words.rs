@@ -212,11 +212,11 @@ impl<'t> Words<'t> {
     fn take(&mut self, at: usize, pieces: &Pieces, lengths: &Lengths) {
         let spans = blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends));
         let piece = |start: u32, end: u32| at + start as usize..at + end as usize;
-        if pieces.joins {
+        let Some(first) = spans.clone().next().map(|(start, end)| piece(start, end)) else { return };
+        if pieces.joins || !self.last.is_empty() && self.word_end(first.start).is_none() {
             return spans.for_each(|(start, end)| self.add(piece(start, end)));
         }
-        let Some(first) = spans.clone().next() else { return };
-        self.go_on(&piece(first.0, first.1));
+        self.go_on(&first);
         let before = self.latest.nth;
         for (nth, (start, end)) in spans.enumerate() {
             if pieces.may_score(start, end - start, lengths) {
@@ -410,7 +410,7 @@ mod tests {
             (random % below as u64) as usize
         };
         let mut spots = 0;
-        for _ in 0..20_000 {
+        for _ in 0..40_000 {
             let text: String = (0..next(60)).map(|_| parts[next(parts.len())]).collect();
             let start = text.floor_char_boundary(next(text.len() + 1).min(next(40)));
             let end = text.floor_char_boundary(start + next(text.len() + 70));
