@@ -128,7 +128,7 @@ pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
         let pieces = Pieces::of(rest, |sign| gaps::tag(bytes, at + sign));
         if pieces.next == 0 {
             let length = piece(rest);
-            words.add(at..at + length);
+            words.add(at..at + length, true);
             at += length;
             continue;
         }
@@ -214,7 +214,10 @@ impl<'t> Words<'t> {
         let piece = |start: u32, end: u32| at + start as usize..at + end as usize;
         let Some(first) = spans.clone().next().map(|(start, end)| piece(start, end)) else { return };
         if pieces.joins || !self.last.is_empty() && self.word_end(first.start).is_none() {
-            return spans.for_each(|(start, end)| self.add(piece(start, end)));
+            for (start, end) in spans {
+                self.add(piece(start, end), pieces.may_score(start, end - start, lengths));
+            }
+            return;
         }
         self.go_on(&first);
         let before = self.latest.nth;
@@ -228,10 +231,12 @@ impl<'t> Words<'t> {
         self.last = piece(pieces.starts.ilog2(), pieces.ends.ilog2());
     }
 
-    fn add(&mut self, piece: Range<usize>) {
+    fn add(&mut self, piece: Range<usize>, may_score: bool) {
         self.go_on(&piece);
         self.latest.nth += 1;
-        self.score(piece.clone());
+        if may_score {
+            self.score(piece.clone());
+        }
         self.last = piece;
     }
 
