@@ -105,6 +105,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
             let here = wide + nth..wide + nth + c.len_utf8();
             if c.is_ascii_alphabetic() {
                 word.ascii += 1;
+            } else if is_eastern(c) {
+                word.foreign += 1;
             } else if c.is_alphabetic() || matches!(u32::from(c), 0x1F150..=0x1F1FF) {
                 match c {
                     '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => accented.push(here),
@@ -163,6 +165,11 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
     }
 }
 
+/// Whether a character is one of the letters of Chinese, Japanese and Korean, which look like no other: a shortcut.
+const fn is_eastern(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{3096}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+}
+
 /// Where the first character beyond ASCII is, from a place on.
 fn first_wide(text: &str, from: usize) -> Option<usize> {
     let rest = text.as_bytes().get(from..)?;
@@ -216,6 +223,12 @@ fn bare(text: &str) -> String {
 #[allow(clippy::indexing_slicing)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn eastern_letters_look_like_no_others() {
+        let eastern = ('\0'..=char::MAX).filter(|c| is_eastern(*c));
+        assert!(eastern.clone().count() > 30_000 && eastern.clone().all(|c| c.is_alphabetic() && alike(c).is_none()));
+    }
 
     #[test]
     fn accents_and_look_alikes_are_found_among_ascii() {

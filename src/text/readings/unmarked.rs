@@ -235,7 +235,7 @@ fn name(text: &str, chain: &[Word], made: &mut Copied) {
         () if compound => HYPHENS,
         () => JOINERS,
     };
-    let many = |sign: char| source.matches(sign).count() >= least;
+    let many = |sign: char| source.bytes().filter(|byte| char::from(*byte) == sign).count() >= least;
     let signs = ['_', '-', '.', '/', '+', '=', ',', ';', ':', '&', '%', '#', '!', '?'];
     let parting: Vec<char> =
         if chain.len() > JOINERS { signs.into_iter().filter(|sign| many(*sign)).collect() } else { Vec::new() };

@@ -8,7 +8,7 @@ fn by_bytes(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let end = part.end.min(bytes.len());
     let (mut latest, mut at, mut first) = (Latest::default(), part.start, part.start);
     let mut pieces: Vec<&[u8]> = Vec::new();
-    let mut whole = |pieces: &mut Vec<&[u8]>, latest: &mut Latest, span: Range<usize>| {
+    let whole = |pieces: &mut Vec<&[u8]>, latest: &mut Latest, span: Range<usize>| {
         if pieces.len() > 1 {
             latest.nth += 1;
             latest.score(points(&pieces.concat()), span);
