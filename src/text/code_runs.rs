@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use super::blocks;
+
 /// Minimum length of a run that [`code_runs`] finds, in bytes: such a run holds an aligned block whole.
 pub const CODE_RUN: usize = 2 * BLOCK;
 const BLOCK: usize = 8;
-/// Bytes that are compared at once.
-const CHUNK: usize = 64;
 
 /// The runs of at least `least` code characters, of which [`CODE_RUN`] is the minimum. About one instruction per byte of prose.
 pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize>> {
@@ -17,9 +17,9 @@ pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize
             while whole == 0 {
                 let rest = bytes.get(chunk..).filter(|rest| !rest.is_empty())?;
                 whole = whole_blocks(rest);
-                chunk += CHUNK;
+                chunk += blocks::BLOCK;
             }
-            let block = chunk - CHUNK + whole.trailing_zeros() as usize * BLOCK;
+            let block = chunk - blocks::BLOCK + whole.trailing_zeros() as usize * BLOCK;
             whole &= whole - 1;
             if block < done {
                 continue;
@@ -36,13 +36,7 @@ pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize
 
 /// A bit for each of the first eight blocks that has nothing but code characters.
 fn whole_blocks(bytes: &[u8]) -> u8 {
-    // Of fixed length and without a branch for each byte, so that the compiler makes vector code of it.
-    let chunk = bytes.first_chunk().copied().unwrap_or_else(|| {
-        let mut last = [0; CHUNK];
-        last.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-        last
-    });
-    let codes = chunk.map(|byte| {
+    let codes = blocks::first(bytes).map(|byte| {
         let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
         let digit = byte.wrapping_sub(b'0') < 10;
         u8::from(letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_'))

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::blocks;
 use super::code_runs::{CODE_RUN, code_runs};
 
 /// What a text contains.
@@ -12,20 +13,15 @@ pub struct Facts {
     code_runs: Vec<Range<usize>>,
 }
 
-const DIGIT: u64 = 1 << 32;
-const UPPER: u64 = 1 << 33;
-const LOWER: u64 = 1 << 34;
-const BLANK: u64 = 1 << 35;
-const TAB: u64 = 1 << 36;
-const LINE_FEED: u64 = 1 << 37;
-const CONTROL: u64 = 1 << 38;
-const NON_ASCII: u64 = 1 << 39;
+const TAB: u64 = 1 << 32;
+const LINE_FEED: u64 = 1 << 33;
+const CONTROL: u64 = 1 << 34;
+const NON_ASCII: u64 = 1 << 35;
 
 impl Facts {
     /// Reads a text once.
     pub fn of(text: &str) -> Self {
-        let kinds = text.bytes().fold(0, |kinds, byte| kinds | KINDS.get(usize::from(byte)).copied().unwrap_or(0));
-        Self { kinds, code_runs: code_runs(text.as_bytes(), CODE_RUN).collect() }
+        Self { kinds: kinds(text.as_bytes()), code_runs: code_runs(text.as_bytes(), CODE_RUN).collect() }
     }
 
     /// Whether one of these ASCII punctuation characters, tabs or line feeds occurs.
@@ -55,24 +51,46 @@ impl Facts {
         self.kinds & (NON_ASCII | CONTROL) == 0
     }
 
-    /// Whether there is nothing but small ASCII letters.
-    pub const fn is_small_letters(&self) -> bool {
-        self.kinds & !LOWER == 0
-    }
-
     /// The runs of code characters, of which base64 and hexadecimal numbers consist, that have at least [`CODE_RUN`] bytes.
     pub fn code_runs(&self) -> &[Range<usize>] {
         &self.code_runs
     }
 }
 
+/// The kinds of bytes that occur.
+fn kinds(bytes: &[u8]) -> u64 {
+    let kind_of = |byte: &u8| KINDS.get(usize::from(*byte)).copied().unwrap_or(0);
+    let (blocks, rest) = bytes.as_chunks();
+    let mut kinds = rest.iter().fold(0, |kinds, byte| kinds | kind_of(byte));
+    for block in blocks {
+        if blocks::any(block, |byte| !is_usual(byte)) {
+            let unusual = blocks::mask(block, |byte| !is_usual(byte));
+            kinds |= blocks::bits(unusual).filter_map(|bit| block.get(bit as usize)).fold(0, |kinds, byte| kinds | kind_of(byte));
+        }
+        for sign in USUAL_SIGNS {
+            if kinds & kind(sign) == 0 && blocks::any(block, |byte| byte == sign) {
+                kinds |= kind(sign);
+            }
+        }
+        if kinds & NON_ASCII == 0 && blocks::any(block, |byte| !byte.is_ascii()) {
+            kinds |= NON_ASCII;
+        }
+    }
+    kinds
+}
+
+/// Signs that nearly every block of prose has.
+const USUAL_SIGNS: [u8; 3] = [b'.', b',', b'\n'];
+
+/// Whether a byte is a letter, a digit, a blank, one of [`USUAL_SIGNS`] or beyond ASCII.
+const fn is_usual(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() | !byte.is_ascii() | (byte == b' ') | (byte == b'.') | (byte == b',') | (byte == b'\n')
+}
+
 /// The bit of a byte's kind; each punctuation character is a kind.
 const fn kind(byte: u8) -> u64 {
     match byte {
-        b'0'..=b'9' => DIGIT,
-        b'A'..=b'Z' => UPPER,
-        b'a'..=b'z' => LOWER,
-        b' ' => BLANK,
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b' ' => 0,
         b'\t' => TAB,
         b'\n' => LINE_FEED,
         b'!'..=b'/' => 1 << (byte - b'!'),
@@ -95,22 +113,20 @@ const KINDS: [u64; 256] = {
     kinds
 };
 
-/// Runs of at least `least` bytes of one kind. Reads one byte in `least` where there are none.
+/// Runs of at least `least` bytes of one kind. Where there are none, reads the last byte of each stretch in which one could be.
 pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
-    let (mut at, mut done) = (least - 1, 0);
-    while let Some(b) = bytes.get(at) {
-        if !of_kind(*b) {
-            at += least;
+    // A run may begin at `start`, and all bytes from there to `known` are of the kind.
+    let (mut start, mut known) = (0, 0);
+    while let Some(stretch) = bytes.get(known..start + least) {
+        if let Some(other) = stretch.iter().rposition(|byte| !of_kind(*byte)) {
+            (start, known) = (known + other + 1, start + least);
             continue;
         }
-        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| of_kind(**b)).count();
-        let after = bytes.get(at..).unwrap_or_default().iter().take_while(|b| of_kind(**b)).count();
-        done = at + after;
-        if before + after >= least {
-            runs.push(at - before..done);
-        }
-        at = done + least;
+        known = start + least;
+        let end = known + bytes.get(known..).unwrap_or_default().iter().take_while(|byte| of_kind(**byte)).count();
+        runs.push(start..end);
+        (start, known) = (end, end);
     }
     runs
 }
@@ -123,14 +139,30 @@ mod tests {
     fn each_character_is_known_by_its_kind() {
         let all: Vec<char> = ('\0'..='\u{ff}').collect();
         for c in &all {
-            let facts = Facts::of(&format!("ab{c}"));
+            let lead = "ab ".repeat(usize::from(*c as u8) % 5 * 9);
+            let facts = Facts::of(&format!("{lead}{c}{lead}"));
             for sign in all.iter().filter(|c| c.is_ascii_punctuation() || matches!(c, '\t' | '\n')) {
                 assert_eq!(facts.has(*sign as u8), sign == c, "{c:?} {sign:?}");
                 assert_eq!(facts.has_any(&[b'<', *sign as u8]), sign == c || *c == '<', "{c:?} {sign:?}");
             }
             assert_eq!(facts.is_ascii(), c.is_ascii(), "{c:?}");
             assert_eq!(facts.is_printable_ascii(), matches!(c, ' '..='~' | '\n' | '\t'), "{c:?}");
-            assert_eq!(facts.is_small_letters(), c.is_ascii_lowercase(), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn runs_have_the_minimum_length() {
+        let of_kind = |byte: u8| byte == b'x';
+        for least in 1..6 {
+            for bits in 0..1 << 13 {
+                let text: Vec<u8> = (0..13).map(|at| if bits >> at & 1 == 1 { b'x' } else { b' ' }).collect();
+                let (mut at, mut expected) = (0, Vec::new());
+                for run in text.split(|byte| !of_kind(*byte)) {
+                    expected.extend((run.len() >= least).then_some(at..at + run.len()));
+                    at += run.len() + 1;
+                }
+                assert_eq!(runs(&text, least, of_kind), expected, "{least} {bits:b}");
+            }
         }
     }
 }

@@ -44,12 +44,12 @@ impl Lines {
         }
         let mut rest = text;
         while !rest.is_empty() {
-            let word = rest.find(is_space).unwrap_or(rest.len());
-            if word > 0 {
+            let words = laid_out(rest);
+            if words > 0 {
                 self.settle(false);
-                self.push(rest.get(..word).unwrap_or_default());
+                self.text.push_str(rest.get(..words).unwrap_or_default());
             }
-            rest = rest.get(word..).unwrap_or_default();
+            rest = rest.get(words..).unwrap_or_default();
             let after = rest.trim_start_matches(is_space);
             self.space |= after.len() < rest.len();
             rest = after;
@@ -150,6 +150,35 @@ impl Lines {
     }
 }
 
+/// How many bytes from the start are words with one blank between them.
+fn laid_out(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let space = |at: usize| bytes.get(at).is_none_or(|byte| is_space(char::from(*byte)));
+    let mut at = 0;
+    loop {
+        let word = at + bytes.iter().skip(at).take_while(|byte| !is_space(char::from(**byte))).count();
+        if word == at || bytes.get(word) != Some(&b' ') || space(word + 1) {
+            return word;
+        }
+        at = word + 1;
+    }
+}
+
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\n' | '\t' | '\r' | '\u{c}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_between_words_is_one_blank() {
+        for text in ["", " ", "a", " a b", "a  b ", "a \n b\tc d  e f\u{a0} g ", "a b c\r\nd e", "é ü  ö"] {
+            let mut lines = Lines::new(false, 0);
+            lines.text(text, false);
+            let words: Vec<&str> = text.split(is_space).filter(|word| !word.is_empty()).collect();
+            assert_eq!(lines.finish(), words.join(" "), "{text:?}");
+        }
+    }
 }

@@ -122,7 +122,8 @@ fn leads_somewhere(target: &str) -> bool {
 
 /// Titles within links, and what long descriptions of images say.
 fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    for (at, mark) in text.match_indices("](").chain(text.match_indices("][")) {
+    let places = |sign: &'static str| memchr::memmem::find_iter(text.as_bytes(), sign).map(move |at| (at, sign));
+    for (at, mark) in places("](").chain(places("][")) {
         if mark == "](" {
             if let Some(title) = link::title(text, at + 2)
                 && text.get(title.clone()).is_some_and(prose)

@@ -374,8 +374,8 @@ impl Reader {
 
     fn finish(mut self, text: &str) -> Read {
         // In text of another kind, what never ends is no markup: it shows.
-        let open_comment =
-            text.rfind("<!--").filter(|at| text.get(*at..).is_some_and(|rest| !rest.contains("-->") && !rest.contains("--!>")));
+        let ends = |rest: &str| rest.contains("-->") || rest.contains("--!>");
+        let open_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--").filter(|at| !text.get(*at..).is_none_or(ends));
         let raw = self.tree.last().is_some_and(|open| open.kind == Kind::Raw);
         if self.verbatim && (raw || open_comment.is_some()) {
             let lost = if raw {

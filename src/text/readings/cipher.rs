@@ -133,36 +133,46 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
     }
 }
 
-/// The first two differences of telling words, one bit each: most words end here.
-static BEGINNINGS: LazyLock<[u32; 26]> = LazyLock::new(|| {
-    let mut bits = [0; 26];
+/// How the first four letters of telling words differ in every order, one bit for each choice: nearly all words end here.
+static BEGINNINGS: LazyLock<Box<Beginnings>> = LazyLock::new(|| {
+    let mut bits = Box::new([0; 1 << 10]);
     for word in TELLING {
         let letters: Vec<u8> = word.bytes().collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
         for letters in [letters, backward] {
-            let Some((first, second)) = letters.first_chunk::<3>().map(|[a, b, c]| (apart(*a, *b), apart(*b, *c))) else {
-                continue;
-            };
+            let Some([a, b, c, d]) = letters.first_chunk().copied() else { continue };
+            let differences = [apart(a, b), apart(b, c), apart(c, d)];
             // Mirrored, letters are as far apart the other way round.
-            for (first, second) in [(first, second), ((26 - first) % 26, (26 - second) % 26)] {
-                bits.get_mut(usize::from(first)).into_iter().for_each(|bits| *bits |= 1 << second);
+            for [first, second, third] in [differences, differences.map(|apart| (26 - apart) % 26)] {
+                // A shift over the end of the alphabet makes a difference smaller by 26.
+                for wraps in 0..8 {
+                    let low = |apart: u8, nth: u8| usize::from(apart.wrapping_sub(26 * (wraps >> nth & 1)) & 0x1f);
+                    let place = bits.get_mut(low(first, 0) << 5 | low(second, 1));
+                    place.into_iter().for_each(|bits: &mut u32| *bits |= 1 << low(third, 2));
+                }
             }
         }
     }
     bits
 });
+type Beginnings = [u32; 1 << 10];
 
 /// How far one letter is behind another, round the alphabet.
 fn apart(a: u8, b: u8) -> u8 {
-    if b >= a { b - a } else { b + 26 - a }
+    let apart = b.wrapping_sub(a);
+    if b >= a { apart } else { apart.wrapping_add(26) }
 }
 
-/// Whether letters are a telling word in some cipher.
-pub(super) fn tells(letters: &[u8]) -> bool {
-    let Some(&[a, b, c]) = letters.first_chunk::<3>() else { return false };
-    let [a, b, c] = [a | 0x20, b | 0x20, c | 0x20];
-    let may_tell = BEGINNINGS.get(usize::from(apart(a, b))).is_some_and(|bits| bits >> apart(b, c) & 1 == 1);
-    may_tell && cipher_of(letters).is_some()
+/// Says whether letters are a telling word in some cipher.
+pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
+    let beginnings: &Beginnings = &BEGINNINGS;
+    move |letters| {
+        let Some(start) = letters.first_chunk::<4>() else { return false };
+        let [a, b, c, d] = start.map(|letter| letter & 0x1f);
+        let low = |a: u8, b: u8| usize::from(b.wrapping_sub(a) & 0x1f);
+        let bits = beginnings.get(low(a, b) << 5 | low(b, c));
+        bits.is_some_and(|bits| bits >> low(c, d) & 1 == 1) && cipher_of(letters).is_some()
+    }
 }
 
 /// In which cipher letters are a telling word; as it is, a word is in none.
@@ -201,5 +211,27 @@ fn undone(text: &str, (order, shift): (Order, u8)) -> Vec<(&'static str, String)
                 text.split(' ').map(|word| word.chars().rev().map(moved).collect::<String>()).collect::<Vec<_>>().join(" "),
             ),
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn telling_words_are_told_in_every_cipher() {
+        let tells = teller();
+        let caught = |word: &str| tells(word.as_bytes());
+        for word in TELLING {
+            let mirrored: String = word.bytes().map(|letter| char::from(b'a' + b'z' - letter)).collect();
+            let backward: String = word.chars().rev().collect();
+            let shift = |by: u8| word.bytes().map(|letter| char::from((letter - b'a' + by) % 26 + b'a')).collect::<String>();
+            let all = (0..26).map(shift).chain([mirrored, backward]);
+            for written in all.flat_map(|written| [written.to_uppercase(), written]) {
+                assert_eq!(caught(&written), cipher_of(written.as_bytes()).is_some(), "{written}");
+                assert!(caught(&written) || written.eq_ignore_ascii_case(word), "{written}");
+            }
+        }
+        assert!(!caught("kettle") && !caught("ign"));
     }
 }

@@ -26,7 +26,7 @@ const SEPARATORS: [u8; 4] = [b'|', b'\t', b';', b','];
 pub(super) fn read(text: &str, facts: &Facts) -> Option<Copied> {
     let mut made = Copied::default();
     if facts.has(b'\n') && facts.has_any(&SEPARATORS) {
-        tables(text, &mut made);
+        tables(text, facts, &mut made);
     }
     if facts.has(b':') {
         members(text, &mut made);
@@ -52,11 +52,12 @@ fn add(text: &str, cells: &[Range<usize>], made: &mut Copied) {
 }
 
 /// Lines in a row that have the same number of the same separator.
-fn tables(text: &str, made: &mut Copied) {
+fn tables(text: &str, facts: &Facts, made: &mut Copied) {
+    let separators: Vec<u8> = SEPARATORS.into_iter().filter(|sign| facts.has(*sign)).collect();
     let mut lines = lines(text).peekable();
     while let Some(first) = lines.next() {
         let line = text.get(first.clone()).unwrap_or_default();
-        let Some((separator, count)) = SEPARATORS.iter().find_map(|sign| Some((*sign, count(line, *sign)?))) else { continue };
+        let Some((separator, count)) = separators.iter().find_map(|sign| Some((*sign, count(line, *sign)?))) else { continue };
         let belongs = |line: &str| self::count(line, separator) == Some(count) || is_rule(line);
         let mut table = first;
         let mut rows = 1;
@@ -76,11 +77,15 @@ fn tables(text: &str, made: &mut Copied) {
 }
 
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut line_feeds = memchr::memchr_iter(b'\n', text.as_bytes());
     let mut at = 0;
-    text.split_inclusive('\n').map(move |line| {
+    std::iter::from_fn(move || {
         let start = at;
-        at += line.len();
-        start..start + line.trim_end().len()
+        if start == text.len() {
+            return None;
+        }
+        at = line_feeds.next().map_or(text.len(), |line_feed| line_feed + 1);
+        Some(start..start + text.get(start..at)?.trim_end().len())
     })
 }
 
@@ -192,6 +197,14 @@ mod tests {
             "a: b\nc: d\ne: f",
         ] {
             assert!(read(text, &Facts::of(text)).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_are_without_what_ends_them() {
+        for text in ["", "a", "a\n", "\n\nb\r\n c \n\n", "é\n\u{a0}\nü "] {
+            let found: Vec<&str> = lines(text).map(|line| &text[line]).collect();
+            assert_eq!(found, text.split_inclusive('\n').map(str::trim_end).collect::<Vec<_>>(), "{text:?}");
         }
     }
 }

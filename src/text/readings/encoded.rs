@@ -27,7 +27,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
         let kept = run.get(..DECODED_BYTES).unwrap_or(run);
         let others = [("hex", hex(kept)), ("base32", base32(kept))];
         let others = others.into_iter().filter_map(|(name, bytes)| Some((name, prose(bytes?)?)));
-        for (name, text) in packed::base64(kept).into_iter().chain(others) {
+        for (name, text) in packed::base64(kept.as_bytes()).into_iter().chain(others) {
             found.push(Found { name, way: Way::Usual, span: span.clone(), text, words: 0 });
         }
     }
@@ -82,8 +82,8 @@ fn utf16(bytes: &[u8]) -> Option<String> {
     (!odd).then(|| text.trim_start_matches('\u{feff}').to_owned())
 }
 
-pub(super) fn base64(run: &str) -> Option<Vec<u8>> {
-    let mixed = run.bytes().any(|b| b.is_ascii_lowercase()) && run.bytes().any(|b| b.is_ascii_uppercase());
+pub(super) fn base64(run: &[u8]) -> Option<Vec<u8>> {
+    let mixed = run.iter().any(u8::is_ascii_lowercase) && run.iter().any(u8::is_ascii_uppercase);
     if !mixed {
         return None;
     }
@@ -91,10 +91,10 @@ pub(super) fn base64(run: &str) -> Option<Vec<u8>> {
 }
 
 /// The bytes of a run, whatever its letters.
-pub(super) fn base64_bytes(run: &str) -> Option<Vec<u8>> {
+pub(super) fn base64_bytes(run: &[u8]) -> Option<Vec<u8>> {
     // A run cut off at its end, or glued to a word before it by a slash, still says most of what it holds.
     let whole = run.get(..run.len() - usize::from(run.len() % 4 == 1)).unwrap_or(run);
-    if whole.contains(['-', '_']) { BASE64_URL.decode(whole).ok() } else { BASE64.decode(whole).ok() }
+    if memchr::memchr2(b'-', b'_', whole).is_some() { BASE64_URL.decode(whole).ok() } else { BASE64.decode(whole).ok() }
 }
 
 fn hex(run: &str) -> Option<Vec<u8>> {

@@ -85,7 +85,7 @@ pub(super) struct Readings {
 /// Reads `text`, which is a plain reading already.
 pub(super) fn read(text: &str, facts: &Facts) -> Readings {
     // One word too short to be encoded.
-    if facts.is_small_letters() && text.len() < encoded::PACKED_BYTES {
+    if text.len() < encoded::PACKED_BYTES && text.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Readings::default();
     }
     let mut left = text.len().saturating_mul(OUTPUT_PER_BYTE).saturating_add(OUTPUT_BYTES);
@@ -109,7 +109,7 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
     packed::find(text, facts, &mut found);
     fold::find(text, facts, &mut found);
     if text.len() >= TOKENS_BYTES {
-        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::tells);
+        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::teller());
         spelled::find(text, &tokens, &mut found);
         cipher::find(text, &tokens, &mut found);
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::encoded::{self, prose};
 use super::{DECODED_BYTES, Facts, Found, Way, regions};
+use crate::text::blocks::{self, BLOCK};
 use crate::text::facts::runs;
 
 /// Letters of base64 from which on it is decoded though other characters stand in it.
@@ -13,8 +14,7 @@ const SCATTERED: usize = 40;
 const BETWEEN: usize = 3;
 /// So many letters without a capital after a small letter, or a digit, are words and no base64.
 const WORD_LETTERS: usize = 24;
-/// A block that is looked at first, in bytes, and the capitals and digits in it; a short text is one.
-const BLOCK: usize = 64;
+/// The capitals and digits in a block that is looked at; a short text is one.
 const BLOCK_SIGNS: u8 = 8;
 /// Places at which packed text may begin, and letters that are decoded to choose among them.
 const STARTS: usize = 4;
@@ -32,15 +32,18 @@ const BASE85: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
     let mut add = |name, span: Range<usize>, text| found.push(Found { name, way: Way::Usual, span, text, words: 0 });
     for span in dense(text.as_bytes()).into_iter().flat_map(|part| scattered(text.as_bytes(), part)) {
-        let part = text.get(span.clone()).unwrap_or_default();
+        let part = text.as_bytes().get(span.clone()).unwrap_or_default();
         // Words may stand close before it, or after it.
-        let starts = part.char_indices().filter(|(at, c)| letter(*c) && !part.get(..*at).unwrap_or_default().ends_with(letter));
-        for (nth, (start, _)) in starts.take(STARTS).enumerate() {
-            let run: String = part.get(start..).unwrap_or_default().chars().filter(|c| letter(*c)).take(DECODED_BYTES).collect();
-            let probe = run.get(..PROBE_LETTERS).unwrap_or(&run);
-            let probes = [probe.to_owned(), probe.chars().map(rot13).collect()];
+        let mut before = false;
+        let begins = |byte: &u8| !std::mem::replace(&mut before, of_base64(*byte)) && before;
+        let starts: Vec<usize> =
+            part.iter().map(begins).enumerate().filter_map(|(at, begins)| begins.then_some(at)).take(STARTS).collect();
+        for (nth, start) in starts.into_iter().enumerate() {
+            let letters = part.iter().skip(start).copied().filter(|byte| of_base64(*byte));
+            let probe: Vec<u8> = letters.clone().take(PROBE_LETTERS).collect();
+            let probes = [probe.iter().map(rot13).collect(), probe];
             let may = nth == 0 || probes.iter().any(|probe| encoded::base64(probe).and_then(prose).is_some());
-            if let Some((name, text)) = may.then(|| base64(&run)).flatten() {
+            if let Some((name, text)) = may.then(|| base64(&letters.take(DECODED_BYTES).collect::<Vec<u8>>())).flatten() {
                 add(name, span, text);
                 break;
             }
@@ -57,8 +60,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
 }
 
 /// What a run says as base64: as it is, reversed, or in rot13.
-pub(super) fn base64(run: &str) -> Option<(&'static str, String)> {
-    let decode = |run: &str| {
+pub(super) fn base64(run: &[u8]) -> Option<(&'static str, String)> {
+    let decode = |run: &[u8]| {
         encoded::base64(run).and_then(|mut bytes| {
             let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
             if valid > AFTER_BYTES && bytes.len() - valid <= AFTER_BYTES {
@@ -69,33 +72,27 @@ pub(super) fn base64(run: &str) -> Option<(&'static str, String)> {
     };
     decode(run)
         .map(|text| ("base64", text))
-        .or_else(|| decode(&run.chars().rev().collect::<String>()).map(|text| ("base64-reversed", text)))
-        .or_else(|| decode(&run.chars().map(rot13).collect::<String>()).map(|text| ("base64-rot13", text)))
+        .or_else(|| decode(&run.iter().rev().copied().collect::<Vec<u8>>()).map(|text| ("base64-reversed", text)))
+        .or_else(|| decode(&run.iter().map(rot13).collect::<Vec<u8>>()).map(|text| ("base64-rot13", text)))
 }
 
-fn rot13(c: char) -> char {
-    let turned = |base: u8| u8::try_from(c).map_or(c, |letter| char::from((letter - base + 13) % 26 + base));
-    match c {
-        'a'..='z' => turned(b'a'),
-        'A'..='Z' => turned(b'A'),
-        _ => c,
+const fn rot13(byte: &u8) -> u8 {
+    match *byte {
+        letter @ b'a'..=b'z' => (letter - b'a' + 13) % 26 + b'a',
+        letter @ b'A'..=b'Z' => (letter - b'A' + 13) % 26 + b'A',
+        other => other,
     }
 }
 
-fn letter(c: char) -> bool {
-    of_base64(u32::from(c))
-}
-
-fn of_base64(c: u32) -> bool {
-    u8::try_from(c).is_ok_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
+const fn of_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() | (byte == b'+') | (byte == b'/')
 }
 
 /// The blocks of a text, with those around, that hold as many capitals and digits as base64 does.
 fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut dense: Vec<Range<usize>> = Vec::new();
-    for (nth, block) in bytes.chunks(BLOCK).enumerate() {
-        let signs: u8 = block.iter().map(|b| u8::from(b.is_ascii_uppercase() | b.is_ascii_digit())).sum();
-        if signs >= BLOCK_SIGNS {
+    for (nth, block) in blocks::all(bytes).enumerate() {
+        if blocks::count(&block, |byte| byte.is_ascii_uppercase() | byte.is_ascii_digit()) >= BLOCK_SIGNS {
             let (start, end) = (nth.saturating_sub(1) * BLOCK, (nth + 2) * BLOCK);
             match dense.last_mut() {
                 Some(last) if last.end >= start => last.end = end,
@@ -112,7 +109,7 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     let (mut start, mut end, mut letters, mut gaps, mut plain) = (part.start, part.start, 0_usize, 0_usize, 0_usize);
     let mut last = b' ';
     for (at, b) in bytes.iter().copied().enumerate().take(part.end).skip(part.start) {
-        if !of_base64(u32::from(b)) {
+        if !of_base64(b) {
             continue;
         }
         let hump = last.is_ascii_lowercase() && b.is_ascii_uppercase() || b.is_ascii_digit();
@@ -170,7 +167,7 @@ fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
     while let Some(plus) = bytes.get(at..).and_then(|rest| memchr::memchr(b'+', rest)).map(|found| at + found) {
         let rest = bytes.get(plus..).unwrap_or_default();
         if plus >= run_end {
-            run_end = plus + 1 + rest.iter().skip(1).take_while(|b| of_base64(u32::from(**b))).count();
+            run_end = plus + 1 + rest.iter().skip(1).take_while(|b| of_base64(**b)).count();
             tries = 0;
         }
         tries += 1;
@@ -188,12 +185,11 @@ fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
 
 /// A part of UTF-7 in base64, with its `+` and `-`: its length and what it says, if most of that is ASCII.
 fn shifted(text: &[u8]) -> Option<(usize, String)> {
-    let letters = text.iter().skip(1).take(DECODED_BYTES).take_while(|b| of_base64(u32::from(**b))).count();
+    let letters = text.iter().skip(1).take(DECODED_BYTES).take_while(|b| of_base64(**b)).count();
     if letters < 3 {
         return None;
     }
-    let run = std::str::from_utf8(text.get(1..=letters)?).ok()?;
-    let bytes = encoded::base64_bytes(run)?;
+    let bytes = encoded::base64_bytes(text.get(1..=letters)?)?;
     let units = bytes.chunks_exact(2).filter_map(|pair| Some(u16::from_be_bytes([*pair.first()?, *pair.get(1)?])));
     let said: String = char::decode_utf16(units).collect::<Result<_, _>>().ok()?;
     let plain = said.chars().filter(|c| matches!(c, ' '..='~' | '\n' | '\t')).count();

@@ -176,10 +176,13 @@ fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
 const TOKEN_BYTES: usize = 16;
 
 fn mixes(token: &str) -> bool {
+    if !token.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        return false;
+    }
     let token = bare(token);
     // A `$` in front names a variable, and an `@` a person.
     let inner = token.trim_start_matches(['$', '@']);
-    token.len() <= TOKEN_BYTES && inner.bytes().any(|b| b.is_ascii_alphabetic()) && inner.chars().any(|c| as_letter(c).is_some())
+    token.len() <= TOKEN_BYTES && inner.chars().any(|c| as_letter(c).is_some())
 }
 
 /// Without marks that end sentences and part columns.

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-/// Bytes that are looked at together.
-const BLOCK: usize = 64;
+use crate::text::blocks::{self, BLOCK};
 
 /// Tokens of a text that a reading may be made of, in order.
 #[derive(Default)]
@@ -24,7 +23,7 @@ impl Tokens {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
         let mut before = None;
-        each(bytes, |token, plain| {
+        each(bytes, telling, |token, plain| {
             let length = token.len();
             if length == 1 {
                 // With a sign between them and perhaps one in the place of a letter.
@@ -33,23 +32,26 @@ impl Tokens {
             if length >= long {
                 tokens.long.push(token.clone());
             }
-            let Some(part) = bytes.get(token.clone()) else { return };
+            let mut add = |letters: Range<usize>| {
+                if letters.len() >= telling && bytes.get(letters.clone()).is_some_and(&tells) {
+                    tokens.telling.push(letters);
+                }
+            };
             if plain {
-                if length >= telling && tells(part) {
-                    tokens.telling.push(token);
-                }
-                return;
+                return add(token);
             }
-            let mut at = token.start;
-            for letters in part.split(|b| !b.is_ascii_alphabetic()) {
-                if letters.len() >= telling && tells(letters) {
-                    tokens.telling.push(at..at + letters.len());
+            let (mut from, mut mixed) = (token.start, false);
+            for (byte, at) in bytes.get(token.clone()).unwrap_or_default().iter().zip(token.clone()) {
+                if !byte.is_ascii_alphabetic() {
+                    add(from..at);
+                    from = at + 1;
+                    mixed |= byte.is_ascii_digit() || matches!(byte, b'@' | b'$');
+                    // A bar parts letters, too.
+                    tokens.alone += usize::from(*byte == b'|');
                 }
-                at += letters.len() + 1;
             }
-            // A bar parts letters, too.
-            tokens.alone += part.iter().filter(|b| **b == b'|').count();
-            if part.iter().any(|b| b.is_ascii_digit() || matches!(b, b'@' | b'$')) {
+            add(from..token.end);
+            if mixed {
                 tokens.mixed.push(token);
             }
         });
@@ -57,49 +59,46 @@ impl Tokens {
     }
 }
 
-/// Every run of letters, digits and marks that can stand for letters, and whether it is letters only. By masks of sixty-four
-/// bytes: a branch for each byte would be guessed wrong at both ends of every word.
-fn each(bytes: &[u8], mut tell: impl FnMut(Range<usize>, bool)) {
-    let all_letters =
-        |token: &Range<usize>| bytes.get(token.clone()).is_some_and(|token| token.iter().all(u8::is_ascii_alphabetic));
-    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    let mut last = [0; BLOCK];
-    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    let mut open = None;
-    for (nth, block) in blocks.iter().chain(std::iter::once(&last)).enumerate() {
-        let base = nth * BLOCK;
-        let letters = mask(block, |b| b.is_ascii_alphabetic());
-        let any = letters | mask(block, |b| b.is_ascii_digit() | (b == b'@') | (b == b'$') | (b == b'!') | (b == b'|'));
-        let before = any << 1 | u64::from(open.is_some());
-        let (mut starts, mut ends) = (any & !before, before & !any);
-        while ends != 0 {
-            let end = ends.trailing_zeros() as usize;
-            ends &= ends - 1;
-            if let Some(start) = open.take() {
-                let token = start..base + end;
-                let plain = all_letters(&token);
-                tell(token, plain);
-                continue;
-            }
-            let start = starts.trailing_zeros() as usize;
-            starts &= starts.wrapping_sub(1);
-            let within = (1_u64 << end) - (1_u64 << start);
-            tell(base + start..base + end, letters & within == within);
+/// Every run of letters, digits and marks that can stand for letters, and whether it is letters only. Words of several letters,
+/// but fewer than `least`, are left out.
+#[inline]
+fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, bool)) {
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let block = blocks::first(rest);
+        let letters = blocks::mask(&block, |byte| byte.is_ascii_alphabetic());
+        let mut any = letters;
+        if blocks::any(&block, is_other) {
+            any |= blocks::mask(&block, is_other);
         }
-        if starts != 0 {
-            open = Some(base + starts.trailing_zeros() as usize);
+        let open = any.leading_ones() as usize;
+        if open == BLOCK {
+            let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic() || is_other(**byte)).count();
+            let plain = rest.get(..length).is_some_and(|token| token.iter().all(u8::is_ascii_alphabetic));
+            tell(at..at + length, plain);
+            at += length;
+            continue;
         }
+        // A token without an end here is read from its start with the next block.
+        any &= u64::MAX >> open;
+        let mut starts = any & !(any << 1);
+        if letters & any == any {
+            let long = (1..least).fold(any, |long, nth| long & any >> nth);
+            starts &= long | !(any >> 1);
+        }
+        for start in blocks::bits(starts) {
+            let length = (any >> start).trailing_ones();
+            let token = blocks::below(length) << start;
+            let (start, length) = (at + start as usize, length as usize);
+            tell(start..start + length, letters & token == token);
+        }
+        at += BLOCK - open;
     }
 }
 
-/// A bit for each byte that is of a kind.
-#[inline]
-fn mask(block: &[u8; BLOCK], of_kind: impl Fn(u8) -> bool) -> u64 {
-    let mut flags = [0; BLOCK];
-    flags.iter_mut().zip(block).for_each(|(flag, b)| *flag = u8::from(of_kind(*b)));
-    // Eight flags become eight bits by one multiplication.
-    let bits = |flags: &[u8; 8]| u64::from_le_bytes(*flags).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-    flags.as_chunks().0.iter().enumerate().fold(0, |mask, (nth, flags)| mask | bits(flags) << (nth * 8))
+/// Whether a token may hold a byte that is no letter.
+const fn is_other(byte: u8) -> bool {
+    byte.is_ascii_digit() | (byte == b'@') | (byte == b'$') | (byte == b'!') | (byte == b'|')
 }
 
 #[cfg(test)]
@@ -124,11 +123,13 @@ mod tests {
             for cut in 0..text.len().min(70) {
                 let Some(text) = text.get(cut..) else { continue };
                 let mut found = Vec::new();
-                each(text.as_bytes(), |token, plain| found.push((text[token].to_owned(), plain)));
+                each(text.as_bytes(), 4, |token, plain| found.push((text[token].to_owned(), plain)));
                 let of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '@' | '$' | '!' | '|');
                 let tokens = text.split(|c| !of_token(c)).filter(|token| !token.is_empty());
-                let expected: Vec<_> =
-                    tokens.map(|token| (token.to_owned(), token.bytes().all(|b| b.is_ascii_alphabetic()))).collect();
+                let expected = tokens.map(|token| (token.to_owned(), token.bytes().all(|b| b.is_ascii_alphabetic())));
+                let left_out = |(token, plain): &(String, bool)| *plain && (2..4).contains(&token.len());
+                let expected: Vec<_> = expected.filter(|token| !left_out(token)).collect();
+                found.retain(|token| !left_out(token));
                 assert_eq!(found, expected, "{text:?}");
             }
         }

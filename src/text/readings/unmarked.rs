@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::gaps::{Gap, Kind, Word, Words};
 use super::source_map::Copied;
 use super::{regions, steering_words, vocabulary};
+use crate::text::blocks::{self, BLOCK};
 
 /// Most words between two marks that belong together: within a line, and from one line to the next.
 const WORDS_APART: usize = 3;
@@ -23,8 +24,7 @@ const HYPHENS: usize = 3;
 const ADDRESS_JOINERS: usize = 4;
 /// How much of the text around a marked place is read with it.
 const AROUND_BYTES: usize = 300;
-/// A block that is looked at first, in bytes, and how many marks it and the one before it hold at the least.
-const BLOCK: usize = 64;
+/// How many marks a block that is looked at and the one before it hold at the least.
 const MARKS: u8 = 2;
 /// Longest part that is read at once.
 const PART_BYTES: usize = 32 << 10;
@@ -72,11 +72,10 @@ fn joined(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
 fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut marked: Vec<Range<usize>> = Vec::new();
     let mut before = 0;
-    for (nth, block) in bytes.chunks(BLOCK).enumerate() {
-        let signs: u8 = block.iter().map(|b| u8::from(is_mark(*b))).sum();
-        let follows = block.get(1..).unwrap_or_default();
+    for (nth, block) in blocks::all(bytes).enumerate() {
+        let follows = blocks::followers(&block);
         let humps: u8 = block.iter().zip(follows).map(|(a, b)| u8::from(a.is_ascii_lowercase() & b.is_ascii_uppercase())).sum();
-        let marks = signs + humps;
+        let marks = blocks::count(&block, is_mark) + humps;
         if marks + before >= MARKS {
             let end = (nth + 2) * BLOCK;
             match marked.last_mut() {
@@ -92,7 +91,8 @@ fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
 /// Whether sentences have a byte but seldom: any sign other than an apostrophe or a closing bracket. Dashes, quotation marks and
 /// bullets beyond ASCII begin with one byte.
 fn is_mark(b: u8) -> bool {
-    (b.is_ascii_punctuation() & !matches!(b, b'\'' | b')')) | (b == 0xe2)
+    let printable = b.wrapping_sub(b'!') < 94;
+    printable & !b.is_ascii_alphanumeric() & (b != b'\'') & (b != b')') | (b == 0xe2)
 }
 
 /// The places in a part of a text at which marks stand close together, in order of their starts.
@@ -235,7 +235,7 @@ fn name(text: &str, chain: &[Word], made: &mut Copied) {
         () if compound => HYPHENS,
         () => JOINERS,
     };
-    let many = |sign: char| source.matches(sign).count() >= least;
+    let many = |sign: char| source.bytes().filter(|byte| char::from(*byte) == sign).count() >= least;
     let signs = ['_', '-', '.', '/', '+', '=', ',', ';', ':', '&', '%', '#', '!', '?'];
     let parting: Vec<char> =
         if chain.len() > JOINERS { signs.into_iter().filter(|sign| many(*sign)).collect() } else { Vec::new() };
@@ -270,7 +270,7 @@ fn with_humps(text: &str, span: Range<usize>, made: &mut Copied) {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
+#[allow(clippy::string_slice, clippy::indexing_slicing)]
 mod tests {
     use super::*;
 
@@ -337,5 +337,26 @@ mod tests {
         let at = made.text.find("Ignore").unwrap();
         let span = made.map.locate(&(at..at + 32)).unwrap();
         assert_eq!(&text[span], "Ignore** **all** previous instructions");
+    }
+
+    #[test]
+    fn blocks_are_marked_by_their_signs() {
+        let signs = |block: &[u8]| {
+            let sign = |b: &&u8| b.is_ascii_punctuation() && !matches!(b, b'\'' | b')') || **b == 0xe2;
+            let hump = |pair: &&[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+            (block.iter().filter(sign).count() + block.windows(2).filter(hump).count()) as u8
+        };
+        for step in [3, 17, 31, 32, 40, 63, 64, 65, 90, 127, 130, 200] {
+            for sign in ["*", "aB", "“", "'", ")", "é", "\u{7f}"] {
+                let text = format!("{}{sign}", "x".repeat(step)).repeat(12);
+                let blocks: Vec<u8> = text.as_bytes().chunks(BLOCK).map(signs).collect();
+                let many = |nth: usize| blocks[nth] + nth.checked_sub(1).map_or(0, |before| blocks[before]) >= MARKS;
+                let expected = (0..blocks.len()).filter(|nth| many(*nth)).flat_map(|nth| nth.saturating_sub(2)..nth + 2);
+                let found = marked(text.as_bytes()).into_iter().flat_map(|part| part.start / BLOCK..part.end / BLOCK);
+                let expected: std::collections::BTreeSet<usize> = expected.collect();
+                assert!(expected.is_subset(&found.collect()), "{step} {sign}");
+                assert_eq!(expected.is_empty(), marked(text.as_bytes()).is_empty(), "{step} {sign}");
+            }
+        }
     }
 }

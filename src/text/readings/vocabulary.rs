@@ -66,13 +66,13 @@ pub(super) fn split(letters: &str) -> (String, usize) {
         let score = best.get(start).map_or(0, |(score, ..)| *score);
         for end in start + 1..=bytes.len().min(start + LONGEST) {
             let Some(part) = letters.get(start..end) else { continue };
+            if !part.contains('1') && !BEGINNINGS.contains(part) {
+                break;
+            }
             if reads_as(part).is_some()
                 && let Some(best) = best.get_mut(end).filter(|best| score + part.len() * part.len() > best.0)
             {
                 *best = (score + part.len() * part.len(), start, true);
-            }
-            if !part.contains('1') && !BEGINNINGS.contains(part) {
-                break;
             }
         }
         if let Some(next) = best.get_mut(start + 1).filter(|next| score >= next.0) {

@@ -1,0 +1,91 @@
+//! Blocks of 64 bytes of a text, and masks with a bit for each byte of a block.
+//!
+//! Prose has an end of a word every five bytes: a branch for each byte would be guessed wrong at most of them. So each byte is
+//! tested without a branch, in loops of fixed length that the compiler turns into vector code, and only set bits are visited.
+
+/// Bytes of a block.
+pub(super) const BLOCK: usize = 64;
+/// So many bytes of a text; the last block of a text is filled up with zeros.
+pub(super) type Block = [u8; BLOCK];
+
+/// The first block of some bytes.
+#[inline]
+pub(super) fn first(bytes: &[u8]) -> Block {
+    bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut last = [0; BLOCK];
+        last.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+        last
+    })
+}
+
+/// All blocks of a text, in order.
+#[inline]
+pub(super) fn all(bytes: &[u8]) -> impl Iterator<Item = Block> {
+    bytes.chunks(BLOCK).map(first)
+}
+
+/// A bit for each byte that is of a kind.
+#[inline]
+pub(super) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
+    let mut flags = [0; BLOCK];
+    flags.iter_mut().zip(block).for_each(|(flag, byte)| *flag = u8::from(of_kind(*byte)));
+    // Eight flags become eight bits by one multiplication.
+    let bits = |flags: &[u8; 8]| u64::from_le_bytes(*flags).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    flags.as_chunks().0.iter().enumerate().fold(0, |mask, (nth, flags)| mask | bits(flags) << (nth * 8))
+}
+
+/// The byte after each one of a block: zero after the last.
+#[inline]
+pub(super) fn followers(block: &Block) -> Block {
+    let mut followers = [0; BLOCK];
+    followers.iter_mut().zip(block.iter().skip(1)).for_each(|(to, byte)| *to = *byte);
+    followers
+}
+
+/// How many bytes are of a kind.
+#[inline]
+pub(super) fn count(block: &Block, of_kind: impl Fn(u8) -> bool) -> u8 {
+    block.iter().fold(0, |sum, byte| sum + u8::from(of_kind(*byte)))
+}
+
+/// Whether a byte is of a kind.
+#[inline]
+pub(super) fn any(block: &Block, of_kind: impl Fn(u8) -> bool) -> bool {
+    block.iter().fold(false, |any, byte| any | of_kind(*byte))
+}
+
+/// The bits of a mask below one.
+#[inline]
+pub(super) const fn below(bit: u32) -> u64 {
+    if bit < u64::BITS { (1 << bit) - 1 } else { u64::MAX }
+}
+
+/// The bits that are set, from the lowest.
+#[inline]
+pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = u32> + Clone {
+    std::iter::from_fn(move || {
+        let bit = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_have_a_bit_for_each_byte_of_a_kind() {
+        let text: Vec<u8> = (0..=255).chain(0..77).collect();
+        for of_kind in [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii] {
+            let masks: Vec<u64> = all(&text).map(|block| mask(&block, |byte| of_kind(&byte) && byte != 0)).collect();
+            let set = masks.iter().enumerate().flat_map(|(nth, mask)| bits(*mask).map(move |bit| nth * BLOCK + bit as usize));
+            let expected = (0..text.len()).filter(|at| text.get(*at).is_some_and(|byte| of_kind(byte) && *byte != 0));
+            assert!(set.eq(expected));
+        }
+        let block = first(b"a1b2");
+        assert_eq!(count(&block, |byte| byte.is_ascii_digit()), 2);
+        assert!(any(&block, |byte| byte == b'b') && !any(&block, |byte| byte == b'c'));
+        assert_eq!((below(0), below(3), below(64)), (0, 7, u64::MAX));
+    }
+}
