@@ -1,7 +1,9 @@
 //! Runs HTTP on one connection, until its peer ends it, the gate drains or a limit ends it.
+//!
+//! The version is known before the first byte is read. `hyper-util` reads the beginning of a connection to find it out, and the
+//! buffer of the connection then grows to twice its size for what is left of the first request.
 
 use std::convert::Infallible;
-use std::error::Error;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -12,11 +14,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::Body;
 use super::connections::{Connection, OpenRequest};
@@ -32,72 +37,138 @@ const ERROR_RESETS: usize = 128;
 /// Body bytes that are handed to a connection at a time. A response counts as open until the last of them are handed over.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// An HTTP server with the limits of the config.
-pub(super) fn builder(limits: &Limits) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-        .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
-        .max_pending_accept_reset_streams(PENDING_RESETS)
-        .max_local_error_reset_streams(ERROR_RESETS)
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT);
-    builder
+/// The first bytes of HTTP/2 (RFC 9113, section 3.4). The method is reserved: no request of HTTP/1.1 has it.
+const PREFACE: &[u8; 3] = b"PRI";
+
+/// The version of HTTP that a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Http1,
+    Http2,
 }
 
-/// Serves requests on a stream. A connection without an open request ends after `request_read`; one without a valid
-/// credential ends then in any case, once its open requests are answered, and after twice that time without waiting.
-///
-/// # Errors
-/// The limit that ended the connection, if its peer did not end it when it was told to.
-pub(super) async fn run<S, A, F>(
-    builder: &Builder<TokioExecutor>,
-    stream: S,
-    connection: &Arc<Connection>,
-    limits: &Limits,
-    draining: &mut watch::Receiver<bool>,
-    answer: A,
-) -> Result<(), &'static str>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    A: Fn(Request<Incoming>) -> F,
-    F: Future<Output = Response<Body>> + Send + 'static,
-{
-    let service = service_fn(|request| {
-        let open = connection.request();
-        let answered = answer(request);
-        // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
-        Box::pin(async move { Ok::<_, Infallible>(answered.await.map(|body| Tracked { body, rest: Bytes::new(), _open: open })) })
-    });
-    let mut http = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let time = limits.request_read;
-    tokio::select! {
-        ended = http.as_mut() => return limit_of(ended, connection),
-        () = super::drained(draining) => {}
-        () = connection.idle(time) => {}
-        () = connection.unauthenticated(time) => {}
+impl Version {
+    /// The version of a connection without TLS, once its first bytes have arrived. They are left unread.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub(super) async fn of(stream: &TcpStream) -> io::Result<Self> {
+        let mut first = [0; PREFACE.len()];
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let length = stream.peek(&mut first).await?;
+            let first = first.get(..length).unwrap_or_default();
+            if first == PREFACE {
+                return Ok(Self::Http2);
+            }
+            if first.is_empty() || !PREFACE.starts_with(first) {
+                return Ok(Self::Http1);
+            }
+            // The socket stays readable, so there is no event to wait for.
+            sleep(pause).await;
+            pause *= 2;
+        }
     }
-    if !connection.has_asked() && !*draining.borrow() {
-        return Err("request_read_seconds");
+
+    /// The version that was agreed on with TLS (RFC 7301).
+    pub(super) fn of_protocol(agreed: Option<&[u8]>) -> Self {
+        if agreed == Some(b"h2") { Self::Http2 } else { Self::Http1 }
     }
-    http.as_mut().graceful_shutdown();
-    tokio::select! {
-        ended = http.as_mut() => limit_of(ended, connection),
-        () = connection.idle(time) => Err("request_read_seconds"),
-        () = connection.unauthenticated(time) => Err("request_read_seconds"),
+}
+
+/// An HTTP server with the limits of the config.
+pub(super) struct Server {
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
+    /// Maximum time without an open request, and until there is a valid credential.
+    time: Duration,
+}
+
+impl Server {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let mut http1 = http1::Builder::new();
+        http1.timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        http2
+            .timer(TokioTimer::new())
+            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+            .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
+            .max_pending_accept_reset_streams(PENDING_RESETS)
+            .max_local_error_reset_streams(ERROR_RESETS)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT);
+        Self { http1, http2, time: limits.request_read }
+    }
+
+    /// Serves requests on a stream. A connection without an open request ends after `request_read`; one without a valid
+    /// credential ends then in any case, once its open requests are answered, and after twice that time without waiting.
+    ///
+    /// # Errors
+    /// The limit that ended the connection, if its peer did not end it when it was told to.
+    pub(super) async fn run<S, A, F>(
+        &self,
+        version: Version,
+        stream: S,
+        connection: &Arc<Connection>,
+        draining: &mut watch::Receiver<bool>,
+        answer: A,
+    ) -> Result<(), &'static str>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        A: Fn(Request<Incoming>) -> F,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let service = service_fn(|request| {
+            let open = connection.request();
+            let answered = answer(request);
+            // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
+            Box::pin(
+                async move { Ok::<_, Infallible>(answered.await.map(|body| Tracked { body, rest: Bytes::new(), _open: open })) },
+            )
+        });
+        let stream = TokioIo::new(stream);
+        match version {
+            Version::Http1 => self.until_ended(self.http1.serve_connection(stream, service), connection, draining).await,
+            // Boxed: few connections speak it, and all would make room for it.
+            Version::Http2 => {
+                Box::pin(self.until_ended(self.http2.serve_connection(stream, service), connection, draining)).await
+            }
+        }
+    }
+
+    async fn until_ended(
+        &self,
+        http: impl GracefulConnection<Error = hyper::Error>,
+        connection: &Connection,
+        draining: &mut watch::Receiver<bool>,
+    ) -> Result<(), &'static str> {
+        let mut http = pin!(http);
+        tokio::select! {
+            ended = http.as_mut() => return limit_of(ended, connection),
+            () = super::drained(draining) => {}
+            () = connection.idle(self.time) => {}
+            () = connection.unauthenticated(self.time) => {}
+        }
+        if !connection.has_asked() && !*draining.borrow() {
+            return Err("request_read_seconds");
+        }
+        http.as_mut().graceful_shutdown();
+        connection.rest();
+        tokio::select! {
+            ended = http.as_mut() => limit_of(ended, connection),
+            () = connection.idle(self.time) => Err("request_read_seconds"),
+            () = connection.unauthenticated(self.time * 2) => Err("request_read_seconds"),
+        }
     }
 }
 
 /// The limit that a connection was ended by, if one of HTTP's own did it.
-fn limit_of(ended: Result<(), Box<dyn Error + Send + Sync>>, connection: &Connection) -> Result<(), &'static str> {
-    let Err(error) = ended else { return Ok(()) };
-    match error.downcast_ref::<hyper::Error>() {
-        Some(error) if error.is_parse_too_large() => Err("header_bytes"),
-        Some(error) if error.is_timeout() && !connection.has_asked() => Err("request_read_seconds"),
-        _ => {
+fn limit_of(ended: hyper::Result<()>, connection: &Connection) -> Result<(), &'static str> {
+    match ended {
+        Ok(()) => Ok(()),
+        Err(error) if error.is_parse_too_large() => Err("header_bytes"),
+        Err(error) if error.is_timeout() && !connection.has_asked() => Err("request_read_seconds"),
+        Err(error) => {
             tracing::debug!(%error, "connection ended early");
             Ok(())
         }
