@@ -27,6 +27,7 @@ use crate::record::Event;
 const NAMES_SHOWN: usize = 32;
 
 /// Answers one request.
+#[inline]
 pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
     let uri = request.uri().clone();

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -119,12 +119,9 @@ impl Server {
         F: Future<Output = Response<Body>> + Send + 'static,
     {
         let service = service_fn(|request| {
-            let open = connection.request();
-            let answered = answer(request);
+            let open = Some(connection.request());
             // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
-            Box::pin(
-                async move { Ok::<_, Infallible>(answered.await.map(|body| Tracked { body, rest: Bytes::new(), _open: open })) },
-            )
+            Answer { response: Box::pin(answer(request)), open }
         });
         let stream = TokioIo::new(stream);
         match version {
@@ -175,12 +172,28 @@ fn limit_of(ended: hyper::Result<()>, connection: &Connection) -> Result<(), &'s
     }
 }
 
+/// The response to a request. The future is boxed as it is made: each move would copy 11 kB.
+struct Answer<F> {
+    response: Pin<Box<F>>,
+    open: Option<OpenRequest>,
+}
+
+impl<F: Future<Output = Response<Body>>> Future for Answer<F> {
+    type Output = Result<Response<Tracked>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = ready!(self.response.as_mut().poll(context));
+        let open = self.open.take();
+        Poll::Ready(Ok(response.map(|body| Tracked { body, rest: Bytes::new(), _open: open })))
+    }
+}
+
 /// A response's body, whose request is open until it has been sent.
 struct Tracked {
     body: Body,
     /// What is left of a frame that is handed over in pieces.
     rest: Bytes,
-    _open: OpenRequest,
+    _open: Option<OpenRequest>,
 }
 
 impl HttpBody for Tracked {
@@ -232,7 +245,7 @@ mod tests {
         let bytes: Vec<u8> = (0..PIECE_BYTES * 2 + 10).map(|number| number as u8).collect();
         let stream = futures_util::stream::iter([Ok(Bytes::from(bytes.clone())), Ok(Bytes::from_static(b"end"))]);
         for (body, end) in [(Body::Whole(bytes.clone().into()), &b""[..]), (Body::Stream(Box::pin(stream)), b"end")] {
-            let mut tracked = Tracked { body, rest: Bytes::new(), _open: connection.request() };
+            let mut tracked = Tracked { body, rest: Bytes::new(), _open: Some(connection.request()) };
             let mut read = Vec::new();
             while let Some(frame) = tracked.frame().await {
                 let piece = frame.unwrap().into_data().unwrap();
