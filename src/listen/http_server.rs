@@ -230,6 +230,8 @@ impl HttpBody for Tracked {
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
 
     use super::*;
     use crate::listen::certificate::Names;
@@ -237,6 +239,38 @@ mod tests {
     /// Whether a connection has had no open request for a moment.
     async fn is_idle(connection: &Connection) -> bool {
         tokio::time::timeout(Duration::from_millis(50), connection.idle(Duration::ZERO)).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn the_first_bytes_say_the_version() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        for (pieces, version) in [
+            (&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"][..], Version::Http2),
+            (&["P", "R", "I * HTTP/2.0\r\n"], Version::Http2),
+            (&["POST / HTTP/1.1\r\n"], Version::Http1),
+            (&["P", "ROPFIND / HTTP/1.1\r\n"], Version::Http1),
+            (&["GET / HTTP/1.1\r\n"], Version::Http1),
+            (&[], Version::Http1),
+        ] {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            let (mut server, _) = listener.accept().await.unwrap();
+            let write = async {
+                for piece in pieces {
+                    client.write_all(piece.as_bytes()).await.unwrap();
+                    sleep(Duration::from_millis(5)).await;
+                }
+                client.shutdown().await.unwrap();
+            };
+            let (found, ()) = tokio::join!(Version::of(&server), write);
+            assert_eq!(found.unwrap(), version, "{pieces:?}");
+            let mut unread = String::new();
+            server.read_to_string(&mut unread).await.unwrap();
+            assert_eq!(unread, pieces.concat());
+        }
+        let silent = (TcpStream::connect(address).await.unwrap(), listener.accept().await.unwrap().0);
+        let waits = tokio::time::timeout(Duration::from_millis(20), Version::of(&silent.1));
+        assert!(waits.await.is_err(), "nothing says the version yet");
     }
 
     #[tokio::test]
