@@ -13,7 +13,8 @@ use super::admit::Site;
 use super::approvals::Counter;
 use super::connections::{Admitted, Connection, ConnectionTable};
 use super::console::Console;
-use super::{Body, Front, accept, http_server, turn_away};
+use super::http_server::{Server, Version};
+use super::{Body, Front, accept, turn_away};
 use crate::config::Admin;
 use crate::message::quote;
 use crate::record::Event;
@@ -64,12 +65,12 @@ pub async fn serve(
 impl Desk {
     async fn handle(self: &Arc<Self>, stream: TcpStream, connection: Connection, mut draining: watch::Receiver<bool>) {
         let (limits, connection) = (self.front.gate.limits(), Arc::new(connection));
-        let builder = http_server::builder(limits).http1_only();
+        let server = Server::new(limits);
         let answer = |request| {
             let (desk, connection) = (self.clone(), connection.clone());
             async move { desk.answer(request, &connection).await }
         };
-        if let Err(name) = http_server::run(&builder, stream, &connection, limits, &mut draining, answer).await {
+        if let Err(name) = server.run(Version::Http1, stream, &connection, &mut draining, answer).await {
             self.front.gate.tell(Event::Limit { name });
         }
     }

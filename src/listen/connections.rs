@@ -231,10 +231,14 @@ impl Connection {
         async move { activity.evicted.notified().await }
     }
 
+    /// Counts as idle from now on, once no request is open.
+    pub(super) fn rest(&self) {
+        self.activity.rest();
+    }
+
     /// Returns once no request has been open for `time`. It looks when that may be so at the earliest: a request costs two
     /// atomic operations, and no timer.
     pub(super) async fn idle(&self, time: Duration) {
-        self.activity.rest();
         let mut idle_for = self.activity.idle_for();
         while idle_for.is_none_or(|idle_for| idle_for < time) {
             tokio::time::sleep(time.saturating_sub(idle_for.unwrap_or_default())).await;
@@ -242,9 +246,9 @@ impl Connection {
         }
     }
 
-    /// Returns after `time` if no valid credential was shown until then.
+    /// Returns `time` after it was opened, if no valid credential was shown until then.
     pub(super) async fn unauthenticated(&self, time: Duration) {
-        tokio::time::sleep(time).await;
+        tokio::time::sleep_until(self.activity.since + time).await;
         if self.activity.authenticated.load(Ordering::Relaxed) {
             std::future::pending().await
         }

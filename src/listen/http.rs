@@ -27,6 +27,7 @@ use crate::record::Event;
 const NAMES_SHOWN: usize = 32;
 
 /// Answers one request.
+#[inline]
 pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
     let uri = request.uri().clone();
@@ -156,8 +157,12 @@ pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who
     let mut context = Context { caller, wire: Wire::new(Carrier::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
     let (call, message) = match read(front, request, &mut context).await {
         Ok((ask, headers)) => {
-            let message = if let Ask::Send(message) = &ask { Some(message.clone()) } else { None };
-            (Call { ask, headers: headers::travelling(headers), context }, message)
+            let (headers, message) = match &ask {
+                Ask::Send(message) => (headers::travelling(headers), Some(message.clone())),
+                // A stream may be open for hours.
+                Ask::Listen | Ask::Close => (headers::copied(headers::travelling(headers)), None),
+            };
+            (Call { ask, headers, context }, message)
         }
         Err((error, message)) => {
             front.gate.tell_failed(&context, &error);

@@ -1,22 +1,27 @@
 //! Runs HTTP on one connection, until its peer ends it, the gate drains or a limit ends it.
+//!
+//! The version is known before the first byte is read. `hyper-util` reads the beginning of a connection to find it out, and the
+//! buffer of the connection then grows to twice its size for what is left of the first request.
 
 use std::convert::Infallible;
-use std::error::Error;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::Body;
 use super::connections::{Connection, OpenRequest};
@@ -32,75 +37,154 @@ const ERROR_RESETS: usize = 128;
 /// Body bytes that are handed to a connection at a time. A response counts as open until the last of them are handed over.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// An HTTP server with the limits of the config.
-pub(super) fn builder(limits: &Limits) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-        .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
-        .max_pending_accept_reset_streams(PENDING_RESETS)
-        .max_local_error_reset_streams(ERROR_RESETS)
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT);
-    builder
+/// The first bytes of HTTP/2 (RFC 9113, section 3.4). The method is reserved: no request of HTTP/1.1 has it.
+const PREFACE: &[u8; 3] = b"PRI";
+
+/// The version of HTTP that a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Http1,
+    Http2,
 }
 
-/// Serves requests on a stream. A connection without an open request ends after `request_read`; one without a valid
-/// credential ends then in any case, once its open requests are answered, and after twice that time without waiting.
-///
-/// # Errors
-/// The limit that ended the connection, if its peer did not end it when it was told to.
-pub(super) async fn run<S, A, F>(
-    builder: &Builder<TokioExecutor>,
-    stream: S,
-    connection: &Arc<Connection>,
-    limits: &Limits,
-    draining: &mut watch::Receiver<bool>,
-    answer: A,
-) -> Result<(), &'static str>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    A: Fn(Request<Incoming>) -> F,
-    F: Future<Output = Response<Body>> + Send + 'static,
-{
-    let service = service_fn(|request| {
-        let open = connection.request();
-        let answered = answer(request);
-        // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
-        Box::pin(async move { Ok::<_, Infallible>(answered.await.map(|body| Tracked { body, rest: Bytes::new(), _open: open })) })
-    });
-    let mut http = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let time = limits.request_read;
-    tokio::select! {
-        ended = http.as_mut() => return limit_of(ended, connection),
-        () = super::drained(draining) => {}
-        () = connection.idle(time) => {}
-        () = connection.unauthenticated(time) => {}
+impl Version {
+    /// The version of a connection without TLS, once its first bytes have arrived. They are left unread.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub(super) async fn of(stream: &TcpStream) -> io::Result<Self> {
+        let mut first = [0; PREFACE.len()];
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let length = stream.peek(&mut first).await?;
+            let first = first.get(..length).unwrap_or_default();
+            if first == PREFACE {
+                return Ok(Self::Http2);
+            }
+            if first.is_empty() || !PREFACE.starts_with(first) {
+                return Ok(Self::Http1);
+            }
+            // The socket stays readable, so there is no event to wait for.
+            sleep(pause).await;
+            pause *= 2;
+        }
     }
-    if !connection.has_asked() && !*draining.borrow() {
-        return Err("request_read_seconds");
+
+    /// The version that was agreed on with TLS (RFC 7301).
+    pub(super) fn of_protocol(agreed: Option<&[u8]>) -> Self {
+        if agreed == Some(b"h2") { Self::Http2 } else { Self::Http1 }
     }
-    http.as_mut().graceful_shutdown();
-    tokio::select! {
-        ended = http.as_mut() => limit_of(ended, connection),
-        () = connection.idle(time) => Err("request_read_seconds"),
-        () = connection.unauthenticated(time) => Err("request_read_seconds"),
+}
+
+/// An HTTP server with the limits of the config.
+pub(super) struct Server {
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
+    /// Maximum time without an open request, and until there is a valid credential.
+    time: Duration,
+}
+
+impl Server {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let mut http1 = http1::Builder::new();
+        http1.timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        http2
+            .timer(TokioTimer::new())
+            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+            .max_concurrent_streams(u32::try_from(limits.calls_per_agent).unwrap_or(u32::MAX))
+            .max_pending_accept_reset_streams(PENDING_RESETS)
+            .max_local_error_reset_streams(ERROR_RESETS)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT);
+        Self { http1, http2, time: limits.request_read }
+    }
+
+    /// Serves requests on a stream. A connection without an open request ends after `request_read`; one without a valid
+    /// credential ends then in any case, once its open requests are answered, and after twice that time without waiting.
+    ///
+    /// # Errors
+    /// The limit that ended the connection, if its peer did not end it when it was told to.
+    pub(super) async fn run<S, A, F>(
+        &self,
+        version: Version,
+        stream: S,
+        connection: &Arc<Connection>,
+        draining: &mut watch::Receiver<bool>,
+        answer: A,
+    ) -> Result<(), &'static str>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        A: Fn(Request<Incoming>) -> F,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let service = service_fn(|request| {
+            let open = Some(connection.request());
+            // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
+            Answer { response: Box::pin(answer(request)), open }
+        });
+        let stream = TokioIo::new(stream);
+        match version {
+            Version::Http1 => self.until_ended(self.http1.serve_connection(stream, service), connection, draining).await,
+            // Boxed: few connections speak it, and all would make room for it.
+            Version::Http2 => {
+                Box::pin(self.until_ended(self.http2.serve_connection(stream, service), connection, draining)).await
+            }
+        }
+    }
+
+    async fn until_ended(
+        &self,
+        http: impl GracefulConnection<Error = hyper::Error>,
+        connection: &Connection,
+        draining: &mut watch::Receiver<bool>,
+    ) -> Result<(), &'static str> {
+        let mut http = pin!(http);
+        tokio::select! {
+            ended = http.as_mut() => return limit_of(ended, connection),
+            () = super::drained(draining) => {}
+            () = connection.idle(self.time) => {}
+            () = connection.unauthenticated(self.time) => {}
+        }
+        if !connection.has_asked() && !*draining.borrow() {
+            return Err("request_read_seconds");
+        }
+        http.as_mut().graceful_shutdown();
+        connection.rest();
+        tokio::select! {
+            ended = http.as_mut() => limit_of(ended, connection),
+            () = connection.idle(self.time) => Err("request_read_seconds"),
+            () = connection.unauthenticated(self.time * 2) => Err("request_read_seconds"),
+        }
     }
 }
 
 /// The limit that a connection was ended by, if one of HTTP's own did it.
-fn limit_of(ended: Result<(), Box<dyn Error + Send + Sync>>, connection: &Connection) -> Result<(), &'static str> {
-    let Err(error) = ended else { return Ok(()) };
-    match error.downcast_ref::<hyper::Error>() {
-        Some(error) if error.is_parse_too_large() => Err("header_bytes"),
-        Some(error) if error.is_timeout() && !connection.has_asked() => Err("request_read_seconds"),
-        _ => {
+fn limit_of(ended: hyper::Result<()>, connection: &Connection) -> Result<(), &'static str> {
+    match ended {
+        Ok(()) => Ok(()),
+        Err(error) if error.is_parse_too_large() => Err("header_bytes"),
+        Err(error) if error.is_timeout() && !connection.has_asked() => Err("request_read_seconds"),
+        Err(error) => {
             tracing::debug!(%error, "connection ended early");
             Ok(())
         }
+    }
+}
+
+/// The response to a request. The future is boxed as it is made: each move would copy 11 kB.
+struct Answer<F> {
+    response: Pin<Box<F>>,
+    open: Option<OpenRequest>,
+}
+
+impl<F: Future<Output = Response<Body>>> Future for Answer<F> {
+    type Output = Result<Response<Tracked>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = ready!(self.response.as_mut().poll(context));
+        let open = self.open.take();
+        Poll::Ready(Ok(response.map(|body| Tracked { body, rest: Bytes::new(), _open: open })))
     }
 }
 
@@ -109,7 +193,7 @@ struct Tracked {
     body: Body,
     /// What is left of a frame that is handed over in pieces.
     rest: Bytes,
-    _open: OpenRequest,
+    _open: Option<OpenRequest>,
 }
 
 impl HttpBody for Tracked {
@@ -146,6 +230,8 @@ impl HttpBody for Tracked {
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
 
     use super::*;
     use crate::listen::certificate::Names;
@@ -156,12 +242,44 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_first_bytes_say_the_version() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        for (pieces, version) in [
+            (&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"][..], Version::Http2),
+            (&["P", "R", "I * HTTP/2.0\r\n"], Version::Http2),
+            (&["POST / HTTP/1.1\r\n"], Version::Http1),
+            (&["P", "ROPFIND / HTTP/1.1\r\n"], Version::Http1),
+            (&["GET / HTTP/1.1\r\n"], Version::Http1),
+            (&[], Version::Http1),
+        ] {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            let (mut server, _) = listener.accept().await.unwrap();
+            let write = async {
+                for piece in pieces {
+                    client.write_all(piece.as_bytes()).await.unwrap();
+                    sleep(Duration::from_millis(5)).await;
+                }
+                client.shutdown().await.unwrap();
+            };
+            let (found, ()) = tokio::join!(Version::of(&server), write);
+            assert_eq!(found.unwrap(), version, "{pieces:?}");
+            let mut unread = String::new();
+            server.read_to_string(&mut unread).await.unwrap();
+            assert_eq!(unread, pieces.concat());
+        }
+        let silent = (TcpStream::connect(address).await.unwrap(), listener.accept().await.unwrap().0);
+        let waits = tokio::time::timeout(Duration::from_millis(20), Version::of(&silent.1));
+        assert!(waits.await.is_err(), "nothing says the version yet");
+    }
+
+    #[tokio::test]
     async fn a_request_is_open_until_the_last_piece_of_its_response_is_handed_over() {
         let connection = Connection::testing(Names::default());
         let bytes: Vec<u8> = (0..PIECE_BYTES * 2 + 10).map(|number| number as u8).collect();
         let stream = futures_util::stream::iter([Ok(Bytes::from(bytes.clone())), Ok(Bytes::from_static(b"end"))]);
         for (body, end) in [(Body::Whole(bytes.clone().into()), &b""[..]), (Body::Stream(Box::pin(stream)), b"end")] {
-            let mut tracked = Tracked { body, rest: Bytes::new(), _open: connection.request() };
+            let mut tracked = Tracked { body, rest: Bytes::new(), _open: Some(connection.request()) };
             let mut read = Vec::new();
             while let Some(frame) = tracked.frame().await {
                 let piece = frame.unwrap().into_data().unwrap();

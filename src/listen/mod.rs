@@ -28,8 +28,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use hyper_util::rt::TokioExecutor;
-use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -46,6 +44,7 @@ use certificate::Names;
 use connections::{Admitted, Connection, ConnectionTable};
 pub use entry::Entry;
 use guesses::Guesses;
+use http_server::{Server, Version};
 use who::Who;
 
 /// What every request from an agent needs.
@@ -141,7 +140,7 @@ impl Front {
 pub async fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcceptor>) {
     let limits = Arc::new(front.gate.limits().clone());
     let table = ConnectionTable::for_agents(&limits);
-    let builder = Arc::new(http_server::builder(&limits));
+    let server = Arc::new(Server::new(&limits));
     // Each connection holds a receiver: when the last is gone, all have ended.
     let open = watch::Sender::new(());
     let mut draining = front.draining.clone();
@@ -162,13 +161,13 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcce
                 continue;
             }
         };
-        let (front, tls, limits, builder) = (front.clone(), tls.clone(), limits.clone(), builder.clone());
+        let (front, tls, limits, server) = (front.clone(), tls.clone(), limits.clone(), server.clone());
         let is_open = open.subscribe();
         tokio::spawn(async move {
             let _is_open = is_open;
             let evicted = connection.evicted();
             tokio::select! {
-                () = connect(front, stream, tls, connection, &builder, &limits) => {}
+                () = connect(front, stream, tls, connection, &server, &limits) => {}
                 () = evicted => tracing::debug!("unauthenticated connection closed to make room"),
             }
         });
@@ -206,11 +205,34 @@ async fn connect(
     front: Arc<Front>,
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
-    mut connection: Connection,
-    builder: &Builder<TokioExecutor>,
+    connection: Connection,
+    server: &Server,
     limits: &Limits,
 ) {
-    let Some(tls) = tls else { return handle(&front, stream, connection, builder, limits).await };
+    if let Some(tls) = tls {
+        // Boxed: connections without TLS need no room for it.
+        return Box::pin(connect_tls(front, stream, tls, connection, server, limits)).await;
+    }
+    let mut draining = front.draining.clone();
+    let version = tokio::select! {
+        version = Version::of(&stream) => version,
+        () = drained(&mut draining) => return,
+        () = connection.idle(limits.request_read) => return front.gate.tell(Event::Limit { name: "request_read_seconds" }),
+    };
+    match version {
+        Ok(version) => handle(&front, version, stream, connection, server).await,
+        Err(error) => tracing::debug!(%error, "connection ended before its first byte"),
+    }
+}
+
+async fn connect_tls(
+    front: Arc<Front>,
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    mut connection: Connection,
+    server: &Server,
+    limits: &Limits,
+) {
     let handshake = async {
         if plain_http::is_next(&stream).await? {
             return Ok(Greeting::PlainHttp(stream));
@@ -219,8 +241,11 @@ async fn connect(
     };
     match tokio::time::timeout(limits.request_read, handshake).await {
         Ok(Ok(Greeting::Tls(stream))) => {
-            connection.names = Names::of(stream.get_ref().1.peer_certificates());
-            handle(&front, *stream, connection, builder, limits).await;
+            let (_, session) = stream.get_ref();
+            connection.names = Names::of(session.peer_certificates());
+            let version = Version::of_protocol(session.alpn_protocol());
+            connection.rest();
+            handle(&front, version, stream, connection, server).await;
         }
         Ok(Ok(Greeting::PlainHttp(stream))) => {
             front.gate.tell(Event::TurnedAway { reason: "tls" });
@@ -239,14 +264,14 @@ enum Greeting {
 }
 
 /// Answers requests on a connection until it ends.
-async fn handle<S>(front: &Arc<Front>, stream: S, connection: Connection, builder: &Builder<TokioExecutor>, limits: &Limits)
+async fn handle<S>(front: &Arc<Front>, version: Version, stream: S, connection: Connection, server: &Server)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let connection = Arc::new(connection);
     let answer = |request| http::answer(front.clone(), request, connection.clone());
     let mut draining = front.draining.clone();
-    if let Err(name) = http_server::run(builder, stream, &connection, limits, &mut draining, answer).await {
+    if let Err(name) = server.run(version, stream, &connection, &mut draining, answer).await {
         front.gate.tell(Event::Limit { name });
     }
 }

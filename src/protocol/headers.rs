@@ -52,6 +52,16 @@ pub fn without(mut headers: HeaderMap, drops: impl Fn(&HeaderName) -> bool) -> H
     headers
 }
 
+/// The same headers, copied out of the buffer that they were read into: it is freed as soon as nothing refers to it.
+pub fn copied(mut headers: HeaderMap) -> HeaderMap {
+    for value in headers.values_mut() {
+        if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+            *value = copy;
+        }
+    }
+    headers
+}
+
 /// Refuses a header that may be there once only and is there twice.
 ///
 /// # Errors

@@ -41,15 +41,43 @@ const SECRETS: &str = r#"(?x)
 /// Runs of characters that may be a key or a digest: judged one by one by [`is_random`].
 const RUNS: &str = r"[A-Za-z0-9_+=-]{20,}";
 
+/// Finds a text in which one of the patterns above finds something, and some others. Without their bounds and word boundaries it
+/// is compiled and searched in a small part of their time and memory.
+const SUSPECTS: &str = r#"(?x)
+    -----BEGIN\x20
+  | (?i:(?:bearer|basic|digest|negotiate)\s+[A-Za-z0-9+/=._~-]{8})
+  | ://[^\s/:@]*:[^\s/@]+@
+  | (?i:(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key)
+        [a-z0-9_-]*["']?\s*[:=])
+  | (?i:-(?:pass(?:word)?|token|secret|api-?key|auth)[\ =])
+  | (?i:cookie["']?\s*[:=])
+  | (?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|sk-|pk_live_|sk_live_|rk_live_|npm_|hf_|pypi-|dop_v1_|SG\.|AIza|ya29\.|AKIA|ASIA)
+    [A-Za-z0-9_.\-]{8}
+  | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4}
+  | [A-Za-z0-9_+=-]{20}
+"#;
+
 /// Longest text without any of `:`, `=`, `-` and blanks that is too short for each of the patterns.
 const TOO_SHORT_BYTES: usize = 10;
 
 /// Knows secrets when it sees them.
 pub struct Redactor {
+    /// Most texts are looked through by this one alone, and once.
+    suspects: Regex,
+    /// Compiled for the first suspect text: that takes longer than the rest of the start.
+    patterns: LazyLock<Result<Patterns, regex::Error>>,
+}
+
+/// What is taken out of a suspect text.
+struct Patterns {
     secrets: Regex,
     runs: Regex,
-    /// Finds a text in which either finds something: most texts are looked through by this one alone, and once.
-    any: Regex,
+}
+
+impl Patterns {
+    fn new() -> Result<Self, regex::Error> {
+        Ok(Self { secrets: Regex::new(SECRETS)?, runs: Regex::new(RUNS)? })
+    }
 }
 
 /// What may be shown of a value.
@@ -77,8 +105,7 @@ impl Redactor {
     /// # Errors
     /// Never, unless the patterns above are wrong.
     pub(super) fn new() -> Result<Self, regex::Error> {
-        let any = Regex::new(&format!("(?:{SECRETS})|(?:{RUNS})"))?;
-        Ok(Self { secrets: Regex::new(SECRETS)?, runs: Regex::new(RUNS)?, any })
+        Ok(Self { suspects: Regex::new(SUSPECTS)?, patterns: LazyLock::new(Patterns::new) })
     }
 
     /// A text without its secrets, cut to so many bytes.
@@ -96,7 +123,7 @@ impl Redactor {
         }
         let window = head(text, most.saturating_mul(2) + TAIL_BYTES);
         let whole = window.len() == text.len();
-        let clean = if self.any.is_match(window) { self.clean(window) } else { Cow::Borrowed(window) };
+        let clean = if self.suspects.is_match(window) { self.clean(window) } else { Cow::Borrowed(window) };
         if whole && clean.len() <= most {
             return clean;
         }
@@ -105,8 +132,9 @@ impl Redactor {
     }
 
     fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let clean = self.secrets.replace_all(text, |found: &Captures<'_>| mark(whole_match(found)));
-        let runs = self.runs.replace_all(&clean, |found: &Captures<'_>| {
+        let Ok(patterns) = &*self.patterns else { return mark(text).into() };
+        let clean = patterns.secrets.replace_all(text, |found: &Captures<'_>| mark(whole_match(found)));
+        let runs = patterns.runs.replace_all(&clean, |found: &Captures<'_>| {
             let run = whole_match(found);
             if is_random(run) { mark(run) } else { run.to_owned() }
         });

@@ -82,7 +82,7 @@ impl Http {
             Ask::Close => (Method::DELETE, Bytes::new(), self.request_timeout, Gap::Idle(self.stream_idle)),
         };
         let lasting = if call.listens() { Lasting::Stream } else { Lasting::Call };
-        let sent = Sent { lasting, method, url: &self.client.url, headers: call.headers.clone(), body };
+        let sent = Sent { lasting, method, url: &self.client.url, headers: &call.headers, body };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
         let response = self.client.send_as(&call.context, sent, time, &mut timer).await?;

@@ -17,7 +17,8 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
-use hyper_rustls::HttpsConnector;
+use hyper::rt::{Read, Write};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::{Connection as _, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::runtime::Handle;
@@ -135,14 +136,23 @@ impl Pool {
             tokio::spawn(ended(connection));
             return Ok(Sender::Http2(sender));
         }
-        let (sender, connection) = http1::Builder::new().max_buf_size(HEAD_BYTES).handshake(io).await?;
-        tokio::spawn(ended(connection));
-        Ok(Sender::Http1(sender))
+        match io {
+            MaybeHttpsStream::Http(io) => handshake(io).await,
+            // Boxed: connections without TLS need no room for it.
+            MaybeHttpsStream::Https(io) => handshake(Box::new(io)).await,
+        }
     }
 
     fn take(&self) -> Option<Sender> {
         lock(&self.idle).take()
     }
+}
+
+/// Begins a connection of HTTP/1.1.
+async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sender, Failed> {
+    let (sender, connection) = http1::Builder::new().max_buf_size(HEAD_BYTES).handshake(io).await?;
+    tokio::spawn(ended(connection));
+    Ok(Sender::Http1(sender))
 }
 
 /// Runs a connection until it ends.

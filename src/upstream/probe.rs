@@ -48,14 +48,14 @@ pub(super) async fn ask_http(client: &Client) -> Finding {
     headers.insert(mcp::SESSION, HeaderValue::from_static(SESSION));
     headers.insert(mcp::VERSION, HeaderValue::from_static(REVISION));
     let body = Bytes::from_static(PING);
-    ask(client, Sent { lasting: Lasting::Call, method: Method::POST, url: &client.url, headers, body }).await
+    ask(client, Sent { lasting: Lasting::Call, method: Method::POST, url: &client.url, headers: &headers, body }).await
 }
 
 /// Asks a server of HTTP+SSE.
 pub(super) async fn ask_sse(client: &Client) -> Finding {
     let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("text/event-stream"))]);
     let body = Bytes::new();
-    ask(client, Sent { lasting: Lasting::Stream, method: Method::GET, url: &client.url, headers, body }).await
+    ask(client, Sent { lasting: Lasting::Stream, method: Method::GET, url: &client.url, headers: &headers, body }).await
 }
 
 async fn ask(client: &Client, sent: Sent<'_>) -> Finding {

@@ -80,7 +80,7 @@ impl Service {
     async fn request(&self, body: Bytes) -> Result<Response<ResponseBody>, NoAnswer> {
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
-        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers, body };
+        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
         self.client.send(request).await.map_err(why)
     }
 }

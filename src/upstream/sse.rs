@@ -92,7 +92,7 @@ impl Sse {
         let mut headers = call.headers.clone();
         headers.remove(mcp::SESSION);
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let (events, endpoint) = self.begin(headers.clone(), &call.context).await?;
+        let (events, endpoint) = self.begin(&headers, &call.context).await?;
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         let channel = Channel::new(Era::Legacy, self.name.clone(), &self.limits);
         let (stop, stopping) = watch::channel(false);
@@ -116,7 +116,7 @@ impl Sse {
     }
 
     /// Opens the stream and waits for the event that names the endpoint.
-    async fn begin(&self, headers: HeaderMap, context: &Context) -> Result<(Events, Uri), CallError> {
+    async fn begin(&self, headers: &HeaderMap, context: &Context) -> Result<(Events, Uri), CallError> {
         let time = self.patience.initialize;
         let sent = Sent { lasting: Lasting::Stream, method: Method::GET, url: &self.client.url, headers, body: Bytes::new() };
         let sleep = pin!(sleep(time));
@@ -186,8 +186,8 @@ impl Link for Stream {
 
 impl Post {
     async fn send(&self, message: Bytes, time: Duration) -> Result<(), CallError> {
-        let headers = self.headers.clone();
-        let sent = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.endpoint, headers, body: message };
+        let sent =
+            Sent { lasting: Lasting::Call, method: Method::POST, url: &self.endpoint, headers: &self.headers, body: message };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
         let response = self.client.send_as(&self.context, sent, time, &mut timer).await?;

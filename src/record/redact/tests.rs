@@ -38,6 +38,36 @@ fn secrets_are_seen_wherever_they_stand() {
 }
 
 #[test]
+fn every_text_with_a_match_is_a_suspect() {
+    let redactor = Redactor::new().unwrap();
+    let patterns = Patterns::new().unwrap();
+    let mut matches = 0;
+    for text in [
+        "é Authorization: Bearer abc.DEF-123456 é",
+        "git clone https://ada:hunter2@example.org/x.git",
+        "x --password='hünter2' --api-key ab -secret=c",
+        "DB_PASSPHRASE_OLD\" : \"hunter2\", my_to\u{212a}en_1=x",
+        "cookie\t=\u{a0}'session=1'; Cookie: x",
+        "aghp_0123456789 xoxb-0123456789.a AKIA-_.012345",
+        "eyJhbGciOiJI.eyJzdWIi.c2lnbmF0dXJl",
+        "x -----BEGIN OPENSSH KEY-----\nb3Bl\n-----END OPENSSH KEY----- y",
+        "ab aB3dE5fG7hI9jK1lM3nO5_+=- y",
+    ] {
+        let bounds: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
+        for (index, start) in bounds.iter().enumerate() {
+            for end in bounds.iter().skip(index) {
+                let part = text.get(*start..*end).unwrap();
+                if patterns.secrets.is_match(part) || patterns.runs.is_match(part) {
+                    assert!(redactor.suspects.is_match(part), "{part}");
+                    matches += 1;
+                }
+            }
+        }
+    }
+    assert!(matches > 2_000, "{matches}");
+}
+
+#[test]
 fn ordinary_text_stays_readable() {
     for plain in [
         "rm -rf ./build && cargo test --workspace --no-fail-fast",
