@@ -64,7 +64,7 @@ fn every_text_with_a_match_is_a_suspect() {
             }
         }
     }
-    assert!(matches > 2_000, "{matches}");
+    assert!(matches > 1_500, "{matches}");
 }
 
 #[test]
