@@ -55,7 +55,8 @@ pub fn without(mut headers: HeaderMap, drops: impl Fn(&HeaderName) -> bool) -> H
 /// The same headers, copied out of the buffer that they were read into: it is freed as soon as nothing refers to it.
 pub fn copied(mut headers: HeaderMap) -> HeaderMap {
     for value in headers.values_mut() {
-        if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+        if let Ok(mut copy) = HeaderValue::from_bytes(value.as_bytes()) {
+            copy.set_sensitive(value.is_sensitive());
             *value = copy;
         }
     }
