@@ -17,7 +17,7 @@ const SPREAD: u32 = 0x9e37_79b9;
 /// 2^32 divided by the square root of three: unrelated to the first.
 const LONG_SPREAD: u32 = 0x93cd_3a2d;
 /// Entries are found by so many of the bits of their hash.
-const BUCKET_BITS: u32 = 14;
+const BUCKET_BITS: u32 = 16;
 /// Positions that are searched before their words are compared.
 const BLOCK: usize = 256;
 /// Length of words that have no run of four bytes.
@@ -173,19 +173,11 @@ impl Words {
     pub(super) fn find(&self, text: &Folded, mut hit: impl FnMut(Hit)) {
         let Filter { first, second } = if text.is_ascii() { &self.ascii } else { &self.all };
         let padded = text.padded();
+        let mut found = [0_u16; BLOCK];
         let mut start = PAD;
         while start + PAD < padded.len() {
             let end = (start + BLOCK).min(padded.len() - PAD);
-            let block = padded.get(start..end + GRAM_BYTES - 1).unwrap_or_default();
-            let mut found = [0_u16; BLOCK];
-            let mut count = 0;
-            for (at, gram) in (0_u16..).zip(grams_of(block)) {
-                // Written in any case, kept if the bit is set: no branch to guess wrong.
-                if let Some(found) = found.get_mut(count) {
-                    *found = at;
-                }
-                count += usize::from(may_hold(first, hash(gram)));
-            }
+            let count = candidates(padded.get(start..end + GRAM_BYTES - 1).unwrap_or_default(), first, &mut found);
             for at in found.iter().take(count) {
                 let at = start + usize::from(*at);
                 let Some([a, b, c, d, next]) = padded.get(at..).and_then(<[u8]>::first_chunk) else { continue };
@@ -282,6 +274,33 @@ fn bucket_of(hash: usize) -> usize {
 
 fn short_hash([a, b, c]: [u8; SHORT_BYTES]) -> usize {
     (u32::from_le_bytes([a, b, c, 0]).wrapping_mul(SPREAD) >> 20) as usize
+}
+
+/// Notes where runs begin whose bit is set; gives how many.
+fn candidates(block: &[u8], bits: &Bits, found: &mut [u16; BLOCK]) -> usize {
+    let mut count = 0;
+    let mut note = |at: u16, gram: u32| {
+        // Written in any case, kept if the bit is set: no branch to guess wrong.
+        if let Some(found) = found.get_mut(count) {
+            *found = at;
+        }
+        count += usize::from(may_hold(bits, hash(gram.to_le_bytes())));
+    };
+    // Four runs begin in each four bytes.
+    let pieces = block.windows(2 * GRAM_BYTES).step_by(GRAM_BYTES);
+    let mut at = 0;
+    for piece in pieces {
+        let bytes = u64::from_le_bytes(piece.first_chunk().copied().unwrap_or_default());
+        for shift in 0..4_u16 {
+            note(at + shift, (bytes >> (8 * shift)) as u32);
+        }
+        at += 4;
+    }
+    for gram in grams_of(block.get(usize::from(at)..).unwrap_or_default()) {
+        note(at, u32::from_le_bytes(gram));
+        at += 1;
+    }
+    count
 }
 
 fn set(bits: &mut Bits, hash: usize) {
