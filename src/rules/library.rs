@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::config::{ModelConfig, PolicyConfig};
 use crate::detect::Surface;
@@ -16,6 +16,14 @@ use super::{Action, BUILTIN_FILES, Find, Only, Rule, RuleId, RuleSet, file, try_
 const FILE_BYTES: u64 = 1 << 20;
 /// Most rule files of one folder, subfolders included.
 const FILES: usize = 1000;
+
+/// The built-in rules, or their faults. Read once: each reload shares them.
+static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
+    let (mut rules, mut faults) = (Vec::new(), Vec::new());
+    let files = BUILTIN_FILES.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned())));
+    lay(&mut rules, &mut faults, true, files);
+    (rules, faults)
+});
 
 /// All rules there are. Sets made from it share what they have in common, so that fifty policies cost one compilation.
 #[derive(Debug)]
@@ -52,12 +60,8 @@ impl Library {
     /// # Errors
     /// Every fault of every file.
     pub fn read(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
-        let (mut rules, mut faults) = (Vec::new(), Vec::new());
+        let (mut rules, mut faults) = if builtin { BUILTIN.clone() } else { Default::default() };
         let mut replaced = Vec::new();
-        if builtin {
-            let files = BUILTIN_FILES.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned())));
-            replaced.extend(lay(&mut rules, &mut faults, true, files));
-        }
         for folder in folders {
             match files(folder) {
                 Ok(files) => {
