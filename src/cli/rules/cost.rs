@@ -28,7 +28,7 @@ pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec
     let (mut costs, mut bytes) = (BTreeMap::<String, Cost>::new(), 0_usize);
     for path in texts {
         let text = std::fs::read_to_string(path)
-            .map_err(|error| vec![Fault::of_file(&path.display().to_string(), error.to_string(), None)])?;
+            .map_err(|error| vec![Fault::of_file(path.display().to_string(), error.to_string(), None)])?;
         bytes = bytes.saturating_add(text.len());
         for part in parts(&text) {
             for (rule, cost) in rules.costs(part) {
