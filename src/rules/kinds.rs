@@ -78,9 +78,7 @@ type Wrong = Vec<(usize, String)>;
 ///
 /// # Errors
 /// What is wrong with which rule.
-pub(super) fn detectors<'r>(
-    rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
-) -> Result<Vec<Box<dyn Detector>>, Wrong> {
+pub(super) fn detectors<'r>(rules: impl Iterator<Item = (usize, &'r Rule)> + Clone) -> Result<Vec<Box<dyn Detector>>, Wrong> {
     let (mut patterns, mut signals) = (Vec::new(), Vec::new());
     for (index, rule) in rules.clone() {
         match rule.find.as_ref() {

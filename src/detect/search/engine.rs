@@ -184,75 +184,77 @@ impl Engine {
         let Some(part) = text.get(region.clone()) else { return };
         let bounds = class.bounds();
         let mut budget = bounds.budget(part.len());
-        for (rule, runs) in self.runs(scan, class, &region) {
+        self.runs(scan, class, &region, |rule, runs| {
             let look = Look { rule, text: part, spans: bounds.spans };
             look.search(runs, &mut budget, |span| {
                 tell(rule.number, span.map(|span| region.start + span.start..region.start + span.end));
             });
-        }
+        });
     }
 
     /// What a search of a text of `length` bytes for the rules of a class costs, by the numbers of the rules.
     pub(in crate::detect) fn costs(&self, scan: &Scan, class: Class, length: usize) -> Vec<(usize, Cost)> {
-        let cost = |runs: &[Run]| runs.iter().map(Run::cost).fold(Cost::default(), Cost::plus);
-        self.runs(scan, class, &(0..length)).into_iter().map(|(rule, runs)| (rule.number, cost(&runs))).collect()
+        let mut costs = Vec::new();
+        self.runs(scan, class, &(0..length), |rule, runs| {
+            costs.push((rule.number, runs.iter().map(Run::cost).fold(Cost::default(), Cost::plus)));
+        });
+        costs
     }
 
-    /// Where the rules of a class are to look within a region, relative to it.
-    fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>) -> Vec<(&Rule, Vec<Run>)> {
-        let mut chances: Vec<Chance<'_>> = scan
-            .room
-            .candidates
-            .all(class)
-            .iter()
-            .filter_map(|candidate| self.chance(&scan.room.folded, candidate, region))
-            .collect();
-        chances.sort_unstable_by_key(|chance| (chance.used.unit, chance.start));
-        let rule = |chance: &Chance<'_>| self.units.get(chance.used.unit as usize).map_or(0, |unit| unit.rule);
-        let of_rules = chances.chunk_by(|a, b| rule(a) == rule(b)).filter_map(|of_rule| {
-            let about = self.rules.get(rule(of_rule.first()?))?;
-            let runs = of_rule.chunk_by(|a, b| a.used.unit == b.used.unit).filter_map(|of_unit| {
-                let unit = self.units.get(of_unit.first()?.used.unit as usize)?;
-                Some(run(unit, of_unit, region))
+    /// Calls `look` for each rule of a class with where it is to look within a region, relative to it.
+    fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>, mut look: impl FnMut(&Rule, Vec<Run>)) {
+        let folded = &scan.room.folded;
+        let all = scan.room.candidates.all(class);
+        // Most regions are the whole text.
+        let mut chances = Vec::with_capacity(if region.start == 0 { all.len() } else { 0 });
+        chances.extend(all.iter().filter_map(|candidate| self.chance(folded, candidate, region)));
+        let unit = |chance: &Chance| self.uses.get(chance.used as usize).map_or(0, |used| used.unit as usize);
+        chances.sort_unstable_by_key(|chance| (unit(chance), chance.start));
+        let rule = |chance: &Chance| self.units.get(unit(chance)).map_or(0, |unit| unit.rule);
+        for of_rule in chances.chunk_by(|a, b| rule(a) == rule(b)) {
+            let Some(about) = of_rule.first().and_then(|first| self.rules.get(rule(first))) else { continue };
+            let runs = of_rule.chunk_by(|a, b| unit(a) == unit(b)).filter_map(|of_unit| {
+                let unit = self.units.get(unit(of_unit.first()?))?;
+                Some(self.run(unit, of_unit, region))
             });
-            Some((about, runs.collect()))
-        });
-        of_rules.collect()
+            look(about, runs.collect());
+        }
     }
 
     /// Where a candidate is in the text; `None` if that is not within a region.
-    fn chance(&self, folded: &Folded, candidate: &Candidate, region: &Range<usize>) -> Option<Chance<'_>> {
+    fn chance(&self, folded: &Folded, candidate: &Candidate, region: &Range<usize>) -> Option<Chance> {
         let (start, end) = (folded.place(candidate.start as usize), folded.end(candidate.end as usize));
         let used = self.uses.get(candidate.used as usize).filter(|_| start < region.end && end > region.start)?;
         // Counted in the folded text, where white space of any length is one blank.
         let from = folded.place((candidate.start as usize).saturating_sub(used.back as usize));
-        Some(Chance { used, from, start, end })
+        Some(Chance { used: candidate.used, from: index(from), start: index(start), end: index(end) })
     }
-}
 
-/// A place in a text where the regexes of a unit could match.
-struct Chance<'e> {
-    used: &'e Use,
-    /// Where a match that holds the word can begin.
-    from: usize,
-    start: usize,
-    end: usize,
-}
-
-/// Where a unit is to look, relative to a region.
-fn run(unit: &Unit, chances: &[Chance<'_>], region: &Range<usize>) -> Run {
-    let mut run = Run::new(unit.automaton.clone());
-    let sparse = chances.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
-    for chance in chances {
-        let relative = |at: usize| at.saturating_sub(region.start);
-        if chance.used.first && sparse && chance.start >= region.start {
-            run.starts.push(relative(chance.start));
-        } else {
-            let end = relative(chance.end).saturating_add(chance.used.ahead as usize).min(region.len());
-            run.windows.add(relative(chance.from)..end);
+    /// Where a unit is to look, relative to a region.
+    fn run(&self, unit: &Unit, chances: &[Chance], region: &Range<usize>) -> Run {
+        let mut run = Run::new(unit.automaton.clone());
+        let sparse = chances.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
+        let relative = |at: u32| (at as usize).saturating_sub(region.start);
+        for chance in chances {
+            let Some(used) = self.uses.get(chance.used as usize) else { continue };
+            if used.first && sparse && chance.start as usize >= region.start {
+                run.starts.push(relative(chance.start));
+            } else {
+                let end = relative(chance.end).saturating_add(used.ahead as usize).min(region.len());
+                run.windows.add(relative(chance.from)..end);
+            }
         }
+        run
     }
-    run
+}
+
+/// A place in a text where the regexes of a unit could match. Small: a text may have several for each of its words.
+struct Chance {
+    used: u32,
+    /// Where a match that holds the word can begin.
+    from: u32,
+    start: u32,
+    end: u32,
 }
 
 /// The units of a rule: its regexes by the words that they wait for.
