@@ -17,6 +17,7 @@ pub mod work;
 
 mod ground;
 mod phrases;
+mod prepared;
 mod search;
 
 pub use ground::Ground;

@@ -18,6 +18,7 @@ use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::nfa::thompson::{Compiler, NFA, WhichCaptures};
 use regex_automata::{Anchored, Input, MatchKind};
 
+use super::parse;
 use super::regex::{self, REGEX_BYTES};
 use crate::text::quick::QuickMap;
 
@@ -192,7 +193,7 @@ impl Compiled {
 
 /// The program of several regexes, with their gaps pooled.
 fn program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result<NFA, String> {
-    let hirs = sources.map(regex::pooled_of).collect::<Result<Vec<_>, String>>()?;
+    let hirs = sources.map(parse::pooled_of).collect::<Result<Vec<_>, String>>()?;
     let captures = if backward { WhichCaptures::None } else { WhichCaptures::Implicit };
     let config = NFA::config().utf8(false).nfa_size_limit(Some(REGEX_BYTES)).which_captures(captures).reverse(backward);
     Compiler::new().configure(config).build_many_from_hir(&hirs).map_err(|error| regex::too_large(&error))

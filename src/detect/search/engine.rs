@@ -16,6 +16,7 @@ use super::look::{Cost, Look, Near, Run};
 use super::scan::{Candidate, Room, Scan};
 use super::words::Words;
 use super::{Class, Spec};
+use crate::text::quick::QuickMap;
 
 /// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
 const APART_BYTES: usize = 128;
@@ -99,26 +100,20 @@ impl Engine {
             units: Vec::new(),
             rules: Vec::new(),
         };
-        let mut words: Vec<(Vec<u8>, u32)> = Vec::new();
+        let mut uses: QuickMap<Vec<u8>, Vec<u32>> = QuickMap::default();
         for phrase in phrases {
-            made.add(phrase, &mut words);
+            made.add(phrase, &mut uses);
         }
-        words.sort_unstable();
-        words.dedup();
-        let mut distinct: Vec<&[u8]> = Vec::new();
-        for (word, used) in &words {
-            if distinct.last() != Some(&word.as_slice()) {
-                distinct.push(word);
-                made.word_starts.push(index(made.word_uses.len()));
-            }
-            made.word_uses.push(*used);
+        for uses in uses.values() {
+            made.word_starts.push(index(made.word_uses.len()));
+            made.word_uses.extend(uses);
         }
         made.word_starts.push(index(made.word_uses.len()));
-        made.words = Words::new(distinct);
+        made.words = Words::new(uses.keys().map(Vec::as_slice));
         made
     }
 
-    fn add(&mut self, phrase: &Phrase<'_>, words: &mut Vec<(Vec<u8>, u32)>) {
+    fn add(&mut self, phrase: &Phrase<'_>, uses_of: &mut QuickMap<Vec<u8>, Vec<u32>>) {
         let Phrase { number, class, spec } = *phrase;
         let keywords = keywords(&spec.keywords);
         let rule = self.rules.len();
@@ -135,7 +130,12 @@ impl Engine {
                 let used = index(self.uses.len());
                 let Wait { words: own, first, begins_word, back, ahead } = wait;
                 self.uses.push(Use { unit, class, first, begins_word, back: index(back), ahead: index(ahead) });
-                words.extend(own.as_ref().unwrap_or(&keywords).iter().map(|word| (word.clone(), used)));
+                for word in own.unwrap_or_else(|| keywords.clone()) {
+                    let uses = uses_of.entry(word).or_default();
+                    if uses.last() != Some(&used) {
+                        uses.push(used);
+                    }
+                }
             }
             let sources = draft.sources.iter().filter_map(|at| Some((*at, spec.any.get(*at)?.clone()))).collect();
             self.units.push(Unit { rule, automaton: Automaton::new(sources) });
@@ -262,7 +262,7 @@ fn drafts(spec: &Spec, keywords: &[Vec<u8>], class: Class, longest: usize) -> Ve
     let dear = if keywords.is_empty() { f64::INFINITY } else { literals::cost_of_keywords(keywords) };
     let mut drafts: Vec<Draft> = Vec::new();
     for (source, branch) in &spec.branches {
-        let wait = Wait::new(branch, branch.cost() < dear, class, longest);
+        let wait = Wait::new(branch, branch.cost < dear, class, longest);
         // What shares words or regexes runs as one.
         let joins = |draft: &Draft| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
         let (joined, mut rest): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(joins);

@@ -10,7 +10,8 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::folded::folded;
-use super::{grams, regex};
+use super::{grams, parse};
+use crate::detect::prepared::{Reader, Writer};
 
 /// Literals of one set, at most: the search costs nearly the same for any number of them.
 const LITERALS: usize = 400;
@@ -31,19 +32,21 @@ const WINDOW_COST: usize = 224;
 const BACK_COST: usize = 160;
 
 /// One of the alternatives of a regex.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::detect) struct Branch {
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Branch {
     /// Every match contains one of them. Empty if there is no set worth a search.
     pub(super) needles: Needles,
     /// Length of the longest match in bytes, if it is bounded.
     pub(super) longest: Option<usize>,
     /// The same with its gaps pooled, as it is searched for.
     pub(super) extent: Option<usize>,
+    /// What searching for its needles costs in ordinary text; infinite if there are none.
+    pub(super) cost: f64,
 }
 
 /// Literals of which every match of a branch contains one: in lower case, each run of white space as one blank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::detect) struct Needles {
+pub(super) struct Needles {
     pub(super) words: Vec<Vec<u8>>,
     /// The match begins with the needle.
     pub(super) first: bool,
@@ -52,6 +55,23 @@ pub(in crate::detect) struct Needles {
     /// How many bytes before the needle the match begins at most, with each run of white space as one; `None` if that is not
     /// bounded.
     pub(super) back: Option<usize>,
+}
+
+/// Writes the branches of a regex.
+///
+/// # Errors
+/// What is wrong with it.
+#[allow(dead_code, reason = "the build writes what the gateway reads")]
+pub(crate) fn write_branches(source: &str, out: &mut Writer) -> Result<(), String> {
+    let branches = branches(&parse::parse_for_literals(source)?);
+    out.number(branches.len());
+    branches.iter().for_each(|branch| branch.write(out));
+    Ok(())
+}
+
+/// Reads what [`write_branches`] has written.
+pub(super) fn read_branches(mut record: Reader<'_>) -> Option<Vec<Branch>> {
+    (0..record.number()?).map(|_| Branch::read(&mut record)).collect()
 }
 
 /// The branches of a regex that was parsed as case-sensitive: literals are searched for in any case.
@@ -71,7 +91,7 @@ pub(super) fn branches(hir: &Hir) -> Vec<Branch> {
 fn branch(hir: &Hir) -> Branch {
     let longest = hir.properties().maximum_len();
     // What is searched for has its gaps pooled: they may be longer than they say.
-    let hir = regex::pooled(hir);
+    let hir = parse::pooled(hir);
     let extent = hir.properties().maximum_len();
     let hir = blanks(&hir);
     let parts = match hir.kind() {
@@ -96,7 +116,26 @@ fn branch(hir: &Hir) -> Branch {
         }
         before.pass(part);
     }
-    Branch { needles, longest, extent }
+    Branch { needles, longest, extent, cost: least }
+}
+
+impl Branch {
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    fn write(&self, out: &mut Writer) {
+        let Needles { words, first, begins_word, back } = &self.needles;
+        [self.longest, self.extent, *back].into_iter().for_each(|length| out.length(length));
+        out.long(self.cost.to_bits());
+        [*first, *begins_word].into_iter().for_each(|flag| out.flag(flag));
+        out.texts(words);
+    }
+
+    fn read(record: &mut Reader<'_>) -> Option<Self> {
+        let (longest, extent, back) = (record.length()?, record.length()?, record.length()?);
+        let cost = f64::from_bits(record.long()?);
+        let (first, begins_word) = (record.flag()?, record.flag()?);
+        let words = record.texts()?.into_iter().map(<[u8]>::to_vec).collect();
+        Some(Self { needles: Needles { words, first, begins_word, back }, longest, extent, cost })
+    }
 }
 
 /// The parts of a branch before the one at hand.
@@ -189,13 +228,6 @@ fn cost(needles: &Needles) -> f64 {
 /// The cost of keywords that may stand anywhere near a match.
 pub(super) fn cost_of_keywords(words: &[Vec<u8>]) -> f64 {
     grams::frequency(words) * f64::from(u32::try_from(WINDOW_COST + BACK_COST).unwrap_or(u32::MAX))
-}
-
-impl Branch {
-    /// What searching for its needles costs in ordinary text; infinite if there are none.
-    pub(super) fn cost(&self) -> f64 {
-        if self.needles.words.is_empty() { f64::INFINITY } else { cost(&self.needles) }
-    }
 }
 
 /// The regex with one blank in place of any white space, however much.

@@ -6,6 +6,7 @@ mod folded;
 mod grams;
 mod literals;
 mod look;
+mod parse;
 mod regex;
 mod scan;
 mod spec;
@@ -14,6 +15,7 @@ mod words;
 
 pub(super) use engine::{Engine, Phrase};
 pub use look::Cost;
+pub(super) use regex::Verbatim;
 pub use regex::{REGEX_BYTES, Regex};
 pub(super) use scan::Scan;
 pub use spec::Spec;

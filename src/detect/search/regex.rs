@@ -5,18 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
 use regex_automata::nfa::thompson::BuildError;
-use regex_automata::util::syntax;
-use regex_syntax::hir::{Hir, HirKind, Repetition};
+use regex_syntax::hir::Hir;
+
+use super::parse::{parse, parse_as};
+use crate::detect::prepared::{self, Use};
 
 /// Largest compiled form of one regex, in bytes.
 pub const REGEX_BYTES: usize = 256 << 10;
 /// Most memory that one regex may fill with states it met while searching, in bytes.
 const CACHE_BYTES: usize = 512 << 10;
-
-/// Deepest nesting within a regex.
-const NESTING: u32 = 64;
-/// A gap that may be shorter by this much or more is pooled: see [`pooled`].
-const POOLED: u32 = 8;
 
 /// A regular expression: read at once, compiled when a text first calls for it. Clones share the compiled form.
 #[derive(Clone)]
@@ -44,12 +41,14 @@ impl Regex {
     }
 
     fn read(source: &str, any_case: bool) -> Result<Self, String> {
-        // What is looked for in a command may be that it has no more words: the empty text.
-        if any_case {
-            parse(source)?
-        } else {
-            parse_as(source, false)?
-        };
+        if !prepared::is_valid(Use::Search, source) {
+            // What is looked for in a command may be that it has no more words: the empty text.
+            if any_case {
+                parse(source)?
+            } else {
+                parse_as(source, false)?
+            };
+        }
         Ok(Self { source: source.to_owned(), any_case, compiled: Arc::default() })
     }
 
@@ -90,35 +89,17 @@ impl Regex {
 
 impl fmt::Debug for Regex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Regex({:?})", self.source)
+        write!(f, "Regex({:?})", Verbatim(&self.source))
     }
 }
 
-/// Reads a regex. `\w`, `\s`, `\d`, `\b` and `.` mean ASCII and bytes, and letters match in either case, unless the regex
-/// says `(?u)` or `(?-i)`: Unicode classes made the automata of a rule set forty times larger.
-fn parse(source: &str) -> Result<Hir, String> {
-    not_empty(parse_as(source, true)?)
-}
+/// A text as its length and its characters as they are: escapes take most of the time of a digest.
+pub(in crate::detect) struct Verbatim<'s>(pub(in crate::detect) &'s str);
 
-/// The same in one case only: six times as fast, and its literals stay few.
-pub(super) fn parse_for_literals(source: &str) -> Result<Hir, String> {
-    not_empty(parse_as(source, false)?)
-}
-
-/// A rule that matches the empty text would match everywhere.
-fn not_empty(hir: Hir) -> Result<Hir, String> {
-    let empty = hir.properties().minimum_len().is_none_or(|least| least == 0);
-    if empty { Err("the regex matches the empty text".into()) } else { Ok(hir) }
-}
-
-fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
-    let rules = syntax::Config::new().unicode(false).utf8(false).nest_limit(NESTING).case_insensitive(any_case);
-    syntax::parse_with(source, &rules).map_err(|error| told(&error))
-}
-
-/// Reads a regex that runs near its literals, with its gaps pooled.
-pub(super) fn pooled_of(source: &str) -> Result<Hir, String> {
-    Ok(pooled(&parse(source)?))
+impl fmt::Debug for Verbatim<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0.len(), self.0)
+    }
 }
 
 /// What a program says that cannot be made.
@@ -126,37 +107,6 @@ pub(super) fn too_large(error: &BuildError) -> String {
     match error.size_limit() {
         Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
         None => format!("the regex cannot be compiled: {error}"),
-    }
-}
-
-/// The regex without upper bounds on the gaps inside it: `a[^.]{0,40}b` as `a[^.]*?b`.
-///
-/// An automaton that counts has a state for each set of counts, and a text can be made to need a new one at each byte, a
-/// thousand times slower than the rest. What the bounds add up to is held by whoever searches: no match is longer.
-pub(super) fn pooled(hir: &Hir) -> Hir {
-    pooled_before(hir, true)
-}
-
-/// `last` if nothing follows.
-fn pooled_before(hir: &Hir, last: bool) -> Hir {
-    match hir.kind() {
-        HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => match gap.max {
-            Some(max) if max - gap.min >= POOLED => {
-                Hir::repetition(Repetition { min: gap.min, max: None, greedy: false, sub: gap.sub.clone() })
-            }
-            _ => hir.clone(),
-        },
-        HirKind::Repetition(repetition) => {
-            let once = repetition.max == Some(1);
-            Hir::repetition(repetition.with(pooled_before(&repetition.sub, last && once)))
-        }
-        HirKind::Capture(capture) => pooled_before(&capture.sub, last),
-        HirKind::Concat(parts) => {
-            let end = parts.iter().rposition(|part| !matches!(part.kind(), HirKind::Look(_)));
-            Hir::concat(parts.iter().enumerate().map(|(at, part)| pooled_before(part, last && Some(at) == end)).collect())
-        }
-        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(|part| pooled_before(part, last)).collect()),
-        _ => hir.clone(),
     }
 }
 
@@ -171,20 +121,6 @@ fn compile(hir: &Hir) -> Result<meta::Regex, String> {
         Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
         None => format!("the regex cannot be compiled: {error}"),
     })
-}
-
-/// One line of what the parser says.
-fn told(error: &regex_syntax::Error) -> String {
-    let (what, at) = match error {
-        regex_syntax::Error::Parse(error) => (error.kind().to_string(), Some(error.span().start)),
-        regex_syntax::Error::Translate(error) => (error.kind().to_string(), Some(error.span().start)),
-        other => (other.to_string(), None),
-    };
-    match at {
-        Some(at) if at.line > 1 => format!("bad regex: {what}, at its line {}, character {}", at.line, at.column),
-        Some(at) => format!("bad regex: {what}, at its character {}", at.column),
-        None => format!("bad regex: {what}"),
-    }
 }
 
 #[cfg(test)]

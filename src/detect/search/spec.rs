@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::automaton::Compiled;
 use super::literals::{self, Branch};
-use super::regex;
+use super::parse;
+use super::regex::Verbatim;
+use crate::detect::prepared::{self, Use};
 
 /// Regexes, and keywords one of which is near every match.
 pub struct Spec {
@@ -24,8 +26,8 @@ impl Spec {
     pub(in crate::detect) fn new(keywords: Vec<String>, any: Vec<String>) -> Result<Self, Vec<(usize, String)>> {
         let (mut branches, mut wrong) = (Vec::new(), Vec::new());
         for (at, source) in any.iter().enumerate() {
-            match regex::parse_for_literals(source) {
-                Ok(hir) => branches.extend(literals::branches(&hir).into_iter().map(|branch| (at, branch))),
+            match branches_of(source) {
+                Ok(found) => branches.extend(found.into_iter().map(|branch| (at, branch))),
                 Err(message) => wrong.push((at, message)),
             }
         }
@@ -50,15 +52,26 @@ impl Spec {
 /// What decides what is found, and nothing else: it is part of a set's digest.
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spec").field("keywords", &self.keywords).field("any", &self.any).finish_non_exhaustive()
+        let [keywords, any] =
+            [&self.keywords, &self.any].map(|texts| texts.iter().map(|text| Verbatim(text)).collect::<Vec<_>>());
+        f.debug_struct("Spec").field("keywords", &keywords).field("any", &any).finish_non_exhaustive()
     }
+}
+
+/// The branches of a regex, as the build prepared them or by a parse.
+///
+/// # Errors
+/// What is wrong with the regex.
+fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
+    let prepared = prepared::record(Use::Search, source).and_then(literals::read_branches);
+    prepared.map_or_else(|| Ok(literals::branches(&parse::parse_for_literals(source)?)), Ok)
 }
 
 /// Words, in lower case, one of which is part of every match of a regex; `None` where there are none worth a search.
 pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     // They are looked for in any case.
-    let hir = regex::parse_for_literals(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
-    let sets = literals::branches(&hir).into_iter().map(|branch| unbroken(branch.needles.words));
+    let branches = branches_of(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
+    let sets = branches.into_iter().map(|branch| unbroken(branch.needles.words));
     Some(sets.collect::<Option<Vec<_>>>()?.concat())
 }
 
@@ -67,4 +80,32 @@ fn unbroken(words: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     let longest = |word: &Vec<u8>| word.split(|b| *b == b' ').max_by_key(|piece| piece.len()).map(<[u8]>::to_vec);
     let pieces: Vec<Vec<u8>> = words.iter().filter_map(longest).filter(|piece| piece.len() > 1).collect();
     (!words.is_empty() && pieces.len() == words.len()).then_some(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::signal;
+    use crate::rules::{Find, Library};
+
+    #[test]
+    fn the_built_in_regexes_are_prepared_as_they_would_be_read() {
+        let library = Library::builtin();
+        let mut tried = 0;
+        for rule in library.rules() {
+            let sources: &[String] = match rule.find.as_ref() {
+                Find::Pattern(spec) => &spec.any,
+                Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search.any,
+                _ => continue,
+            };
+            for source in sources {
+                let prepared = prepared::record(Use::Search, source).and_then(literals::read_branches);
+                let read = literals::branches(&parse::parse_for_literals(source).unwrap());
+                assert_eq!(prepared, Some(read), "`{}`: {source}", rule.id);
+                tried += 1;
+            }
+        }
+        assert!(tried > 500, "only {tried} regexes");
+        assert!(prepared::record(Use::Search, "not of a rule").is_none());
+    }
 }

@@ -141,17 +141,33 @@ impl Words {
             made.entries.push(Entry::new(word, index, at));
         }
         made.short.sort_unstable();
-        let hash_of = |entry: &Entry| {
-            let word = made.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + usize::from(entry.gram);
-            made.bytes.get(word..).and_then(<[u8]>::first_chunk).map_or(0, |gram| hash(*gram))
-        };
-        let mut hashed: Vec<(usize, Entry)> = made.entries.iter().map(|entry| (hash_of(entry), *entry)).collect();
-        hashed.sort_by_key(|(hash, _)| *hash);
-        let start =
-            |bucket: usize| u32::try_from(hashed.partition_point(|(hash, _)| bucket_of(*hash) < bucket)).unwrap_or(u32::MAX);
-        made.buckets = (0..=1 << BUCKET_BITS).map(start).collect();
-        made.entries = hashed.into_iter().map(|(_, entry)| entry).collect();
+        made.order();
         made
+    }
+
+    /// Puts the entries in the order of their buckets.
+    fn order(&mut self) {
+        let bucket = |entry: &Entry| {
+            let word = self.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + usize::from(entry.gram);
+            self.bytes.get(word..).and_then(<[u8]>::first_chunk).map_or(0, |gram| bucket_of(hash(*gram)))
+        };
+        let mut ends = vec![0_u32; (1 << BUCKET_BITS) + 1];
+        for entry in &self.entries {
+            ends.get_mut(bucket(entry)).into_iter().for_each(|count| *count += 1);
+        }
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        // From the last to the first: what counted the entries of a bucket ends up where they begin.
+        let mut ordered = self.entries.clone();
+        for entry in self.entries.iter().rev() {
+            let Some(end) = ends.get_mut(bucket(entry)) else { continue };
+            *end -= 1;
+            ordered.get_mut(*end as usize).into_iter().for_each(|place| *place = *entry);
+        }
+        (self.entries, self.buckets) = (ordered, ends);
     }
 
     /// A word of three bytes is found by every run of four that begins with it.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::check::{is_password, is_uuid};
-use super::decode::Class;
+use super::class::Class;
 use super::name::{Says, says};
 use super::random::{Made, is_standin, surprise};
 

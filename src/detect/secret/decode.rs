@@ -4,6 +4,7 @@
 use base64::Engine;
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
+use super::class::Class;
 use crate::text::CODE_RUN;
 
 /// Shortest run that is taken for an encoding, in characters.
@@ -18,56 +19,6 @@ const TRIED: usize = 16;
 const STARTS: usize = 6;
 /// Shortest text worth another look, in bytes.
 const TEXT_BYTES: usize = 8;
-
-/// What bytes are, as far as this module and its caller ask.
-#[derive(Clone, Copy)]
-pub(super) struct Class(u8);
-
-impl Class {
-    const JOINT: u8 = 1;
-    const ESCAPE: u8 = 2;
-    const HEX: u8 = 4;
-
-    #[allow(clippy::indexing_slicing, reason = "there is a class for each byte")]
-    pub(super) const fn of(byte: u8) -> Self {
-        Self(CLASSES[byte as usize])
-    }
-
-    /// Whether it may stand between the pieces of something that is put together: blanks, quotes, signs that join.
-    pub(super) const fn is_joint(self) -> bool {
-        self.0 & Self::JOINT != 0
-    }
-
-    /// Whether an escape may begin with it.
-    pub(super) fn is_escape(self) -> bool {
-        self.0 & Self::ESCAPE != 0
-    }
-}
-
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let c = byte as u8;
-        let mut class = 0;
-        if matches!(
-            c,
-            b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\' | b'+' | b',' | b'&' | b'|' | b'(' | b')' | b'[' | b']'
-        ) {
-            class |= Class::JOINT;
-        }
-        if matches!(c, b'%' | b'\\' | b'&' | b'=') {
-            class |= Class::ESCAPE;
-        }
-        if c.is_ascii_hexdigit() {
-            class |= Class::HEX;
-        }
-        classes[byte] = class;
-        byte += 1;
-    }
-    classes
-};
 
 /// What an encoded run stands for.
 pub(super) struct Opened {
@@ -86,7 +37,7 @@ pub(super) struct Opened {
 /// At most `room` bytes are unpacked of what is compressed.
 pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<Opened> {
     let run = text.as_bytes().get(start..end)?;
-    let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::of(*byte).0 & Class::HEX != 0);
+    let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::of(*byte).is_hex());
     if hex {
         let skipped = usize::from(run.len() % 2 == 1);
         let bytes = |take: usize| run.get(skipped..)?.chunks_exact(2).take(take).map(pair).collect::<Option<Vec<u8>>>();

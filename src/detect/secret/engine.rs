@@ -49,7 +49,7 @@ impl Secrets {
             rules.iter().flat_map(|(rule, spec)| spec.shapes.iter().map(|shape| (*rule, shape.clone()))).collect();
         let mut literals: Vec<(String, Meaning)> = Vec::new();
         for (index, (_, shape)) in (0_u32..).zip(&shapes) {
-            for literal in &shape.literals {
+            for literal in shape.literals() {
                 literals.push((literal.clone(), Meaning::Shape(index)));
                 let backwards: String = literal.chars().rev().collect();
                 let rare = literal.len() >= 4 || !literal.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -273,7 +273,7 @@ impl<'s> Search<'s> {
         if contiguous && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at)) {
             return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
         }
-        let most = if shape.long() { REACH } else { JOINED_BYTES.min(shape.longest.saturating_add(1)) };
+        let most = if shape.long() { REACH } else { JOINED_BYTES.min(shape.longest().saturating_add(1)) };
         let joined = pieces::squeeze(text.get(start..)?, most)?;
         self.afford(joined.cost())?;
         let hit = shape.at(&joined.text, 0, length, &|at| joined.begins(at))?;

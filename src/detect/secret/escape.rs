@@ -1,6 +1,7 @@
 //! Characters written as escapes, of URLs, of programming languages, of HTML and of mail.
 
-use super::decode::{Class, is_text};
+use super::class::Class;
+use super::decode::is_text;
 use crate::text::Facts;
 
 /// Whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.

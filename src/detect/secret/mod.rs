@@ -5,8 +5,10 @@
 //! shapes begin with, forwards and backwards, and the words that names of secrets hold. What is encoded is opened and looked at
 //! in turn.
 
+mod begin;
 mod budget;
 mod check;
+mod class;
 mod context;
 mod decode;
 mod engine;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::decode::Class;
+use super::class::Class;
 
 /// Longest piece, most pieces and longest text of them, in bytes: a secret that was cut up is no document.
 const PIECE_BYTES: usize = 512;

@@ -4,21 +4,14 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex_automata::{Anchored, Input, meta, util::captures::Captures};
-use regex_syntax::hir::Hir;
-use regex_syntax::hir::literal::{ExtractKind, Extractor};
 
+use super::begin::{Begin, parse};
 use super::budget::WEIGHED;
 use super::check::{self, Check};
-use super::decode::Class;
+use super::class::Class;
+use crate::detect::prepared::{self, Use};
+use crate::detect::search::Verbatim;
 
-/// Shortest literal that a shape may begin with, in bytes: shorter ones stand everywhere.
-const LITERAL_BYTES: usize = 3;
-/// Longest that is looked for.
-const LONGEST_LITERAL_BYTES: usize = 16;
-/// Most literals of one shape.
-const LITERALS: usize = 64;
-/// Most literals that are made to learn what follows on them.
-const FOLLOWERS: usize = 512;
 /// Longest run of joints that is passed over to see what follows, in bytes.
 const JOINTS_BYTES: usize = 24;
 /// Largest compiled form, in bytes, and the most memory that its states may fill.
@@ -37,39 +30,13 @@ pub struct Shape {
     /// Words of which one stands in the name of what the value is given to. If there are some, the regex is tried on values
     /// only, and must match the whole of one.
     pub(super) near: Vec<String>,
-    /// What it can begin with, in lower case and without what may stand between pieces. A shape that has neither words nor
-    /// literals is tried on whatever looks drawn at random.
-    pub(super) literals: Vec<String>,
-    /// Longest match, in bytes.
-    pub(super) longest: usize,
-    /// The bytes of which one follows on a literal, or for want of literals begins a match.
-    next: ByteSet,
+    begin: Begin,
     regex: OnceLock<Option<meta::Regex>>,
-}
-
-/// A set of bytes: one bit for each.
-struct ByteSet([u64; 4]);
-
-impl ByteSet {
-    fn has(&self, byte: u8) -> bool {
-        self.0.get(usize::from(byte >> 6)).is_none_or(|bits| bits >> (byte & 63) & 1 == 1)
-    }
-}
-
-impl From<[bool; 256]> for ByteSet {
-    fn from(has: [bool; 256]) -> Self {
-        let (parts, _) = has.as_chunks::<64>();
-        let mut set = [0; 4];
-        for (bits, part) in set.iter_mut().zip(parts) {
-            *bits = part.iter().rev().fold(0, |bits, has| bits << 1 | u64::from(*has));
-        }
-        Self(set)
-    }
 }
 
 impl std::fmt::Debug for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={:?} {:?} {:?}", self.name, self.source, self.check, self.near)
+        write!(f, "{}={:?} {:?} {:?}", self.name, Verbatim(&self.source), self.check, self.near)
     }
 }
 
@@ -87,14 +54,30 @@ impl Shape {
     /// # Errors
     /// What is wrong with it.
     pub fn new(name: &str, source: &str, check: Check, near: Vec<String>) -> Result<Self, String> {
-        let hir = parse(source)?;
-        if hir.properties().minimum_len().is_none_or(|least| least == 0) {
-            return Err("the regex matches the empty text".into());
-        }
-        let literals = if near.is_empty() { literals(&hir).unwrap_or_default() } else { Vec::new() };
-        let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
-        let next = if literals.is_empty() { first(&hir) } else { next(&hir, &literals) }.into();
-        Ok(Self { name: name.into(), source: source.into(), check, near, literals, longest, next, regex: OnceLock::new() })
+        let used = used(&near);
+        let begin = prepared::record(used, source).and_then(Begin::read).map_or_else(|| Begin::new(source, used), Ok)?;
+        Ok(Self { name: name.into(), source: source.into(), check, near, begin, regex: OnceLock::new() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn used(&self) -> Use {
+        used(&self.near)
+    }
+
+    /// Its regex, as written.
+    #[cfg(test)]
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What it can begin with. A shape that has neither words nor literals is tried on whatever looks random.
+    pub(super) fn literals(&self) -> &[String] {
+        &self.begin.literals
+    }
+
+    /// The length of the longest match, in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.begin.longest
     }
 
     /// Compiles it, if that is still to be done.
@@ -110,12 +93,12 @@ impl Shape {
 
     /// Whether nothing says where it may stand.
     pub(super) fn is_loose(&self) -> bool {
-        self.literals.is_empty() && self.near.is_empty()
+        self.begin.literals.is_empty() && self.near.is_empty()
     }
 
     /// Whether a match of a shape without literals may begin with `byte`.
     pub(super) fn begins_with(&self, byte: u8) -> bool {
-        self.next.has(byte)
+        self.begin.next.has(byte)
     }
 
     /// Whether it runs over several lines.
@@ -126,7 +109,7 @@ impl Shape {
     /// Whether what stands at `at`, past what may stand between pieces, can follow on a literal.
     pub(super) fn goes_on(&self, text: &str, at: usize) -> bool {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
-        let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.next.has(*byte));
+        let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.begin.next.has(*byte));
         let joints = rest.iter().take(JOINTS_BYTES).take_while(|byte| Class::of(**byte).is_joint()).count();
         // A line end may be written as two characters.
         let written = joints > 0 && rest.get(joints - 1) == Some(&b'\\');
@@ -135,7 +118,7 @@ impl Shape {
 
     /// What it costs to try it at `start`, in bytes: it may look so far without finding anything.
     pub(super) fn cost(&self, text: &str, start: usize) -> usize {
-        let most = self.longest.min(REACH);
+        let most = self.longest().min(REACH);
         let rest = text.as_bytes().get(start..).unwrap_or_default();
         let line = || rest.iter().take(most).take_while(|byte| !byte.is_ascii_whitespace()).count();
         // What runs over several lines is seldom more than begun.
@@ -163,7 +146,7 @@ impl Shape {
 
     /// Whether the whole of a value has this shape.
     pub(super) fn is(&self, value: &str) -> bool {
-        value.len() <= self.longest
+        value.len() <= self.longest()
             && self.search(value, 0..value.len()).is_some_and(|hit| {
                 hit.span.end == value.len() && check::holds(self.check, value, value.get(hit.secret).unwrap_or(value))
             })
@@ -187,12 +170,9 @@ impl Shape {
     }
 }
 
-fn parse(source: &str) -> Result<Hir, String> {
-    let rules = regex_automata::util::syntax::Config::new().unicode(false).utf8(false).nest_limit(32);
-    regex_automata::util::syntax::parse_with(source, &rules).map_err(|error| {
-        let text = error.to_string();
-        format!("bad regex: {}", text.lines().last().unwrap_or(&text).trim_start_matches("error: "))
-    })
+/// How a shape is searched for, by the words of which one stands before it.
+fn used(near: &[String]) -> Use {
+    if near.is_empty() { Use::Shape } else { Use::Value }
 }
 
 fn compile(source: &str) -> Result<meta::Regex, String> {
@@ -201,67 +181,6 @@ fn compile(source: &str) -> Result<meta::Regex, String> {
         Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
         None => format!("the regex cannot be compiled: {error}"),
     })
-}
-
-/// What a regex can begin with, if those are literals long enough, and few.
-fn literals(hir: &Hir) -> Option<Vec<String>> {
-    let mut extractor = Extractor::new();
-    extractor.kind(ExtractKind::Prefix).limit_literal_len(LONGEST_LITERAL_BYTES).limit_total(LITERALS);
-    let mut seq = extractor.extract(hir);
-    seq.keep_first_bytes(LONGEST_LITERAL_BYTES);
-    let mut out: Vec<String> = Vec::new();
-    for literal in seq.literals()? {
-        let whole: Vec<u8> = literal
-            .as_bytes()
-            .iter()
-            .copied()
-            .take_while(|byte| !Class::of(*byte).is_joint())
-            .map(|byte| byte.to_ascii_lowercase())
-            .collect();
-        let text = String::from_utf8(whole).ok().filter(|text| text.len() >= LITERAL_BYTES)?;
-        if !out.contains(&text) {
-            out.push(text);
-        }
-    }
-    (!out.is_empty()).then_some(out)
-}
-
-/// The bytes that a match may begin with; all of them where that cannot be said.
-fn first(hir: &Hir) -> [bool; 256] {
-    let mut extractor = Extractor::new();
-    extractor.kind(ExtractKind::Prefix).limit_class(256).limit_total(FOLLOWERS).limit_literal_len(1);
-    let mut seq = extractor.extract(hir);
-    seq.keep_first_bytes(1);
-    let mut first = [false; 256];
-    for literal in seq.literals().unwrap_or_default() {
-        let Some(begins) = literal.as_bytes().first().and_then(|byte| first.get_mut(usize::from(*byte))) else {
-            return [true; 256];
-        };
-        *begins = true;
-    }
-    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { first }
-}
-
-/// The bytes that may follow on one of the literals; all of them where that cannot be said.
-fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
-    let mut extractor = Extractor::new();
-    extractor.kind(ExtractKind::Prefix).limit_class(128).limit_total(FOLLOWERS).limit_literal_len(LONGEST_LITERAL_BYTES + 1);
-    let seq = extractor.extract(hir);
-    let mut next = [false; 256];
-    for begin in seq.literals().unwrap_or_default().iter().map(|literal| literal.as_bytes()) {
-        let begins =
-            |literal: &&String| begin.get(..literal.len()).is_some_and(|start| start.eq_ignore_ascii_case(literal.as_bytes()));
-        let mut known = false;
-        for literal in literals.iter().filter(begins) {
-            let follower = begin.get(literal.len()).filter(|byte| !Class::of(**byte).is_joint());
-            let Some(follows) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else { return [true; 256] };
-            (*follows, known) = (true, true);
-        }
-        if !known {
-            return [true; 256];
-        }
-    }
-    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { next }
 }
 
 #[cfg(test)]
@@ -274,9 +193,9 @@ mod tests {
 
     #[test]
     fn literals_are_what_a_match_begins_with() {
-        assert_eq!(shape("gh[ops]_[a-z]{4}", Check::Any).literals, ["gho_", "ghp_", "ghs_"]);
-        assert_eq!(shape("-----BEGIN (?:RSA )?PRIVATE KEY", Check::Any).literals, ["-----begin"]);
-        assert!(shape("[a-z]{3}x", Check::Any).literals.is_empty() && shape("ab[0-9x]{2,}", Check::Any).literals.is_empty());
+        assert_eq!(shape("gh[ops]_[a-z]{4}", Check::Any).literals(), ["gho_", "ghp_", "ghs_"]);
+        assert_eq!(shape("-----BEGIN (?:RSA )?PRIVATE KEY", Check::Any).literals(), ["-----begin"]);
+        assert!(shape("[a-z]{3}x", Check::Any).literals().is_empty() && shape("ab[0-9x]{2,}", Check::Any).literals().is_empty());
         for bad in ["a*", "x(y"] {
             assert!(Shape::new("x", bad, Check::Any, Vec::new()).is_err(), "{bad}");
         }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::decode::Class;
+use super::class::Class;
 
 /// Bytes by which a literal is looked for: the length of the shortest.
 const GRAM_BYTES: usize = 3;
@@ -233,8 +233,10 @@ fn hash(gram: [u8; GRAM_BYTES + 1]) -> usize {
 }
 
 /// A stretch of a text as it is looked through, after the end of the one before.
+#[derive(Default)]
 struct Squeezed {
-    bytes: [u8; LONGEST + STRETCH + 1],
+    /// With one byte more, which no gram holds.
+    bytes: Vec<u8>,
     length: usize,
     /// Bytes of the stretch before.
     kept: usize,
@@ -242,17 +244,12 @@ struct Squeezed {
     blocks: [u16; STRETCH / BLOCK],
 }
 
-impl Default for Squeezed {
-    fn default() -> Self {
-        Self { bytes: [0; LONGEST + STRETCH + 1], length: 0, kept: 0, blocks: [0; STRETCH / BLOCK] }
-    }
-}
-
 impl Squeezed {
     fn go_on(&mut self, part: &[u8]) {
         self.kept = self.length.min(LONGEST);
         self.bytes.copy_within(self.length - self.kept..self.length, 0);
         let mut length = self.kept;
+        self.bytes.resize(self.bytes.len().max(length + part.len() + 1), JOINT);
         for (block, before) in part.chunks(BLOCK).zip(&mut self.blocks) {
             *before = length as u16;
             for byte in block {

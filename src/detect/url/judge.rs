@@ -138,7 +138,11 @@ impl Seen {
 
     /// Whether one of its hosts is among `patterns`.
     pub(super) fn names(&self, patterns: &[HostPattern]) -> bool {
-        self.hosts.iter().any(|(host, port)| patterns.iter().any(|pattern| pattern.names(host, *port)))
+        let names = |(host, port): &(String, Option<u16>)| {
+            let address = host.parse::<IpAddr>().ok();
+            patterns.iter().any(|pattern| pattern.fits(host, address, *port))
+        };
+        !patterns.is_empty() && self.hosts.iter().any(names)
     }
 
     /// By which reading it was reached.
@@ -288,10 +292,4 @@ fn runs(text: &str) -> bool {
 /// Whether a name may be that of a host: a template's hole or a sentence is none.
 fn is_label(host: &str) -> bool {
     !host.is_empty() && host.len() <= 63 && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-}
-
-impl HostPattern {
-    fn names(&self, host: &str, port: Option<u16>) -> bool {
-        self.fits(host, host.parse::<IpAddr>().ok(), port)
-    }
 }

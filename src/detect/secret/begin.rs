@@ -1,0 +1,172 @@
+//! What a match of the shape of a secret can begin with.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::Hir;
+use regex_syntax::hir::literal::{ExtractKind, Extractor};
+
+use super::class::Class;
+use crate::detect::prepared::{Reader, Use, Writer};
+
+/// Shortest literal that a shape may begin with, in bytes: shorter ones stand everywhere.
+const LITERAL_BYTES: usize = 3;
+/// Longest that is looked for.
+const LONGEST_LITERAL_BYTES: usize = 16;
+/// Most literals of one shape.
+const LITERALS: usize = 64;
+/// Most literals that are made to learn what follows on them.
+const FOLLOWERS: usize = 512;
+/// What is searched for in place of a shape.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Begin {
+    /// What it can begin with, in lower case and without joints. Empty if that is not searched for.
+    pub(super) literals: Vec<String>,
+    /// Length of the longest match, in bytes.
+    pub(super) longest: usize,
+    /// The bytes of which one follows a literal, or begins a match if there are no literals.
+    pub(super) next: ByteSet,
+}
+
+/// A set of bytes: one bit for each.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    pub(super) fn has(&self, byte: u8) -> bool {
+        self.0.get(usize::from(byte >> 6)).is_none_or(|bits| bits >> (byte & 63) & 1 == 1)
+    }
+}
+
+impl From<[bool; 256]> for ByteSet {
+    fn from(has: [bool; 256]) -> Self {
+        let (parts, _) = has.as_chunks::<64>();
+        let mut set = [0; 4];
+        for (bits, part) in set.iter_mut().zip(parts) {
+            *bits = part.iter().rev().fold(0, |bits, has| bits << 1 | u64::from(*has));
+        }
+        Self(set)
+    }
+}
+
+impl Begin {
+    /// Of a regex. There are no literals of a [`Use::Value`].
+    ///
+    /// # Errors
+    /// What is wrong with the regex.
+    pub(crate) fn new(source: &str, used: Use) -> Result<Self, String> {
+        let hir = parse(source)?;
+        if hir.properties().minimum_len().is_none_or(|least| least == 0) {
+            return Err("the regex matches the empty text".into());
+        }
+        let literals = if matches!(used, Use::Shape) { literals(&hir).unwrap_or_default() } else { Vec::new() };
+        let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
+        let next = if literals.is_empty() { first(&hir) } else { next(&hir, &literals) }.into();
+        Ok(Self { literals, longest, next })
+    }
+
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.length((self.longest != usize::MAX).then_some(self.longest));
+        self.next.0.iter().for_each(|bits| out.long(*bits));
+        out.texts(&self.literals);
+    }
+
+    pub(super) fn read(mut record: Reader<'_>) -> Option<Self> {
+        let longest = record.length()?.unwrap_or(usize::MAX);
+        let next = ByteSet([record.long()?, record.long()?, record.long()?, record.long()?]);
+        let literals = record.texts()?.into_iter().map(|text| String::from_utf8(text.to_vec()).ok()).collect::<Option<_>>()?;
+        Some(Self { literals, longest, next })
+    }
+}
+
+pub(super) fn parse(source: &str) -> Result<Hir, String> {
+    let mut parser = ParserBuilder::new();
+    parser.unicode(false).utf8(false).nest_limit(32);
+    parser.build().parse(source).map_err(|error| {
+        let text = error.to_string();
+        format!("bad regex: {}", text.lines().last().unwrap_or(&text).trim_start_matches("error: "))
+    })
+}
+
+/// What a regex can begin with, if those are literals long enough, and few.
+fn literals(hir: &Hir) -> Option<Vec<String>> {
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Prefix).limit_literal_len(LONGEST_LITERAL_BYTES).limit_total(LITERALS);
+    let mut seq = extractor.extract(hir);
+    seq.keep_first_bytes(LONGEST_LITERAL_BYTES);
+    let mut out: Vec<String> = Vec::new();
+    for literal in seq.literals()? {
+        let whole: Vec<u8> = literal
+            .as_bytes()
+            .iter()
+            .copied()
+            .take_while(|byte| !Class::of(*byte).is_joint())
+            .map(|byte| byte.to_ascii_lowercase())
+            .collect();
+        let text = String::from_utf8(whole).ok().filter(|text| text.len() >= LITERAL_BYTES)?;
+        if !out.contains(&text) {
+            out.push(text);
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// The bytes that a match may begin with; all of them where that cannot be said.
+fn first(hir: &Hir) -> [bool; 256] {
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Prefix).limit_class(256).limit_total(FOLLOWERS).limit_literal_len(1);
+    let mut seq = extractor.extract(hir);
+    seq.keep_first_bytes(1);
+    let mut first = [false; 256];
+    for literal in seq.literals().unwrap_or_default() {
+        let Some(begins) = literal.as_bytes().first().and_then(|byte| first.get_mut(usize::from(*byte))) else {
+            return [true; 256];
+        };
+        *begins = true;
+    }
+    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { first }
+}
+
+/// The bytes that may follow on one of the literals; all of them where that cannot be said.
+fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Prefix).limit_class(128).limit_total(FOLLOWERS).limit_literal_len(LONGEST_LITERAL_BYTES + 1);
+    let seq = extractor.extract(hir);
+    let mut next = [false; 256];
+    for begin in seq.literals().unwrap_or_default().iter().map(|literal| literal.as_bytes()) {
+        let begins =
+            |literal: &&String| begin.get(..literal.len()).is_some_and(|start| start.eq_ignore_ascii_case(literal.as_bytes()));
+        let mut known = false;
+        for literal in literals.iter().filter(begins) {
+            let follower = begin.get(literal.len()).filter(|byte| !Class::of(**byte).is_joint());
+            let Some(follows) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else { return [true; 256] };
+            (*follows, known) = (true, true);
+        }
+        if !known {
+            return [true; 256];
+        }
+    }
+    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::prepared;
+    use crate::rules::{Find, Library};
+
+    #[test]
+    fn the_built_in_shapes_are_prepared_as_they_would_be_read() {
+        let library = Library::builtin();
+        let mut tried = 0;
+        for rule in library.rules() {
+            let Find::Secret(spec) = rule.find.as_ref() else { continue };
+            for shape in &spec.shapes {
+                let used = shape.used();
+                let prepared = prepared::record(used, shape.source()).and_then(Begin::read);
+                assert_eq!(prepared, Begin::new(shape.source(), used).ok(), "{}", shape.name);
+                tried += 1;
+            }
+        }
+        assert!(tried > 100, "only {tried} shapes");
+    }
+}
