@@ -16,7 +16,7 @@ use crate::message::Direction;
 use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
-use crate::record::kept::{KeptError, Stores};
+use crate::record::stores::{StoreError, Stores};
 use crate::record::{InForce, Recorder};
 use crate::rules::Library;
 use crate::seal::{SealError, check_writable, state_folder};
@@ -124,7 +124,7 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     let stores = Stores::open(&config.quarantine, &evidence);
     let stores = stores.map_err(|error| {
         // Other errors have a hint of their own.
-        let hint = matches!(error, KeptError::Place { error: SealError::Io { .. }, .. }).then_some(KEPT_HINT);
+        let hint = matches!(error, StoreError::Place { error: SealError::Io { .. }, .. }).then_some(KEPT_HINT);
         vec![Fault::of_file("kept messages", error.to_string(), hint)]
     })?;
     match &stores.quarantine {

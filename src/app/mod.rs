@@ -54,7 +54,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let recorder = Recorder::new(&config.audit);
     let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok();
     let stores = build::stores(&config).map_err(|more| faults.extend(more)).ok();
-    let recorder = recorder.zip(stores).map(|(recorder, stores)| Arc::new(recorder.keeping(stores)));
+    let recorder = recorder.zip(stores).map(|(recorder, stores)| Arc::new(recorder.with_stores(stores)));
     let logins = recorder.as_ref().and_then(|recorder| {
         let shared = Shared::new(&config.oauth, recorder.clone());
         shared.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok().map(Arc::new)

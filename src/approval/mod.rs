@@ -333,7 +333,7 @@ impl Approvals {
     }
 
     fn tell(&self, approval: Approval<'_>) -> io::Result<()> {
-        self.recorder.tell(Event::Approval(&approval))
+        self.recorder.record(Event::Approval(&approval))
     }
 
     fn told_of(&self, approval: Approval<'_>) {

@@ -17,7 +17,7 @@ use super::desk::members;
 use super::matter::Matter;
 use crate::config::NotifyConfig;
 use crate::message::{Envelope, Message, quote};
-use crate::record::{Notified, Recorder, Redactor};
+use crate::record::{NotificationCounts, Recorder, Redactor};
 use crate::upstream::{NoAnswer, Service};
 
 /// Notifications that wait for one way.
@@ -32,7 +32,7 @@ const WARN_EVERY: Duration = Duration::from_secs(600);
 const ANSWER_BYTES: usize = 64 << 10;
 
 /// The queues of all ways.
-pub(crate) struct Notifier(Vec<(mpsc::Sender<Bytes>, Notified)>);
+pub(crate) struct Notifier(Vec<(mpsc::Sender<Bytes>, NotificationCounts)>);
 
 enum Way {
     Command(Vec<String>),
@@ -58,7 +58,7 @@ impl Notifier {
         let (mut queues, mut deliveries) = (Vec::new(), Vec::new());
         for (name, way) in ways {
             let (sender, queue) = mpsc::channel(QUEUED);
-            let counts = recorder.notified(name);
+            let counts = recorder.notification_counts(name);
             queues.push((sender, counts.clone()));
             deliveries.push(deliver_all(queue, name, way, config.timeout, counts));
         }
@@ -98,7 +98,7 @@ pub(super) fn masked(message: &Message, envelope: &Envelope, private: &[String])
     Some(Redactor::shared()?.masked(value, at, &private))
 }
 
-async fn deliver_all(mut queue: mpsc::Receiver<Bytes>, name: &str, way: Way, timeout: Duration, counts: Notified) {
+async fn deliver_all(mut queue: mpsc::Receiver<Bytes>, name: &str, way: Way, timeout: Duration, counts: NotificationCounts) {
     let mut warned: Option<Instant> = None;
     while let Some(body) = queue.recv().await {
         let delivered = match &way {

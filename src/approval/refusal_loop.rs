@@ -89,7 +89,7 @@ impl RefusalLoop {
         let (times, rule) = found;
         let tool = tool(message, envelope);
         let audit = crate::protocol::AuditId::make();
-        recorder.tell(Event::RefusedAgain { context, tool: &tool, rule: &rule, times, audit: Some(audit) })?;
+        recorder.record(Event::RefusedAgain { context, tool: &tool, rule: &rule, times, audit: Some(audit) })?;
         Ok(Some(answer::Reason { text: told(&rule, times), rule: rule.into(), audit }))
     }
 
@@ -137,7 +137,7 @@ impl RefusalLoop {
         reason.text = told(&reason.rule, times);
         // The refusal itself has been told.
         let event = Event::RefusedAgain { context, tool, rule: &reason.rule, times, audit: None };
-        if let Err(error) = recorder.tell(event) {
+        if let Err(error) = recorder.record(event) {
             tracing::error!(%error, "the audit log cannot be written");
         }
     }

@@ -17,7 +17,7 @@ use crate::pins::LockFile;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
 use crate::record::Recorder;
-use crate::record::kept::Stores;
+use crate::record::stores::Stores;
 use crate::rules::{Library, Rule};
 use crate::seal::state_folder;
 use crate::upstream::Upstream;

@@ -13,7 +13,7 @@ use crate::document::Fault;
 use crate::inspect::Policy;
 use crate::protocol::AuditId;
 use crate::record::entry::member;
-use crate::record::kept::{Kept, Records, Stores};
+use crate::record::stores::{Records, StoredMessage, Stores};
 use crate::review::{Entry, Judges};
 use crate::rules::Library;
 use crate::seal::state_folder;
@@ -84,7 +84,7 @@ pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, Str
 pub(super) struct InOrder<'s> {
     records: Option<Records<'s>>,
     /// What was read before it was asked for: messages that were judged at the same time may be kept in another order.
-    early: VecDeque<Kept>,
+    early: VecDeque<StoredMessage>,
 }
 
 impl<'s> InOrder<'s> {
@@ -100,7 +100,7 @@ impl<'s> InOrder<'s> {
             return Some(found.message.clone());
         }
         // Ids begin with the time: what is much later than the one asked for can wait.
-        let later = |early: &VecDeque<Kept>| early.iter().filter(|kept| kept.audit.0 > audit.0).count();
+        let later = |early: &VecDeque<StoredMessage>| early.iter().filter(|kept| kept.audit.0 > audit.0).count();
         while later(&self.early) < EARLY / 2 {
             let kept = match self.records.as_mut()?.next()? {
                 Ok(kept) => kept,

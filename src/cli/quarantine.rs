@@ -13,8 +13,8 @@ use super::config_file::ConfigArg;
 use crate::config::{self, QuarantineConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
-use crate::record::harmless_json;
-use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
+use crate::record::stores::{Actor, Item, MessageInfo, Quarantine, State, StoreError, StoredMessage};
+use crate::record::terminal_safe_json;
 use crate::review::Named;
 use crate::seal::state_folder;
 
@@ -99,9 +99,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-impl From<KeptError> for Trouble {
-    fn from(error: KeptError) -> Self {
-        let of_one = matches!(error, KeptError::Sealed { .. } | KeptError::NoKey { .. });
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        let of_one = matches!(error, StoreError::Sealed { .. } | StoreError::NoKey { .. });
         Self::Told(if of_one { 1 } else { 2 }, error.to_string())
     }
 }
@@ -201,10 +201,10 @@ fn checked(reason: &Option<String>) -> Result<Option<String>, Trouble> {
 }
 
 /// Whoever runs this, as far as the system knows: the name is what the environment says, the number what is so.
-pub(super) fn by(reason: Option<String>) -> By {
+pub(super) fn by(reason: Option<String>) -> Actor {
     let set = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty() && name.len() < 100);
     let name = set("SUDO_USER").or_else(|| set("USER")).map(|name| format!("{name} ")).unwrap_or_default();
-    By { who: format!("{name}(uid {})", rustix::process::getuid().as_raw()), reason }
+    Actor { who: format!("{name}(uid {})", rustix::process::getuid().as_raw()), reason }
 }
 
 fn time(at: SystemTime) -> String {
@@ -219,7 +219,7 @@ fn state(state: &State) -> String {
     }
 }
 
-fn list(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
+fn list(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
     for Item { about, state: became } in items {
         writeln!(out, "{}  {}  {}", about.audit, time(about.at), state(became))?;
         writeln!(out, "    {}", whose(about))?;
@@ -233,7 +233,7 @@ fn list(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Resul
     }
 }
 
-fn whose(about: &About) -> String {
+fn whose(about: &MessageInfo) -> String {
     let user = about.user.as_ref().map(|user| format!(" for {}", visible(user))).unwrap_or_default();
     let of = match (&about.method, &about.tool) {
         (Some(method), Some(tool)) => format!(", {} {}", visible(method), visible(tool)),
@@ -243,12 +243,12 @@ fn whose(about: &About) -> String {
     format!("from {} to {}{user}{of}", visible(&about.upstream), visible(&about.agent))
 }
 
-fn why(about: &About) -> String {
+fn why(about: &MessageInfo) -> String {
     let at: Vec<String> = about.withheld.iter().map(|at| visible(if at.is_empty() { "the whole" } else { at })).collect();
     format!("{} at {}", about.why.join(", "), at.join(", "))
 }
 
-fn as_json(about: &About) -> serde_json::Value {
+fn as_json(about: &MessageInfo) -> serde_json::Value {
     json!({
         "audit": about.audit.to_string(),
         "at": time(about.at),
@@ -264,7 +264,7 @@ fn as_json(about: &About) -> serde_json::Value {
     })
 }
 
-fn list_json(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
+fn list_json(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
     let each = |item: &&Item| {
         let (mut one, until) =
             (as_json(&item.about), if let State::Released { until } = &item.state { Some(time(*until)) } else { None });
@@ -279,16 +279,16 @@ fn list_json(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::
     };
     let all: Vec<_> = items.iter().map(each).collect();
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    writeln!(out, "{}", harmless_json(&json!({ "items": all, "faults": faults }).to_string()))
+    writeln!(out, "{}", terminal_safe_json(&json!({ "items": all, "faults": faults }).to_string()))
 }
 
-fn show_json(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
-    let mut one = as_json(&kept.about);
+fn show_json(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
+    let mut one = as_json(&kept.info);
     one["message"] = String::from_utf8_lossy(&kept.message).into();
-    writeln!(out, "{}", harmless_json(&one.to_string()))
+    writeln!(out, "{}", terminal_safe_json(&one.to_string()))
 }
 
-fn show(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
+fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}  {}", kept.audit, time(kept.at))?;
     writeln!(out, "{}", whose(kept))?;
     writeln!(out, "withheld: {}", why(kept))?;
@@ -301,7 +301,7 @@ fn show(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// JSON as people read it, line feeds in texts as such; anything else as it is.
-fn laid_out(kept: &Kept) -> String {
+fn laid_out(kept: &StoredMessage) -> String {
     let limits = ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() };
     let is_message = Message::parse(kept.message.clone(), &limits).is_ok();
     let value = serde_json::from_slice::<serde_json::Value>(&kept.message).ok().filter(|_| is_message);

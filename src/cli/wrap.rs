@@ -107,7 +107,7 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
     let recorder = Recorder::new(&audit(args, &config)?);
     let recorder =
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
-    let recorder = Arc::new(recorder.keeping(app::stores(&config)?));
+    let recorder = Arc::new(recorder.with_stores(app::stores(&config)?));
     let exporter = app::exporter(&config, &recorder)?;
     Ok((LineSession::new(policy, recorder, &config, upstream, pinned_as(args))?, exporter))
 }

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use crate::config::OtlpConfig;
 use crate::protocol::trace::{Span, Spans};
-use crate::record::{Lines, Outlets, Recorder};
+use crate::record::{Exporters, LineExporter, Recorder};
 
 use post::Post;
 use queue::Queue;
@@ -37,8 +37,8 @@ pub struct Exporter {
 /// Audit lines on their way out.
 struct LinesOut(Arc<Queue<Box<str>>>);
 
-impl Lines for LinesOut {
-    fn line(&self, line: &str) {
+impl LineExporter for LinesOut {
+    fn export(&self, line: &str) {
         self.0.push(line.into(), line.len());
     }
 }
@@ -62,9 +62,9 @@ impl Exporter {
         let post = Arc::new(Post::new(config)?);
         let (stop, stopped) = watch::channel(false);
         let origin = Arc::new(Origin::new(config));
-        let sender = |signal: &'static str| Sender::new(signal, post.clone(), recorder.exported(signal), stopped.clone());
-        let lines = config.logs.then(|| Arc::new(Queue::new(config, recorder.exported("logs").dropped)));
-        let spans = config.traces.then(|| Arc::new(Queue::new(config, recorder.exported("traces").dropped)));
+        let sender = |signal: &'static str| Sender::new(signal, post.clone(), recorder.export_counts(signal), stopped.clone());
+        let lines = config.logs.then(|| Arc::new(Queue::new(config, recorder.export_counts("logs").dropped)));
+        let spans = config.traces.then(|| Arc::new(Queue::new(config, recorder.export_counts("traces").dropped)));
         let (interval, logs, traces) = (config.interval, sender("logs"), sender("traces"));
         let gathered = config.metrics.then(|| (sender("metrics"), config.metrics_interval, config.batch_records));
         let (weak, began, same) = (Arc::downgrade(recorder), SystemTime::now(), origin.clone());
@@ -100,8 +100,8 @@ impl Exporter {
             let _gone = end.try_send(());
         });
         thread.map_err(|error| format!("no thread can be made for it: {error}"))?;
-        recorder.tell_also(Outlets {
-            lines: lines.map(|queue| Arc::new(LinesOut(queue)) as Arc<dyn Lines>),
+        recorder.set_exporters(Exporters {
+            lines: lines.map(|queue| Arc::new(LinesOut(queue)) as Arc<dyn LineExporter>),
             spans: spans.map(|queue| Arc::new(SpansOut(queue)) as Arc<dyn Spans>),
             ratio: config.sample_ratio,
         });

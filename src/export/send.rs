@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::post::{NotTaken, Post};
 use super::queue::Queue;
-use crate::record::Exported;
+use crate::record::ExportCounts;
 
 /// How often one request is sent, at the most.
 const TRIES: u32 = 5;
@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub(super) struct Sender {
     signal: &'static str,
     post: Arc<Post>,
-    counts: Exported,
+    counts: ExportCounts,
     stop: watch::Receiver<bool>,
     /// Whether the last request was taken: what goes wrong is said once for each time that it begins to.
     well: AtomicBool,
@@ -35,7 +35,7 @@ pub(super) struct Request {
 }
 
 impl Sender {
-    pub(super) fn new(signal: &'static str, post: Arc<Post>, counts: Exported, stop: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(signal: &'static str, post: Arc<Post>, counts: ExportCounts, stop: watch::Receiver<bool>) -> Self {
         Self { signal, post, counts, stop, well: AtomicBool::new(true) }
     }
 
@@ -127,7 +127,7 @@ impl Sender {
 
 /// Counts records as failed unless something else became of them.
 struct Fate<'c> {
-    counts: &'c Exported,
+    counts: &'c ExportCounts,
     failed: u64,
 }
 

@@ -93,7 +93,7 @@ impl Desk {
             return counter.answer(&front.gate, request, &id, connection).await;
         }
         if let Err(turned) = Site::of_admin(&self.config).check(&request) {
-            front.gate.tell(Event::TurnedAway { reason: turned.reason });
+            front.gate.tell(Event::Rejected { reason: turned.reason });
             return text(turned.status, "text/plain", format!("{}\n", turned.hint));
         }
         if request.method() != Method::GET {
@@ -117,7 +117,7 @@ async fn readiness(front: &Front) -> (bool, String) {
     let why = if front.draining() {
         Some("it ends: calls under way are still answered")
     } else {
-        (!front.gate.recorder().can_tell()).then_some("the audit log is required and cannot be written: see the gate's own log")
+        (!front.gate.recorder().can_record()).then_some("the audit log is required and cannot be written: see the gate's own log")
     };
     let ready = why.is_none();
     let all = front.gate.upstreams();

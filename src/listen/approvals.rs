@@ -57,7 +57,7 @@ impl Counter {
         connection: &Connection,
     ) -> Response<Body> {
         if !same_origin(request.headers()) {
-            gate.tell(Event::TurnedAway { reason: "origin" });
+            gate.tell(Event::Rejected { reason: "origin" });
             return refuse(StatusCode::FORBIDDEN, "a page of another origin cannot ask or answer here");
         }
         if let Err(denied) = self.token.check_bearer(connection.from, request.headers(), Instant::now()) {

@@ -39,7 +39,7 @@ pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connec
     let site = is_named.then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound)).flatten();
     let answered = try_answer(&front, request, &connection, &entry, path, site.as_deref()).await;
     let mut response = answered.unwrap_or_else(|turned| {
-        front.gate.tell(Event::TurnedAway { reason: turned.reason });
+        front.gate.tell(Event::Rejected { reason: turned.reason });
         if turned.status == StatusCode::TOO_MANY_REQUESTS {
             front.gate.tell(Event::Limit { name: "wrong_tokens_per_minute" });
         }

@@ -89,7 +89,7 @@ impl Front {
     /// # Errors
     /// As [`crate::record::Recorder::aside`].
     pub fn prove_by(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
-        let recorder = Arc::new(self.gate.recorder().aside()?);
+        let recorder = Arc::new(self.gate.recorder().trial_recorder()?);
         // The first one stays.
         let _first = self.prover.set(prove::Prover::new(token_sha256, recorder));
         Ok(())
@@ -248,12 +248,12 @@ async fn connect_tls(
             handle(&front, version, stream, connection, server).await;
         }
         Ok(Ok(Greeting::PlainHttp(stream))) => {
-            front.gate.tell(Event::TurnedAway { reason: "tls" });
+            front.gate.tell(Event::Rejected { reason: "tls" });
             if let Err(error) = plain_http::refuse(stream).await {
                 tracing::debug!(%error, "connection closed before the answer to plain HTTP was sent");
             }
         }
-        _ => front.gate.tell(Event::TurnedAway { reason: "tls" }),
+        _ => front.gate.tell(Event::Rejected { reason: "tls" }),
     }
 }
 

@@ -28,8 +28,8 @@ pub(super) fn refused(
     for Barred { thing, name, why, .. } in &barred {
         let Context { agent, caller, upstream, .. } = context;
         let (thing, why) = (thing.name(), why.to_string());
-        let event = record::Barred { agent, caller, upstream, thing, name, why: &why };
-        recorder.tell(Event::Barred(event)).map_err(CallError::Audit)?;
+        let event = record::AccessDenied { agent, caller, upstream, thing, name, why: &why };
+        recorder.record(Event::AccessDenied(event)).map_err(CallError::Audit)?;
     }
     let unknown: Vec<(usize, Thing, &str)> = barred.iter().map(|barred| (barred.item, barred.thing, &*barred.name)).collect();
     Ok(Some(Refused(answer::unknown(context, message, &unknown))))
@@ -64,8 +64,8 @@ impl Gate {
     pub fn is_there_for(&self, agent: &AgentName, caller: &Caller, upstream: &UpstreamName) -> bool {
         let Some(why) = caller.access.as_ref().and_then(|access| access.upstream(upstream).err()) else { return true };
         let why = why.to_string();
-        let barred = record::Barred { agent, caller, upstream, thing: "upstream", name: &upstream.0, why: &why };
-        self.tell(Event::Barred(barred));
+        let barred = record::AccessDenied { agent, caller, upstream, thing: "upstream", name: &upstream.0, why: &why };
+        self.tell(Event::AccessDenied(barred));
         false
     }
 

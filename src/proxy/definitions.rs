@@ -48,7 +48,7 @@ impl Shown {
                 let (told_bytes, shown_bytes) = (said.bytes().len(), bytes.len());
                 let shown = read(bytes)?;
                 let event = Event::Overlaid { context, policy: &policy.name, told_bytes, shown_bytes };
-                recorder.tell(event).map_err(CallError::Audit)?;
+                recorder.record(event).map_err(CallError::Audit)?;
                 Some(shown)
             }
             None => None,
@@ -93,7 +93,7 @@ pub(super) fn keep(
     recorder: &Recorder,
 ) -> Result<(), CallError> {
     let Kept { became, first, faults } = store.keep(name, listed);
-    let tell = |event: Event<'_>| recorder.tell(event).map_err(CallError::Audit);
+    let tell = |event: Event<'_>| recorder.record(event).map_err(CallError::Audit);
     if listed.full {
         tell(Event::Limit { name: "pinned_definitions" })?;
     }
@@ -125,7 +125,7 @@ pub(super) fn keep(
 }
 
 fn tell_held(store: &Store, name: &str, upstream: &UpstreamName, recorder: &Recorder) -> Result<(), CallError> {
-    recorder.tell(Event::Held { upstream, count: store.of(name).held() }).map_err(CallError::Audit)
+    recorder.record(Event::Held { upstream, count: store.of(name).held() }).map_err(CallError::Audit)
 }
 
 impl Gate {
@@ -162,7 +162,7 @@ impl Gate {
     pub fn look(&self) {
         self.look_at_pins();
         self.releases.look(&self.recorder);
-        self.recorder.forget_old();
+        self.recorder.apply_retention();
     }
 
     /// Reads the lock file again if it has changed. To be called now and then; may wait for the disk.

@@ -186,7 +186,7 @@ impl Gate {
         let (findings, coverage) = (&judged.findings[..], &judged.coverage);
         let kept = self.quarantines_text(text, &policy, context, audit, &judged.findings).await;
         let event = Event::JudgedText { audit, context, bytes: text.len(), verdict, findings, coverage, mode, rules };
-        self.recorder.tell(event).map_err(CallError::Audit)?;
+        self.recorder.record(event).map_err(CallError::Audit)?;
         let learnt = std::mem::take(&mut judged.learnt);
         limits_hit(&self.recorder, &open.route.session.learn(Direction::Inbound, learnt))?;
         Ok(match (mode, judged.verdict) {

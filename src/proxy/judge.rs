@@ -12,7 +12,7 @@ use crate::detect::work;
 use crate::inspect::{InspectContext, Inspection, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer, headers};
-use crate::record::{Event, Recorder, Written};
+use crate::record::{Event, PendingWrite, Recorder};
 use crate::rules::Action;
 
 /// A message that is judged.
@@ -137,12 +137,12 @@ impl Gate {
         took: Duration,
         kept: bool,
         route: &Route,
-    ) -> Result<(Judged, Written), CallError> {
+    ) -> Result<(Judged, PendingWrite), CallError> {
         let Subject { ref policy, direction, message, context, audit, waited } = *subject;
         let (mode, evidence, rules) = (policy.mode, policy.evidence, policy.rules_digest(direction));
         let event =
             Event::Judged { audit, direction, context, message, inspection: &inspection, mode, evidence, rules, took, waited };
-        let written = self.recorder.begin(event);
+        let written = self.recorder.start(event);
         subject.offer(&self.recorder, &inspection);
         if !inspection.findings.is_empty() {
             let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
@@ -261,7 +261,7 @@ impl Judged {
 /// # Errors
 /// What must be told and cannot be is not passed on.
 pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<(), CallError> {
-    names.iter().try_for_each(|name| recorder.tell(Event::Limit { name }).map_err(CallError::Audit))
+    names.iter().try_for_each(|name| recorder.record(Event::Limit { name }).map_err(CallError::Audit))
 }
 
 /// A person is asked about one call at a time: whatever else would need a yes does not go on.

@@ -171,7 +171,7 @@ impl Gate {
 
     /// Tells of something that is no message: if the log cannot take it, the next message will not pass.
     pub fn tell(&self, event: Event<'_>) {
-        if let Err(error) = self.recorder.tell(event) {
+        if let Err(error) = self.recorder.record(event) {
             tracing::error!(%error, "the audit log cannot be written");
         }
     }

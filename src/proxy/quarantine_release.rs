@@ -11,8 +11,8 @@ use super::route::Route;
 use crate::approval::CallDigest;
 use crate::message::{Edit, Message, ReadLimits, quote, splice};
 use crate::protocol::{Ask, Call, CallError, Context, Era, Reply, answer};
-use crate::record::kept::{KeptError, Quarantine, Release};
-use crate::record::{Event, Quarantined, Recorder};
+use crate::record::stores::{Quarantine, Release, StoreError};
+use crate::record::{Event, QuarantineEvent, Recorder};
 
 /// What stands before the id of what was released, in its address.
 const AT: &str = "lychgate://quarantine/";
@@ -39,22 +39,22 @@ impl Releases {
         }
     }
 
-    fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), KeptError> {
+    fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), StoreError> {
         let (over, open): (Vec<_>, Vec<_>) = quarantine.releases()?.into_iter().partition(Release::is_over);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = open.into_iter().map(Arc::new).collect();
         for note in quarantine.notes()? {
             let (agent, upstream) = (note.agent.as_deref(), note.upstream.as_deref());
             let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
-            let told = Quarantined { audit: note.audit, outcome: note.act.name(), agent, upstream, by, reason, way: None };
+            let told = QuarantineEvent { audit: note.audit, outcome: note.act.name(), agent, upstream, by, reason, way: None };
             // Told before it is forgotten: rather twice than never.
-            match recorder.tell(Event::Quarantined(&told)) {
+            match recorder.record(Event::Quarantine(&told)) {
                 Ok(()) => quarantine.told(&note)?,
                 Err(error) => tracing::error!(%error, "the audit log cannot be written"),
             }
         }
         for release in over {
             if quarantine.expire(&release)?
-                && let Err(error) = recorder.tell(Event::Quarantined(&of(&release, "expired", None)))
+                && let Err(error) = recorder.record(Event::Quarantine(&of(&release, "expired", None)))
             {
                 tracing::error!(%error, "the audit log cannot be written");
             }
@@ -110,7 +110,7 @@ impl Releases {
                 Wanted::Resource(_) => gone(message, context),
             });
         };
-        recorder.tell(Event::Quarantined(&of(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
+        recorder.record(Event::Quarantine(&of(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
         // A body that is no message says nothing that could be told apart.
         if let Ok(kept) = Message::parse(kept, &most()) {
             let learnt = route.policy.released(&kept, release.about.tool.as_deref(), &route.session.memory());
@@ -201,10 +201,10 @@ fn is_of(release: &Release, context: &Context) -> bool {
         && about.upstream == *context.upstream.0
 }
 
-fn of<'r>(release: &'r Release, outcome: &'static str, way: Option<&'static str>) -> Quarantined<'r> {
+fn of<'r>(release: &'r Release, outcome: &'static str, way: Option<&'static str>) -> QuarantineEvent<'r> {
     let (agent, upstream) = (Some(release.about.agent.as_str()), Some(release.about.upstream.as_str()));
     let (by, reason) = (Some(release.by.who.as_str()), release.by.reason.as_deref());
-    Quarantined { audit: release.audit, outcome, agent, upstream, by, reason, way }
+    QuarantineEvent { audit: release.audit, outcome, agent, upstream, by, reason, way }
 }
 
 /// What was kept once was within bounds.

@@ -10,7 +10,7 @@ use crate::config::KeptResults;
 use crate::inspect::{AT, Paging, Portions, Rest, address, between_markers, footer};
 use crate::message::{Message, quote};
 use crate::protocol::{CallError, Context, Era, Holder, SessionId, UpstreamName, answer};
-use crate::record::{Event, Page, Recorder};
+use crate::record::{Event, Recorder, ResultPage};
 
 /// The scheme of addresses that the gate answers itself; a server never sees them.
 const SCHEME: &str = "lychgate:";
@@ -84,9 +84,12 @@ impl Pages {
     pub(super) fn answer(&self, message: &Message, context: &Context, recorder: &Recorder) -> Result<Option<String>, CallError> {
         let Some((id, uri)) = asked(message) else { return Ok(None) };
         let page = self.page(context, &uri);
-        let told =
-            Page { context, outcome: if page.is_some() { "read" } else { "gone" }, bytes: page.as_ref().map_or(0, String::len) };
-        recorder.tell(Event::Page(&told)).map_err(CallError::Audit)?;
+        let told = ResultPage {
+            context,
+            outcome: if page.is_some() { "read" } else { "gone" },
+            bytes: page.as_ref().map_or(0, String::len),
+        };
+        recorder.record(Event::ResultPage(&told)).map_err(CallError::Audit)?;
         let Some(text) = page else {
             let text = "There is no such part of an answer any more, or it is another session's. Call the tool again, for less at a time.";
             return Ok(Some(unknown(id, context.era, text)));

@@ -2,9 +2,9 @@
 //! dashboard and the alert rules follow from it (`cli/metrics`).
 
 use super::approval::{OUTCOMES, WAYS};
-use super::keeping::QUARANTINE_OUTCOMES;
 use super::label::Values::{Fixed, Given, Named};
 use super::label::words;
+use super::retention::QUARANTINE_OUTCOMES;
 use crate::config::ChangeClass;
 use crate::detect::flow::From;
 use crate::inspect::Unread;

@@ -32,12 +32,12 @@ impl Recorder {
     /// The trace that a call belongs to, if its agent says so or spans of it are recorded. Its span begins now.
     pub fn trace(&self, context: &Context, headers: &HeaderMap, message: &Message) -> Option<Arc<Trace>> {
         let Told { parent, carrier: linked } = Told::of(headers, message);
-        let outlets = self.outlets.get();
+        let outlets = self.exporters.get();
         let (id, to) = match (&parent, outlets) {
             (Some(parent), Some(outlets)) => (parent.trace, outlets.spans.as_ref().filter(|_| parent.sampled)),
             (None, Some(outlets)) if outlets.spans.is_some() => {
                 let id = TraceId::make();
-                (id, outlets.chosen(id))
+                (id, outlets.sampled(id))
             }
             _ => return parent.map(|parent| Arc::new(Trace::passing(&parent))),
         };
@@ -49,7 +49,7 @@ impl Recorder {
             span.state = self.shown_state(&parent);
         }
         span.links = linked.into_iter().map(|linked| Parent { state: self.shown_state(&linked), ..linked }).collect();
-        span.add(self.told(context, message));
+        span.add(self.attributes(context, message));
         Some(Arc::new(Trace::begun(span, to.clone())))
     }
 
@@ -58,7 +58,7 @@ impl Recorder {
         parent.state.clone().filter(|state| self.audit.name(state) == **state)
     }
 
-    fn told(&self, context: &Context, message: &Message) -> Vec<Attribute> {
+    fn attributes(&self, context: &Context, message: &Message) -> Vec<Attribute> {
         let mut out: Vec<Attribute> = Vec::with_capacity(16);
         let text = |text: &str| (&*self.audit.name(text)).into();
         if let Some(envelope) = message.single() {
@@ -99,15 +99,15 @@ impl Recorder {
         let Some(trace) = body.context.trace.as_deref().filter(|trace| trace.is_recorded()) else { return };
         let (took, now) = (body.took.unwrap_or_default(), SystemTime::now());
         let findings = items.iter().flat_map(|item| item.findings.iter().copied());
-        let notes = findings.take(FINDINGS).map(|finding| note(finding, now)).collect();
-        let worst = items.iter().find(|item| item.wanted == "block").or(items.iter().find(|item| item.wanted != "pass"));
+        let notes = findings.take(FINDINGS).map(|finding| finding_note(finding, now)).collect();
+        let worst = items.iter().find(|item| item.verdict == "block").or(items.iter().find(|item| item.verdict != "pass"));
         let mut tells: Vec<Attribute> = vec![(member::audit::NAME, body.audit.to_string().as_str().into())];
-        tells.push((member::verdict::NAME, worst.map_or("pass", |item| item.done(body.mode)).into()));
-        if let Some(worst) = worst.filter(|worst| worst.done(body.mode) != worst.wanted) {
-            tells.push((member::would::NAME, worst.wanted.into()));
+        tells.push((member::verdict::NAME, worst.map_or("pass", |item| item.outcome(body.mode)).into()));
+        if let Some(worst) = worst.filter(|worst| worst.outcome(body.mode) != worst.verdict) {
+            tells.push((member::would::NAME, worst.verdict.into()));
         }
         let rule = worst.and_then(|item| item.refused_by);
-        if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.done(body.mode))) {
+        if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.outcome(body.mode))) {
             tells.push((member::rule::NAME, rule.as_str().into()));
             trace.tells([(member::rule::NAME, rule.as_str().into())]);
             trace.fails("blocked");
@@ -169,7 +169,7 @@ fn answered(trace: &Trace, item: &Item<'_>) {
     }
 }
 
-fn note(finding: &Finding, at: SystemTime) -> Note {
+fn finding_note(finding: &Finding, at: SystemTime) -> Note {
     let tells: Vec<Attribute> = vec![
         (finding::rule::NAME, finding.rule.as_str().into()),
         (finding::severity::NAME, finding.severity.name().into()),

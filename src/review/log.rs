@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::entry::{Entry, LINE_BYTES};
 use super::follow::of;
-use crate::record::verify::{Chain, Hangs, Part};
+use crate::record::verify::{Chain, Continuity, LogPart};
 
 /// Most that one packed file is unpacked to, in bytes.
 const UNPACKED_BYTES: u64 = 16 << 30;
@@ -86,7 +86,7 @@ impl Log {
     /// The files that were rotated away after the one with this device and number, if it is one of them.
     pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
         let rotated = self.rotated()?;
-        let is = |part: &Part| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
+        let is = |part: &LogPart| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
         let after = rotated.iter().rposition(is).map_or(rotated.len(), |at| at + 1);
         Ok(rotated.into_iter().skip(after).map(|part| part.path).collect())
     }
@@ -121,8 +121,8 @@ impl Log {
         Ok(self.rotated()?.into_iter().map(|part| part.path).collect())
     }
 
-    fn rotated(&self) -> io::Result<Vec<Part>> {
-        let mut parts = Part::of(&self.path)?;
+    fn rotated(&self) -> io::Result<Vec<LogPart>> {
+        let mut parts = LogPart::of(&self.path)?;
         parts.retain(|part| self.since.is_none_or(|since| part.until >= since));
         Ok(parts)
     }
@@ -145,7 +145,7 @@ impl Entries {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             log => Some(log?),
         };
-        let newer = |part: &Part| self.last.is_none_or(|last| (part.first, part.until) > last);
+        let newer = |part: &LogPart| self.last.is_none_or(|last| (part.first, part.until) > last);
         if let Some(part) = self.log.rotated()?.into_iter().find(newer) {
             // Its name may change while it is read; where it stands does not.
             let until = if part.first > 0 { SystemTime::now() } else { part.until };
@@ -271,11 +271,17 @@ impl Iterator for Entries {
 
 /// What to give of a line, and what after it: one that the gate did not write is none; one that does not follow from the one
 /// before is given after that was told.
-pub(super) fn hung(hangs: Hangs, read: Result<Entry, Bad>, bad: impl Fn(String) -> Bad) -> (Result<Entry, Bad>, Option<Entry>) {
+pub(super) fn hung(
+    hangs: Continuity,
+    read: Result<Entry, Bad>,
+    bad: impl Fn(String) -> Bad,
+) -> (Result<Entry, Bad>, Option<Entry>) {
     let verify = "`lychgate audit verify` tells what is wrong with the log";
     match (hangs, read) {
-        (Hangs::Not, Ok(_)) => (Err(bad(format!("the gate did not write this line: {verify}"))), None),
-        (Hangs::Badly, Ok(entry)) => (Err(bad(format!("this line does not follow from the one before: {verify}"))), Some(entry)),
+        (Continuity::Not, Ok(_)) => (Err(bad(format!("the gate did not write this line: {verify}"))), None),
+        (Continuity::Badly, Ok(entry)) => {
+            (Err(bad(format!("this line does not follow from the one before: {verify}"))), Some(entry))
+        }
         (_, read) => (read, None),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lychgate::config::{Config, EvidenceConfig, Keeps, QuarantineConfig, VaultKey};
 use lychgate::protocol::AuditId;
-use lychgate::record::kept::{By, Evidence, Quarantine};
+use lychgate::record::stores::{Actor, Evidence, Quarantine};
 
 use super::harness::{Setup, TestGate, call, json, modern_call, result_text, string, until};
 use super::servers::{Server, json_reply};
@@ -31,8 +31,8 @@ fn quarantine(gate: &TestGate) -> Quarantine {
     Quarantine::open(&config(gate.folder.path())).unwrap().unwrap()
 }
 
-fn ann() -> By {
-    By { who: "ann".into(), reason: Some("looked at it".into()) }
+fn ann() -> Actor {
+    Actor { who: "ann".into(), reason: Some("looked at it".into()) }
 }
 
 /// A server whose every answer has the payload; its own bytes are odd, to be known again.

@@ -3,7 +3,7 @@
 use crate::message::{Value, ValueKind};
 use crate::record::entry::member;
 use crate::record::entry::object::finding;
-use crate::record::harmless;
+use crate::record::terminal_safe;
 use crate::review::Entry;
 use crate::text::cut;
 
@@ -41,7 +41,7 @@ fn look(word: &str, severity: &str) -> &'static str {
 
 /// A line in short.
 pub(super) fn brief(entry: &Entry, colour: bool) -> String {
-    let text = |name: &str| entry.text(name).map(|text| harmless(cut(&text, TEXT_BYTES)).into_owned()).unwrap_or_default();
+    let text = |name: &str| entry.text(name).map(|text| terminal_safe(cut(&text, TEXT_BYTES)).into_owned()).unwrap_or_default();
     let event = text(member::event::NAME);
     let judged = event == "judged";
     let word = if judged { text(member::verdict::NAME) } else { event.clone() };
@@ -95,7 +95,7 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
 fn found(entry: &Entry) -> String {
     let mut rules: Vec<String> = Vec::new();
     for found in entry.findings() {
-        let rule = harmless(&found.text(finding::rule)).into_owned();
+        let rule = terminal_safe(&found.text(finding::rule)).into_owned();
         if !rules.contains(&rule) {
             rules.push(rule);
         }
@@ -109,7 +109,7 @@ fn found(entry: &Entry) -> String {
 /// What else stands in the line, as `name=value`.
 fn rest(entry: &Entry) -> impl Iterator<Item = String> {
     let members = entry.root().members().filter(|(name, _)| !SHOWN.contains(&&**name));
-    members.map(|(name, value)| format!("{}={}", harmless(&name), plain(value))).take(12)
+    members.map(|(name, value)| format!("{}={}", terminal_safe(&name), plain(value))).take(12)
 }
 
 /// A value in one line, harmless and cut.
@@ -119,17 +119,17 @@ pub(super) fn plain(value: Value<'_>) -> String {
             let text = value.str().unwrap_or_default();
             let head = cut(&text, TEXT_BYTES);
             let more = if head.len() < text.len() { "…" } else { "" };
-            format!("{}{more}", harmless(head))
+            format!("{}{more}", terminal_safe(head))
         }
         ValueKind::Array => {
             let items: Vec<String> = value
                 .elements()
                 .take(RULES)
-                .map(|item| harmless(cut(item.raw().trim_matches('"'), TEXT_BYTES)).into_owned())
+                .map(|item| terminal_safe(cut(item.raw().trim_matches('"'), TEXT_BYTES)).into_owned())
                 .collect();
             let more = if value.elements().nth(RULES).is_some() { ", …" } else { "" };
             format!("{}{more}", items.join(", "))
         }
-        _ => harmless(cut(value.raw(), 4 * TEXT_BYTES)).into_owned(),
+        _ => terminal_safe(cut(value.raw(), 4 * TEXT_BYTES)).into_owned(),
     }
 }

@@ -9,7 +9,7 @@ use crate::cli::judges;
 use crate::cli::progress::patiently;
 use crate::document::Fault;
 use crate::record::entry::member;
-use crate::record::harmless;
+use crate::record::terminal_safe;
 use crate::review::{Entry, Log, Named};
 
 /// Most lines that are shown of one id.
@@ -125,12 +125,12 @@ fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
             member::findings::NAME | member::uninspected::NAME => {
                 for one in value.elements() {
                     let parts: Vec<String> =
-                        one.members().map(|(name, value)| format!("{} {}", harmless(&name), plain(value))).collect();
+                        one.members().map(|(name, value)| format!("{} {}", terminal_safe(&name), plain(value))).collect();
                     let what = if name == member::findings::NAME { "found" } else { "not looked at" };
                     writeln!(out, "    {what}: {}", parts.join(", "))?;
                 }
             }
-            _ => writeln!(out, "    {}: {}", harmless(&name), plain(value))?,
+            _ => writeln!(out, "    {}: {}", terminal_safe(&name), plain(value))?,
         }
     }
     writeln!(out)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::wanted::Wanted;
 use crate::document::Fault;
 use crate::message::quote;
-use crate::record::harmless;
+use crate::record::terminal_safe;
 use crate::review::{Log, Stats, Top};
 use crate::text::cut;
 
@@ -110,7 +110,7 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{name}")?;
         for (name, count) in &first {
             let bar = "█".repeat(count.saturating_mul(BAR).div_ceil(highest).min(BAR) as usize);
-            writeln!(out, "  {count:>9}  {bar:<24}  {}", harmless(cut(name, 80)))?;
+            writeln!(out, "  {count:>9}  {bar:<24}  {}", terminal_safe(cut(name, 80)))?;
         }
         let rest = top.len().saturating_sub(first.len());
         if rest > 0 {

@@ -67,7 +67,7 @@ pub(super) fn run(
         Err(error) => return Ok(Err(error)),
     };
     let report = report.map_err(|error| fault(&error.to_string(), "name the log, as in `lychgate audit verify audit.jsonl`"))?;
-    let code = u8::from(!report.is_sound());
+    let code = u8::from(!report.is_verified());
     Ok(if args.json { json(&report, trusted, out) } else { text(&report, trusted, out, err) }.map(|()| code))
 }
 
@@ -92,7 +92,7 @@ impl Trust {
 fn json(report: &Report, trusted: Trust, out: &mut dyn Write) -> io::Result<()> {
     let mut document = serde_json::to_value(report)?;
     if let Some(members) = document.as_object_mut() {
-        members.insert("sound".to_owned(), report.is_sound().into());
+        members.insert("sound".to_owned(), report.is_verified().into());
         members.insert("key".to_owned(), trusted.name().into());
     }
     writeln!(out, "{document}")
@@ -110,7 +110,7 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
         let then = if torn.closed { "the gate went on after it, and the log says so" } else { "the log ends there" };
         let (file, line, bytes) = (torn.file.escape_debug(), torn.line, torn.bytes);
         // Where something else is wrong, it may be a part of that.
-        let harmless = if report.is_sound() { ". This is no tampering." } else { "" };
+        let harmless = if report.is_verified() { ". This is no tampering." } else { "" };
         writeln!(out, "{file}:{line}: {bytes} bytes of a line that was not written to its end: {then}{harmless}")?;
     }
     if let Some(through) = report.removed_through {
@@ -132,7 +132,7 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
         Some(through) => writeln!(out, "; they vouch for what is there up to line {through}")?,
         None => writeln!(out)?,
     }
-    writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is NOT sound" })?;
+    writeln!(out, "{}", if report.is_verified() { "the log is sound" } else { "the log is NOT sound" })?;
     match trusted {
         Trust::Beside => writeln!(
             err,

@@ -147,7 +147,7 @@ pub(super) fn audit(config: &Config) -> Checked {
             let mend = format!("chmod u+r '{}', or run this as the gate's user", file.display());
             told.find(Level::Error, format!("the audit log cannot be read: {error}"), mend);
         }
-        Ok(report) if report.is_sound() => told.well(format!("the audit log hangs together: {} lines", report.lines)),
+        Ok(report) if report.is_verified() => told.well(format!("the audit log hangs together: {} lines", report.lines)),
         Ok(report) => {
             let first = report.flaws.first().map(|flaw| flaw.what.clone()).unwrap_or_default();
             let more = match report.flaws.len().saturating_sub(1) {

@@ -17,7 +17,7 @@ use super::install::files::{gone, put};
 use super::{confirm, liveness, program};
 use crate::config::{self, AuditTo, Transport};
 use crate::document::Fault;
-use crate::record::harmless;
+use crate::record::terminal_safe;
 use manager::Manager;
 
 /// Arguments of `lychgate service`.
@@ -242,7 +242,7 @@ impl Host<'_> {
         };
         let words = variables.iter().map(|(_, value)| value.as_str()).chain([config, self.program.as_str()]);
         if let Some(word) = words.into_iter().find(|word| word.chars().any(char::is_control)) {
-            let path = harmless(word).into_owned();
+            let path = terminal_safe(word).into_owned();
             return Err(io::Error::other(format!("`{path}`: a service cannot name a path with control characters")));
         }
         let gate = unit::Gate {

@@ -11,7 +11,7 @@ use super::quarantine::WHO;
 use crate::listen::Body;
 use crate::protocol::AuditId;
 use crate::proxy::Gate;
-use crate::record::kept::By;
+use crate::record::stores::Actor;
 use crate::review::explain::{Explained, explain};
 use crate::review::{Entry, Judges};
 
@@ -29,7 +29,7 @@ pub(super) async fn explained(gate: &Arc<Gate>, id: &str) -> Result<Explained, R
     let Some(audit) = id.parse().ok().map(AuditId) else { return Err(gone()) };
     let gate = gate.clone();
     let explained = tokio::task::spawn_blocking(move || {
-        let line = gate.recorder().live().judged(&audit.to_string())?;
+        let line = gate.recorder().audit_tail().judged(&audit.to_string())?;
         let file: Arc<Path> = Path::new("the console").into();
         let entry = Entry::read(Bytes::copy_from_slice(line.as_bytes()), &file, 0).ok()?;
         let judges = Judges { named: (*gate.policies()).clone(), other: None };
@@ -50,7 +50,7 @@ fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
     let quarantined = || {
         let quarantine = gate.recorder().quarantine()?;
         let kept = quarantine.get(audit).ok().flatten()?;
-        let by = By { who: WHO.to_owned(), reason: Some("explain".to_owned()) };
+        let by = Actor { who: WHO.to_owned(), reason: Some("explain".to_owned()) };
         quarantine.shown(&kept, by).ok().map(|()| kept)
     };
     evidence.or_else(quarantined).map(|kept| kept.message)

@@ -79,8 +79,8 @@ impl Console {
     /// earlier that the audit log holds. Waits for the disk. `file` is the config file that the gate was started with.
     pub fn open(gate: &Gate, counter: &Arc<Counter>, config: &Config, file: Option<PathBuf>) -> Self {
         past::restore(gate.recorder(), &config.audit);
-        gate.recorder().live().keep();
-        gate.recorder().start_pulse();
+        gate.recorder().audit_tail().keep();
+        gate.recorder().start_recent_stats();
         Self {
             counter: counter.clone(),
             door: Door::new(counter.token(), gate.limits().wrong_tokens_per_minute),
@@ -105,7 +105,7 @@ impl Console {
         if let Err(why) = self.site.fits(&parts.headers, rest.starts_with("/api/"))
             && !is_program
         {
-            front.gate.tell(Event::TurnedAway { reason: why.reason });
+            front.gate.tell(Event::Rejected { reason: why.reason });
             return refuse(StatusCode::FORBIDDEN, why.hint);
         }
         let Some(path) = rest.strip_prefix("/api/") else {
@@ -249,7 +249,7 @@ impl Console {
 
 /// The answer to a wrong token or link.
 pub(super) fn denied_for(gate: &Gate, denied: &Denied, hint: &str) -> Response<Body> {
-    gate.tell(Event::TurnedAway { reason: "token" });
+    gate.tell(Event::Rejected { reason: "token" });
     match denied {
         Denied::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
         Denied::TooMany => {

@@ -22,7 +22,7 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
     };
     // Lines about the log itself are in the log alone.
     let told = entries.iter().filter(|entry| !entry.event().starts_with("log_"));
-    recorder.live().seed(told.map(Entry::raw));
+    recorder.audit_tail().seed(told.map(Entry::raw));
     let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
     let now = unix(SystemTime::now());
     let timed = entries.iter().filter_map(|entry| Some((unix(entry.time()?), counts(entry)?)));

@@ -11,7 +11,7 @@ use crate::listen::Body;
 use crate::message::{Json, ReadLimits};
 use crate::protocol::AuditId;
 use crate::proxy::Gate;
-use crate::record::kept::{About, By, KeptError, Quarantine, State};
+use crate::record::stores::{Actor, MessageInfo, Quarantine, State, StoreError};
 
 /// Most messages of the list.
 const LISTED: usize = 500;
@@ -83,7 +83,7 @@ pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) ->
         return gone();
     };
     let reason = asked.root().get("reason").and_then(|reason| reason.str());
-    let by = By { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
+    let by = Actor { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
     let (what, gate) = (what.to_owned(), gate.clone());
     aside(move || match &*what {
         "show" => show(&quarantine, audit, by),
@@ -101,9 +101,9 @@ pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) ->
     .await
 }
 
-fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: By) -> Result<Response<Body>, KeptError> {
+fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: Actor) -> Result<Response<Body>, StoreError> {
     let Some(kept) = quarantine.get(audit)? else { return Ok(gone()) };
-    quarantine.shown(&kept.about, by)?;
+    quarantine.shown(&kept.info, by)?;
     let text = String::from_utf8_lossy(&kept.message).into_owned();
     let limits = ReadLimits { message_bytes: kept.message.len(), ..ReadLimits::default() };
     let read = Json::parse(kept.message.clone(), &limits).ok();
@@ -119,17 +119,18 @@ fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: By) -> Result<Response
     let withheld = kept.withheld.iter().take(LISTED).filter_map(string).collect();
     let message = crate::text::cut(&text, SHOWN_BYTES).to_owned();
     let is_whole = message.len() == text.len();
-    Ok(json(StatusCode::OK, &Whole { item: told(&kept.about, &State::Kept), withheld, message, is_whole }))
+    Ok(json(StatusCode::OK, &Whole { item: told(&kept.info, &State::Kept), withheld, message, is_whole }))
 }
 
-fn told(about: &About, state: &State) -> Item {
+fn told(about: &MessageInfo, state: &State) -> Item {
     let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
     let (state, until) = match state {
         State::Kept => ("kept", None),
         State::Released { until } => ("released", Some(unix(*until))),
         State::Delivered => ("delivered", None),
     };
-    let About { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, .. } = about.clone();
+    let MessageInfo { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, .. } =
+        about.clone();
     let (audit, at, direction) = (audit.to_string(), unix(at), direction.name());
     Item { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, state, until }
 }
@@ -139,7 +140,7 @@ fn gone() -> Response<Body> {
 }
 
 /// Where it may wait for the disk.
-async fn aside(act: impl FnOnce() -> Result<Response<Body>, KeptError> + Send + 'static) -> Response<Body> {
+async fn aside(act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static) -> Response<Body> {
     match tokio::task::spawn_blocking(act).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),

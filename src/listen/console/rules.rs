@@ -9,7 +9,7 @@ use super::page::{json, refuse};
 use crate::listen::Body;
 use crate::message::Direction;
 use crate::proxy::Gate;
-use crate::record::Hits;
+use crate::record::RuleHits;
 use crate::rules::{Case, Rule};
 
 /// A rule in the list. Policies may do different things about what it finds.
@@ -23,7 +23,7 @@ pub(super) struct Listed {
     actions: BTreeMap<String, &'static str>,
     pack: Option<String>,
     #[serde(flatten)]
-    hits: Hits,
+    hits: RuleHits,
 }
 
 /// All there is to know of a rule.
@@ -52,7 +52,7 @@ struct CaseShown {
 
 /// Every rule in force anywhere, by direction and name.
 pub(super) fn all(gate: &Gate) -> Vec<Listed> {
-    let hits = gate.recorder().hits();
+    let hits = gate.recorder().rule_hits();
     in_force(gate).into_values().map(|(rule, actions)| listed(&rule, actions, &hits)).collect()
 }
 
@@ -63,7 +63,7 @@ pub(super) fn one(gate: &Gate, id: &str) -> Response<Body> {
     };
     let cases = |cases: &[Case]| cases.iter().map(|case| CaseShown { text: case.text.clone(), line: case.line }).collect();
     let whole = Whole {
-        listed: listed(&rule, actions, &gate.recorder().hits()),
+        listed: listed(&rule, actions, &gate.recorder().rule_hits()),
         why: rule.why.clone(),
         file: rule.file.to_string(),
         line: rule.line,
@@ -94,7 +94,7 @@ fn in_force(gate: &Gate) -> InForce {
     found
 }
 
-fn listed(rule: &Rule, actions: BTreeMap<String, &'static str>, hits: &BTreeMap<Box<str>, Hits>) -> Listed {
+fn listed(rule: &Rule, actions: BTreeMap<String, &'static str>, hits: &BTreeMap<Box<str>, RuleHits>) -> Listed {
     Listed {
         id: rule.id.to_string(),
         title: rule.title.clone(),

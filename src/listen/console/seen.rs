@@ -14,7 +14,7 @@ use crate::oauth::vault::Account;
 use crate::oauth::{LoginError, Principal};
 use crate::protocol::{ProcessOutput, UpstreamName};
 use crate::proxy::Gate;
-use crate::record::{BUCKET_SECONDS, Moment, Reload, Served};
+use crate::record::{BUCKET_SECONDS, Reload, StatsBucket, UpstreamStats};
 use crate::upstream::Upstream;
 
 /// Most rules in the list of those that match most.
@@ -28,7 +28,7 @@ pub(super) struct Overview {
     uptime_seconds: u64,
     now: u64,
     bucket_seconds: u64,
-    hour: Vec<Moment>,
+    hour: Vec<StatsBucket>,
     policies: Vec<PolicyInForce>,
     reload: Option<Reload>,
     top_rules: Vec<TopRule>,
@@ -71,7 +71,7 @@ pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> 
         })
         .collect();
     policies.sort_by(|a, b| a.upstream.cmp(&b.upstream));
-    let hits = gate.recorder().hits();
+    let hits = gate.recorder().rule_hits();
     let mut top_rules: Vec<TopRule> =
         hits.into_iter().map(|(rule, hits)| TopRule { rule, count: hits.count, last: hits.last }).collect();
     top_rules.sort_by_key(|top| std::cmp::Reverse(top.count));
@@ -82,7 +82,7 @@ pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> 
         uptime_seconds: since.elapsed().as_secs(),
         now: unix(SystemTime::now()),
         bucket_seconds: BUCKET_SECONDS,
-        hour: gate.recorder().hour(),
+        hour: gate.recorder().last_hour(),
         policies,
         reload: gate.recorder().last_reload(),
         top_rules,
@@ -101,7 +101,7 @@ pub(super) struct Seen {
     policy: Option<String>,
     mode: Option<&'static str>,
     #[serde(flatten)]
-    served: Served,
+    served: UpstreamStats,
     login: Option<LoginSeen>,
 }
 
@@ -159,7 +159,7 @@ async fn one(front: &Front, name: &UpstreamName, upstream: &Upstream, accounts: 
         printed: upstream.output().map(printed).unwrap_or_default(),
         policy: policy.map(|policy| policy.name.to_string()),
         mode: policy.map(|policy| policy.mode.name()),
-        served: front.gate.recorder().served(name),
+        served: front.gate.recorder().upstream_stats(name),
         login,
     }
 }

@@ -14,7 +14,7 @@ use super::Console;
 use super::door::Inner;
 use super::page::{flowing, refuse};
 use crate::listen::{Body, Front};
-use crate::record::{Batch, Watch};
+use crate::record::{TailBatch, TailReader};
 
 /// Lines that come within this time go out together.
 const GATHER: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ struct Open {
     console: Arc<Console>,
     front: Arc<Front>,
     inner: Inner,
-    watch: Watch,
+    watch: TailReader,
     _place: OwnedSemaphorePermit,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn open(console: &Arc<Console>, front: &Arc<Front>, query: &str, inne
     };
     let back = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "back");
     let back = back.and_then(|(_, back)| back.parse().ok()).unwrap_or(0).min(BACK);
-    let watch = front.gate.recorder().live().watch(back);
+    let watch = front.gate.recorder().audit_tail().watch(back);
     let open = Open { console: console.clone(), front: front.clone(), inner, watch, _place: place };
     // So that the page knows at once that it listens.
     let hello = stream::iter([Ok(Bytes::from_static(b"{\"beat\":true}\n"))]);
@@ -51,7 +51,7 @@ async fn next(mut open: Open) -> Option<(io::Result<Bytes>, Open)> {
         Some(batch) => batch,
         None => match tokio::time::timeout(BEAT, open.watch.next()).await {
             Ok(batch) => batch?,
-            Err(_) => Batch { missed: 0, first: 0, lines: Vec::new() },
+            Err(_) => TailBatch { missed: 0, first: 0, lines: Vec::new() },
         },
     };
     if open.front.draining() || !open.console.door.lasts(open.inner, Instant::now()) {
@@ -64,7 +64,7 @@ async fn next(mut open: Open) -> Option<(io::Result<Bytes>, Open)> {
     Some((Ok(text.into()), open))
 }
 
-fn written(batch: &Batch) -> String {
+fn written(batch: &TailBatch) -> String {
     let mut text = String::new();
     // Writing to a `String` cannot fail.
     let _infallible = match (batch.missed, batch.lines.len()) {
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn each_line_goes_out_with_its_number() {
-        let batch = |missed, lines: &[&str]| Batch { missed, first: 7, lines: lines.iter().map(|line| (*line).into()).collect() };
+        let batch =
+            |missed, lines: &[&str]| TailBatch { missed, first: 7, lines: lines.iter().map(|line| (*line).into()).collect() };
         assert_eq!(written(&batch(0, &[])), "{\"beat\":true}\n");
         let told = "{\"missed\":2}\n{\"n\":7,\"line\":{\"a\":1}}\n{\"n\":8,\"line\":{}}\n";
         assert_eq!(written(&batch(2, &["{\"a\":1}", "{}"])), told);

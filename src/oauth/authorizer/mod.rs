@@ -343,7 +343,7 @@ impl Authorizer {
         let expires_unix = held.state().account.as_ref().and_then(|account| account.granted.as_ref()?.expires_unix);
         let owed = self.shared.logins.count(&self.upstream);
         let login = Login { upstream: &self.upstream, principal: &who.to_string(), outcome, error, expires_unix, owed };
-        if let Err(error) = self.shared.recorder.tell(Event::Login(&login)) {
+        if let Err(error) = self.shared.recorder.record(Event::Login(&login)) {
             tracing::error!(%error, "the audit log cannot be written");
         }
     }

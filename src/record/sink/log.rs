@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::opened;
 use crate::config::Rotation;
 use crate::record::chain::Head;
-use crate::record::chain::checkpoint::{Notes, Why};
+use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::files;
 use crate::record::chain::tail::{Tail, last_of};
 
@@ -27,7 +27,7 @@ pub(super) struct LogFile {
     path: PathBuf,
     file: File,
     rotation: Rotation,
-    notes: Arc<Notes>,
+    notes: Arc<CheckpointLog>,
     /// The last line that this process knows of.
     head: Head,
     /// How long the file was then; `None` if that is not sure.
@@ -64,7 +64,7 @@ impl LogFile {
     ///
     /// # Errors
     /// It cannot be opened for appending.
-    pub(super) fn open(path: &Path, rotation: &Rotation, notes: Arc<Notes>) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, rotation: &Rotation, notes: Arc<CheckpointLog>) -> io::Result<Self> {
         let (file, began) = open_file(path)?;
         let mut log = Self {
             path: path.to_owned(),
@@ -122,7 +122,7 @@ impl LogFile {
     ///
     /// # Errors
     /// The note cannot be written.
-    pub(super) fn note(&mut self, why: Why) -> io::Result<String> {
+    pub(super) fn note(&mut self, why: Reason) -> io::Result<String> {
         // After a loss of power there must be no note of lines that are lost.
         self.sync()?;
         self.notes.add(why, &self.head, self.length.unwrap_or_default(), &self.path)
@@ -165,7 +165,7 @@ impl LogFile {
         }
         self.head = last.unwrap_or_default();
         if last.is_none() {
-            self.notes.add(Why::New, &self.head, 0, &self.path)?;
+            self.notes.add(Reason::New, &self.head, 0, &self.path)?;
         }
         Ok(if last.is_none() || last == Some(Head::default()) { "new" } else { "continued" })
     }
@@ -236,7 +236,7 @@ impl LogFile {
         };
         match aside() {
             Ok(aside) => {
-                if let Err(error) = self.notes.add(Why::Rotated, &self.head, self.length.unwrap_or_default(), &aside) {
+                if let Err(error) = self.notes.add(Reason::Rotated, &self.head, self.length.unwrap_or_default(), &aside) {
                     tracing::warn!(%error, "there is no checkpoint of an audit file that was put aside");
                 }
                 self.lock()?;

@@ -19,8 +19,8 @@ use super::chain::PublicKey;
 use super::chain::files::{self, Lines};
 use super::chain::{Link, sha};
 use notes::Noted;
-pub use parts::{Chain, Hangs, Part};
-pub use report::{FileSeen, Flaw, Kind, Report, Torn};
+pub use parts::{Chain, Continuity, LogPart};
+pub use report::{FileSummary, Flaw, Kind, Report, Torn};
 use walk::Walk;
 
 /// A file that is packed or removed while it is looked at is looked for again so often.

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::about::{as_millis, as_uuid};
+use super::stored_message::{as_millis, as_uuid};
 use crate::protocol::AuditId;
 use crate::seal::Purpose;
 
@@ -13,7 +13,7 @@ pub(super) const NOTE: Purpose = Purpose { mark: *b"lgn", label: b"lychgate quar
 
 /// Who did something, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct By {
+pub struct Actor {
     /// A name that people know.
     pub who: String,
     /// In their words.
@@ -53,7 +53,7 @@ pub struct Note {
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
     /// Who.
-    pub by: By,
+    pub by: Actor,
     /// When.
     #[serde(with = "as_millis", rename = "at_unix_ms")]
     pub at: SystemTime,

@@ -18,10 +18,10 @@ const BATCH: usize = 500;
 
 /// The last audit lines. A handle: clones are of the same lines.
 #[derive(Clone)]
-pub struct Live(Arc<Shared>);
+pub struct AuditTail(Arc<TailState>);
 
-struct Shared {
-    kept: Mutex<Kept>,
+struct TailState {
+    kept: Mutex<TailLine>,
     /// The number of the line that comes next.
     told: watch::Sender<u64>,
     keeps: AtomicBool,
@@ -29,22 +29,22 @@ struct Shared {
 
 /// The lines themselves; the last has the number before `next`.
 #[derive(Default)]
-struct Kept {
+struct TailLine {
     lines: VecDeque<Arc<str>>,
     bytes: usize,
     next: u64,
 }
 
 /// Reads on as lines come.
-pub struct Watch {
-    shared: Arc<Shared>,
+pub struct TailReader {
+    shared: Arc<TailState>,
     told: watch::Receiver<u64>,
     next: u64,
 }
 
 /// Some lines, in the order in which they were told.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Batch {
+pub struct TailBatch {
     /// How many lines came and went before the first of these without being read.
     pub missed: u64,
     /// The number of the first; each further one has the next.
@@ -53,13 +53,13 @@ pub struct Batch {
     pub lines: Vec<Arc<str>>,
 }
 
-impl Default for Live {
+impl Default for AuditTail {
     fn default() -> Self {
-        Self(Arc::new(Shared { kept: Mutex::default(), told: watch::Sender::new(0), keeps: AtomicBool::new(false) }))
+        Self(Arc::new(TailState { kept: Mutex::default(), told: watch::Sender::new(0), keeps: AtomicBool::new(false) }))
     }
 }
 
-impl Live {
+impl AuditTail {
     /// Keeps lines from now on while nobody watches, so that whoever comes later sees what was before.
     pub fn keep(&self) {
         self.0.keeps.store(true, Ordering::Relaxed);
@@ -104,21 +104,21 @@ impl Live {
     }
 
     /// Watches, from so many lines back.
-    pub fn watch(&self, back: usize) -> Watch {
+    pub fn watch(&self, back: usize) -> TailReader {
         let told = self.0.told.subscribe();
         let next = self.0.kept().next.saturating_sub(back as u64);
-        Watch { shared: self.0.clone(), told, next }
+        TailReader { shared: self.0.clone(), told, next }
     }
 }
 
-impl Shared {
+impl TailState {
     /// A line is added whole or not at all, so a panic elsewhere does not spoil the lines.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, TailLine> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl TailLine {
     fn add(&mut self, line: &str) {
         self.next += 1;
         self.bytes += line.len();
@@ -134,9 +134,9 @@ impl Kept {
     }
 }
 
-impl Watch {
+impl TailReader {
     /// The lines at hand that were not read so far; waits where there is none. `None` once nothing will come any more.
-    pub async fn next(&mut self) -> Option<Batch> {
+    pub async fn next(&mut self) -> Option<TailBatch> {
         loop {
             if let Some(batch) = self.now() {
                 return Some(batch);
@@ -146,7 +146,7 @@ impl Watch {
     }
 
     /// The lines at hand, if there are any that were not read.
-    pub fn now(&mut self) -> Option<Batch> {
+    pub fn now(&mut self) -> Option<TailBatch> {
         self.told.mark_unchanged();
         let kept = self.shared.kept();
         // Before the first line ever there is nothing to miss.
@@ -156,7 +156,7 @@ impl Watch {
         let lines: Vec<_> = kept.lines.iter().skip(skip).take(BATCH).cloned().collect();
         drop(kept);
         self.next = first + lines.len() as u64;
-        (!lines.is_empty()).then_some(Batch { missed, first, lines })
+        (!lines.is_empty()).then_some(TailBatch { missed, first, lines })
     }
 }
 
@@ -164,13 +164,13 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn texts(batch: &Batch) -> Vec<&str> {
+    fn texts(batch: &TailBatch) -> Vec<&str> {
         batch.lines.iter().map(AsRef::as_ref).collect()
     }
 
     #[test]
     fn nothing_is_kept_for_nobody() {
-        let live = Live::default();
+        let live = AuditTail::default();
         live.push("one\n");
         assert_eq!(live.watch(10).now(), None);
         live.keep();
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn earlier_lines_come_before_all_others_or_not_at_all() {
-        let live = Live::default();
+        let live = AuditTail::default();
         live.seed(["one", "two"].into_iter());
         live.keep();
         live.push("three\n");
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_slow_reader_is_told_what_it_missed() {
-        let live = Live::default();
+        let live = AuditTail::default();
         let mut watch = live.watch(0);
         assert!(live.is_watched());
         for number in 0..LINES + 7 {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_too() {
-        let live = Live::default();
+        let live = AuditTail::default();
         live.keep();
         let long = "x".repeat(BYTES / 4);
         (0..9).for_each(|_| live.push(&format!("{long}\n")));
@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_waits_until_something_comes() {
-        let live = Live::default();
+        let live = AuditTail::default();
         let mut watch = live.watch(0);
         let other = live.clone();
         let told = tokio::spawn(async move {

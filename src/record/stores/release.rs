@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::about::{About, Kept, as_millis, as_uuid, at_millis, millis};
-use super::error::KeptError;
-use super::ledger::{Act, By, NOTE, Note};
+use super::error::StoreError;
+use super::ledger::{Act, Actor, NOTE, Note};
 use super::quarantine::{Quarantine, failed, json};
+use super::stored_message::{MessageInfo, StoredMessage, as_millis, as_uuid, at_millis, millis};
 use crate::protocol::AuditId;
 use crate::seal::{Listed, Purpose};
 
@@ -27,7 +27,7 @@ pub struct Release {
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
     /// Who released it, and why.
-    pub by: By,
+    pub by: Actor,
     /// When.
     #[serde(with = "as_millis", rename = "at_unix_ms")]
     pub at: SystemTime,
@@ -35,12 +35,12 @@ pub struct Release {
     #[serde(with = "as_millis", rename = "until_unix_ms")]
     pub until: SystemTime,
     /// Whose it is, and what was asked.
-    pub about: About,
+    pub about: MessageInfo,
 }
 
 impl Release {
     /// A new one, that ends then.
-    pub(super) fn new(about: About, by: By, at: SystemTime, until: SystemTime) -> Self {
+    pub(super) fn new(about: MessageInfo, by: Actor, at: SystemTime, until: SystemTime) -> Self {
         // As they are written down.
         let [at, until] = [at, until].map(|time| at_millis(millis(time)));
         Self { id: Uuid::new_v4().simple().to_string(), audit: about.audit, by, at, until, about }
@@ -62,11 +62,11 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be opened, or the release cannot be written.
-    pub fn release(&self, audit: AuditId, by: By) -> Result<Option<Release>, KeptError> {
+    pub fn release(&self, audit: AuditId, by: Actor) -> Result<Option<Release>, StoreError> {
         // Opened whole: what is damaged is not released.
         let Some(kept) = self.get(audit)? else { return Ok(None) };
         let now = SystemTime::now();
-        let release = Release::new(kept.about, by.clone(), now, now + self.release);
+        let release = Release::new(kept.info, by.clone(), now, now + self.release);
         let file = release.file();
         // Who finds the release finds the note.
         self.note(Act::Released, audit, by, Some(&release.about))?;
@@ -82,7 +82,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn shown(&self, about: &About, by: By) -> Result<(), KeptError> {
+    pub fn shown(&self, about: &MessageInfo, by: Actor) -> Result<(), StoreError> {
         self.note(Act::Shown, about.audit, by, Some(about))
     }
 
@@ -91,7 +91,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be opened: then it still waits.
-    pub fn take(&self, release: &Release) -> Result<Option<Kept>, KeptError> {
+    pub fn take(&self, release: &Release) -> Result<Option<StoredMessage>, StoreError> {
         if release.is_over() {
             return Ok(None);
         }
@@ -106,7 +106,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn releases(&self) -> Result<Vec<Release>, KeptError> {
+    pub fn releases(&self) -> Result<Vec<Release>, StoreError> {
         let files = self.released.files(LOOKED).map_err(failed)?;
         let read = |file: &Listed| self.small::<Release>(&self.released, &file.name, RELEASE);
         Ok(files.iter().filter_map(read).filter(|release| release.about.audit == release.audit).collect())
@@ -116,7 +116,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn expire(&self, release: &Release) -> Result<bool, KeptError> {
+    pub fn expire(&self, release: &Release) -> Result<bool, StoreError> {
         if !release.is_over() {
             return Ok(false);
         }
@@ -127,7 +127,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn notes(&self) -> Result<Vec<Note>, KeptError> {
+    pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
         let mut files = self.notes.files(LOOKED).map_err(failed)?;
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let read = |file: &Listed| {
@@ -141,11 +141,11 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn told(&self, note: &Note) -> Result<(), KeptError> {
+    pub fn told(&self, note: &Note) -> Result<(), StoreError> {
         self.notes.remove(&note.file).map_err(failed).map(|_| ())
     }
 
-    pub(super) fn note(&self, act: Act, audit: AuditId, by: By, about: Option<&About>) -> Result<(), KeptError> {
+    pub(super) fn note(&self, act: Act, audit: AuditId, by: Actor, about: Option<&MessageInfo>) -> Result<(), StoreError> {
         let (agent, upstream) = (about.map(|about| about.agent.clone()), about.map(|about| about.upstream.clone()));
         let file = Uuid::now_v7().simple().to_string();
         let note = Note { act, audit, by, at: SystemTime::now(), agent, upstream, file: String::new() };

@@ -10,14 +10,14 @@ use super::table;
 use crate::config::Suppression;
 
 /// The counters of suppressions.
-pub(super) struct Suppressions {
+pub(super) struct SuppressionCounters {
     findings: Counters,
     states: Gauges,
     /// When each of them ends.
     ends: Mutex<Vec<SystemTime>>,
 }
 
-impl Suppressions {
+impl SuppressionCounters {
     pub(super) fn new(made: &Maker) -> Result<Self, Error> {
         Ok(Self {
             findings: made.counters(table::SUPPRESSED)?,
@@ -33,7 +33,7 @@ impl Suppressions {
     }
 
     /// A match of this rule has no consequence.
-    pub(super) fn found(&self, rule: &str) {
+    pub(super) fn count(&self, rule: &str) {
         self.findings.with(&[rule]).inc();
     }
 

@@ -22,16 +22,16 @@ const BOUNDS_US: [u32; 16] = [5, 10, 15, 25, 40, 60, 100, 160, 250, 400, 650, 10
 
 /// What happened lately.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub(super) struct RecentStats {
     on: AtomicBool,
-    felt: Mutex<Felt>,
+    stats: Mutex<Stats>,
 }
 
 #[derive(Default)]
-struct Felt {
+struct Stats {
     buckets: VecDeque<Bucket>,
-    upstreams: HashMap<UpstreamName, Times>,
-    rules: BTreeMap<Box<str>, Hits>,
+    upstreams: HashMap<UpstreamName, UpstreamTimes>,
+    rules: BTreeMap<Box<str>, RuleHits>,
 }
 
 /// What happened in one bucket.
@@ -66,7 +66,7 @@ pub struct Counts {
 
 /// A bucket as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Moment {
+pub struct StatsBucket {
     /// When it began, in seconds since 1970.
     pub at: u64,
     /// What was counted.
@@ -80,7 +80,7 @@ pub struct Moment {
 
 /// How often a rule has matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Hits {
+pub struct RuleHits {
     /// How often since the start.
     pub count: u64,
     /// When last, in seconds since 1970.
@@ -89,7 +89,7 @@ pub struct Hits {
 
 /// What is known of an upstream.
 #[derive(Default)]
-struct Times {
+struct UpstreamTimes {
     last: VecDeque<Duration>,
     calls: u64,
     blocked: u64,
@@ -98,7 +98,7 @@ struct Times {
 
 /// The same as it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Served {
+pub struct UpstreamStats {
     /// Messages judged on their way there.
     pub calls: u64,
     /// How many of all messages were refused, both ways.
@@ -112,7 +112,7 @@ pub struct Served {
 }
 
 /// One judged message, as far as it is counted.
-pub(super) struct Beat<'a, R> {
+pub(super) struct JudgedMessage<'a, R> {
     pub(super) upstream: &'a UpstreamName,
     pub(super) outbound: bool,
     pub(super) done: &'a str,
@@ -122,7 +122,7 @@ pub(super) struct Beat<'a, R> {
     pub(super) waited: Option<Duration>,
 }
 
-impl Pulse {
+impl RecentStats {
     /// Counts from now on.
     pub(super) fn start(&self) {
         self.on.store(true, Ordering::Relaxed);
@@ -130,7 +130,7 @@ impl Pulse {
 
     /// Counts what happened before, the oldest first.
     pub(super) fn restore(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
-        let mut felt = self.felt();
+        let mut felt = self.lock();
         for (at, counts) in earlier {
             felt.bucket(at).counts.add(counts);
         }
@@ -141,28 +141,28 @@ impl Pulse {
         self.on.load(Ordering::Relaxed)
     }
 
-    fn felt(&self) -> MutexGuard<'_, Felt> {
-        self.felt.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Stats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A body was judged, in so long.
-    pub(super) fn judged_within(&self, took: Duration) {
+    pub(super) fn count_duration(&self, took: Duration) {
         if !self.is_on() {
             return;
         }
         let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
         let within = BOUNDS_US.iter().position(|bound| micros <= *bound).unwrap_or(BOUNDS_US.len() - 1);
-        if let Some(count) = self.felt().bucket(now()).judged_within.get_mut(within) {
+        if let Some(count) = self.lock().bucket(now()).judged_within.get_mut(within) {
             *count = count.saturating_add(1);
         }
     }
 
     /// A message was judged.
-    pub(super) fn beat<'r>(&self, beat: Beat<'_, impl Iterator<Item = &'r str>>) {
+    pub(super) fn count_message<'r>(&self, beat: JudgedMessage<'_, impl Iterator<Item = &'r str>>) {
         if !self.is_on() {
             return;
         }
-        let (at, mut felt) = (now(), self.felt());
+        let (at, mut felt) = (now(), self.lock());
         let counts = &mut felt.bucket(at).counts;
         *(if beat.outbound { &mut counts.outbound } else { &mut counts.inbound }) += 1;
         match beat.done {
@@ -188,44 +188,48 @@ impl Pulse {
                 continue;
             }
             if !felt.rules.contains_key(rule) {
-                felt.rules.insert(rule.into(), Hits::default());
+                felt.rules.insert(rule.into(), RuleHits::default());
             }
             if let Some(hits) = felt.rules.get_mut(rule) {
-                *hits = Hits { count: hits.count + 1, last: at };
+                *hits = RuleHits { count: hits.count + 1, last: at };
             }
         }
     }
 
     /// A call was refused without being judged, since it was refused before.
-    pub(super) fn refused_unjudged(&self, upstream: &UpstreamName, rule: &str) {
+    pub(super) fn count_refused_unjudged(&self, upstream: &UpstreamName, rule: &str) {
         let rules = std::iter::once(rule);
-        self.beat(Beat { upstream, outbound: true, done: "block", injection_matches: 0, rules, waited: None });
+        self.count_message(JudgedMessage { upstream, outbound: true, done: "block", injection_matches: 0, rules, waited: None });
     }
 
     /// A call failed.
-    pub(super) fn failed(&self, upstream: &UpstreamName) {
+    pub(super) fn count_failed(&self, upstream: &UpstreamName) {
         if self.is_on() {
-            let mut felt = self.felt();
+            let mut felt = self.lock();
             felt.bucket(now()).counts.failed += 1;
             felt.times(upstream).failed += 1;
         }
     }
 
     /// The last hour, the oldest first; times without traffic are left out.
-    pub(super) fn hour(&self) -> Vec<Moment> {
-        let mut felt = self.felt();
+    pub(super) fn last_hour(&self) -> Vec<StatsBucket> {
+        let mut felt = self.lock();
         felt.bucket(now());
-        felt.buckets.iter().filter(|bucket| bucket.counts != Counts::default() || bucket.total() > 0).map(Bucket::shown).collect()
+        felt.buckets
+            .iter()
+            .filter(|bucket| bucket.counts != Counts::default() || bucket.total() > 0)
+            .map(Bucket::snapshot)
+            .collect()
     }
 
     /// How often each rule has matched.
-    pub(super) fn hits(&self) -> BTreeMap<Box<str>, Hits> {
-        self.felt().rules.clone()
+    pub(super) fn rule_hits(&self) -> BTreeMap<Box<str>, RuleHits> {
+        self.lock().rules.clone()
     }
 
     /// How an upstream has done.
-    pub(super) fn served(&self, upstream: &UpstreamName) -> Served {
-        self.felt().upstreams.get(upstream).map(Times::shown).unwrap_or_default()
+    pub(super) fn upstream_stats(&self, upstream: &UpstreamName) -> UpstreamStats {
+        self.lock().upstreams.get(upstream).map(UpstreamTimes::snapshot).unwrap_or_default()
     }
 }
 
@@ -243,7 +247,7 @@ impl Counts {
     }
 }
 
-impl Felt {
+impl Stats {
     /// The bucket of a second since 1970; those that are too old go.
     fn bucket(&mut self, at: u64) -> &mut Bucket {
         let number = at / BUCKET_SECONDS;
@@ -260,7 +264,7 @@ impl Felt {
     }
 
     /// There are as many upstreams as the config names.
-    fn times(&mut self, upstream: &UpstreamName) -> &mut Times {
+    fn times(&mut self, upstream: &UpstreamName) -> &mut UpstreamTimes {
         self.upstreams.entry(upstream.clone()).or_default()
     }
 }
@@ -271,7 +275,7 @@ impl Bucket {
     }
 
     /// The bound within which this share of all bodies was judged.
-    fn within(&self, share: f64) -> Option<u32> {
+    fn quantile(&self, share: f64) -> Option<u32> {
         let (total, mut sum) = (self.total(), 0);
         let enough = (f64::from(total) * share).ceil();
         let reached = |count: &u32| {
@@ -282,13 +286,18 @@ impl Bucket {
         BOUNDS_US.get(place).copied()
     }
 
-    fn shown(&self) -> Moment {
-        Moment { at: self.number * BUCKET_SECONDS, counts: self.counts, p50_us: self.within(0.5), p99_us: self.within(0.99) }
+    fn snapshot(&self) -> StatsBucket {
+        StatsBucket {
+            at: self.number * BUCKET_SECONDS,
+            counts: self.counts,
+            p50_us: self.quantile(0.5),
+            p99_us: self.quantile(0.99),
+        }
     }
 }
 
-impl Times {
-    fn shown(&self) -> Served {
+impl UpstreamTimes {
+    fn snapshot(&self) -> UpstreamStats {
         let mut sorted: Vec<Duration> = self.last.iter().copied().collect();
         sorted.sort_unstable();
         let within = |percent: usize| {
@@ -296,7 +305,7 @@ impl Times {
             sorted.get(place).map(|time| (time.as_secs_f64() * 1e4).round() / 10.0)
         };
         let Self { calls, blocked, failed, .. } = *self;
-        Served { calls, blocked, failed, p50_ms: within(50), p95_ms: within(95) }
+        UpstreamStats { calls, blocked, failed, p50_ms: within(50), p95_ms: within(95) }
     }
 }
 
@@ -313,8 +322,8 @@ mod tests {
         upstream: &'a UpstreamName,
         done: &'a str,
         rules: [&'static str; N],
-    ) -> Beat<'a, std::array::IntoIter<&'static str, N>> {
-        Beat {
+    ) -> JudgedMessage<'a, std::array::IntoIter<&'static str, N>> {
+        JudgedMessage {
             upstream,
             outbound: true,
             done,
@@ -326,38 +335,38 @@ mod tests {
 
     #[test]
     fn what_happens_is_counted_once_it_is_asked_for() {
-        let (pulse, upstream) = (Pulse::default(), UpstreamName("u".into()));
-        pulse.beat(beat(&upstream, "block", ["a"]));
-        assert!(pulse.hour().is_empty() && pulse.hits().is_empty());
+        let (pulse, upstream) = (RecentStats::default(), UpstreamName("u".into()));
+        pulse.count_message(beat(&upstream, "block", ["a"]));
+        assert!(pulse.last_hour().is_empty() && pulse.rule_hits().is_empty());
         pulse.start();
-        pulse.beat(beat(&upstream, "block", ["a", "b", "a"]));
-        pulse.judged_within(Duration::from_micros(12));
-        pulse.judged_within(Duration::from_secs(3));
-        pulse.failed(&upstream);
-        let hour = pulse.hour();
+        pulse.count_message(beat(&upstream, "block", ["a", "b", "a"]));
+        pulse.count_duration(Duration::from_micros(12));
+        pulse.count_duration(Duration::from_secs(3));
+        pulse.count_failed(&upstream);
+        let hour = pulse.last_hour();
         let all = |of: fn(&Counts) -> u32| hour.iter().map(|moment| of(&moment.counts)).sum::<u32>();
         assert_eq!((all(|c| c.outbound), all(|c| c.blocked), all(|c| c.failed)), (1, 1, 1));
         assert_eq!((all(|c| c.injections), all(|c| c.injection_matches)), (1, 2), "messages, and matches in them");
         assert!(hour.iter().any(|moment| moment.p50_us == Some(15) || moment.p99_us == Some(250_000)), "{hour:?}");
-        assert_eq!((pulse.hits()["a"].count, pulse.hits()["b"].count), (2, 1));
-        let served = pulse.served(&upstream);
+        assert_eq!((pulse.rule_hits()["a"].count, pulse.rule_hits()["b"].count), (2, 1));
+        let served = pulse.upstream_stats(&upstream);
         assert_eq!((served.calls, served.blocked, served.failed, served.p50_ms), (1, 1, 1, Some(1.5)));
-        assert_eq!(pulse.served(&UpstreamName("none".into())), Served::default());
+        assert_eq!(pulse.upstream_stats(&UpstreamName("none".into())), UpstreamStats::default());
     }
 
     #[test]
     fn a_call_refused_without_being_judged_counts_as_refused() {
-        let (pulse, upstream) = (Pulse::default(), UpstreamName("u".into()));
+        let (pulse, upstream) = (RecentStats::default(), UpstreamName("u".into()));
         pulse.start();
-        pulse.refused_unjudged(&upstream, "a");
-        let counts = pulse.hour().first().unwrap().counts;
+        pulse.count_refused_unjudged(&upstream, "a");
+        let counts = pulse.last_hour().first().unwrap().counts;
         assert_eq!((counts.outbound, counts.blocked, counts.injections), (1, 1, 0));
-        assert_eq!((pulse.hits()["a"].count, pulse.served(&upstream).blocked), (1, 1));
+        assert_eq!((pulse.rule_hits()["a"].count, pulse.upstream_stats(&upstream).blocked), (1, 1));
     }
 
     #[test]
     fn it_is_bounded_in_time() {
-        let mut felt = Felt::default();
+        let mut felt = Stats::default();
         for at in 0..BUCKETS * 3 {
             felt.bucket(at * BUCKET_SECONDS).counts.outbound += 1;
         }

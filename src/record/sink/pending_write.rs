@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-use super::writer::Told;
+use super::writer::WriteResult;
 
 /// Longest wait for a line to be on the disk.
 const DURABLE: Duration = Duration::from_secs(10);
@@ -19,15 +19,15 @@ const DURABLE: Duration = Duration::from_secs(10);
 /// Lines that were handed in. Nothing that they tell of may go on before one of its two waits has ended well; where the log
 /// is not required, both end at once.
 #[must_use = "what these lines tell of may only go on when they are written"]
-pub struct Written(State);
+pub struct PendingWrite(State);
 
 enum State {
     Done,
     Failed(io::Error),
-    Waits(oneshot::Receiver<Told>),
+    Waits(oneshot::Receiver<WriteResult>),
 }
 
-impl Written {
+impl PendingWrite {
     /// Nothing is to be waited for.
     pub(in crate::record) fn done() -> Self {
         Self(State::Done)
@@ -39,7 +39,7 @@ impl Written {
     }
 
     /// The writer will say.
-    pub(super) fn when(told: oneshot::Receiver<Told>) -> Self {
+    pub(super) fn when(told: oneshot::Receiver<WriteResult>) -> Self {
         Self(State::Waits(told))
     }
 
@@ -51,7 +51,7 @@ impl Written {
         match self.0 {
             State::Done => Ok(()),
             State::Failed(error) => Err(error),
-            State::Waits(told) => heard(tokio::time::timeout(DURABLE, told).await.map_err(|_| late())?),
+            State::Waits(told) => write_result(tokio::time::timeout(DURABLE, told).await.map_err(|_| timed_out())?),
         }
     }
 
@@ -70,17 +70,17 @@ impl Written {
     }
 }
 
-fn block_on(told: oneshot::Receiver<Told>) -> io::Result<()> {
+fn block_on(told: oneshot::Receiver<WriteResult>) -> io::Result<()> {
     let deadline = Instant::now() + DURABLE;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let (mut told, mut context) = (pin!(told), Context::from_waker(&waker));
     loop {
         if let Poll::Ready(told) = told.as_mut().poll(&mut context) {
-            return heard(told);
+            return write_result(told);
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(late());
+            return Err(timed_out());
         }
         std::thread::park_timeout(left);
     }
@@ -94,11 +94,11 @@ impl Wake for Unpark {
     }
 }
 
-fn heard(told: Result<Told, oneshot::error::RecvError>) -> io::Result<()> {
+fn write_result(told: Result<WriteResult, oneshot::error::RecvError>) -> io::Result<()> {
     let told = told.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the audit log is not written any more"))?;
     told.map_err(|(kind, text)| io::Error::new(kind, text))
 }
 
-fn late() -> io::Error {
+fn timed_out() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, format!("the audit log did not take a line within {} s", DURABLE.as_secs()))
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use prometheus::{Error, IntCounter};
 
-use super::kept::{Evidence, EvidenceCounts, Kept, KeptError, Quarantine, Stores};
 use super::label::{Counters, Maker};
+use super::stores::{Evidence, EvidenceCounts, Quarantine, StoreError, StoredMessage, Stores};
 use super::{Recorder, table};
 use crate::protocol::AuditId;
 
 /// Something that became of a message in quarantine.
 #[derive(Clone, Copy, Debug)]
-pub struct Quarantined<'a> {
+pub struct QuarantineEvent<'a> {
     /// Its line in the audit log.
     pub audit: AuditId,
     /// One of [`QUARANTINE_OUTCOMES`].
@@ -34,24 +34,24 @@ pub const QUARANTINE_OUTCOMES: [&str; 9] =
     ["kept", "skipped", "failed", "dropped", "shown", "released", "deleted", "delivered", "expired"];
 
 /// What is too old is looked for this often.
-const LOOK: Duration = Duration::from_secs(60);
+const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The counters of what is kept.
-pub(super) struct Keeping {
+pub(super) struct StoreCounters {
     items: Counters,
     records: Counters,
     forgotten: IntCounter,
     /// When what is too old was last looked for.
-    looked: Mutex<Option<Instant>>,
+    last_retention: Mutex<Option<Instant>>,
 }
 
-impl Keeping {
+impl StoreCounters {
     pub(super) fn new(made: &Maker) -> Result<Self, Error> {
         Ok(Self {
             items: made.counters(table::QUARANTINE_ITEMS)?,
             records: made.counters(table::EVIDENCE_RECORDS)?,
             forgotten: made.counters(table::EVIDENCE_FORGOTTEN)?.with(&[]),
-            looked: Mutex::default(),
+            last_retention: Mutex::default(),
         })
     }
 
@@ -61,8 +61,8 @@ impl Keeping {
 
     /// Whether it is time to look again for what is too old.
     fn is_due(&self) -> bool {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = looked.is_none_or(|at| at.elapsed() >= LOOK);
+        let mut looked = self.last_retention.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = looked.is_none_or(|at| at.elapsed() >= RETENTION_INTERVAL);
         if due {
             *looked = Some(Instant::now());
         }
@@ -79,9 +79,9 @@ impl Keeping {
 impl Recorder {
     /// With these stores for what is kept of messages.
     #[must_use]
-    pub fn keeping(self, stores: Stores) -> Self {
+    pub fn with_stores(self, stores: Stores) -> Self {
         if let Some(evidence) = &stores.evidence {
-            evidence.count(self.metrics.keeping.evidence());
+            evidence.count(self.metrics.stores.evidence());
         }
         Self { stores, ..self }
     }
@@ -97,20 +97,20 @@ impl Recorder {
     }
 
     /// Keeps a message in quarantine; whether it is kept now. May wait for the disk.
-    pub fn quarantines(&self, message: &Kept) -> bool {
+    pub fn quarantine_message(&self, message: &StoredMessage) -> bool {
         let Some(quarantine) = &self.stores.quarantine else { return false };
         match quarantine.keep(message) {
             Ok(dropped) => {
-                self.metrics.keeping.count("kept", 1);
-                self.metrics.keeping.count("dropped", dropped);
+                self.metrics.stores.count("kept", 1);
+                self.metrics.stores.count("dropped", dropped);
                 true
             }
-            Err(KeptError::TooOften { .. }) => {
-                self.metrics.keeping.count("skipped", 1);
+            Err(StoreError::TooOften { .. }) => {
+                self.metrics.stores.count("skipped", 1);
                 false
             }
             Err(error) => {
-                self.metrics.keeping.count("failed", 1);
+                self.metrics.stores.count("failed", 1);
                 tracing::error!(audit = %message.audit, %error, "what was taken out cannot be kept");
                 false
             }
@@ -118,13 +118,13 @@ impl Recorder {
     }
 
     /// Forgets what is older than it may be kept, at most once a minute. To be called now and then; may wait for the disk.
-    pub fn forget_old(&self) {
-        if !self.metrics.keeping.is_due() {
+    pub fn apply_retention(&self) {
+        if !self.metrics.stores.is_due() {
             return;
         }
         if let Some(quarantine) = &self.stores.quarantine {
             match quarantine.forget_old() {
-                Ok(gone) => self.metrics.keeping.count("dropped", gone),
+                Ok(gone) => self.metrics.stores.count("dropped", gone),
                 Err(error) => tracing::warn!(%error, "what is too old in quarantine cannot be removed"),
             }
         }

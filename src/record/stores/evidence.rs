@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::about::Kept;
-use super::error::{self, KeptError};
+use super::error::{self, StoreError};
 use super::frame::{self, Frame, HEAD_BYTES, RECORD};
+use super::stored_message::StoredMessage;
 use super::writer::{EvidenceCounts, Writer};
 use crate::config::EvidenceConfig;
 use crate::protocol::AuditId;
@@ -60,7 +60,7 @@ impl Evidence {
     ///
     /// # Errors
     /// Others can look into the folder, or the key is there and cannot be used.
-    pub fn open(config: &EvidenceConfig) -> Result<Option<Self>, KeptError> {
+    pub fn open(config: &EvidenceConfig) -> Result<Option<Self>, StoreError> {
         let Some(folder) = &config.folder else { return Ok(None) };
         let of = error::of(super::EVIDENCE.of);
         let place = Place::new(folder.clone());
@@ -82,7 +82,7 @@ impl Evidence {
     }
 
     /// Keeps a message, as soon as there is time for it: another thread writes. What there is no room for is counted.
-    pub fn offer(&self, kept: Kept) {
+    pub fn offer(&self, kept: StoredMessage) {
         let start = || {
             let started = Writer::start(self.store.clone(), self.counts.get().cloned());
             started.map_err(|error| tracing::error!(%error, "no evidence is kept: its thread cannot be started")).ok()
@@ -97,7 +97,7 @@ impl Evidence {
     ///
     /// # Errors
     /// The folder cannot be read, or a segment not be removed.
-    pub fn forget_old(&self) -> Result<(), KeptError> {
+    pub fn forget_old(&self) -> Result<(), StoreError> {
         let gone = self.store.forget_old(0)?;
         if let Some(counts) = self.counts.get() {
             counts.forgotten.inc_by(gone as u64);
@@ -116,9 +116,9 @@ impl Evidence {
     ///
     /// # Errors
     /// It cannot be read or opened.
-    pub fn get(&self, audit: AuditId) -> Result<Option<Kept>, KeptError> {
+    pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
         // A segment that was broken off is no fault of what stands in others.
-        let whole = |read: &Result<Kept, KeptError>| !matches!(read, Err(KeptError::Torn { .. }));
+        let whole = |read: &Result<StoredMessage, StoreError>| !matches!(read, Err(StoreError::Torn { .. }));
         self.records(Some(audit))?.find(whole).transpose()
     }
 
@@ -126,11 +126,11 @@ impl Evidence {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn iter(&self) -> Result<Records<'_>, KeptError> {
+    pub fn iter(&self) -> Result<Records<'_>, StoreError> {
         self.records(None)
     }
 
-    fn records(&self, only: Option<AuditId>) -> Result<Records<'_>, KeptError> {
+    fn records(&self, only: Option<AuditId>) -> Result<Records<'_>, StoreError> {
         Ok(Records { store: &self.store, left: self.store.segments()?.into(), open: None, only })
     }
 }
@@ -151,7 +151,7 @@ struct Reading {
 }
 
 impl Iterator for Records<'_> {
-    type Item = Result<Kept, KeptError>;
+    type Item = Result<StoredMessage, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -187,12 +187,12 @@ impl Iterator for Records<'_> {
 }
 
 impl Store {
-    fn failed(&self, error: SealError) -> KeptError {
+    fn failed(&self, error: SealError) -> StoreError {
         error::of(super::EVIDENCE.of)(error)
     }
 
     /// All segments, oldest first.
-    fn segments(&self) -> Result<Vec<Listed>, KeptError> {
+    fn segments(&self) -> Result<Vec<Listed>, StoreError> {
         let mut files = self.place.files(FILES).map_err(|error| self.failed(error))?;
         files.retain(|file| file.name.strip_suffix(SEGMENT).is_some_and(|id| Uuid::try_parse(id).is_ok()));
         // Their names are made of the time (RFC 9562, version 7).
@@ -200,7 +200,7 @@ impl Store {
         Ok(files)
     }
 
-    fn opened(&self, reading: &mut Reading, frame: Frame) -> Result<Kept, KeptError> {
+    fn opened(&self, reading: &mut Reading, frame: Frame) -> Result<StoredMessage, StoreError> {
         let io = |error| self.failed(SealError::of(&reading.path)(error));
         let mut sealed = Vec::new();
         reading.file.seek(SeekFrom::Start(frame.offset + HEAD_BYTES)).map_err(io)?;
@@ -209,12 +209,12 @@ impl Store {
         let name = frame::name(&reading.segment.name, frame.offset, frame.audit);
         let wrong = |why| error::closed(reading.path.clone(), why, &keys, &self.keys);
         let text = seal::open(keys.all(), RECORD, &name, sealed).map_err(wrong)?;
-        Kept::read(&text).ok_or(wrong(seal::Sealed::Damaged))
+        StoredMessage::from_bytes(&text).ok_or(wrong(seal::Sealed::Damaged))
     }
 
     /// Appends a record to the segment, or to a new one where there is none or it is long enough. Gives how many old segments
     /// had to go for it. After a failure the segment is not written to any more.
-    pub(super) fn append(&self, open: &mut Option<Segment>, kept: &Kept) -> Result<usize, KeptError> {
+    pub(super) fn append(&self, open: &mut Option<Segment>, kept: &StoredMessage) -> Result<usize, StoreError> {
         let most = SEGMENT_BYTES.min(self.bytes / u64::from(SEGMENTS));
         let mut gone = 0;
         let mut segment = match open.take() {
@@ -235,7 +235,7 @@ impl Store {
         let key = keys.seals(self.keys.sources()).map_err(|error| self.failed(error))?;
         let path = self.place.path().join(&segment.name);
         let io = |error| self.failed(SealError::of(&path)(error));
-        let text = kept.written().ok_or_else(|| io(std::io::Error::other("it is too long")))?;
+        let text = kept.to_bytes().ok_or_else(|| io(std::io::Error::other("it is too long")))?;
         let name = frame::name(&segment.name, segment.length, kept.audit);
         let sealed = seal::seal(key, RECORD, &name, text).map_err(io)?;
         let length = u32::try_from(sealed.len()).map_err(|_| io(std::io::Error::other("it is too long")))?;
@@ -270,7 +270,7 @@ impl Store {
     }
 
     /// Removes the segments that are too old, and the oldest until there is room for another. How many.
-    fn forget_old(&self, room: u64) -> Result<usize, KeptError> {
+    fn forget_old(&self, room: u64) -> Result<usize, StoreError> {
         let segments = self.segments()?;
         let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
         let mut gone = 0;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use prometheus::IntCounter;
 
-use super::about::Kept;
 use super::evidence::Store;
+use super::stored_message::StoredMessage;
 
 /// Most messages that wait to be written.
 const QUEUE: usize = 4096;
@@ -30,7 +30,7 @@ pub struct EvidenceCounts {
 }
 
 enum Work {
-    Keep(Box<Kept>),
+    Keep(Box<StoredMessage>),
     Flush(SyncSender<()>),
 }
 
@@ -51,7 +51,7 @@ impl Writer {
         Ok(Self { queue, waiting, counts })
     }
 
-    pub(super) fn offer(&self, kept: Kept) {
+    pub(super) fn offer(&self, kept: StoredMessage) {
         let bytes = kept.message.len() as u64;
         let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed);
         let sent = waiting + bytes <= QUEUE_BYTES && self.queue.try_send(Work::Keep(Box::new(kept))).is_ok();

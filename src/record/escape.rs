@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Writes one of the gate's own words as a JSON string, which needs no escapes.
-pub(super) fn plain_into(text: &str, out: &mut String) {
+pub(super) fn write_plain(text: &str, out: &mut String) {
     debug_assert!(!text.contains(needs_escape), "{text:?} needs escapes");
     out.push('"');
     out.push_str(text);
@@ -13,7 +13,7 @@ pub(super) fn plain_into(text: &str, out: &mut String) {
 
 /// Writes a text as a JSON string. Beyond what JSON asks for (RFC 8259, section 7) it escapes every
 /// character that a terminal or an editor may obey instead of showing.
-pub(super) fn quote_into(text: &str, out: &mut String) {
+pub(super) fn write_quoted(text: &str, out: &mut String) {
     out.reserve(text.len() + 2);
     out.push('"');
     // Without a branch for each byte, so that the compiler makes vector code of it.
@@ -47,7 +47,7 @@ pub(super) fn quote_into(text: &str, out: &mut String) {
 }
 
 /// A text of an agent or a server as a terminal may be given it: what it would obey instead of showing is spelled out.
-pub fn harmless(text: &str) -> Cow<'_, str> {
+pub fn terminal_safe(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| needs_escape(c) && !matches!(c, '"' | '\\');
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
@@ -65,7 +65,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 
 /// JSON as a terminal may be given it: what it would obey instead of showing is escaped in its strings. Line feeds between its
 /// tokens stay.
-pub fn harmless_json(json: &str) -> String {
+pub fn terminal_safe_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if needs_escape(c) && !matches!(c, '"' | '\\' | '\n') {
@@ -99,15 +99,15 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_spelled_out() {
-        assert_eq!(harmless("a \"ä\" \\ 漢"), "a \"ä\" \\ 漢");
-        assert_eq!(harmless("\u{1b}[2J\n\u{202e}x\u{9b}"), "\\u{1b}[2J\\u{a}\\u{202e}x\\u{9b}");
+        assert_eq!(terminal_safe("a \"ä\" \\ 漢"), "a \"ä\" \\ 漢");
+        assert_eq!(terminal_safe("\u{1b}[2J\n\u{202e}x\u{9b}"), "\\u{1b}[2J\\u{a}\\u{202e}x\\u{9b}");
     }
 
     #[test]
     fn a_quoted_text_reads_back_and_stays_on_its_line() {
         let hostile = "a\"\\\n\r\t\u{0}\u{1b}[2J\u{7f}\u{9b}\u{2028}\u{2029}\u{202e}\u{200b}\u{e0041}\u{feff} ä 漢 🦀";
         let mut line = String::new();
-        quote_into(hostile, &mut line);
+        write_quoted(hostile, &mut line);
         assert!(line.chars().all(|c| !c.is_control() && !needs_escape(c) || matches!(c, '"' | '\\')), "{line}");
         assert_eq!(serde_json::from_str::<String>(&line).unwrap(), hostile);
     }

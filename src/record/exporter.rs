@@ -9,38 +9,38 @@ use super::{Recorder, table};
 use crate::protocol::trace::{Spans, TraceId};
 
 /// Takes audit lines to somewhere else.
-pub trait Lines: Send + Sync {
+pub trait LineExporter: Send + Sync {
     /// Takes one line, without the line feed that ends it. Never waits.
-    fn line(&self, line: &str);
+    fn export(&self, line: &str);
 }
 
 /// Where what is told goes, beside the log and the counters.
 #[derive(Default)]
-pub struct Outlets {
+pub struct Exporters {
     /// Takes the audit lines.
-    pub lines: Option<Arc<dyn Lines>>,
+    pub lines: Option<Arc<dyn LineExporter>>,
     /// Takes the spans of calls.
     pub spans: Option<Arc<dyn Spans>>,
     /// Of the traces that begin here, how many are recorded: from 0 to 1. Of others their sender says it.
     pub ratio: f64,
 }
 
-impl Outlets {
+impl Exporters {
     /// Whether it is told of lines.
-    pub(super) fn wants_lines(&self) -> bool {
+    pub(super) fn exports_lines(&self) -> bool {
         self.lines.is_some()
     }
 
     /// Hands lines on, each of which ends in a line feed.
     pub(super) fn lines(&self, lines: &str) {
         if let Some(outlet) = &self.lines {
-            lines.lines().for_each(|line| outlet.line(line));
+            lines.lines().for_each(|line| outlet.export(line));
         }
     }
 
     /// Where spans of a trace go that begins here, if it is one that is recorded. By the last seven bytes of its name, which
     /// are those that W3C has made at random, so that others who go by them come to the same choice.
-    pub(super) fn chosen(&self, trace: TraceId) -> Option<&Arc<dyn Spans>> {
+    pub(super) fn sampled(&self, trace: TraceId) -> Option<&Arc<dyn Spans>> {
         let [.., a, b, c, d, e, f, g] = trace.0;
         let drawn = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
         #[allow(clippy::cast_precision_loss, reason = "56 bits of a number between 0 and 1 are more than anybody asks for")]
@@ -51,7 +51,7 @@ impl Outlets {
 
 /// Counts what became of the records of one signal.
 #[derive(Clone)]
-pub struct Exported {
+pub struct ExportCounts {
     /// The collector has them.
     pub accepted: IntCounter,
     /// The collector does not want them.
@@ -63,9 +63,9 @@ pub struct Exported {
 }
 
 /// The counters of all signals.
-pub(super) struct Exports(Counters);
+pub(super) struct ExportCounters(Counters);
 
-impl Exports {
+impl ExportCounters {
     /// All at zero.
     pub(super) fn new(made: &Maker) -> Result<Self, prometheus::Error> {
         let counters = Self(made.counters(table::EXPORTED)?);
@@ -73,10 +73,10 @@ impl Exports {
         Ok(counters)
     }
 
-    fn of(&self, signal: &str) -> Exported {
+    fn of(&self, signal: &str) -> ExportCounts {
         let count = |outcome| self.0.with(&[signal, outcome]);
         let (accepted, rejected) = (count("accepted"), count("rejected"));
-        Exported { accepted, rejected, failed: count("failed"), dropped: count("dropped") }
+        ExportCounts { accepted, rejected, failed: count("failed"), dropped: count("dropped") }
     }
 }
 
@@ -87,13 +87,13 @@ impl Recorder {
     }
 
     /// Counts what becomes of the records of one signal that go to a collector.
-    pub fn exported(&self, signal: &'static str) -> Exported {
+    pub fn export_counts(&self, signal: &'static str) -> ExportCounts {
         self.metrics.exports.of(signal)
     }
 
     /// Has others hear of what is told from now on. To be called once, at the start.
-    pub fn tell_also(&self, outlets: Outlets) {
-        if self.outlets.set(outlets).is_err() {
+    pub fn set_exporters(&self, outlets: Exporters) {
+        if self.exporters.set(outlets).is_err() {
             tracing::error!("others are told already: these are not");
         }
     }
@@ -113,13 +113,13 @@ mod tests {
     #[test]
     fn about_so_many_traces_are_chosen_as_the_ratio_says() {
         let chosen = |ratio| {
-            let outlets = Outlets { spans: Some(Arc::new(Nowhere)), ratio, ..Outlets::default() };
-            (0..2000).filter(|_| outlets.chosen(TraceId::make()).is_some()).count()
+            let outlets = Exporters { spans: Some(Arc::new(Nowhere)), ratio, ..Exporters::default() };
+            (0..2000).filter(|_| outlets.sampled(TraceId::make()).is_some()).count()
         };
         assert_eq!((chosen(0.0), chosen(1.0)), (0, 2000));
         assert!((350..650).contains(&chosen(0.25)), "{}", chosen(0.25));
         let least = TraceId([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0]);
-        let outlets = Outlets { spans: Some(Arc::new(Nowhere)), ratio: 0.001, ..Outlets::default() };
-        assert!(outlets.chosen(least).is_some() && outlets.chosen(TraceId([0xff; 16])).is_none());
+        let outlets = Exporters { spans: Some(Arc::new(Nowhere)), ratio: 0.001, ..Exporters::default() };
+        assert!(outlets.sampled(least).is_some() && outlets.sampled(TraceId([0xff; 16])).is_none());
     }
 }

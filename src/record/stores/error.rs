@@ -6,7 +6,7 @@ use crate::seal::{Keychain, Keys, SealError, Sealed};
 
 /// Why a store cannot be used, or something in it. Never says what is in a file.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptError {
+pub enum StoreError {
     /// Its folder or its key cannot be used.
     #[error("{of}: {error}")]
     Place {
@@ -16,7 +16,7 @@ pub enum KeptError {
         error: SealError,
     },
     /// Something in it cannot be opened. It is left as it is.
-    #[error("`{}` cannot be opened: {}", file.display(), told(*why))]
+    #[error("`{}` cannot be opened: {}", file.display(), describe(*why))]
     Sealed {
         /// The file.
         file: PathBuf,
@@ -59,7 +59,7 @@ pub enum KeptError {
 }
 
 /// What is wrong with a file, and what to do about it.
-fn told(why: Sealed) -> &'static str {
+fn describe(why: Sealed) -> &'static str {
     match why {
         Sealed::OtherKey => "it was sealed with another key\n  hint: bring that key back to where the config names it",
         Sealed::Damaged => {
@@ -71,14 +71,14 @@ fn told(why: Sealed) -> &'static str {
 }
 
 /// Why a file cannot be opened with these keys of a store.
-pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> KeptError {
+pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> StoreError {
     match why {
-        Sealed::OtherKey if keys.first().is_none() => KeptError::NoKey { file, at: of.sources().first_named() },
-        why => KeptError::Sealed { file, why },
+        Sealed::OtherKey if keys.first().is_none() => StoreError::NoKey { file, at: of.sources().first_named() },
+        why => StoreError::Sealed { file, why },
     }
 }
 
 /// Says which store it is.
-pub(super) fn of(of: &'static str) -> impl Fn(SealError) -> KeptError {
-    move |error| KeptError::Place { of, error }
+pub(super) fn of(of: &'static str) -> impl Fn(SealError) -> StoreError {
+    move |error| StoreError::Place { of, error }
 }

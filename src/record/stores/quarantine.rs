@@ -17,10 +17,10 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-use super::about::{About, Kept};
-use super::error::{self, KeptError};
-use super::ledger::{Act, By};
+use super::error::{self, StoreError};
+use super::ledger::{Act, Actor};
 use super::release::named;
+use super::stored_message::{MessageInfo, StoredMessage};
 use crate::config::QuarantineConfig;
 use crate::protocol::AuditId;
 use crate::seal::{self, Keychain, Keys, Listed, OVERHEAD_BYTES, Place, Purpose, SealError, Sealed, Sources};
@@ -82,7 +82,7 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// What is known of it.
-    pub about: About,
+    pub about: MessageInfo,
     /// What has become of it.
     pub state: State,
 }
@@ -93,7 +93,7 @@ pub struct Listing {
     /// All that can be opened, newest first.
     pub items: Vec<Item>,
     /// Why others cannot.
-    pub faults: Vec<KeptError>,
+    pub faults: Vec<StoreError>,
 }
 
 impl Quarantine {
@@ -102,7 +102,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// Others can look into the folder, or the key is there and cannot be used.
-    pub fn open(config: &QuarantineConfig) -> Result<Option<Self>, KeptError> {
+    pub fn open(config: &QuarantineConfig) -> Result<Option<Self>, StoreError> {
         let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else { return Ok(None) };
         let of = error::of(super::QUARANTINE.of);
         let [items, released, delivered, notes] = ["", "released", "delivered", "notes"]
@@ -124,11 +124,11 @@ impl Quarantine {
     ///
     /// # Errors
     /// It is too long, or cannot be written.
-    pub fn keep(&self, kept: &Kept) -> Result<usize, KeptError> {
-        let about = kept.about.sealable().ok_or_else(|| self.damaged(&item(kept.audit)))?;
+    pub fn keep(&self, kept: &StoredMessage) -> Result<usize, StoreError> {
+        let about = kept.info.to_json().ok_or_else(|| self.damaged(&item(kept.audit)))?;
         let bytes = (4 + about.len() + kept.message.len() + 2 * OVERHEAD_BYTES) as u64;
         if bytes > self.bytes {
-            return Err(KeptError::TooLong { bytes, limit: self.bytes });
+            return Err(StoreError::TooLong { bytes, limit: self.bytes });
         }
         let mut lately = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
         lately.count(&kept.upstream)?;
@@ -145,7 +145,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// The folder cannot be read, or the key cannot be had.
-    pub fn list(&self) -> Result<Listing, KeptError> {
+    pub fn list(&self) -> Result<Listing, StoreError> {
         let (mut listing, released) = (Listing::default(), self.releases()?);
         let delivered = self.delivered.files(FILES).map_err(failed)?;
         for file in self.files()?.iter().rev() {
@@ -172,7 +172,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn ids(&self) -> Result<Vec<AuditId>, KeptError> {
+    pub fn ids(&self) -> Result<Vec<AuditId>, StoreError> {
         Ok(self.files()?.iter().filter_map(|file| id(&file.name)).collect())
     }
 
@@ -180,7 +180,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be read or opened.
-    pub fn about(&self, audit: AuditId) -> Result<Option<About>, KeptError> {
+    pub fn about(&self, audit: AuditId) -> Result<Option<MessageInfo>, StoreError> {
         let Some(start) = self.items.read(&item(audit), ABOUT_BYTES + 4).map_err(failed)? else { return Ok(None) };
         self.opened_about(audit, &start).map(Some)
     }
@@ -189,20 +189,20 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be read or opened.
-    pub fn get(&self, audit: AuditId) -> Result<Option<Kept>, KeptError> {
+    pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
         let most = self.bytes.saturating_add(ABOUT_BYTES);
         let Some(file) = self.items.read(&item(audit), most).map_err(failed)? else { return Ok(None) };
         let about = self.opened_about(audit, &file)?;
         let (_, sealed) = parts(&file).ok_or_else(|| self.damaged(&item(audit)))?;
         let text = self.open_sealed(&self.items, &item(audit), MESSAGE, &audit.to_string(), sealed.to_vec())?;
-        Ok(Some(Kept { about, message: Bytes::copy_from_slice(&text) }))
+        Ok(Some(StoredMessage { info: about, message: Bytes::copy_from_slice(&text) }))
     }
 
     /// Deletes the message of this id, also one that cannot be opened; whether there was one.
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn delete(&self, audit: AuditId, by: By) -> Result<bool, KeptError> {
+    pub fn delete(&self, audit: AuditId, by: Actor) -> Result<bool, StoreError> {
         let about = self.about(audit).ok().flatten();
         if !self.forget(audit)? {
             return Ok(false);
@@ -216,13 +216,13 @@ impl Quarantine {
     ///
     /// # Errors
     /// The folder cannot be read, or a file not be removed.
-    pub fn forget_old(&self) -> Result<usize, KeptError> {
+    pub fn forget_old(&self) -> Result<usize, StoreError> {
         let _keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
         self.make_room(0, 0)
     }
 
     /// Removes what is too old, and the oldest until there is room for so many more with so many bytes. How many.
-    fn make_room(&self, more: usize, room: u64) -> Result<usize, KeptError> {
+    fn make_room(&self, more: usize, room: u64) -> Result<usize, StoreError> {
         let files = self.files()?;
         let (mut count, mut bytes) = (files.len(), files.iter().map(|file| file.bytes).sum::<u64>());
         let mut gone = 0;
@@ -241,7 +241,7 @@ impl Quarantine {
     }
 
     /// Removes a message and what was said of it; whether it was there.
-    fn forget(&self, audit: AuditId) -> Result<bool, KeptError> {
+    fn forget(&self, audit: AuditId) -> Result<bool, StoreError> {
         for place in [&self.released, &self.delivered] {
             for file in place.files(FILES).map_err(failed)? {
                 if named(&file.name).is_some_and(|(of, _)| of == audit) {
@@ -253,18 +253,18 @@ impl Quarantine {
     }
 
     /// The files of all messages, oldest first: their names are made of the time (RFC 9562, version 7).
-    fn files(&self) -> Result<Vec<Listed>, KeptError> {
+    fn files(&self) -> Result<Vec<Listed>, StoreError> {
         let mut files = self.items.files(FILES).map_err(failed)?;
         files.retain(|file| id(&file.name).is_some());
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
     }
 
-    fn opened_about(&self, audit: AuditId, file: &[u8]) -> Result<About, KeptError> {
+    fn opened_about(&self, audit: AuditId, file: &[u8]) -> Result<MessageInfo, StoreError> {
         let name = item(audit);
         let (about, _) = parts(file).ok_or_else(|| self.damaged(&name))?;
         let text = self.open_sealed(&self.items, &name, ABOUT, &audit.to_string(), about.to_vec())?;
-        serde_json::from_slice::<About>(&text).ok().filter(|about| about.audit == audit).ok_or_else(|| self.damaged(&name))
+        serde_json::from_slice::<MessageInfo>(&text).ok().filter(|about| about.audit == audit).ok_or_else(|| self.damaged(&name))
     }
 
     /// A note or a release; what is none is passed over, and told of.
@@ -282,13 +282,13 @@ impl Quarantine {
         purpose: Purpose,
         name: &str,
         sealed: Vec<u8>,
-    ) -> Result<Zeroizing<Vec<u8>>, KeptError> {
+    ) -> Result<Zeroizing<Vec<u8>>, StoreError> {
         let keys = self.keys.to_open(&sealed).map_err(failed)?;
         let wrong = |why| error::closed(place.path().join(file), why, &keys, &self.keys);
         seal::open(keys.all(), purpose, name.as_bytes(), sealed).map_err(wrong)
     }
 
-    pub(super) fn seal(&self, purpose: Purpose, name: &str, text: Zeroizing<Vec<u8>>) -> Result<Vec<u8>, KeptError> {
+    pub(super) fn seal(&self, purpose: Purpose, name: &str, text: Zeroizing<Vec<u8>>) -> Result<Vec<u8>, StoreError> {
         self.items.make().map_err(failed)?;
         let spares = |keys: &Keys| self.spares(keys);
         let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(failed)?;
@@ -310,28 +310,28 @@ impl Quarantine {
         Ok(())
     }
 
-    fn damaged(&self, file: &str) -> KeptError {
-        KeptError::Sealed { file: self.path().join(file), why: Sealed::Damaged }
+    fn damaged(&self, file: &str) -> StoreError {
+        StoreError::Sealed { file: self.path().join(file), why: Sealed::Damaged }
     }
 }
 
 impl Lately {
     /// Counts a message of this server, unless there were too many.
-    fn count(&mut self, upstream: &str) -> Result<(), KeptError> {
+    fn count(&mut self, upstream: &str) -> Result<(), StoreError> {
         if self.since.is_none_or(|since| since.elapsed() >= MINUTE) {
             // Servers are those of the config: there are no more of them than that.
             *self = Self { since: Some(Instant::now()), kept: HashMap::new() };
         }
         let kept = self.kept.entry(upstream.to_owned()).or_default();
         if *kept >= PER_MINUTE {
-            return Err(KeptError::TooOften { limit: PER_MINUTE });
+            return Err(StoreError::TooOften { limit: PER_MINUTE });
         }
         *kept += 1;
         Ok(())
     }
 }
 
-pub(super) fn failed(error: SealError) -> KeptError {
+pub(super) fn failed(error: SealError) -> StoreError {
     error::of(super::QUARANTINE.of)(error)
 }
 

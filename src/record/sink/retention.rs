@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::Counts;
 use crate::config::Rotation;
-use crate::record::chain::checkpoint::{Notes, Why};
+use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::files::{PACKED, put_aside_at, rotated, sync_folder, with_suffix};
 use crate::record::chain::tail::last_of;
 
@@ -32,7 +32,7 @@ impl Keeper {
     ///
     /// # Errors
     /// There are no threads left.
-    pub(super) fn start(log: &Path, rotation: &Rotation, notes: Arc<Notes>, counts: Counts) -> io::Result<Self> {
+    pub(super) fn start(log: &Path, rotation: &Rotation, notes: Arc<CheckpointLog>, counts: Counts) -> io::Result<Self> {
         let (wake, woken) = sync_channel(1);
         let kept = Kept { log: log.to_owned(), rotation: rotation.clone(), notes };
         std::thread::Builder::new().name("audit-keep".to_owned()).spawn(move || kept.run(&woken, &counts))?;
@@ -50,7 +50,7 @@ impl Keeper {
 struct Kept {
     log: PathBuf,
     rotation: Rotation,
-    notes: Arc<Notes>,
+    notes: Arc<CheckpointLog>,
 }
 
 impl Kept {
@@ -107,7 +107,7 @@ impl Kept {
     /// Removes a file: first that is noted, so that nobody takes it for tampering.
     fn remove(&self, path: &Path) -> io::Result<()> {
         if let Some(head) = last_of(path)? {
-            self.notes.add(Why::Removed, &head, std::fs::metadata(path)?.len(), path)?;
+            self.notes.add(Reason::Removed, &head, std::fs::metadata(path)?.len(), path)?;
         }
         tracing::info!(file = %path.display(), "a file of the audit log is not kept any longer");
         std::fs::remove_file(path)?;

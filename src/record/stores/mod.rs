@@ -3,13 +3,13 @@
 //! Nothing of a payload stands on disk in clear, nor in a log, a metric or an error. Both stores may be shared by several
 //! processes, and read while a gate writes them.
 
-mod about;
 mod error;
 mod evidence;
 mod frame;
 mod ledger;
 mod quarantine;
 mod release;
+mod stored_message;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -20,12 +20,12 @@ use std::time::Duration;
 use crate::config::{EvidenceConfig, QuarantineConfig};
 use crate::seal::Use;
 
-pub use about::{About, Kept};
-pub use error::KeptError;
+pub use error::StoreError;
 pub use evidence::{Evidence, Records};
-pub use ledger::{Act, By, Note};
+pub use ledger::{Act, Actor, Note};
 pub use quarantine::{Item, Listing, Quarantine, State};
 pub use release::Release;
+pub use stored_message::{MessageInfo, StoredMessage};
 pub use writer::EvidenceCounts;
 
 /// What the keys of the quarantine are for.
@@ -50,7 +50,7 @@ impl Stores {
     ///
     /// # Errors
     /// One of them cannot be used as it is.
-    pub fn open(quarantine: &QuarantineConfig, evidence: &EvidenceConfig) -> Result<Self, KeptError> {
+    pub fn open(quarantine: &QuarantineConfig, evidence: &EvidenceConfig) -> Result<Self, StoreError> {
         Ok(Self { quarantine: Quarantine::open(quarantine)?.map(Arc::new), evidence: Evidence::open(evidence)?.map(Arc::new) })
     }
 

@@ -7,7 +7,7 @@ use super::{Recorder, table};
 
 /// Counts what becomes of the notifications of one way.
 #[derive(Clone)]
-pub struct Notified {
+pub struct NotificationCounts {
     /// Delivered.
     pub sent: IntCounter,
     /// Not delivered, after all attempts.
@@ -17,9 +17,9 @@ pub struct Notified {
 }
 
 /// The counters of all ways.
-pub(super) struct Notifications(Counters);
+pub(super) struct NotificationCounters(Counters);
 
-impl Notifications {
+impl NotificationCounters {
     /// All at zero.
     pub(super) fn new(made: &Maker) -> Result<Self, Error> {
         let counters = Self(made.counters(table::NOTIFICATIONS)?);
@@ -27,15 +27,15 @@ impl Notifications {
         Ok(counters)
     }
 
-    fn of(&self, way: &str) -> Notified {
+    fn of(&self, way: &str) -> NotificationCounts {
         let count = |outcome| self.0.with(&[way, outcome]);
-        Notified { sent: count("sent"), failed: count("failed"), dropped: count("dropped") }
+        NotificationCounts { sent: count("sent"), failed: count("failed"), dropped: count("dropped") }
     }
 }
 
 impl Recorder {
     /// Counts what becomes of the notifications that go out by `command` or by `webhook`.
-    pub fn notified(&self, way: &str) -> Notified {
+    pub fn notification_counts(&self, way: &str) -> NotificationCounts {
         self.metrics.notifications.of(way)
     }
 }

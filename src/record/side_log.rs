@@ -4,9 +4,9 @@ use std::io;
 
 use super::Recorder;
 use super::audit::Audit;
-use super::kept::Stores;
+use super::console_feed::ConsoleFeed;
 use super::metrics::Metrics;
-use super::watched::Watched;
+use super::stores::Stores;
 
 impl Recorder {
     /// One that writes into the same audit log, and counts where nobody looks: alerts are about what others send. Its lines
@@ -15,15 +15,15 @@ impl Recorder {
     ///
     /// # Errors
     /// The system gives no random numbers, or counters of its own cannot be made.
-    pub fn aside(&self) -> io::Result<Self> {
+    pub fn trial_recorder(&self) -> io::Result<Self> {
         let metrics = Metrics::new().map_err(io::Error::other)?;
         Ok(Self {
             metrics,
             audit: Audit::new().map_err(io::Error::other)?,
             sink: self.sink.clone(),
             stores: Stores::default(),
-            watched: Watched::default(),
-            outlets: self.outlets.clone(),
+            console_feed: ConsoleFeed::default(),
+            exporters: self.exporters.clone(),
             is_trial: true,
         })
     }

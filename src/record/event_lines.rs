@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::access_denied::AccessDenied;
 use super::approval::Approval;
 use super::audit::{Audit, who};
-use super::barred::Barred;
 use super::definition::DefinitionChange;
 use super::entry::event::{self, Event as _};
-use super::{Login, Page, Quarantined};
+use super::{Login, QuarantineEvent, ResultPage};
 use crate::document::Fault;
 use crate::protocol::{AuditId, CallError, Context, Side};
 use crate::rules::{RuleId, Severity};
@@ -97,12 +97,12 @@ impl Audit {
 }
 
 /// The line of a request that was rejected.
-pub(super) fn turned_away(reason: &str) -> String {
+pub(super) fn rejected(reason: &str) -> String {
     event::TurnedAway { disposition: "Blocked", reason: reason.into() }.line(Severity::Low)
 }
 
 /// The line of an object that the caller has no access to.
-pub(super) fn denied(barred: &Barred<'_>) -> String {
+pub(super) fn access_denied(barred: &AccessDenied<'_>) -> String {
     event::Denied {
         agent: Cow::from(&*barred.agent.0),
         user: barred.caller.user.as_deref().map(Cow::from),
@@ -116,12 +116,12 @@ pub(super) fn denied(barred: &Barred<'_>) -> String {
 }
 
 /// The line of a part of an answer that an agent requests.
-pub(super) fn page(page: &Page<'_>) -> String {
+pub(super) fn page(page: &ResultPage<'_>) -> String {
     event::Page { who: who(page.context), outcome: page.outcome, bytes: page.bytes as u64 }.line(Severity::Info)
 }
 
 /// The line of a message in quarantine. Its id is that of the line of the message.
-pub(super) fn quarantined(what: &Quarantined<'_>) -> String {
+pub(super) fn quarantined(what: &QuarantineEvent<'_>) -> String {
     event::Quarantine {
         audit: what.audit,
         outcome: what.outcome,

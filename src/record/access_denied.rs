@@ -4,7 +4,7 @@ use crate::protocol::{AgentName, Caller, UpstreamName};
 
 /// What somebody asked for and may not use.
 #[derive(Clone, Copy, Debug)]
-pub struct Barred<'a> {
+pub struct AccessDenied<'a> {
     /// Whose call it was.
     pub agent: &'a AgentName,
     /// Who stands behind it.

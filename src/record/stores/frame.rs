@@ -11,7 +11,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::error::KeptError;
+use super::error::StoreError;
 use crate::protocol::AuditId;
 use crate::seal::{OVERHEAD_BYTES, Purpose, SealError};
 
@@ -40,11 +40,11 @@ impl Frame {
     ///
     /// # Errors
     /// The segment ends within it, or what is there is none.
-    pub(super) fn read(from: &mut (impl Read + Seek), path: &Path, offset: u64, end: u64) -> Result<Option<Self>, KeptError> {
+    pub(super) fn read(from: &mut (impl Read + Seek), path: &Path, offset: u64, end: u64) -> Result<Option<Self>, StoreError> {
         if offset >= end {
             return Ok(None);
         }
-        let torn = || KeptError::Torn { file: path.to_owned(), offset };
+        let torn = || StoreError::Torn { file: path.to_owned(), offset };
         let failed = |error| super::error::of(super::EVIDENCE.of)(SealError::of(path)(error));
         let mut head = [0; HEAD_BYTES as usize];
         from.seek(SeekFrom::Start(offset)).map_err(failed)?;

@@ -14,7 +14,7 @@ use crate::protocol::AuditId;
 
 /// What is known of a kept message. May hold words of an agent or a server (tools, pointers): harmless only where it is made so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct MessageInfo {
     /// Its line in the audit log.
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
@@ -57,39 +57,39 @@ pub struct About {
 
 /// A message that is kept, as it came.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredMessage {
     /// What is known of it.
-    pub about: About,
+    pub info: MessageInfo,
     /// Its bytes.
     pub message: Bytes,
 }
 
-impl Deref for Kept {
-    type Target = About;
+impl Deref for StoredMessage {
+    type Target = MessageInfo;
 
-    fn deref(&self) -> &About {
-        &self.about
+    fn deref(&self) -> &MessageInfo {
+        &self.info
     }
 }
 
 /// Never the message itself.
-impl fmt::Debug for Kept {
+impl fmt::Debug for StoredMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("about", &self.about).finish_non_exhaustive()
+        f.debug_struct("Kept").field("about", &self.info).finish_non_exhaustive()
     }
 }
 
-impl About {
+impl MessageInfo {
     /// As JSON, to be sealed.
-    pub(super) fn sealable(&self) -> Option<Zeroizing<Vec<u8>>> {
+    pub(super) fn to_json(&self) -> Option<Zeroizing<Vec<u8>>> {
         serde_json::to_vec(self).ok().map(Zeroizing::new)
     }
 }
 
-impl Kept {
+impl StoredMessage {
     /// As bytes to be sealed: the length of what is known of it, that as JSON, and the message.
-    pub(super) fn written(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let about = serde_json::to_vec(&self.about).ok()?;
+    pub(super) fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let about = serde_json::to_vec(&self.info).ok()?;
         let length = u32::try_from(about.len()).ok()?;
         let mut out = Zeroizing::new(Vec::with_capacity(4 + about.len() + self.message.len()));
         out.extend_from_slice(&length.to_be_bytes());
@@ -99,10 +99,10 @@ impl Kept {
     }
 
     /// From such bytes.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (about, message) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        Some(Self { about: serde_json::from_slice(about).ok()?, message: Bytes::copy_from_slice(message) })
+        Some(Self { info: serde_json::from_slice(about).ok()?, message: Bytes::copy_from_slice(message) })
     }
 }
 
@@ -122,11 +122,11 @@ pub(super) mod as_uuid {
 
     use super::{AuditId, Deserialize, Uuid};
 
-    pub(in crate::record::kept) fn serialize<S: Serializer>(id: &AuditId, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::record::stores) fn serialize<S: Serializer>(id: &AuditId, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(id)
     }
 
-    pub(in crate::record::kept) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<AuditId, D::Error> {
+    pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<AuditId, D::Error> {
         let text = String::deserialize(from)?;
         Uuid::try_parse(&text).map(AuditId).map_err(|_| de::Error::custom("no id"))
     }
@@ -138,11 +138,11 @@ pub(super) mod as_millis {
 
     use super::{Deserialize, SystemTime, at_millis, millis};
 
-    pub(in crate::record::kept) fn serialize<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::record::stores) fn serialize<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u64(millis(*at))
     }
 
-    pub(in crate::record::kept) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<SystemTime, D::Error> {
+    pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<SystemTime, D::Error> {
         u64::deserialize(from).map(at_millis)
     }
 }
