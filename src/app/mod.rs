@@ -18,9 +18,9 @@ pub use build::{expired, gate_files, policies, stores, suppressions, unencrypted
 use crate::config::{ApprovalConfig, Config, UpstreamConfig};
 use crate::document::Fault;
 use crate::export::Exporter;
-use crate::listen::approvals::Counter;
+use crate::listen::approvals::ApprovalEndpoint;
 use crate::listen::console::Console;
-use crate::listen::{self, Front};
+use crate::listen::{self, Frontend};
 use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
@@ -32,7 +32,7 @@ pub struct Running {
     pub address: SocketAddr,
     /// Where `/metrics` and its siblings are.
     pub admin: Option<SocketAddr>,
-    front: Arc<Front>,
+    front: Arc<Frontend>,
     gate: Arc<Gate>,
     logins: Arc<Shared>,
     draining: watch::Sender<bool>,
@@ -87,7 +87,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
     let (draining, drained) = watch::channel(false);
-    let front = Arc::new(Front::new(gate.clone(), &config, address, logins.clone(), drained).map_err(|fault| vec![fault])?);
+    let front = Arc::new(Frontend::new(gate.clone(), &config, address, logins.clone(), drained).map_err(|fault| vec![fault])?);
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
     let mut others = Vec::new();
     if let Some(listener) = admin {
@@ -116,9 +116,9 @@ pub fn exporter(config: &Config, recorder: &Arc<Recorder>) -> Result<Option<Expo
 
 /// Where people answer, once a token for it is written down. Nobody has to: without a place for the token that the
 /// config names, nobody is asked that way.
-fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<Counter>, Vec<Fault>> {
+fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<ApprovalEndpoint>, Vec<Fault>> {
     let Some(file) = config.token_file(port) else { return Ok(None) };
-    match Counter::open(gate, &file) {
+    match ApprovalEndpoint::open(gate, &file) {
         Ok(counter) => Ok(Some(counter)),
         Err(error) if config.token_file.is_some() => {
             let hint = "name a file in a folder that the gate can write to";
@@ -131,7 +131,7 @@ fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<Cou
     }
 }
 
-fn prove_by(front: &Front, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> {
+fn prove_by(front: &Frontend, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> {
     front.prove_by(token_sha256).map_err(|error| vec![Fault::of_file("prove", error.to_string(), None)])
 }
 

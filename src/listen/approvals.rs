@@ -17,7 +17,7 @@ use super::connections::Connection;
 use super::console::denied_for;
 use super::token::Token;
 use super::{Body, body};
-use crate::approval::{Desk, NotDecided};
+use crate::approval::{ApprovalApi, DecisionError};
 use crate::config::Scope;
 use crate::message::{Json, ReadLimits, quote};
 use crate::proxy::Gate;
@@ -28,18 +28,18 @@ const ANSWER_BYTES: usize = 4096;
 const JSON: &str = "application/json";
 
 /// Where people answer.
-pub struct Counter {
-    desk: Desk,
+pub struct ApprovalEndpoint {
+    desk: ApprovalApi,
     token: Arc<Token>,
 }
 
-impl Counter {
+impl ApprovalEndpoint {
     /// Makes a token and writes it to `file`, for its owner alone. The gate counts on somebody to answer from now on.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn open(gate: &Gate, file: &Path) -> io::Result<Self> {
-        let token = Arc::new(Token::make(file, gate.limits().wrong_tokens_per_minute)?);
+        let token = Arc::new(Token::create(file, gate.limits().wrong_tokens_per_minute)?);
         Ok(Self { desk: gate.desk(), token })
     }
 
@@ -57,7 +57,7 @@ impl Counter {
         connection: &Connection,
     ) -> Response<Body> {
         if !same_origin(request.headers()) {
-            gate.tell(Event::Rejected { reason: "origin" });
+            gate.record(Event::Rejected { reason: "origin" });
             return refuse(StatusCode::FORBIDDEN, "a page of another origin cannot ask or answer here");
         }
         if let Err(denied) = self.token.check_bearer(connection.from, request.headers(), Instant::now()) {
@@ -85,7 +85,7 @@ impl Counter {
     }
 
     /// The questions.
-    pub(super) fn desk(&self) -> &Desk {
+    pub(super) fn desk(&self) -> &ApprovalApi {
         &self.desk
     }
 
@@ -111,10 +111,10 @@ impl Counter {
         };
         match self.desk.decide(id, yes, word("by").as_deref()) {
             Ok(()) => text(StatusCode::OK, JSON, "{\"decided\":true}".into()),
-            Err(NotDecided::Unknown) => refuse(StatusCode::NOT_FOUND, "there is no such question, or its time is over"),
-            Err(NotDecided::Already) => refuse(StatusCode::CONFLICT, "it was answered before"),
-            Err(NotDecided::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "the audit log cannot be written"),
-            Err(NotDecided::Scope(scopes)) => {
+            Err(DecisionError::Unknown) => refuse(StatusCode::NOT_FOUND, "there is no such question, or its time is over"),
+            Err(DecisionError::Already) => refuse(StatusCode::CONFLICT, "it was answered before"),
+            Err(DecisionError::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "the audit log cannot be written"),
+            Err(DecisionError::Scope(scopes)) => {
                 let words: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
                 refuse(StatusCode::FORBIDDEN, &format!("the policy allows a yes for {} only", words.join(", ")))
             }

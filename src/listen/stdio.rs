@@ -51,7 +51,7 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     let stdout = child.stdout.take().ok_or_else(taken)?;
     let agent = Arc::new(AgentOutput(Mutex::new(tokio::io::stdout())));
     let carried = Arc::new(AtomicU64::new(0));
-    tokio::spawn(look(session.gate().clone()));
+    tokio::spawn(poll_files(session.gate().clone()));
     tokio::spawn(tell_changes(session.changes(), agent.clone()));
     let (server, count) = (session.clone(), carried.clone());
     let (to_agent, input) = (agent.clone(), session.input().clone());
@@ -225,11 +225,11 @@ async fn from_server(
 }
 
 /// Looks now and then at what people have done with pins and in quarantine.
-async fn look(gate: Arc<Gate>) {
+async fn poll_files(gate: Arc<Gate>) {
     loop {
         sleep(LOOK).await;
         let looks = gate.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || looks.look()).await {
+        if let Err(error) = tokio::task::spawn_blocking(move || looks.reload_pins()).await {
             tracing::error!(%error, "the lock file and the quarantine cannot be looked at");
             return;
         }

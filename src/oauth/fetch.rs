@@ -201,8 +201,8 @@ fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>,
 /// The code of an error, if the answer has one.
 fn error_code(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Told {
+    struct ErrorBody {
         error: String,
     }
-    strict::read::<Told>(body).and_then(|told| bounds::code(told.error))
+    strict::read::<ErrorBody>(body).and_then(|told| bounds::code(told.error))
 }

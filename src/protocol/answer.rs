@@ -13,7 +13,7 @@ pub const REFUSED: i32 = 1403;
 
 /// Why a message is not passed on, in words for whoever reads the answer. Never the payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
+pub struct RefusalReason {
     /// One sentence or two.
     pub text: String,
     /// The rule, for programs.
@@ -24,8 +24,8 @@ pub struct Reason {
 
 /// What stands in for a request's answer: a tool result with `isError` where a tool was called, since models read
 /// those and may not read protocol errors (2025-11-25 and 2026-07-28, `server/tools`, Error Handling); else an error.
-pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &Reason) -> String {
-    let Reason { text, rule, audit } = reason;
+pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason) -> String {
+    let RefusalReason { text, rule, audit } = reason;
     let meta = format!(r#"{{"lychgate/rule":{},"lychgate/audit":"{audit}"}}"#, quote(rule));
     if method == Some("tools/call") {
         let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
@@ -81,12 +81,12 @@ pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> Str
 
 /// Answers a message that was not sent on. `reasons` are those of each of its items; an item without one fell with
 /// the batch that it came in.
-pub fn refuse(context: &Context, message: &Message, reasons: &[Option<Reason>]) -> Reply {
+pub fn refuse(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Reply {
     refusals(context, message, reasons).map_or_else(|| empty(StatusCode::ACCEPTED), |text| body(StatusCode::OK, text))
 }
 
 /// As [`refuse`], for transports without HTTP: `None` where nobody waits for an answer.
-pub fn refusals(context: &Context, message: &Message, reasons: &[Option<Reason>]) -> Option<String> {
+pub fn refusals(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Option<String> {
     let other = reasons.iter().flatten().next();
     let answers: Vec<String> = message
         .envelopes()
@@ -99,7 +99,7 @@ pub fn refusals(context: &Context, message: &Message, reasons: &[Option<Reason>]
                 Some(reason) => Some(instead(id, envelope.method(), context.era, reason)),
                 None => other.map(|other| {
                     let text = "Not sent: another message of the same batch was refused. Send it on its own.".to_owned();
-                    instead(id, envelope.method(), context.era, &Reason { text, ..other.clone() })
+                    instead(id, envelope.method(), context.era, &RefusalReason { text, ..other.clone() })
                 }),
             }
         })
@@ -113,11 +113,11 @@ pub fn refusals(context: &Context, message: &Message, reasons: &[Option<Reason>]
 
 /// What the agent gets in place of one message from the server that is not passed on: an answer in the place of an
 /// answer; `None` for a notification or a question, which vanish.
-pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reason: &Reason) -> Option<String> {
+pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reason: &RefusalReason) -> Option<String> {
     match envelope.kind {
         MessageKind::Result | MessageKind::Error => {
             let id = message.id(envelope);
-            let method = id.and_then(|id| context.asked(id)).map(|asked| &*asked.method);
+            let method = id.and_then(|id| context.open_request(id)).map(|asked| &*asked.method);
             match id {
                 Some(id) => Some(instead(id, method, context.era, reason)),
                 None => Some(error(None, REFUSED, &reason.text, None)),
@@ -322,8 +322,8 @@ mod tests {
         }
     }
 
-    fn reason() -> Reason {
-        Reason { text: "Blocked: \"no\".".into(), rule: "r".into(), audit: AuditId(uuid::Uuid::nil()) }
+    fn reason() -> RefusalReason {
+        RefusalReason { text: "Blocked: \"no\".".into(), rule: "r".into(), audit: AuditId(uuid::Uuid::nil()) }
     }
 
     #[tokio::test]

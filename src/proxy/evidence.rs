@@ -30,7 +30,7 @@ impl Subject<'_> {
         // Only an answer can be given as one.
         let answers = self.message.single().is_some_and(Envelope::is_answer);
         let call = || open.filter(|_| answers).and_then(OpenCall::digest);
-        (takes && inbound).then(|| self.kept(inspection, call()))
+        (takes && inbound).then(|| self.keep(inspection, call()))
     }
 
     /// Offers the message to the evidence store, where the policy wants that.
@@ -38,11 +38,11 @@ impl Subject<'_> {
         if self.policy.evidence == Keeps::Sealed
             && let Some(evidence) = recorder.evidence()
         {
-            evidence.offer(self.kept(inspection, None));
+            evidence.offer(self.keep(inspection, None));
         }
     }
 
-    fn kept(&self, inspection: &Inspection, call: Option<CallDigest>) -> StoredMessage {
+    fn keep(&self, inspection: &Inspection, call: Option<CallDigest>) -> StoredMessage {
         let Self { ref policy, direction, message, context, audit, .. } = *self;
         let (method, tool) = about_what(message, context);
         let taken = inspection.findings.iter().filter(|finding| finding.action >= Action::Quarantine);
@@ -51,7 +51,7 @@ impl Subject<'_> {
             tool,
             call: call.map(|call| call.hex()),
             bytes: message.bytes().len() as u64,
-            ..about(policy, direction, context, audit, taken)
+            ..message_info(policy, direction, context, audit, taken)
         };
         StoredMessage { info: about, message: message.bytes().clone() }
     }
@@ -77,7 +77,8 @@ impl Gate {
         let taken = || findings.iter().filter(|finding| finding.action >= Action::Quarantine);
         let takes = policy.mode == Mode::Enforce && taken().next().is_some() && self.recorder.quarantine().is_some();
         let kept = takes.then(|| {
-            let about = MessageInfo { bytes: text.len() as u64, ..about(policy, Direction::Inbound, context, audit, taken()) };
+            let about =
+                MessageInfo { bytes: text.len() as u64, ..message_info(policy, Direction::Inbound, context, audit, taken()) };
             StoredMessage { info: about, message: text.to_owned().into() }
         });
         self.quarantines(kept).await
@@ -85,7 +86,7 @@ impl Gate {
 }
 
 /// What is known of any message.
-fn about<'f>(
+fn message_info<'f>(
     policy: &Policy,
     direction: Direction,
     context: &Context,
@@ -124,7 +125,7 @@ fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<S
     if !envelope.is_answer() {
         return (envelope.method().map(owned), headers::named(message, envelope).map(|named| owned(&named)));
     }
-    let asked = message.id(envelope).and_then(|id| context.asked(id));
+    let asked = message.id(envelope).and_then(|id| context.open_request(id));
     (asked.map(|asked| owned(&asked.method)), asked.and_then(|asked| asked.tool.as_deref()).map(owned))
 }
 

@@ -104,6 +104,6 @@ impl Gate {
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (upstream, direction) = (&context.upstream, direction.name());
         tracing::warn!(%audit, %upstream, direction, milliseconds, "judging a message held up traffic");
-        self.tell(Event::Limit { name: "judging_milliseconds" });
+        self.record(Event::Limit { name: "judging_milliseconds" });
     }
 }

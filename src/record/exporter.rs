@@ -6,7 +6,7 @@ use prometheus::IntCounter;
 
 use super::label::{Counters, Maker};
 use super::{Recorder, table};
-use crate::protocol::trace::{Spans, TraceId};
+use crate::protocol::trace::{SpanExporter, TraceId};
 
 /// Takes audit lines to somewhere else.
 pub trait LineExporter: Send + Sync {
@@ -20,7 +20,7 @@ pub struct Exporters {
     /// Takes the audit lines.
     pub lines: Option<Arc<dyn LineExporter>>,
     /// Takes the spans of calls.
-    pub spans: Option<Arc<dyn Spans>>,
+    pub spans: Option<Arc<dyn SpanExporter>>,
     /// Of the traces that begin here, how many are recorded: from 0 to 1. Of others their sender says it.
     pub ratio: f64,
 }
@@ -40,7 +40,7 @@ impl Exporters {
 
     /// Where spans of a trace go that begins here, if it is one that is recorded. By the last seven bytes of its name, which
     /// are those that W3C has made at random, so that others who go by them come to the same choice.
-    pub(super) fn sampled(&self, trace: TraceId) -> Option<&Arc<dyn Spans>> {
+    pub(super) fn sampled(&self, trace: TraceId) -> Option<&Arc<dyn SpanExporter>> {
         let [.., a, b, c, d, e, f, g] = trace.0;
         let drawn = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
         #[allow(clippy::cast_precision_loss, reason = "56 bits of a number between 0 and 1 are more than anybody asks for")]
@@ -106,8 +106,8 @@ mod tests {
 
     struct Nowhere;
 
-    impl Spans for Nowhere {
-        fn ended(&self, _: Span) {}
+    impl SpanExporter for Nowhere {
+        fn export(&self, _: Span) {}
     }
 
     #[test]

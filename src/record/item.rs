@@ -99,7 +99,7 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
 
 fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context: &'a Context) -> Item<'a> {
     let (id, body) = (message.id(envelope), message.body(envelope));
-    let asked = if envelope.is_answer() { id.and_then(|id| context.asked(id)) } else { None };
+    let asked = if envelope.is_answer() { id.and_then(|id| context.open_request(id)) } else { None };
     let method = envelope.method().or(asked.map(|asked| &*asked.method));
     let names = match method {
         Some("tools/call") => Some((member::tool::NAME, "name")),

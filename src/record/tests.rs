@@ -10,7 +10,7 @@ use crate::detect::Surface;
 use crate::document::{Day, Fault};
 use crate::inspect::{Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict};
 use crate::message::{Edit, Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, AuditId, CallError, CallTarget, Context, Era, SessionId, UpstreamName};
+use crate::protocol::{AgentName, AuditId, CallError, CallTarget, Context, Era, OpenRequest, SessionId, UpstreamName};
 use crate::rules::{Action, Library, RuleId, Severity};
 
 use super::table::{Kind, METRICS};
@@ -57,7 +57,7 @@ fn message(text: &str) -> Message {
 }
 
 fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
-    let asked = asked.iter().map(|(id, method, tool)| Asked {
+    let asked = asked.iter().map(|(id, method, tool)| OpenRequest {
         id: (*id).into(),
         method: (*method).into(),
         tool: tool.map(Into::into),

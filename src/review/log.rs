@@ -28,7 +28,7 @@ pub struct Log {
 
 /// A line, or a part of a file, that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bad {
+pub struct BadLine {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -42,14 +42,14 @@ pub struct Entries {
     log: Log,
     /// The first line of the last rotated file that was begun, and until when that was written.
     last: Option<(u64, SystemTime)>,
-    open: Option<Open>,
+    open: Option<OpenLog>,
     chain: Chain,
     /// Read, and to be given after it was told that it does not follow.
     next: Option<Entry>,
     done: bool,
 }
 
-struct Open {
+struct OpenLog {
     reader: Box<dyn BufRead + Send>,
     file: Arc<Path>,
     line: u64,
@@ -154,17 +154,17 @@ impl Entries {
             return Ok(true);
         }
         self.done = true;
-        self.open = log.map(|log| Open::new(Box::new(BufReader::with_capacity(CHUNK_BYTES, log)), &self.log.path));
+        self.open = log.map(|log| OpenLog::new(Box::new(BufReader::with_capacity(CHUNK_BYTES, log)), &self.log.path));
         Ok(self.open.is_some())
     }
 
-    fn bad(&self, file: &Path, line: u64, why: String) -> Bad {
-        Bad { file: file.to_owned(), line, why }
+    fn bad(&self, file: &Path, line: u64, why: String) -> BadLine {
+        BadLine { file: file.to_owned(), line, why }
     }
 }
 
 /// Opens a rotated file, packed or not; nothing, if it has been deleted. It may be packed just now.
-fn open(path: &Path) -> io::Result<Option<Open>> {
+fn open(path: &Path) -> io::Result<Option<OpenLog>> {
     let packed = PathBuf::from(format!("{}{PACKED}", path.display()));
     let (path, file) = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match File::open(&packed) {
@@ -179,10 +179,10 @@ fn open(path: &Path) -> io::Result<Option<Open>> {
     } else {
         Box::new(BufReader::with_capacity(CHUNK_BYTES, file))
     };
-    Ok(Some(Open::new(reader, &path)))
+    Ok(Some(OpenLog::new(reader, &path)))
 }
 
-impl Open {
+impl OpenLog {
     fn new(reader: Box<dyn BufRead + Send>, path: &Path) -> Self {
         Self { reader, file: path.into(), line: 0 }
     }
@@ -224,7 +224,7 @@ impl Open {
 }
 
 impl Iterator for Entries {
-    type Item = Result<Entry, Bad>;
+    type Item = Result<Entry, BadLine>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(entry) = self.next.take() {
@@ -273,9 +273,9 @@ impl Iterator for Entries {
 /// before is given after that was told.
 pub(super) fn hung(
     hangs: Continuity,
-    read: Result<Entry, Bad>,
-    bad: impl Fn(String) -> Bad,
-) -> (Result<Entry, Bad>, Option<Entry>) {
+    read: Result<Entry, BadLine>,
+    bad: impl Fn(String) -> BadLine,
+) -> (Result<Entry, BadLine>, Option<Entry>) {
     let verify = "`lychgate audit verify` tells what is wrong with the log";
     match (hangs, read) {
         (Continuity::Not, Ok(_)) => (Err(bad(format!("the gate did not write this line: {verify}"))), None),

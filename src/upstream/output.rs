@@ -22,15 +22,15 @@ const SECRET_BYTES: usize = 6;
 
 /// What one process has printed, and what all processes of its upstream have.
 pub(super) struct Output {
-    own: Tail,
-    of_upstream: Arc<Tail>,
+    own: OutputTail,
+    of_upstream: Arc<OutputTail>,
     /// Secrets in its environment.
     secrets: Vec<Box<str>>,
 }
 
 /// The last lines.
 #[derive(Default)]
-pub(super) struct Tail(Mutex<Lines>);
+pub(super) struct OutputTail(Mutex<Lines>);
 
 #[derive(Default)]
 struct Lines {
@@ -44,11 +44,11 @@ struct Lines {
 }
 
 impl Output {
-    pub(super) fn new(transport: &StdioTransport, of_upstream: Arc<Tail>) -> Self {
+    pub(super) fn new(transport: &StdioTransport, of_upstream: Arc<OutputTail>) -> Self {
         let set = transport.set_env.iter().map(|(name, value)| (name, value.0.clone()));
         let passed = transport.env.iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
         let secrets = set.chain(passed).filter(|(name, value)| names_a_secret(name) && value.len() >= SECRET_BYTES);
-        Self { own: Tail::default(), of_upstream, secrets: secrets.map(|(_, value)| value.into()).collect() }
+        Self { own: OutputTail::default(), of_upstream, secrets: secrets.map(|(_, value)| value.into()).collect() }
     }
 
     /// Keeps a line of standard error.
@@ -101,7 +101,7 @@ impl Output {
     }
 }
 
-impl Tail {
+impl OutputTail {
     pub(super) fn kept(&self) -> ProcessOutput {
         let lines = self.lines();
         ProcessOutput { stderr: lines.stderr.iter().cloned().collect(), ..lines.output.clone() }

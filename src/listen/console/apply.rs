@@ -21,7 +21,7 @@ const CHECKS: usize = 25;
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Serialize)]
-struct Written {
+struct AppliedEdit {
     file: String,
     /// Whether the running gate applies it already.
     in_force: bool,
@@ -50,7 +50,7 @@ pub(super) async fn apply(
     match tokio::task::spawn_blocking(move || write(&file, edit)).await {
         Ok(Ok(())) => {
             tracing::info!(file = shown, change, "config edited at the console");
-            json(StatusCode::OK, &Written { file: shown, in_force: wait_until(gate, applies).await })
+            json(StatusCode::OK, &AppliedEdit { file: shown, in_force: wait_until(gate, applies).await })
         }
         Ok(Err(why)) => refuse(StatusCode::CONFLICT, &why),
         Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the config could not be written"),

@@ -21,7 +21,7 @@ const SHOWN_BYTES: usize = 256 << 10;
 pub(super) const WHO: &str = "console";
 
 #[derive(Serialize)]
-struct Listed {
+struct ItemList {
     enabled: bool,
     items: Vec<Item>,
     left_out: usize,
@@ -47,7 +47,7 @@ struct Item {
 }
 
 #[derive(Serialize)]
-struct Whole {
+struct MessageText {
     item: Item,
     /// The strings that were taken out, if they can be found where they stood.
     withheld: Vec<Withheld>,
@@ -64,15 +64,15 @@ struct Withheld {
 /// Everything that is there, the newest first.
 pub(super) async fn list(gate: &Gate) -> Response<Body> {
     let Some(quarantine) = gate.recorder().quarantine().cloned() else {
-        let listed = Listed { enabled: false, items: Vec::new(), left_out: 0, faults: Vec::new() };
+        let listed = ItemList { enabled: false, items: Vec::new(), left_out: 0, faults: Vec::new() };
         return json(StatusCode::OK, &listed);
     };
-    aside(move || {
+    off_thread(move || {
         let listing = quarantine.list()?;
         let left_out = listing.items.len().saturating_sub(LISTED);
-        let items = listing.items.iter().take(LISTED).map(|item| told(&item.about, &item.state)).collect();
+        let items = listing.items.iter().take(LISTED).map(|item| list_item(&item.about, &item.state)).collect();
         let faults = listing.faults.iter().map(ToString::to_string).collect();
-        Ok(json(StatusCode::OK, &Listed { enabled: true, items, left_out, faults }))
+        Ok(json(StatusCode::OK, &ItemList { enabled: true, items, left_out, faults }))
     })
     .await
 }
@@ -80,29 +80,29 @@ pub(super) async fn list(gate: &Gate) -> Response<Body> {
 /// Does something with one message: `show`, `release` or `delete`.
 pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) -> Response<Body> {
     let (Some(quarantine), Some(audit)) = (gate.recorder().quarantine().cloned(), id.parse().ok().map(AuditId)) else {
-        return gone();
+        return not_found();
     };
     let reason = asked.root().get("reason").and_then(|reason| reason.str());
     let by = Actor { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
     let (what, gate) = (what.to_owned(), gate.clone());
-    aside(move || match &*what {
+    off_thread(move || match &*what {
         "show" => show(&quarantine, audit, by),
         "release" => Ok(match quarantine.release(audit, by)? {
             Some(release) => {
                 // The very next call gets it.
-                gate.look();
-                json(StatusCode::OK, &told(&release.about, &State::Released { until: release.until }))
+                gate.reload_pins();
+                json(StatusCode::OK, &list_item(&release.about, &State::Released { until: release.until }))
             }
-            None => gone(),
+            None => not_found(),
         }),
-        "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { gone() }),
+        "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { not_found() }),
         _ => Ok(refuse(StatusCode::NOT_FOUND, "a message is shown, released or deleted")),
     })
     .await
 }
 
 fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: Actor) -> Result<Response<Body>, StoreError> {
-    let Some(kept) = quarantine.get(audit)? else { return Ok(gone()) };
+    let Some(kept) = quarantine.get(audit)? else { return Ok(not_found()) };
     quarantine.shown(&kept.info, by)?;
     let text = String::from_utf8_lossy(&kept.message).into_owned();
     let limits = ReadLimits { message_bytes: kept.message.len(), ..ReadLimits::default() };
@@ -119,10 +119,10 @@ fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: Actor) -> Result<Respo
     let withheld = kept.withheld.iter().take(LISTED).filter_map(string).collect();
     let message = crate::text::cut(&text, SHOWN_BYTES).to_owned();
     let is_whole = message.len() == text.len();
-    Ok(json(StatusCode::OK, &Whole { item: told(&kept.info, &State::Kept), withheld, message, is_whole }))
+    Ok(json(StatusCode::OK, &MessageText { item: list_item(&kept.info, &State::Kept), withheld, message, is_whole }))
 }
 
-fn told(about: &MessageInfo, state: &State) -> Item {
+fn list_item(about: &MessageInfo, state: &State) -> Item {
     let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
     let (state, until) = match state {
         State::Kept => ("kept", None),
@@ -135,12 +135,12 @@ fn told(about: &MessageInfo, state: &State) -> Item {
     Item { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, state, until }
 }
 
-fn gone() -> Response<Body> {
+fn not_found() -> Response<Body> {
     refuse(StatusCode::NOT_FOUND, "no such message is in quarantine, or it is there no more")
 }
 
 /// Where it may wait for the disk.
-async fn aside(act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static) -> Response<Body> {
+async fn off_thread(act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static) -> Response<Body> {
     match tokio::task::spawn_blocking(act).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),

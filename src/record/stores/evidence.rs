@@ -18,7 +18,7 @@ use super::stored_message::StoredMessage;
 use super::writer::{EvidenceCounts, Writer};
 use crate::config::EvidenceConfig;
 use crate::protocol::AuditId;
-use crate::seal::{self, Keychain, Keys, Listed, Place, SealError, Sources};
+use crate::seal::{self, Keychain, Keys, Listed, SealError, SealedFolder, Sources};
 
 /// Ends the name of a segment.
 const SEGMENT: &str = ".evidence";
@@ -41,7 +41,7 @@ pub struct Evidence {
 /// What is on disk.
 #[derive(Debug)]
 pub(super) struct Store {
-    place: Place,
+    place: SealedFolder,
     keys: Keychain,
     bytes: u64,
     age: Duration,
@@ -63,8 +63,8 @@ impl Evidence {
     pub fn open(config: &EvidenceConfig) -> Result<Option<Self>, StoreError> {
         let Some(folder) = &config.folder else { return Ok(None) };
         let of = error::of(super::EVIDENCE.of);
-        let place = Place::new(folder.clone());
-        place.there().map_err(&of)?;
+        let place = SealedFolder::new(folder.clone());
+        place.exists().map_err(&of)?;
         let sources = Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&of)?;
         sources.check().map_err(&of)?;
         let store = Store { place, keys: Keychain::new(sources), bytes: config.bytes, age: config.age };

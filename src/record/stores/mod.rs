@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{EvidenceConfig, QuarantineConfig};
-use crate::seal::Use;
+use crate::seal::KeyUse;
 
 pub use error::StoreError;
 pub use evidence::{Evidence, Records};
@@ -29,9 +29,9 @@ pub use stored_message::{MessageInfo, StoredMessage};
 pub use writer::EvidenceCounts;
 
 /// What the keys of the quarantine are for.
-const QUARANTINE: Use = Use { of: "the quarantine", option: "`key` under `[quarantine]`", file: "quarantine.key" };
+const QUARANTINE: KeyUse = KeyUse { of: "the quarantine", option: "`key` under `[quarantine]`", file: "quarantine.key" };
 /// What the keys of the evidence store are for.
-const EVIDENCE: Use = Use { of: "the evidence store", option: "`key` under `[evidence]`", file: "evidence.key" };
+const EVIDENCE: KeyUse = KeyUse { of: "the evidence store", option: "`key` under `[evidence]`", file: "evidence.key" };
 
 /// How long the evidence store has for what is left at the end.
 const FLUSH: Duration = Duration::from_secs(5);

@@ -23,7 +23,7 @@ use super::release::named;
 use super::stored_message::{MessageInfo, StoredMessage};
 use crate::config::QuarantineConfig;
 use crate::protocol::AuditId;
-use crate::seal::{self, Keychain, Keys, Listed, OVERHEAD_BYTES, Place, Purpose, SealError, Sealed, Sources};
+use crate::seal::{self, Keychain, Keys, Listed, OVERHEAD_BYTES, Purpose, SealError, Sealed, SealedFolder, Sources};
 
 /// What is known of a message is sealed for this, and the message for that.
 const ABOUT: Purpose = Purpose { mark: *b"lgq", label: b"lychgate quarantine: key of what is known" };
@@ -44,10 +44,10 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// The quarantine.
 #[derive(Debug)]
 pub struct Quarantine {
-    pub(super) items: Place,
-    pub(super) released: Place,
-    pub(super) delivered: Place,
-    pub(super) notes: Place,
+    pub(super) items: SealedFolder,
+    pub(super) released: SealedFolder,
+    pub(super) delivered: SealedFolder,
+    pub(super) notes: SealedFolder,
     keys: Keychain,
     most: usize,
     bytes: u64,
@@ -106,8 +106,8 @@ impl Quarantine {
         let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else { return Ok(None) };
         let of = error::of(super::QUARANTINE.of);
         let [items, released, delivered, notes] = ["", "released", "delivered", "notes"]
-            .map(|name| Place::new(if name.is_empty() { folder.clone() } else { folder.join(name) }));
-        items.there().map_err(&of)?;
+            .map(|name| SealedFolder::new(if name.is_empty() { folder.clone() } else { folder.join(name) }));
+        items.exists().map_err(&of)?;
         let sources = Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(&of)?;
         sources.check().map_err(&of)?;
         let (keys, keeping) = (Keychain::new(sources), Mutex::default());
@@ -137,7 +137,7 @@ impl Quarantine {
         let message = self.seal(MESSAGE, &kept.audit.to_string(), Zeroizing::new(kept.message.to_vec()))?;
         let length = u32::try_from(about.len()).unwrap_or(u32::MAX);
         let file = [&length.to_be_bytes(), &*about, &*message].concat();
-        self.items.put(&item(kept.audit), &file).map_err(failed)?;
+        self.items.write(&item(kept.audit), &file).map_err(failed)?;
         Ok(gone)
     }
 
@@ -268,7 +268,7 @@ impl Quarantine {
     }
 
     /// A note or a release; what is none is passed over, and told of.
-    pub(super) fn small<T: DeserializeOwned>(&self, place: &Place, file: &str, purpose: Purpose) -> Option<T> {
+    pub(super) fn small<T: DeserializeOwned>(&self, place: &SealedFolder, file: &str, purpose: Purpose) -> Option<T> {
         let sealed = place.read(file, SMALL_BYTES).map_err(failed).transpose()?;
         let opened = sealed.and_then(|sealed| self.open_sealed(place, file, purpose, file, sealed));
         let read = opened.and_then(|text| serde_json::from_slice(&text).map_err(|_| self.damaged(file)));
@@ -277,7 +277,7 @@ impl Quarantine {
 
     fn open_sealed(
         &self,
-        place: &Place,
+        place: &SealedFolder,
         file: &str,
         purpose: Purpose,
         name: &str,
@@ -289,7 +289,7 @@ impl Quarantine {
     }
 
     pub(super) fn seal(&self, purpose: Purpose, name: &str, text: Zeroizing<Vec<u8>>) -> Result<Vec<u8>, StoreError> {
-        self.items.make().map_err(failed)?;
+        self.items.create().map_err(failed)?;
         let spares = |keys: &Keys| self.spares(keys);
         let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(failed)?;
         let key = keys.seals(self.keys.sources()).map_err(failed)?;

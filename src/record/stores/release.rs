@@ -74,7 +74,7 @@ impl Quarantine {
             self.released.remove(&earlier.file()).map_err(failed)?;
         }
         let sealed = self.seal(RELEASE, &file, json(&release))?;
-        self.released.put(&file, &sealed).map_err(failed)?;
+        self.released.write(&file, &sealed).map_err(failed)?;
         Ok(Some(release))
     }
 
@@ -96,7 +96,7 @@ impl Quarantine {
             return Ok(None);
         }
         let Some(kept) = self.get(release.audit)? else { return Ok(None) };
-        self.delivered.make().map_err(failed)?;
+        self.delivered.create().map_err(failed)?;
         let file = release.file();
         let taken = self.released.hand_over(&file, &self.delivered, &file).map_err(failed)?;
         Ok(taken.then_some(kept))
@@ -150,7 +150,7 @@ impl Quarantine {
         let file = Uuid::now_v7().simple().to_string();
         let note = Note { act, audit, by, at: SystemTime::now(), agent, upstream, file: String::new() };
         let sealed = self.seal(NOTE, &file, json(&note))?;
-        self.notes.put(&file, &sealed).map_err(failed)
+        self.notes.write(&file, &sealed).map_err(failed)
     }
 }
 

@@ -1,0 +1,71 @@
+//! `[[policy.NAME.secret]]`: values are read, fingerprinted and wiped.
+
+use std::io;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::config::OwnConfig;
+use crate::detect::secret::Own;
+use crate::document::Table;
+
+use super::values::{Reader, check_name};
+
+/// Longest value, in bytes.
+pub(super) const VALUE_BYTES: u64 = 64 << 10;
+/// A command has so long to print its value, unless the file says otherwise (`timeout_seconds`).
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+const HINT: &str = "write `name`, and where the value is: `env = \"NAME\"`, `file = \"PATH\"` or `command = [\"PROGRAM\", …]`";
+
+/// Reads what a policy guards.
+pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
+    let mut made = OwnConfig::default();
+    let mut names = Vec::new();
+    for table in policy.tables("secret") {
+        let name = table.required("name", HINT);
+        if let Some(name) = &name {
+            check_name(&table, name, "secret");
+            if names.contains(&name.value) {
+                table.fault_at(&name.place, format!("there are two secrets `{}`", name.value), Some("each has its own name"));
+            }
+            names.push(name.value.clone());
+        }
+        let timeout = table.integer("timeout_seconds", 1..=300).map_or(TIMEOUT, Duration::from_secs);
+        let (env, file, command) = (table.string("env"), table.string("file"), table.strings("command"));
+        table.finish();
+        let (place, from, value) = match (env, file, command.first()) {
+            (Some(env), None, None) => {
+                let value = reader.variable(&env.value).ok_or_else(|| io::Error::other("it is not set"));
+                (env.place, format!("the environment variable `{}`", env.value), value)
+            }
+            (None, Some(file), None) => {
+                let path = reader.path(&file.value);
+                let value = reader.read(&path, VALUE_BYTES);
+                let from = format!("`{}`", path.display());
+                (file.place, from, value)
+            }
+            (None, None, Some(program)) => {
+                let words: Vec<String> = command.iter().map(|word| word.value.clone()).collect();
+                (program.place.clone(), format!("`{}`", program.value), reader.run(&words, timeout))
+            }
+            _ => {
+                table.fault("a secret is in one of `env`, `file` and `command`", Some(HINT));
+                continue;
+            }
+        };
+        match value.map(Zeroizing::new) {
+            Err(error) => table.fault_at(&place, format!("no secret can be had from {from}: {error}"), None),
+            Ok(value) if !made.guarded.guard(value.trim()) => {
+                let message = format!("the secret in {from} is shorter than {} bytes", Own::LEAST_BYTES);
+                table.fault_at(
+                    &place,
+                    message,
+                    Some("what is so short stands in ordinary texts by chance: it cannot be guarded"),
+                );
+            }
+            Ok(_) => {}
+        }
+    }
+    made
+}
