@@ -32,36 +32,41 @@ const FILE_BYTES: u64 = 1 << 20;
 /// Arguments of `lychgate agent`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The file is the one that `[agents]` of the config names. It holds hashes: a token is shown once, when it is made. A gate that
-runs takes up a change within two seconds.")]
+The agents file is set by `file` under `[agents]`. It holds hashes only: a token is
+shown once, when it is created. A running gateway applies changes within two
+seconds.
+
+Examples:
+  lychgate agent add ci
+  lychgate agent revoke ci --token 9b74c989")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
     #[command(flatten)]
     config: ConfigArg,
-    /// The file of tokens, if not as in the config
+    /// Agents file; defaults to that of the config
     #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Make a token for an agent and show it, once; one that has a token gets another
+    /// Create a token for an agent and show it once; an agent may have several
     Add {
-        /// The agent's name, as it will stand in the audit log
+        /// Agent name, as recorded in the audit log
         name: String,
     },
-    /// List agents and their tokens, by the start of their hashes
+    /// List agents and the prefixes of their token hashes
     List {
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Take back an agent's tokens
+    /// Revoke an agent's tokens
     Revoke {
         /// The agent
         name: String,
-        /// Only this one, by the start of its hash
+        /// Revoke only the token with this hash prefix
         #[arg(long, value_name = "ID")]
         token: Option<String>,
     },
@@ -88,7 +93,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 /// An exit code, what goes to standard output, and what goes beside it.
-type Told = (u8, String, String);
+type Output = (u8, String, String);
 
 impl Args {
     fn file(&self) -> Result<PathBuf, Vec<Fault>> {
@@ -104,7 +109,7 @@ impl Args {
     }
 }
 
-fn add(file: &Path, name: &str) -> Result<Told, Vec<Fault>> {
+fn add(file: &Path, name: &str) -> Result<Output, Vec<Fault>> {
     if !is_name(name) {
         let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
         return Err(vec![Fault::of_file("NAME", format!("bad agent name `{}`", name.escape_debug()), Some(hint))]);
@@ -117,7 +122,7 @@ fn add(file: &Path, name: &str) -> Result<Told, Vec<Fault>> {
     Ok((0, format!("{token}\n"), aside))
 }
 
-fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Told, Vec<Fault>> {
+fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Output, Vec<Fault>> {
     let goes = |token: &AgentToken| token.agent == name && id.is_none_or(|id| token.id() == id);
     let mut count = 0;
     change(file, |all| {

@@ -8,13 +8,14 @@ use serde_json::json;
 
 use super::config_file::ConfigArg;
 use crate::config;
-use crate::oauth::vault::{Account, Kept, Vault};
-use crate::oauth::{Granted, Principal, unix_now};
+use crate::oauth::vault::{Account, Vault, VaultListing};
+use crate::oauth::{Principal, TokenGrant, unix_now};
 
 /// Arguments of `lychgate auth`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-It reads the vault that `[oauth]` of the config names, and asks nobody. No token is ever shown.")]
+Reads the vault set by `[oauth]` in the config, without contacting any server.
+No token is printed.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -24,13 +25,13 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List logins: whose, where, for what, for how long
+    /// List logins with principal, server, scopes and expiry
     Status {
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Seal every login with the first key: `vault_key`. Keys in `earlier_vault_keys` are not needed any more then
+    /// Re-encrypt every login with `vault_key`; `earlier_vault_keys` can be removed afterwards
     Rekey,
 }
 
@@ -61,7 +62,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-fn status(kept: &Kept, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn status(kept: &VaultListing, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     if as_json {
         let logins: Vec<_> = kept.accounts.iter().map(in_json).collect();
         let faults: Vec<_> = kept.faults.iter().map(ToString::to_string).collect();
@@ -123,7 +124,7 @@ fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// How long a token lasts, and what comes then.
-pub(super) fn lasts(granted: &Granted) -> String {
+pub(super) fn lasts(granted: &TokenGrant) -> String {
     let then = if granted.refresh.is_some() { "renewed by itself" } else { "then a new login is owed" };
     let now = unix_now();
     match granted.expires_unix {

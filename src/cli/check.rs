@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::config_file::ConfigArg;
-use super::tell_faults;
+use super::print_faults;
 use crate::config::{self, AuditConfig, Config, Suppression};
 use crate::document::{Fault, suggest};
 use crate::inspect::Mode;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
             Err(_) => ExitCode::from(2),
         },
         Err(faults) => {
-            tell_faults(&faults);
+            print_faults(&faults);
             ExitCode::FAILURE
         }
     }

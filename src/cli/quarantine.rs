@@ -15,12 +15,12 @@ use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
 use crate::record::stores::{Actor, Item, MessageInfo, Quarantine, State, StoreError, StoredMessage};
 use crate::record::terminal_safe_json;
-use crate::review::Named;
+use crate::review::AuditIds;
 use crate::seal::state_folder;
 
 use super::confirm::require_terminal;
+use super::exit::Exit;
 use super::pins::shown as visible;
-use super::trouble::Trouble;
 
 /// Longest reason, in bytes.
 const REASON_BYTES: usize = 500;
@@ -28,12 +28,15 @@ const REASON_BYTES: usize = 500;
 /// Arguments of `lychgate quarantine`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-It reads the folder that `[quarantine]` of the config names, with its key; without a config, the folder of whoever runs it.
-`show` and `release` are for a person: where standard input is not a terminal they need `--yes`.
-What `show`, `release` and `delete` do is told in the audit log by a gate that uses the folder, within two seconds, or when
-one is started.
+Reads the folder set by `[quarantine]` in the config, with its key; without a
+config, the folder of the current user. `show` and `release` prompt for
+confirmation; without a terminal they require `--yes`.
 
-Exit codes: 0 done, 1 a message cannot be opened, 2 there is none of that id (or several), or the quarantine cannot be used.")]
+A running gateway that uses the folder records what `show`, `release` and `delete`
+did in the audit log within two seconds; otherwise the next one to start does.
+
+Exit codes: 0 done; 1 a message cannot be decrypted; 2 no such id, ambiguous id, or
+the quarantine cannot be used.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -43,19 +46,19 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List what is kept, newest first: whose, from where, why, and what has become of it. No payload is shown
+    /// List quarantined messages, newest first, without their content
     List {
-        /// Only of this upstream
+        /// Only lines of this upstream
         #[arg(long, value_name = "NAME")]
         upstream: Option<String>,
         /// Only of so long ago at the most: `90s`, `15m`, `2h`, `7d`
         #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
         since: Option<Duration>,
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Show a message whole, made harmless for a terminal. That it was read is told in the audit log
+    /// Show a message, escaped for the terminal; recorded in the audit log
     Show {
         /// Its audit id, as notices and the audit log name it; the last 8 characters will do
         id: String,
@@ -69,7 +72,7 @@ enum Verb {
         #[arg(long)]
         yes: bool,
     },
-    /// Hand a message to its agent, once: as the answer to its next identical call, or as `lychgate://quarantine/ID`
+    /// Deliver a message to its agent once, as the answer to the next identical call or as `lychgate://quarantine/ID`
     Release {
         /// Its audit id, or the last 8 characters of it
         id: String,
@@ -80,7 +83,7 @@ enum Verb {
         #[arg(long)]
         yes: bool,
     },
-    /// Delete a message, also one that cannot be opened
+    /// Delete a message, even if it cannot be decrypted
     Delete {
         /// Its audit id, or the last 8 characters of it
         id: String,
@@ -95,19 +98,19 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.told(err),
+        Err(trouble) => trouble.report(err),
     }
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for Exit {
     fn from(error: StoreError) -> Self {
         let of_one = matches!(error, StoreError::Sealed { .. } | StoreError::NoKey { .. });
-        Self::Told(if of_one { 1 } else { 2 }, error.to_string())
+        Self::Code(if of_one { 1 } else { 2 }, error.to_string())
     }
 }
 
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let quarantine = self.quarantine()?;
         match &self.verb {
             Verb::List { upstream, since, json } => {
@@ -128,7 +131,7 @@ impl Args {
                 let kept = quarantine.get(meant(&quarantine, id)?)?.ok_or_else(|| none(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
-                    return Err(Trouble::Told(2, format!("the bytes as they came are not for a terminal\n  hint: {hint}")));
+                    return Err(Exit::Code(2, format!("the bytes as they came are not for a terminal\n  hint: {hint}")));
                 }
                 // On the record before it is seen.
                 quarantine.shown(&kept, by(None))?;
@@ -165,37 +168,35 @@ impl Args {
         }
     }
 
-    fn quarantine(&self) -> Result<Quarantine, Trouble> {
+    fn quarantine(&self) -> Result<Quarantine, Exit> {
         let told = |faults: Vec<crate::document::Fault>| {
-            Trouble::Told(2, faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+            Exit::Code(2, faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         };
         let config = match self.config.find_if_any() {
             Some(file) => config::load_kept(&file).map_err(told)?.0,
             None => QuarantineConfig::default(),
         };
         let hint = "name a folder: `folder` under `[quarantine]`";
-        let nowhere = || Trouble::Told(2, format!("there is no quarantine: it is off, or has no folder\n  hint: {hint}"));
+        let nowhere = || Exit::Code(2, format!("there is no quarantine: it is off, or has no folder\n  hint: {hint}"));
         Quarantine::open(&config.of_user(state_folder()))?.ok_or_else(nowhere)
     }
 }
 
 /// The message that somebody has named.
-fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Trouble> {
-    let told = |message: String| Trouble::Told(2, message);
-    let named = Named::read(id).map_err(told)?;
+fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
+    let told = |message: String| Exit::Code(2, message);
+    let named = AuditIds::read(id).map_err(told)?;
     named.one_of(quarantine.ids()?).map_err(told)?.ok_or_else(|| none(id))
 }
 
-fn none(id: &str) -> Trouble {
+fn none(id: &str) -> Exit {
     let hint = "`lychgate quarantine list` tells what there is; what is too old or too much goes";
-    Trouble::Told(2, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
+    Exit::Code(2, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
 }
 
-fn checked(reason: &Option<String>) -> Result<Option<String>, Trouble> {
+fn checked(reason: &Option<String>) -> Result<Option<String>, Exit> {
     match reason {
-        Some(text) if text.len() > REASON_BYTES => {
-            Err(Trouble::Told(2, format!("the reason is longer than {REASON_BYTES} bytes")))
-        }
+        Some(text) if text.len() > REASON_BYTES => Err(Exit::Code(2, format!("the reason is longer than {REASON_BYTES} bytes"))),
         reason => Ok(reason.clone()),
     }
 }

@@ -11,13 +11,14 @@ use crate::record::PublicKey;
 /// Arguments of `lychgate audit key`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Keep what this prints on another machine, and give it to `lychgate audit verify --key`: a key that is read from beside the log
-is worth as much as the log, since who can write the one can write the other.")]
+Store the output on another machine and pass it to `lychgate audit verify --key`.
+A key that is stored beside the log proves little: whoever can replace the log
+can replace the key too.")]
 pub(super) struct Args {
-    /// The key file, if not as in the config
+    /// Key file; defaults to that of the config
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// As one JSON document, with the short name that checkpoints call it by
+    /// Print one JSON document, with the key id that checkpoints use
     #[arg(long)]
     json: bool,
 }

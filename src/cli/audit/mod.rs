@@ -1,14 +1,14 @@
 //! `lychgate audit`: what the audit log says, and whether it says what was written.
 
-mod brief;
+mod filter_args;
 mod key;
 mod show;
 mod stats;
+mod summary;
 mod tail;
 mod verify;
-mod wanted;
 
-pub(super) use wanted::time;
+pub(super) use filter_args::time;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -31,15 +31,15 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Show the last lines and what is added, readable
+    /// Show the last lines and follow the log
     Tail(tail::Args),
-    /// Show all lines of one id, and both halves of its call
+    /// Show all lines with an id, and both halves of its call
     Show(show::Args),
-    /// Count rules, tools, upstreams, agents and verdicts over a time
+    /// Count rules, tools, upstreams, agents and verdicts
     Stats(stats::Args),
-    /// Check that the log is as it was written: nothing changed, missing, cut off or replaced
+    /// Verify that no line was changed, removed, truncated or replaced
     Verify(verify::Args),
-    /// Show the public key that checkpoints are signed with, to be kept elsewhere
+    /// Show the public key that verifies checkpoints
     Key(key::Args),
 }
 

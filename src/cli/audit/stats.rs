@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::wanted::Wanted;
+use super::filter_args::FilterArgs;
 use crate::document::Fault;
 use crate::message::quote;
 use crate::record::terminal_safe;
@@ -18,21 +18,20 @@ const NOTE: Duration = Duration::from_secs(1);
 
 /// Arguments of `lychgate audit stats`.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Counts the lines that are chosen, in the log and in what was rotated away from it. With `--json`: one document."
-)]
+#[command(after_help = "\
+Counts the selected lines of the log and its rotated files.")]
 pub(super) struct Args {
-    /// The log; left out, that of the config
+    /// Audit log; defaults to that of the config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// How many of each to show
+    /// Number of entries to show of each
     #[arg(short = 'n', long, value_name = "NAMES", default_value_t = 10)]
     top: u16,
-    /// As one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: FilterArgs,
 }
 
 pub(super) fn run(

@@ -12,29 +12,32 @@ use crate::record::verify::{Against, Report, verify};
 /// Arguments of `lychgate audit verify`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Every line carries the digest of the one before. A file beside the log holds checkpoints: signed notes of how far it was.
-Files that were put aside, packed or not, by the gate or by logrotate, are read along.
+Each line carries the digest of the line before it. A file beside the log holds
+checkpoints: signed records of its length and digest. Rotated files, compressed
+or not, by the gateway or by logrotate, are included.
 
-What somebody can do unnoticed who can write to these files
-  without the key: change or cut what comes after the last checkpoint; cut the log and its checkpoints back to one point
-  with the key, or against the key beside the log: write all of it anew
-and with `--anchors` and `--key` from another machine: nothing, up to the last anchor. So have checkpoints sent elsewhere
-(`anchor_command`, `anchor_url` under `[audit]`), and keep what `lychgate audit key` prints elsewhere too.
+Undetectable changes by someone who can write to these files
+  without the key: editing or truncating lines after the last checkpoint;
+    truncating both the log and its checkpoints to the same point
+  with the key, or if verified with the key beside the log: rewriting everything
+  with `--anchors` and `--key` from another machine: nothing before the last anchor
+Therefore export checkpoints (`anchor_command`, `anchor_url` under `[audit]`) and
+store the output of `lychgate audit key` elsewhere.
 
-A last line that breaks off (the machine failed, the gate was killed) is told and is no tampering.
+An incomplete last line (after a crash) is reported; it is not tampering.
 
-Exit codes: 0 the log is sound, 1 it is not, 2 it cannot be told.")]
+Exit codes: 0 verified; 1 not verified; 2 error.")]
 pub(super) struct Args {
-    /// The log; left out, that of the config
+    /// Audit log; defaults to that of the config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A public key that signatures must be of, as `lychgate audit key` prints it; may be given more than once
+    /// Trusted public key, as `lychgate audit key` prints it; may be repeated
     #[arg(long, value_name = "PUBLIC")]
     key: Vec<String>,
-    /// A file of checkpoints that were kept elsewhere, one on each line; may be given more than once
+    /// File of checkpoints stored elsewhere, one per line; may be repeated
     #[arg(long, value_name = "FILE")]
     anchors: Vec<PathBuf>,
-    /// As one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::tell_faults;
+use super::print_faults;
 use crate::app::{self, Running};
 use crate::config::{AuditConfig, AuditTo, Config, HttpTransport, Transport, UpstreamConfig};
 use crate::document::Fault;
@@ -35,10 +35,10 @@ const COUNTERS: [&str; 3] = ["lychgate_messages_total", "lychgate_commands_block
 /// Arguments of `lychgate demo`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// End after the tour; the exit code says whether all went as promised
+    /// Exit after the tour; the exit code reports whether all calls went as expected
     #[arg(long)]
     once: bool,
-    /// With a server that one has to log in at, in a browser
+    /// Use a sample server that requires a browser login
     #[arg(long)]
     oauth: bool,
 }
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::from(1),
         Ok(Err(Stopped::Faults(faults))) => {
-            tell_faults(&faults);
+            print_faults(&faults);
             ExitCode::from(2)
         }
         // A reader that has had enough (`| head`) is no error.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::client::{Agent, Speaks};
+use super::client::{Agent, Revision};
 use super::sample::Sample;
 use super::show::Screen;
 use crate::config::{Config, LoginConfig, OAuthConfig, Transport, VaultKey};
@@ -84,8 +84,8 @@ impl Call<'_> {
 
     /// Calls a tool; the link to a login, where one is owed.
     async fn passes(&mut self, tool: &str, argument: &str, value: &str) -> io::Result<Option<String>> {
-        let request = self.agent.request(Speaks::Modern, tool, &json!({ argument: value }));
-        let answer = self.agent.call(self.gate, Speaks::Modern, tool, &request).await?;
+        let request = self.agent.request(Revision::Modern, tool, &json!({ argument: value }));
+        let answer = self.agent.call(self.gate, Revision::Modern, tool, &request).await?;
         let text = String::from_utf8_lossy(&answer.body);
         let origin = self.gate.find("/mcp/").and_then(|end| self.gate.get(..end)).unwrap_or_default();
         let begins = text.find(&format!("{origin}{PAGES}"));

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Checked, Level};
+use super::{CheckResult, Level};
 use crate::config::{AuditTo, Config, Keeps, Transport, VaultKey};
 use crate::record::PublicKey;
 use crate::record::verify::{Against, verify};
@@ -24,8 +24,8 @@ struct File {
 }
 
 /// Modes and owners of what holds secrets, and of what decides.
-pub(super) fn modes(config: &Config, path: &Path) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
+    let mut told = CheckResult::default();
     let mut files = vec![File { what: "the config".to_owned(), path: path.to_owned(), secret: false }];
     let mut add = |what: &str, path: &Path, secret| files.push(File { what: what.to_owned(), path: path.to_owned(), secret });
     config.files.iter().for_each(|file| add("a file that secrets are read from", file, !is_listed(config, file)));
@@ -130,8 +130,8 @@ fn is_listed(config: &Config, file: &Path) -> bool {
 }
 
 /// Whether the audit log hangs together, where that is quickly seen.
-pub(super) fn audit(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn audit(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let Some(AuditTo::File(file)) = &config.audit.to else { return told };
     let Ok(meta) = std::fs::metadata(file) else {
         told.well("the audit log is not begun yet");
@@ -162,8 +162,8 @@ pub(super) fn audit(config: &Config) -> Checked {
 }
 
 /// Whether there is room where the gate writes, and whether it may.
-pub(super) fn disks(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn disks(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let mut places: Vec<(&str, PathBuf)> = Vec::new();
     if let Some(AuditTo::File(file)) = &config.audit.to {
         places.push(("the audit log", file.clone()));

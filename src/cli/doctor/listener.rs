@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::dates::validity;
-use super::{Checked, Level};
+use super::{CheckResult, Level};
 use crate::cli::liveness;
 use crate::config::{Config, Transport};
 use crate::{listen, trust};
@@ -18,8 +18,8 @@ const LOOKED_AT: usize = 20_000;
 const SOON: u64 = 14;
 
 /// Whether the ports are free or the gate's own, and who can reach them.
-pub(super) fn ports(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn ports(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let runs = config.admin.address.map(liveness::is_gate);
     port(config.listen.address, "[listen]", runs, &mut told);
     match config.admin.address {
@@ -53,7 +53,7 @@ pub(super) fn ports(config: &Config) -> Checked {
 }
 
 /// `runs`: whether a gate answers at the admin port, if there is one.
-fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut Checked) {
+fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut CheckResult) {
     match TcpListener::bind(address) {
         Ok(_) => told.well(format!("{address} ({section}) is free: no gate runs there")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs == Some(true) => {
@@ -123,8 +123,8 @@ fn holder(port: u16) -> Option<(u32, String)> {
 }
 
 /// Whether the certificates of the config can be used, and for how long.
-pub(super) fn certificates(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn certificates(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     if let Some(tls) = &config.listen.tls {
         if let Err(error) = listen::tls::acceptor(tls) {
             told.find(Level::Error, format!("the listener's certificate cannot be used: {error}"), "see `tls` under `[listen]`");
@@ -149,7 +149,7 @@ pub(super) fn certificates(config: &Config) -> Checked {
     told
 }
 
-fn lasts(what: &str, file: &Path, told: &mut Checked) {
+fn lasts(what: &str, file: &Path, told: &mut CheckResult) {
     match trust::certificates(file) {
         Err(error) => told.find(Level::Error, format!("{what}: {error}"), format!("put a PEM file at '{}'", file.display())),
         Ok(all) => {
@@ -163,7 +163,7 @@ fn lasts(what: &str, file: &Path, told: &mut Checked) {
 }
 
 /// Tells for how long a certificate is valid.
-pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, mend: &str, told: &mut Checked) {
+pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, mend: &str, told: &mut CheckResult) {
     let Some((from, until)) = span else { return };
     let (now, days) = (SystemTime::now(), |span: Duration| span.as_secs() / 86_400);
     if let Some(wait) = from.duration_since(now).ok().filter(|wait| !wait.is_zero()) {
@@ -185,7 +185,7 @@ mod tests {
     fn a_certificate_is_valid_neither_before_nor_after_its_span() {
         let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
         let told = |from, until| {
-            let mut told = Checked::default();
+            let mut told = CheckResult::default();
             lasts_for("it", Some((from, until)), "renew it", &mut told);
             told.found.first().map(|finding| (finding.level, finding.what.clone()))
         };

@@ -2,8 +2,8 @@
 
 #![allow(clippy::disallowed_types, reason = "the report is JSON")]
 
-mod around;
 mod dates;
+mod environment;
 mod files;
 mod listener;
 mod upstreams;
@@ -31,24 +31,25 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const RULES_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A check under way.
-type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, Checked)>>>;
+type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, CheckResult)>>>;
 /// Longest sentence that is shown, in characters: parts of it may be a server's, the last lines of its standard error among them.
 const SENTENCE: usize = 2000;
 
 /// Arguments of `lychgate doctor`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Checks the config, its rules, ports, certificates, file modes, disks, logins, clocks and servers, side by side, and names for
-each finding the command that mends it. It takes 8 seconds at the most, or 8 for every 32 servers; only rules that are many may
-take longer. Servers are asked who they are and nothing else; programs of `stdio` upstreams are started for it and ended. No
-secret is shown.
+Checks the config, rules, ports, certificates, file modes, disks, logins, clocks
+and servers in parallel, and names the command that fixes each finding. Takes at
+most 8 seconds per 32 servers, plus the time to test custom rules. Servers are
+only asked to identify themselves; the programs of `stdio` upstreams are started
+and stopped. No secret is printed.
 
-Exit codes: 0 nothing wrong (notes aside), 1 something found, faults of the config too, 2 there is no
-such config.")]
+Exit codes: 0 no problem (notes aside); 1 a problem, including config errors;
+2 no such config.")]
 pub(super) struct Args {
     #[command(flatten)]
     config: ConfigArg,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -85,12 +86,12 @@ struct Finding {
 
 /// What one check came to.
 #[derive(Debug, Default)]
-struct Checked {
+struct CheckResult {
     found: Vec<Finding>,
     well: Vec<String>,
 }
 
-impl Checked {
+impl CheckResult {
     fn find(&mut self, level: Level, what: impl Into<String>, mend: impl Into<String>) {
         self.found.push(Finding { level, what: what.into(), mend: mend.into() });
     }
@@ -125,7 +126,7 @@ fn of_config(mend: &str, named: Option<&Path>) -> String {
 }
 
 /// What was found, by what was checked.
-type Report = Vec<(&'static str, Checked)>;
+type Report = Vec<(&'static str, CheckResult)>;
 
 /// Checks; 0 if nothing is wrong, 1 if something is, 2 if the config cannot be read.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
@@ -165,13 +166,13 @@ fn worst(report: &Report) -> Option<Level> {
 }
 
 async fn check(file: PathBuf) -> Report {
-    let (path, mut told) = (file.clone(), Checked::default());
+    let (path, mut told) = (file.clone(), CheckResult::default());
     let loaded = tokio::task::spawn_blocking(move || config::load(&path)).await;
     let config = match loaded {
         Ok(Ok(config)) => Arc::new(config),
         Ok(Err(faults)) => {
             told.faults(&faults);
-            let surroundings = bounded("surroundings", blocking(around::surroundings)).await;
+            let surroundings = bounded("surroundings", blocking(environment::surroundings)).await;
             return vec![("config", told), surroundings];
         }
         Err(_) => {
@@ -181,7 +182,7 @@ async fn check(file: PathBuf) -> Report {
     };
     told.well(format!("{} reads: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
     let path = file;
-    let with = |check: fn(&Config) -> Checked| {
+    let with = |check: fn(&Config) -> CheckResult| {
         let config = config.clone();
         blocking(move || check(&config))
     };
@@ -199,8 +200,8 @@ async fn check(file: PathBuf) -> Report {
         Box::pin(bounded("audit", with(files::audit))),
         Box::pin(bounded("logins", upstreams::logins(config.clone()))),
         Box::pin(within(PATIENCE * rounds, "upstreams", upstreams::reach(config.clone()))),
-        Box::pin(bounded("limits", with(around::limits))),
-        Box::pin(bounded("surroundings", blocking(around::surroundings))),
+        Box::pin(bounded("limits", with(environment::limits))),
+        Box::pin(bounded("surroundings", blocking(environment::surroundings))),
     ];
     let mut report = vec![("config", told)];
     report.extend(join_all(checks).await);
@@ -208,21 +209,21 @@ async fn check(file: PathBuf) -> Report {
 }
 
 /// A check that may wait for a disk.
-async fn blocking(check: impl FnOnce() -> Checked + Send + 'static) -> Checked {
+async fn blocking(check: impl FnOnce() -> CheckResult + Send + 'static) -> CheckResult {
     tokio::task::spawn_blocking(check).await.unwrap_or_else(|_| {
-        let mut told = Checked::default();
+        let mut told = CheckResult::default();
         told.find(Level::Error, "the check itself failed", "please report it");
         told
     })
 }
 
-async fn bounded(name: &'static str, check: impl Future<Output = Checked>) -> (&'static str, Checked) {
+async fn bounded(name: &'static str, check: impl Future<Output = CheckResult>) -> (&'static str, CheckResult) {
     within(PATIENCE, name, check).await
 }
 
-async fn within(patience: Duration, name: &'static str, check: impl Future<Output = Checked>) -> (&'static str, Checked) {
+async fn within(patience: Duration, name: &'static str, check: impl Future<Output = CheckResult>) -> (&'static str, CheckResult) {
     let checked = tokio::time::timeout(patience, check).await.unwrap_or_else(|_| {
-        let mut told = Checked::default();
+        let mut told = CheckResult::default();
         told.find(
             Level::Warning,
             format!("not checked: it took longer than {} s", patience.as_secs()),
@@ -234,8 +235,8 @@ async fn within(patience: Duration, name: &'static str, check: impl Future<Outpu
 }
 
 /// Whether the rules load and keep their own cases, and whether they are enforced.
-fn rules(config: &Config) -> Checked {
-    let mut told = Checked::default();
+fn rules(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let policies = match app::policies(config) {
         Ok(policies) => policies,
         Err(faults) => {

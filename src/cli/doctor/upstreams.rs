@@ -16,9 +16,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::listener::lasts_for;
-use super::{Checked, Level, dates};
+use super::{CheckResult, Level, dates};
 use crate::cli::auth::lasts;
-use crate::cli::scan::{Client, Failed, login_free};
+use crate::cli::scan::{Client, RequestError, login_free};
 use crate::config::{Config, HttpTransport, Transport, UpstreamConfig};
 use crate::oauth::unix_now;
 use crate::oauth::vault::Vault;
@@ -35,8 +35,8 @@ const SKEW: Duration = Duration::from_secs(30);
 const HEAD_BYTES: u64 = 16 << 10;
 
 /// The logins that are kept.
-pub(super) async fn logins(config: Arc<Config>) -> Checked {
-    let mut told = Checked::default();
+pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
+    let mut told = CheckResult::default();
     let by_http = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
     if !config.upstreams.values().any(by_http) {
         told.well("no upstream needs a login of the gate");
@@ -80,8 +80,8 @@ pub(super) async fn logins(config: Arc<Config>) -> Checked {
 }
 
 /// Asks every server, several at a time.
-pub(super) async fn reach(config: Arc<Config>) -> Checked {
-    let mut told = Checked::default();
+pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
+    let mut told = CheckResult::default();
     let logins = match login_free(&config) {
         Ok(logins) => logins,
         Err(faults) => {
@@ -91,7 +91,7 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
     };
     let (config, logins) = (&config, &logins);
     let asked = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
-        let mut told = Checked::default();
+        let mut told = CheckResult::default();
         match Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, Some(logins)) {
             Err(fault) => told.faults(&[fault]),
             Ok(built) => match &upstream.transport {
@@ -105,7 +105,7 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
         }
         told
     });
-    let all: Vec<Checked> = asked.buffered(AT_ONCE).collect().await;
+    let all: Vec<CheckResult> = asked.buffered(AT_ONCE).collect().await;
     for more in all {
         told.add(more);
     }
@@ -113,7 +113,7 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
 }
 
 /// Whether its program is there and answers as an MCP server.
-async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut Checked) {
+async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut CheckResult) {
     if let Health::Down(why) = upstream.health().await {
         let mend = format!("install it, or name it by its full path in `[upstream.{name}]`");
         return told.find(Level::Error, format!("`{name}`: {why}"), mend);
@@ -138,32 +138,32 @@ async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut Chec
 }
 
 /// Whether it answers as an MCP server, with the gate's own credentials.
-async fn answers(name: &str, upstream: &Upstream, config: &Config) -> Checked {
-    let mut told = Checked::default();
+async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let mut client = Client::new(upstream, name, None, &config.limits.read);
     let said = tokio::time::timeout(STEP * 2, client.greet(false)).await;
     // What is left of a session ends with it at the server.
     let _left = tokio::time::timeout(STEP, client.close()).await;
     match said {
         Ok(Ok(_)) => told.well(format!("`{name}` answers")),
-        Ok(Err(Failed::Call(CallError::LoginOwed { .. }))) => {
+        Ok(Err(RequestError::Call(CallError::LoginOwed { .. }))) => {
             told.find(Level::Warning, format!("`{name}` wants a login, and there is none"), format!("lychgate login {name}"));
         }
-        Ok(Err(Failed::Call(CallError::AuthRequired))) => {
+        Ok(Err(RequestError::Call(CallError::AuthRequired))) => {
             let mend = format!("`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}");
             told.find(Level::Error, format!("`{name}` answers with 401: it wants a token, or another one"), mend);
         }
-        Ok(Err(Failed::Call(CallError::NoToken(why)))) => {
+        Ok(Err(RequestError::Call(CallError::NoToken(why)))) => {
             told.find(Level::Error, format!("`{name}`: there is no token for it: {why}"), format!("lychgate login {name}"));
         }
-        Ok(Err(Failed::Call(CallError::Connect(error)))) => {
+        Ok(Err(RequestError::Call(CallError::Connect(error)))) => {
             told.find(
                 Level::Error,
                 format!("`{name}` cannot be reached: {error}"),
                 format!("is `url` in `[upstream.{name}.http]` right, and the server up?"),
             );
         }
-        Ok(Err(Failed::Call(error @ CallError::NotStarted(_)))) => {
+        Ok(Err(RequestError::Call(error @ CallError::NotStarted(_)))) => {
             let mend = format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
             told.find(Level::Error, format!("`{name}`: {error}"), mend);
         }
@@ -183,8 +183,8 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> Checked {
 }
 
 /// What a bare connection shows: the certificate, and the clock. What cannot be reached is told elsewhere.
-async fn connects(name: &str, http: &HttpTransport) -> Checked {
-    let mut told = Checked::default();
+async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
+    let mut told = CheckResult::default();
     let Ok(url) = http.url.parse::<Uri>() else { return told };
     let Some(host) = url.host().map(|host| host.trim_matches(['[', ']']).to_owned()) else { return told };
     let secure = url.scheme_str() == Some("https");
@@ -237,10 +237,10 @@ async fn head<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, url: &Uri, host:
     tokio::time::timeout(STEP, asked).await.ok().flatten()
 }
 
-type Shown = Arc<Mutex<Option<Vec<u8>>>>;
+type PeerCertificate = Arc<Mutex<Option<Vec<u8>>>>;
 
 /// A connector that notes the certificate that it is shown, whether or not it is to be trusted.
-fn connector(ca: Option<&Path>) -> Result<(TlsConnector, Shown), String> {
+fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), String> {
     let provider = Arc::new(ring::default_provider());
     let roots = match ca {
         Some(file) => Arc::new(trust::own_roots(file)?),
@@ -248,8 +248,8 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, Shown), String> {
     };
     let inner =
         WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build().map_err(|error| error.to_string())?;
-    let shown = Shown::default();
-    let verifier = Arc::new(Noting { inner, shown: shown.clone() });
+    let shown = PeerCertificate::default();
+    let verifier = Arc::new(RecordingVerifier { inner, shown: shown.clone() });
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
@@ -258,12 +258,12 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, Shown), String> {
 
 /// Verifies as ever, and notes what is shown.
 #[derive(Debug)]
-struct Noting {
+struct RecordingVerifier {
     inner: Arc<WebPkiServerVerifier>,
-    shown: Shown,
+    shown: PeerCertificate,
 }
 
-impl ServerCertVerifier for Noting {
+impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 /// Entries at once; the one that would end first makes room.
 const ENTRIES: usize = 1000;
 
-pub(super) struct Kept<T>(HashMap<String, (Instant, T)>);
+pub(super) struct TtlMap<T>(HashMap<String, (Instant, T)>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for TtlMap<T> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<T> Kept<T> {
+impl<T> TtlMap<T> {
     pub(super) fn put(&mut self, key: String, value: T, lasts: Duration) {
         let now = Instant::now();
         self.0.retain(|_, (end, _)| *end > now);

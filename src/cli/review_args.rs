@@ -14,7 +14,7 @@ use crate::inspect::Policy;
 use crate::protocol::AuditId;
 use crate::record::entry::member;
 use crate::record::stores::{Records, StoredMessage, Stores};
-use crate::review::{Entry, Judges};
+use crate::review::{Entry, PolicySet};
 use crate::rules::Library;
 use crate::seal::state_folder;
 
@@ -42,13 +42,13 @@ pub(super) fn config(file: &ConfigArg) -> Result<Config, Vec<Fault>> {
 }
 
 /// The policies of a config, and the one named for upstreams that it does not name.
-pub(super) fn judges(config: &Config, policy: &str) -> Result<Judges, Vec<Fault>> {
+pub(super) fn judges(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fault>> {
     let named = app::policies(config)?;
     let Some(other) = config.policies.get(policy) else {
         return Err(vec![Fault::of_file("--policy", format!("there is no `[policy.{policy}]`"), None)]);
     };
     let library = Library::load(other.builtin, &other.rules)?;
-    Ok(Judges { named, other: Some(Arc::new(Policy::new(policy, other, &library)?)) })
+    Ok(PolicySet { named, other: Some(Arc::new(Policy::new(policy, other, &library)?)) })
 }
 
 /// The audit log: the file that a verb was given, or that of the config.
@@ -81,13 +81,13 @@ pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, Str
 }
 
 /// What is kept of messages as evidence, for who asks in the order of the log.
-pub(super) struct InOrder<'s> {
+pub(super) struct EvidenceReader<'s> {
     records: Option<Records<'s>>,
     /// What was read before it was asked for: messages that were judged at the same time may be kept in another order.
     early: VecDeque<StoredMessage>,
 }
 
-impl<'s> InOrder<'s> {
+impl<'s> EvidenceReader<'s> {
     /// From the oldest on.
     pub(super) fn of(stores: &'s Stores) -> Result<Self, String> {
         let records = stores.evidence.as_ref().map(|evidence| evidence.iter()).transpose();

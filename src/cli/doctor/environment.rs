@@ -2,15 +2,15 @@
 
 use rustix::process::{Resource, getrlimit};
 
-use super::{Checked, Level};
+use super::{CheckResult, Level};
 use crate::config::Config;
 
 /// File descriptors that a gate needs besides connections.
 const BESIDES: u64 = 64;
 
 /// Bounds of the system against those of the config.
-pub(super) fn limits(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn limits(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     // Each agent's connection may have one to a server.
     let wanted = (config.limits.connections as u64).saturating_mul(2).saturating_add(BESIDES);
     let limit = getrlimit(Resource::Nofile);
@@ -34,8 +34,8 @@ pub(super) fn limits(config: &Config) -> Checked {
 }
 
 /// The environment.
-pub(super) fn surroundings() -> Checked {
-    let mut told = Checked::default();
+pub(super) fn surroundings() -> CheckResult {
+    let mut told = CheckResult::default();
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let proxies: Vec<&str> =
         ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"].into_iter().filter(|name| set(name)).collect();

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use super::client::{Client, ConfigFile};
 use super::files::{gone, hold, marked_as, put, sweep};
 use super::gate::GateConfig;
-use super::moved::Moved;
-use super::records::{Records, Released};
-use super::{Desk, UninstallArgs, diff, read};
+use super::move_record::MoveRecord;
+use super::records::{Leftovers, Records};
+use super::{InstallContext, UninstallArgs, diff, read};
 
 /// What is to be done about a file.
-struct Step {
+struct FileRestore {
     file: ConfigFile,
     place: PathBuf,
     /// What it holds; nothing where it is gone.
@@ -24,7 +24,7 @@ struct Step {
     backup: PathBuf,
 }
 
-impl Desk<'_> {
+impl InstallContext<'_> {
     /// Carries `uninstall` out.
     pub(super) fn uninstall(&mut self, args: &UninstallArgs) -> io::Result<u8> {
         let mut steps = vec![];
@@ -48,9 +48,9 @@ impl Desk<'_> {
     }
 
     /// What is to be done about a file, shown.
-    fn step(&mut self, file: ConfigFile, place: PathBuf, moved: &Moved, forget: bool) -> io::Result<Step> {
+    fn step(&mut self, file: ConfigFile, place: PathBuf, moved: &MoveRecord, forget: bool) -> io::Result<FileRestore> {
         let text = read(&file)?;
-        let mut step = Step { file, place, text, new: None, changed: 0, backup: moved.backup.clone() };
+        let mut step = FileRestore { file, place, text, new: None, changed: 0, backup: moved.backup.clone() };
         let path = step.file.path.display();
         if forget {
             writeln!(self.err, "{path} stays as it is; what was kept of it goes: {}", step.backup.display())?;
@@ -69,7 +69,7 @@ impl Desk<'_> {
         Ok(step)
     }
 
-    fn carry_back(&mut self, step: Step, forget: bool, records: &mut Records) -> io::Result<()> {
+    fn carry_back(&mut self, step: FileRestore, forget: bool, records: &mut Records) -> io::Result<()> {
         let (path, backup) = (step.file.path.display(), step.backup.display());
         if read(&step.file)? != step.text {
             return Err(io::Error::other(format!("`{path}` has changed meanwhile\n  hint: try again")));
@@ -79,7 +79,7 @@ impl Desk<'_> {
             None => sweep(&step.file.path),
         }
         if step.changed > 0 {
-            let (client, count) = (step.file.client.name(), super::moving::count(step.changed));
+            let (client, count) = (step.file.client.name(), super::move_servers::count(step.changed));
             return writeln!(
                 self.err,
                 "{path}: {count} not put back; as it was: {backup}\n  hint: put right by hand what was changed and say `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to have it stay as it is"
@@ -101,7 +101,7 @@ impl Desk<'_> {
             return Ok(());
         };
         if let Some(path) = &moved.gate {
-            let (mut gate, mut released) = (GateConfig::read(path)?, Released::default());
+            let (mut gate, mut released) = (GateConfig::read(path)?, Leftovers::default());
             for server in moved.servers.iter().chain(&moved.dropped) {
                 let name = server.upstream.as_deref().unwrap_or_default();
                 let leads = |text: &str| ['"', '\''].iter().any(|end| text.contains(&format!("/mcp/{name}{end}")));
@@ -127,7 +127,7 @@ impl Desk<'_> {
     }
 
     /// What is written down of the clients that are meant.
-    fn installed(&self, args: &UninstallArgs, records: &Records) -> io::Result<Vec<(ConfigFile, PathBuf, Moved)>> {
+    fn installed(&self, args: &UninstallArgs, records: &Records) -> io::Result<Vec<(ConfigFile, PathBuf, MoveRecord)>> {
         let named = args.file.as_ref().map(std::path::absolute).transpose()?;
         let mut out = vec![];
         for (place, moved) in records.iter() {

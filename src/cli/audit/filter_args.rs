@@ -6,37 +6,37 @@ use crate::review::Filter;
 
 /// Options that choose lines.
 #[derive(clap::Args)]
-pub(super) struct Wanted {
-    /// Only of this upstream
+pub(super) struct FilterArgs {
+    /// Only lines of this upstream
     #[arg(long)]
     upstream: Option<String>,
-    /// Only of this agent
+    /// Only lines of this agent
     #[arg(long)]
     agent: Option<String>,
-    /// Only of this tool
+    /// Only lines of this tool
     #[arg(long)]
     tool: Option<String>,
-    /// Only where this rule found something, refused or asked
+    /// Only lines in which this rule matched
     #[arg(long)]
     rule: Option<String>,
-    /// Only what was, or would have been: `pass`, `rewrite`, `ask` or `block`
+    /// Only lines with this verdict, enforced or observed
     #[arg(long, value_parser = ["pass", "rewrite", "ask", "block"])]
     verdict: Option<String>,
-    /// Only this event, such as `judged`, `failed` or `reloaded`
+    /// Only lines of this event, such as `judged`, `failed` or `reloaded`
     #[arg(long)]
     event: Option<String>,
-    /// Only from this time on: so long ago (`30m`, `24h`, `7d`), or a date and time (RFC 3339)
+    /// Only lines since this time: an age (`30m`, `24h`, `7d`), or a date and time (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<SystemTime>,
-    /// Only before this time
+    /// Only lines before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<SystemTime>,
-    /// Include what `lychgate prove` sent, which is left out otherwise
+    /// Include the traffic of `lychgate prove`
     #[arg(long)]
     prove: bool,
 }
 
-impl Wanted {
+impl FilterArgs {
     pub(super) fn filter(&self) -> Filter {
         Filter {
             upstream: self.upstream.clone(),

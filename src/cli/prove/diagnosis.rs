@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::trial::Became;
+use super::trial::Outcome;
 use crate::config::{Config, PlacesConfig, PolicyConfig};
 use crate::inspect::Policy;
-use crate::listen::prove::judged;
+use crate::listen::prove::verdicts;
 use crate::protocol::UpstreamName;
 use crate::rules::Library;
 use crate::upstream::canary::Canary;
@@ -14,23 +14,23 @@ use crate::upstream::canary::Canary;
 const NAMED: usize = 3;
 
 /// Finds out why.
-pub(super) struct Why<'c> {
+pub(super) struct Diagnosis<'c> {
     config: Option<&'c Config>,
     /// What the shipped policy makes of the canaries, once that was asked.
     shipped: Option<Value>,
 }
 
-impl<'c> Why<'c> {
+impl<'c> Diagnosis<'c> {
     pub(super) fn new(config: Option<&'c Config>) -> Self {
         Self { config, shipped: None }
     }
 
     /// Why a canary became this at an upstream, whose policy says this of it.
-    pub(super) fn of(&mut self, canary: &Canary, became: Became, (upstream, there): (&str, &Value), said: &str) -> String {
+    pub(super) fn of(&mut self, canary: &Canary, became: Outcome, (upstream, there): (&str, &Value), said: &str) -> String {
         let word = |key: &str| there.get(key).and_then(Value::as_str).unwrap_or_default();
         let policy = word("policy");
         let acting: Vec<&str> = acting(there, canary);
-        if became == Became::Disturbed {
+        if became == Outcome::Disturbed {
             return match acting.as_slice() {
                 [] => format!("no rule of policy `{policy}` says so; the gate said: {}", first_line(said)),
                 rules => format!("policy `{policy}` finds something in it: {}", named(rules)),
@@ -104,30 +104,30 @@ impl<'c> Why<'c> {
         self.shipped.get_or_insert_with(|| {
             let library = Library::load(true, &[]).ok();
             let policy = library.and_then(|library| Policy::new("shipped", &PolicyConfig::default(), &library).ok());
-            let told = policy.map(|policy| judged(&policy, &UpstreamName("shipped".into())));
+            let told = policy.map(|policy| verdicts(&policy, &UpstreamName("shipped".into())));
             told.and_then(|told| serde_json::from_str(&told).ok()).unwrap_or_default()
         })
     }
 }
 
 /// What a policy finds in a canary.
-pub(super) fn findings<'j>(judged: &'j Value, canary: &Canary) -> Vec<&'j Value> {
-    let all = judged.get("canaries").and_then(Value::as_array).into_iter().flatten();
+pub(super) fn findings<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j Value> {
+    let all = verdicts.get("canaries").and_then(Value::as_array).into_iter().flatten();
     let this = all.filter(|of| of.get("id").and_then(Value::as_str) == Some(canary.id));
     this.filter_map(|of| of.get("findings")?.as_array()).flatten().collect()
 }
 
 /// The rule that would do something about it if it were not suppressed, and until when.
-fn suppressed<'j>(judged: &'j Value, canary: &Canary) -> Option<(&'j str, &'j str)> {
+fn suppressed<'j>(verdicts: &'j Value, canary: &Canary) -> Option<(&'j str, &'j str)> {
     let word = |finding: &'j Value, key: &str| finding.get(key)?.as_str();
-    findings(judged, canary).into_iter().find_map(|finding| Some((word(finding, "rule")?, word(finding, "suppressed_until")?)))
+    findings(verdicts, canary).into_iter().find_map(|finding| Some((word(finding, "rule")?, word(finding, "suppressed_until")?)))
 }
 
 /// The rules that do something about it.
-fn acting<'j>(judged: &'j Value, canary: &Canary) -> Vec<&'j str> {
+fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
     let acts = |finding: &&Value| finding.get("action").and_then(Value::as_str).is_some_and(|action| action != "log");
     let mut rules: Vec<&str> =
-        findings(judged, canary).into_iter().filter(acts).filter_map(|f| f.get("rule")?.as_str()).collect();
+        findings(verdicts, canary).into_iter().filter(acts).filter_map(|f| f.get("rule")?.as_str()).collect();
     let mut seen = std::collections::HashSet::new();
     rules.retain(|rule| seen.insert(*rule));
     rules

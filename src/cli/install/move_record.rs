@@ -14,7 +14,7 @@ use super::{jsonc, toml};
 
 /// What was done to one file of a client. Holds what the file held, so it is its owner's alone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Moved {
+pub(super) struct MoveRecord {
     pub(super) file: PathBuf,
     /// The file as it would be without lychgate, kept whole.
     pub(super) backup: PathBuf,
@@ -63,7 +63,7 @@ impl MovedServer {
 }
 
 /// What came of putting a file back.
-pub(super) struct PutBack {
+pub(super) struct RestoreOutcome {
     pub(super) text: String,
     /// Servers that are not as they were written.
     pub(super) changed: Vec<String>,
@@ -71,7 +71,7 @@ pub(super) struct PutBack {
     pub(super) removed: Vec<String>,
 }
 
-impl Moved {
+impl MoveRecord {
     /// # Errors
     /// It is there and cannot be read.
     pub(super) fn read(place: &Path) -> io::Result<Option<Self>> {
@@ -92,15 +92,15 @@ impl Moved {
 
     /// The file without lychgate: as it was, byte for byte, if nobody has changed it since, or if it is that already; if somebody
     /// has, each server as it was, and all else as it is.
-    pub(super) fn put_back(&self, text: &str, format: Format) -> PutBack {
+    pub(super) fn put_back(&self, text: &str, format: Format) -> RestoreOutcome {
         let hash = hex(text.as_bytes());
         if let Ok(backup) = fs::read_to_string(&self.backup).map(without_mark)
             && (hash == self.written_sha256 || hash == self.found_sha256 || text == backup)
         {
             let changed = self.servers.iter().filter(|server| server.is_changed).map(MovedServer::name).collect();
-            return PutBack { text: backup, changed, removed: vec![] };
+            return RestoreOutcome { text: backup, changed, removed: vec![] };
         }
-        let mut back = PutBack { text: text.to_owned(), changed: vec![], removed: vec![] };
+        let mut back = RestoreOutcome { text: text.to_owned(), changed: vec![], removed: vec![] };
         match format {
             Format::Json { .. } | Format::OpenCode => self.json_back(&mut back),
             Format::Toml { .. } => self.toml_back(&mut back),
@@ -108,7 +108,7 @@ impl Moved {
         back
     }
 
-    fn json_back(&self, back: &mut PutBack) {
+    fn json_back(&self, back: &mut RestoreOutcome) {
         let (text, mut edits) = (back.text.clone(), vec![]);
         // What cannot be read does not tell that something has been removed.
         let is_readable = jsonc::find(&text, &[]).is_some();
@@ -128,7 +128,7 @@ impl Moved {
     }
 
     /// Entries may be in several pieces, so they are taken whole from the file as it was.
-    fn toml_back(&self, back: &mut PutBack) {
+    fn toml_back(&self, back: &mut RestoreOutcome) {
         let backup =
             fs::read_to_string(&self.backup).ok().map(without_mark).and_then(|text| text.parse::<toml_edit::DocumentMut>().ok());
         let (Some(backup), Ok(mut root)) = (backup, back.text.parse::<toml_edit::DocumentMut>()) else {

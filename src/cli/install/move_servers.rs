@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use super::client::{Client, ConfigFile, Format};
 use super::files::{hold, marked_as, put};
 use super::gate::{GateConfig, default_audit_file, new_config};
-use super::moved::{Moved, MovedServer, hex};
+use super::move_record::{MoveRecord, MovedServer, hex};
 use super::names::Names;
-use super::plan::{self, Plan, Terms, Wrap};
-use super::records::{Records, Released};
-use super::server::Known;
-use super::{Desk, InstallArgs, diff, read};
+use super::plan::{self, Plan, PlanInputs, Wrap};
+use super::records::{Leftovers, Records};
+use super::server::GateEntry;
+use super::{InstallArgs, InstallContext, diff, read};
 
 /// What is the same for all files.
-struct Job<'a> {
+struct MoveContext<'a> {
     args: &'a InstallArgs,
     wrap: Wrap,
-    known: Known,
+    known: GateEntry,
     /// What a new config of the gate begins with.
     base: String,
 }
 
 /// What is to be done to a file.
-pub(super) struct Step {
+pub(super) struct FileChange {
     pub(super) file: ConfigFile,
     /// What it holds, and what it would hold without lychgate.
     text: String,
@@ -36,7 +36,7 @@ pub(super) struct Step {
     is_for_gate: bool,
 }
 
-impl Desk<'_> {
+impl InstallContext<'_> {
     /// Carries `install` out.
     pub(super) fn install(&mut self, args: &InstallArgs) -> io::Result<u8> {
         let config = args.config.clone().unwrap_or_else(|| self.gate_config.clone());
@@ -54,7 +54,7 @@ impl Desk<'_> {
         };
         let mut records = Records::read(&self.state)?;
         let known = records.known(&gate, &self.program);
-        let job = Job { args, wrap, known, base: new_config("install", &self.state_root) };
+        let job = MoveContext { args, wrap, known, base: new_config("install", &self.state_root) };
         let mut code = 0;
         let mut steps = vec![];
         let files = self.files(client, args.file.as_ref())?;
@@ -80,10 +80,10 @@ impl Desk<'_> {
             return Ok(code);
         }
         steps.retain(|step| step.plan.text != step.text || step.is_for_gate);
-        for Step { file, text, plan, .. } in steps.iter().filter(|step| step.plan.text != step.text) {
+        for FileChange { file, text, plan, .. } in steps.iter().filter(|step| step.plan.text != step.text) {
             write!(self.out, "{}", diff::diff(&file.path, file.format, text, &plan.text))?;
         }
-        for Step { file, plan, .. } in &steps {
+        for FileChange { file, plan, .. } in &steps {
             if file.project.is_some() && plan.moved.iter().any(|server| server.upstream.is_none()) {
                 let (path, program) = (file.path.display(), &self.program);
                 writeln!(
@@ -107,7 +107,7 @@ impl Desk<'_> {
     }
 
     /// Whether everything is there that was named; if not, what there is instead is told.
-    fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[Step]) -> io::Result<bool> {
+    fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[FileChange]) -> io::Result<bool> {
         if let (Some(file), []) = (&args.file, steps) {
             let here = self.files(client, None)?.into_iter().filter(|file| file.path.exists());
             let here = here.map(|file| format!("`{}`", file.path.display())).collect::<Vec<_>>().join(", ");
@@ -133,7 +133,7 @@ impl Desk<'_> {
     }
 
     /// Why nothing is to be done.
-    fn tell_nothing(&mut self, client: Client, files: &[ConfigFile], found: &[Step]) -> io::Result<()> {
+    fn tell_nothing(&mut self, client: Client, files: &[ConfigFile], found: &[FileChange]) -> io::Result<()> {
         let list = |files: &mut dyn Iterator<Item = &ConfigFile>| {
             files.map(|file| file.path.display().to_string()).collect::<Vec<_>>().join(", ")
         };
@@ -176,11 +176,17 @@ impl Desk<'_> {
 
     /// First how to put everything back, then what the gate needs, then the clients' files: wherever this is stopped,
     /// `uninstall` finds what there is to take back.
-    fn carry_out(&mut self, steps: &[Step], gate: &GateConfig, records: &mut Records, released: &Released) -> io::Result<()> {
+    fn carry_out(
+        &mut self,
+        steps: &[FileChange],
+        gate: &GateConfig,
+        records: &mut Records,
+        released: &Leftovers,
+    ) -> io::Result<()> {
         for step in steps {
             step.is_as_shown()?;
         }
-        for Step { file, own, place, .. } in steps {
+        for FileChange { file, own, place, .. } in steps {
             put(&backup(place), &marked_as(&file.path, own)?, Some(0o600))?;
             records.write(place)?;
         }
@@ -188,7 +194,7 @@ impl Desk<'_> {
         gate.write()?;
         released.remove_secrets(gate)?;
         for step in steps {
-            let Step { file, plan, place, .. } = step;
+            let FileChange { file, plan, place, .. } = step;
             step.is_as_shown()?;
             if plan.text != step.text {
                 put(&file.path, &marked_as(&file.path, &plan.text)?, None)?;
@@ -201,7 +207,7 @@ impl Desk<'_> {
     }
 }
 
-impl Step {
+impl FileChange {
     /// Clients write their files too: what was shown is what is changed, or nothing is.
     fn is_as_shown(&self) -> io::Result<()> {
         if read(&self.file)?.as_ref() == Some(&self.text) {
@@ -213,7 +219,13 @@ impl Step {
 }
 
 /// What is to be done to a file, and down it goes in the records, which are not written yet.
-fn step(file: ConfigFile, text: String, job: &Job<'_>, gate: &mut GateConfig, records: &mut Records) -> io::Result<Step> {
+fn step(
+    file: ConfigFile,
+    text: String,
+    job: &MoveContext<'_>,
+    gate: &mut GateConfig,
+    records: &mut Records,
+) -> io::Result<FileChange> {
     let place = records.place(&file);
     let mut before = records.get(&place).cloned().unwrap_or_default();
     if let Some(other) = before.gate.take_if(|other| *other != gate.path) {
@@ -229,7 +241,7 @@ fn step(file: ConfigFile, text: String, job: &Job<'_>, gate: &mut GateConfig, re
     let servers = &job.args.servers;
     let wanted = |name: &str| servers.is_empty() || servers.iter().any(|wanted| wanted == name) || again(name);
     let gate_before = gate.new.clone();
-    let terms = Terms { wrap: &job.wrap, known: &job.known, before: &before.servers, base: &job.base };
+    let terms = PlanInputs { wrap: &job.wrap, known: &job.known, before: &before.servers, base: &job.base };
     let mut names = Names::read(records);
     let plan = plan::plan(&file, &own, &terms, gate, &mut names, wanted)
         .map_err(|why| io::Error::other(format!("`{}` cannot be read: {why}", file.path.display())))?;
@@ -241,7 +253,7 @@ fn step(file: ConfigFile, text: String, job: &Job<'_>, gate: &mut GateConfig, re
     let is_for_gate = gate.new != gate_before || !dropped.is_empty();
     let has_any = !plan.moved.is_empty() || dropped.iter().any(|server| server.upstream.is_some());
     let base = gate.base.clone().or_else(|| records.base(&gate.path));
-    let moved = Moved {
+    let moved = MoveRecord {
         file: file.path.clone(),
         backup: backup(&place),
         written_sha256: hex(plan.text.as_bytes()),
@@ -252,13 +264,13 @@ fn step(file: ConfigFile, text: String, job: &Job<'_>, gate: &mut GateConfig, re
         base,
     };
     records.set(&place, moved);
-    Ok(Step { file, text, own, plan, place, is_for_gate })
+    Ok(FileChange { file, text, own, plan, place, is_for_gate })
 }
 
 /// Takes out of the gate's config what no file needs any more.
-fn release(steps: &[Step], gate: &mut GateConfig, records: &mut Records) -> Released {
-    let mut released = Released::default();
-    for Step { place, .. } in steps {
+fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -> Leftovers {
+    let mut released = Leftovers::default();
+    for FileChange { place, .. } in steps {
         let dropped = records.get(place).map(|moved| moved.dropped.clone()).unwrap_or_default();
         dropped.iter().for_each(|server| records.release(server, gate, &mut released));
     }

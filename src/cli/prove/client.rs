@@ -20,7 +20,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
-use super::Untried;
+use super::NotTried;
 use crate::config::ListenTls;
 use crate::trust;
 
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const ANSWER_BYTES: usize = 4 << 20;
 
 /// A way to a gate, and the token to show there.
-pub(super) struct Wire {
+pub(super) struct GateClient {
     base: String,
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     token: String,
@@ -45,7 +45,7 @@ pub(super) struct Answer {
 
 /// What a request shows of its sender.
 #[derive(Clone, Copy)]
-pub(super) enum Shows<'s> {
+pub(super) enum Auth<'s> {
     /// The gate's own token.
     Token,
     /// Nothing, or somebody else's.
@@ -58,7 +58,7 @@ pub(super) enum Shows<'s> {
 
 type ClientFiles<'f> = Option<(&'f Path, &'f Path)>;
 
-impl Wire {
+impl GateClient {
     /// To the gate of a config, by its address. Over TLS it must show the very certificate of its config: its address is in
     /// few certificates.
     pub(super) fn to_own(
@@ -66,33 +66,33 @@ impl Wire {
         tls: Option<&ListenTls>,
         client: ClientFiles<'_>,
         token: String,
-    ) -> Result<Self, Untried> {
+    ) -> Result<Self, NotTried> {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match tls {
             Some(tls) => {
-                let own = trust::certificates(&tls.cert).map_err(Untried)?.into_iter().next();
-                let own = own.ok_or_else(|| Untried(format!("`{}` holds no certificate", tls.cert.display())))?;
-                Arc::new(Exactly { own, provider: provider.clone() })
+                let own = trust::certificates(&tls.cert).map_err(NotTried)?.into_iter().next();
+                let own = own.ok_or_else(|| NotTried(format!("`{}` holds no certificate", tls.cert.display())))?;
+                Arc::new(PinnedCertificate { own, provider: provider.clone() })
             }
-            None => Arc::new(Exactly { own: Vec::new().into(), provider: provider.clone() }),
+            None => Arc::new(PinnedCertificate { own: Vec::new().into(), provider: provider.clone() }),
         };
         let scheme = if tls.is_some() { "https" } else { "http" };
         Self::new(format!("{scheme}://{address}"), provider, verifier, client, token)
     }
 
     /// To the gate at this URL.
-    pub(super) fn to_url(url: &str, ca: Option<&Path>, client: ClientFiles<'_>, token: String) -> Result<Self, Untried> {
+    pub(super) fn to_url(url: &str, ca: Option<&Path>, client: ClientFiles<'_>, token: String) -> Result<Self, NotTried> {
         let roots = match ca {
-            Some(file) => Arc::new(trust::own_roots(file).map_err(Untried)?),
-            None if url.starts_with("https:") => trust::system_roots().map_err(Untried)?,
+            Some(file) => Arc::new(trust::own_roots(file).map_err(NotTried)?),
+            None if url.starts_with("https:") => trust::system_roots().map_err(NotTried)?,
             None => Arc::new(RootCertStore::empty()),
         };
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = if roots.is_empty() {
-            Arc::new(Exactly { own: Vec::new().into(), provider: provider.clone() })
+            Arc::new(PinnedCertificate { own: Vec::new().into(), provider: provider.clone() })
         } else {
             let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-            built.map_err(|error| Untried(format!("TLS cannot be set up: {error}")))?
+            built.map_err(|error| NotTried(format!("TLS cannot be set up: {error}")))?
         };
         Self::new(url.trim_end_matches('/').to_owned(), provider, verifier, client, token)
     }
@@ -103,16 +103,16 @@ impl Wire {
         verifier: Arc<dyn ServerCertVerifier>,
         client: ClientFiles<'_>,
         token: String,
-    ) -> Result<Self, Untried> {
-        let no_tls = |error: rustls::Error| Untried(format!("TLS cannot be set up: {error}"));
+    ) -> Result<Self, NotTried> {
+        let no_tls = |error: rustls::Error| NotTried(format!("TLS cannot be set up: {error}"));
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(no_tls)?;
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let tls = match client {
             None => builder.with_no_client_auth(),
             Some((cert, key)) => {
                 let key = PrivateKeyDer::from_pem_file(key)
-                    .map_err(|error| Untried(format!("`{}` cannot be read as a private key: {error}", key.display())))?;
-                builder.with_client_auth_cert(trust::certificates(cert).map_err(Untried)?, key).map_err(no_tls)?
+                    .map_err(|error| NotTried(format!("`{}` cannot be read as a private key: {error}", key.display())))?;
+                builder.with_client_auth_cert(trust::certificates(cert).map_err(NotTried)?, key).map_err(no_tls)?
             }
         };
         let mut connector = HttpConnector::new();
@@ -132,8 +132,8 @@ impl Wire {
     }
 
     /// Fetches something that the gate tells of itself.
-    pub(super) async fn get(&self, path: &str) -> Result<Answer, Untried> {
-        self.send(Method::GET, path, &[], Shows::Token, String::new()).await
+    pub(super) async fn get(&self, path: &str) -> Result<Answer, NotTried> {
+        self.send(Method::GET, path, &[], Auth::Token, String::new()).await
     }
 
     /// Sends a message.
@@ -141,9 +141,9 @@ impl Wire {
         &self,
         path: &str,
         headers: &[(&'static str, &str)],
-        shows: Shows<'_>,
+        shows: Auth<'_>,
         body: String,
-    ) -> Result<Answer, Untried> {
+    ) -> Result<Answer, NotTried> {
         self.send(Method::POST, path, headers, shows, body).await
     }
 
@@ -152,11 +152,11 @@ impl Wire {
         method: Method,
         path: &str,
         headers: &[(&'static str, &str)],
-        shows: Shows<'_>,
+        shows: Auth<'_>,
         body: String,
-    ) -> Result<Answer, Untried> {
+    ) -> Result<Answer, NotTried> {
         let request = self.request(method, path, headers, shows, body);
-        let request = request.map_err(|error| Untried(format!("`{}` is no URL of a gate: {error}", self.base)))?;
+        let request = request.map_err(|error| NotTried(format!("`{}` is no URL of a gate: {error}", self.base)))?;
         let answered = tokio::time::timeout(PATIENCE, async {
             let response = self.http.request(request).await.map_err(|error| chain(&error))?;
             let (head, body) = response.into_parts();
@@ -167,7 +167,7 @@ impl Wire {
             answered.await.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
         answered.map_err(|why| {
             let hint = hint(&why, self.base.starts_with("http:"));
-            Untried(format!("{} does not answer: {why}\n  hint: {hint}", self.base))
+            NotTried(format!("{} does not answer: {why}\n  hint: {hint}", self.base))
         })
     }
 
@@ -176,7 +176,7 @@ impl Wire {
         method: Method,
         path: &str,
         headers: &[(&'static str, &str)],
-        shows: Shows<'_>,
+        shows: Auth<'_>,
         body: String,
     ) -> Result<Request<Full<Bytes>>, http::Error> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base)).body(Full::new(body.into()))?;
@@ -187,10 +187,10 @@ impl Wire {
             all.insert(HeaderName::from_static(name), HeaderValue::from_str(value)?);
         }
         let (name, value) = match shows {
-            Shows::Token => (AUTHORIZATION, format!("Bearer {}", self.token)),
-            Shows::Nothing => return Ok(request),
-            Shows::Host(host) => (HOST, host.to_owned()),
-            Shows::Origin(origin) => (ORIGIN, origin.to_owned()),
+            Auth::Token => (AUTHORIZATION, format!("Bearer {}", self.token)),
+            Auth::Nothing => return Ok(request),
+            Auth::Host(host) => (HOST, host.to_owned()),
+            Auth::Origin(origin) => (ORIGIN, origin.to_owned()),
         };
         let mut value = HeaderValue::from_str(&value)?;
         value.set_sensitive(name == AUTHORIZATION);
@@ -250,12 +250,12 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// Trusts one certificate and no other, whatever name it is for and whoever signed it.
 #[derive(Debug)]
-struct Exactly {
+struct PinnedCertificate {
     own: CertificateDer<'static>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Exactly {
+impl ServerCertVerifier for PinnedCertificate {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -6,33 +6,33 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::config_file::ConfigArg;
-use super::trouble::Trouble;
+use super::exit::Exit;
 use crate::config;
 use crate::message::{Json, ReadLimits};
 use crate::record::table;
 
 /// How long the gate may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest answer of the gate that is read, in bytes.
 const ANSWER_BYTES: u64 = 64 << 20;
 
 /// Which gate to ask, and the token to show.
 #[derive(clap::Args)]
-pub(super) struct Desk {
+pub(super) struct AdminClient {
     #[command(flatten)]
     config: ConfigArg,
-    /// Address of the admin port, if not as in the config
+    /// Address of the admin port; defaults to that of the config
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<SocketAddr>,
-    /// File with the token, if not as in the config
+    /// File with the admin token; defaults to that of the config
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
 
-impl Desk {
+impl AdminClient {
     /// Where to ask, and the token to show.
-    pub(super) fn place(&self) -> Result<(SocketAddr, String), Trouble> {
-        let told = |text: String| Trouble::Told(2, text);
+    pub(super) fn target(&self) -> Result<(SocketAddr, String), Exit> {
+        let told = |text: String| Exit::Code(2, text);
         let (address, approval) = match (self.admin, &self.token_file) {
             (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
             (admin, _) => {
@@ -87,13 +87,13 @@ pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
 }
 
 /// Asks the gate; gives what it says if it is content.
-pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Trouble> {
+pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Exit> {
     let unreachable = |error: io::Error| {
         let hint = "is the gate running, with the admin port that the config names?";
-        Trouble::Told(2, format!("the gate at {address} cannot be asked: {error}\n  hint: {hint}"))
+        Exit::Code(2, format!("the gate at {address} cannot be asked: {error}\n  hint: {hint}"))
     };
     let said = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
-    let unreadable = || Trouble::Told(2, format!("what answers at {address} is not a gate"));
+    let unreadable = || Exit::Code(2, format!("what answers at {address} is not a gate"));
     let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
     let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(unreadable)?;
     let limits = ReadLimits { message_bytes: body.len(), ..ReadLimits::default() };
@@ -102,13 +102,13 @@ pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, bo
         return Ok(json);
     }
     let why = json.root().get("error").and_then(|error| error.str()).unwrap_or_default().into_owned();
-    Err(Trouble::Told(if matches!(status, 403 | 404 | 409) { 1 } else { 2 }, why))
+    Err(Exit::Code(if matches!(status, 403 | 404 | 409) { 1 } else { 2 }, why))
 }
 
 fn exchange(address: SocketAddr, token: Option<&str>, method: &str, path: &str, body: &str) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let length = body.len();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
     write!(

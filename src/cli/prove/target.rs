@@ -3,15 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use super::wire::Wire;
-use super::{Args, Untried};
+use super::client::GateClient;
+use super::{Args, NotTried};
 use crate::config::{self, Config};
 
 /// The way to the gate that the arguments mean, and its config where that can be read.
-pub(super) fn running(args: &Args) -> Result<(Wire, Option<Config>), Untried> {
+pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTried> {
     let client = args.client_cert.as_deref().zip(args.client_key.as_deref());
     if let (Some(url), Some(file)) = (&args.url, &args.token_file) {
-        return Ok((Wire::to_url(url, args.ca.as_deref(), client, token(file)?)?, None));
+        return Ok((GateClient::to_url(url, args.ca.as_deref(), client, token(file)?)?, None));
     }
     let config_file = args.config.find()?;
     let (listen, admin, approval) = config::load_listen(&config_file)?;
@@ -20,25 +20,25 @@ pub(super) fn running(args: &Args) -> Result<(Wire, Option<Config>), Untried> {
         (Some(file), _) => file.clone(),
         (None, Some(admin)) => approval
             .token_file(admin.port())
-            .ok_or_else(|| Untried("there is no token file\n  hint: name it with `--token-file FILE`".to_owned()))?,
+            .ok_or_else(|| NotTried("there is no token file\n  hint: name it with `--token-file FILE`".to_owned()))?,
         (None, None) => {
-            return Err(Untried(format!("the config names no admin port, so that there is no token\n  hint: {hint}")));
+            return Err(NotTried(format!("the config names no admin port, so that there is no token\n  hint: {hint}")));
         }
     };
-    let wire = Wire::to_own(reached(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
+    let wire = GateClient::to_own(reached(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
     // Only to say more of what was missed: whoever asks may not have what the gate has.
     Ok((wire, config::load(&config_file).ok()))
 }
 
-fn token(file: &Path) -> Result<String, Untried> {
+fn token(file: &Path) -> Result<String, NotTried> {
     let read = std::fs::read_to_string(file).map_err(|error| {
         let hint = "run this as the user who runs the gate, while it runs; or start it here with `--offline`";
-        Untried(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
+        NotTried(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
     })?;
     let token = read.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let hint = "the gate writes its token there while it runs: one line, and no certificate or key";
-        return Err(Untried(format!("`{}` holds no token\n  hint: {hint}", file.display())));
+        return Err(NotTried(format!("`{}` holds no token\n  hint: {hint}", file.display())));
     }
     Ok(token.to_owned())
 }
