@@ -125,7 +125,7 @@ fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<App
             Err(vec![Fault::of_file("approval.token_file", error.to_string(), Some(hint))])
         }
         Err(error) => {
-            tracing::warn!(file = %file.display(), %error, "no token can be written for `lychgate approve`: name a `token_file`");
+            tracing::warn!(file = %file.display(), %error, "cannot write the admin token for `lychgate approve`; set `token_file`");
             Ok(None)
         }
     }
@@ -146,7 +146,7 @@ fn base(config: &Config, address: SocketAddr) -> String {
 
 async fn bind(address: SocketAddr, name: &str, faults: &mut Vec<Fault>) -> Option<TcpListener> {
     let bound = TcpListener::bind(address).await;
-    let hint = "choose another address, or stop what listens there";
+    let hint = "choose another address, or stop the process that listens there";
     bound.map_err(|error| faults.push(Fault::of_file(name, format!("cannot listen on {address}: {error}"), Some(hint)))).ok()
 }
 
@@ -177,11 +177,11 @@ impl Running {
     pub async fn drain(self) {
         let deadline = self.gate.limits().drain;
         if self.draining.send(true).is_err() {
-            tracing::debug!("nothing is left to drain");
+            tracing::debug!("no calls left to drain");
         }
         let mut serving = self.serving;
         if tokio::time::timeout(deadline, &mut serving).await.is_err() {
-            tracing::warn!(limit = "drain_seconds", "calls were still open at the end and are cut off");
+            tracing::warn!(limit = "drain_seconds", "drain timed out; closing open calls");
             serving.abort();
         }
         for other in self.others {
@@ -193,7 +193,7 @@ impl Running {
         if let Some(exporter) = self.exporter
             && tokio::task::spawn_blocking(move || exporter.close()).await.is_err()
         {
-            tracing::error!("what waited for the collector could not be sent");
+            tracing::error!("queued OTLP records could not be sent");
         }
     }
 }

@@ -58,10 +58,10 @@ pub(super) async fn watch(
         tell_ended(&gate.policies(), &mut ended);
         let looks = gate.clone();
         if tokio::task::spawn_blocking(move || looks.reload_pins()).await.is_err() {
-            tracing::error!("the lock file and the quarantine could not be looked at");
+            tracing::error!("checking the lock file and the quarantine failed");
         }
         if at_once && let Err(error) = gate.recorder().reopen() {
-            tracing::error!(%error, "the audit file cannot be opened anew");
+            tracing::error!(%error, "cannot reopen the audit log");
         }
         let now = read_stamps(&config, source.as_ref()).await;
         let held_still = now == before;
@@ -147,34 +147,34 @@ fn differing(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
 
 fn told_restart(old: &Config, new: &Config) {
     if old.listen.address != new.listen.address || old.admin != new.admin {
-        tracing::warn!("an address or `[admin]` was changed in the config: that needs a restart");
+        tracing::warn!("an address or `[admin]` was changed in the config: restart required");
     }
     if old.listen.public_url != new.listen.public_url {
-        tracing::warn!("`public_url` was changed in the config: that needs a restart");
+        tracing::warn!("`public_url` was changed in the config: restart required");
     }
     if old.listen.tls != new.listen.tls {
-        tracing::warn!("`tls` under `[listen]` was changed in the config: that needs a restart");
+        tracing::warn!("`tls` under `[listen]` was changed in the config: restart required");
     }
     if old.limits != new.limits {
-        tracing::warn!("`[limits]` was changed in the config: that needs a restart");
+        tracing::warn!("`[limits]` was changed in the config: restart required");
     }
     if old.approval != new.approval || old.notify != new.notify {
-        tracing::warn!("`[approval]` was changed in the config: that needs a restart");
+        tracing::warn!("`[approval]` was changed in the config: restart required");
     }
     if old.oauth != new.oauth {
-        tracing::warn!("`[oauth]` was changed in the config: that needs a restart");
+        tracing::warn!("`[oauth]` was changed in the config: restart required");
     }
     if !new.quarantine.is_as(&old.quarantine) || !new.evidence.is_as(&old.evidence) {
-        tracing::warn!("`[quarantine]` or `[evidence]` was changed in the config: that needs a restart");
+        tracing::warn!("`[quarantine]` or `[evidence]` was changed in the config: restart required");
     }
     if old.otlp != new.otlp {
-        tracing::warn!("`[otlp]` was changed in the config: that needs a restart");
+        tracing::warn!("`[otlp]` was changed in the config: restart required");
     }
     if !new.pins.is_as(&old.pins) {
-        tracing::warn!("`[pins]` was changed in the config: that needs a restart");
+        tracing::warn!("`[pins]` was changed in the config: restart required");
     }
     if old.audit != new.audit {
-        tracing::warn!("`[audit]` was changed in the config: that needs a restart");
+        tracing::warn!("`[audit]` was changed in the config: restart required");
     }
 }
 

@@ -59,8 +59,8 @@ pub(crate) fn form(matter: &ApprovalRequest) -> String {
     let (ApprovalRequest { title, why, .. }, shown) = (matter, render::within(&matter.shown, FORM_BYTES));
     let rules: Vec<String> = matter.rules.iter().map(|rule| format!("`{rule}`")).collect();
     let text = format!(
-        "lychgate asks for the agent `{}`: may this be sent to the server `{}`?\n\n{title} (rule {}). {why}\n\n\
-         Exactly this would be sent; what follows a bar is the agent's text, not lychgate's:\n{shown}",
+        "lychgate asks for the agent `{}`: send this call to the server `{}`?\n\n{title} (rule {}). {why}\n\n\
+         The exact call is below; text after a bar comes from the agent, not from lychgate:\n{shown}",
         matter.context.agent,
         matter.context.upstream,
         rules.join(", "),
@@ -79,10 +79,10 @@ fn label(scope: Scope, matter: &ApprovalRequest) -> &'static str {
     let first = matter.rules.iter().all(|rule| [FIRST_WRITE, FIRST_USE].contains(&rule.as_str()));
     match scope {
         Scope::Once => "this once",
-        Scope::Session if first => "this, and go on without asking in this session",
-        Scope::Session => "whenever these rules ask about this tool in this session",
+        Scope::Session if first => "this call, and do not ask again in this session",
+        Scope::Session => "this tool, for these rules, in this session",
         Scope::Call => "this exact call, until the gateway restarts",
-        Scope::Always => "this exact call, for good",
+        Scope::Always => "this exact call, permanently",
     }
 }
 

@@ -18,12 +18,12 @@ const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 /// So often a client is told that its call still waits.
 pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
-const DENIED: &str = "A person was asked and said no. Do not try it in another way: ask your user what to do instead.";
-const EXPIRED: &str = "A person was asked and did not answer in time: that is a no. Ask your user before you try again.";
-const NOBODY: &str = "It needs a person's yes, and there is nobody to ask here. Ask your user to do it.";
-const STILL_OPEN: &str = "It waits for a person's yes, and nobody has answered so far. Tell your user, and then make exactly the same \
-                    call again: it goes through once it is approved.";
-const TOO_MANY_REFUSALS: &str = "It was refused too often of late for anybody to be asked again now.";
+const DENIED: &str = "The approval request was denied. Do not try another way: ask your user what to do instead.";
+const EXPIRED: &str = "The approval request expired without an answer. Ask your user before you try again.";
+const NOBODY: &str = "It requires approval, and no approver is available. Ask your user to do it.";
+const STILL_OPEN: &str = "It is waiting for approval. Tell your user, then repeat exactly the same call: it succeeds \
+                    once approved.";
+const TOO_MANY_REFUSALS: &str = "It was denied too often recently; no new approval request was made.";
 
 /// How the agent can ask its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +190,7 @@ impl OpenQuestion {
         let waited = self.ticket.wait(most).await;
         match approvals.settle(waited, &self.matter, self.audit) {
             WaitOutcome::Open(reason) => {
-                let text = format!("{} The question is `{}`.", reason.text, self.ticket.id());
+                let text = format!("{} Approval request: `{}`.", reason.text, self.ticket.id());
                 WaitOutcome::Open(answer::RefusalReason { text, ..reason })
             }
             settled => settled,
@@ -222,7 +222,7 @@ pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
     // So small that whatever the server tells later is more.
     let progress = f64::from(times) * 1e-6;
     Some(format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{progress:.6},"message":"waiting for a person's yes"}}}}"#,
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{progress:.6},"message":"waiting for approval"}}}}"#,
         token.raw()
     ))
 }

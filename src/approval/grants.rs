@@ -175,7 +175,7 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
     };
     let mut out = HashMap::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let wrong = || io::Error::other(format!("line {number} is no approval: repair or remove it"));
+        let wrong = || io::Error::other(format!("line {number} is not a valid approval: repair or remove it"));
         let json = Json::parse(line.to_owned().into(), &ReadLimits::default()).map_err(|_| wrong())?;
         let text = |key: &str| json.root().get(key).and_then(|value| value.str()).map(|text| text.into_owned());
         let rules = json.root().get("rules").into_iter().flat_map(|rules| rules.elements());

@@ -230,7 +230,7 @@ impl Approvals {
             ElicitResponse::Nothing => return,
         };
         if let Err(why) = self.answer(&id, yes, AnsweredBy::Elicitation, None) {
-            tracing::debug!(?why, "an agent's answer to a question does not count");
+            tracing::debug!(?why, "invalid elicitation response from the agent");
         }
     }
 
@@ -301,7 +301,7 @@ impl Approvals {
     /// Remembers what a yes is for.
     pub(crate) fn remember(&self, matter: &ApprovalRequest, scope: Scope) {
         if let Err(error) = self.grants.add(matter, scope) {
-            tracing::error!(%error, "a yes for good cannot be written down: it holds until the gate ends");
+            tracing::error!(%error, "cannot store a permanent approval; it is valid until the gateway stops");
         }
     }
 
@@ -344,7 +344,7 @@ impl Approvals {
 
     fn told_of(&self, approval: Approval<'_>) {
         if let Err(error) = self.record(approval) {
-            tracing::error!(%error, "the audit log cannot be written");
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 }

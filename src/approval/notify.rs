@@ -62,7 +62,7 @@ impl Notifier {
             queues.push((sender, counts.clone()));
             deliveries.push(deliver_all(queue, name, way, config.timeout, counts));
         }
-        let failed = |error: io::Error| format!("notifications cannot be sent: {error}");
+        let failed = |error: io::Error| format!("cannot send notifications: {error}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let work = move || drop(runtime.block_on(join_all(deliveries)));
         std::thread::Builder::new().name("approval-notify".to_owned()).spawn(work).map_err(failed)?;
@@ -119,7 +119,7 @@ async fn deliver_all(
             Err(error) => {
                 counts.failed.inc();
                 if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
-                    tracing::warn!(way = name, %error, "approval notification failed; `lychgate approve list` shows what waits");
+                    tracing::warn!(way = name, %error, "approval notification failed; `lychgate approve list` shows pending requests");
                     warned = Some(Instant::now());
                 }
             }
@@ -131,7 +131,7 @@ async fn deliver_all(
 #[allow(clippy::disallowed_methods, reason = "no MCP server: one message in, nothing out, killed when its time is over")]
 async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let failed = |error: io::Error| format!("`{program}` cannot be run: {error}");
+    let failed = |error: io::Error| format!("cannot run `{program}`: {error}");
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     let mut child = command.spawn().map_err(failed)?;

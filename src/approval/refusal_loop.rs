@@ -138,7 +138,7 @@ impl RefusalLoop {
         // The refusal itself has been told.
         let event = Event::RefusedAgain { context, tool, rule: &reason.rule, times, audit: None };
         if let Err(error) = recorder.record(event) {
-            tracing::error!(%error, "the audit log cannot be written");
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 
@@ -204,8 +204,8 @@ fn tool(message: &Message, envelope: &Envelope) -> String {
 
 fn stop_text(rule: &str, times: usize) -> String {
     format!(
-        "Refused by lychgate, as {} times before (rule `{rule}`). Stop: do not try this again or in another way. Tell your user \
-         what you wanted to do, and ask what to do instead.",
+        "Refused by lychgate, as {} times before (rule `{rule}`). Stop: do not retry this call or try another way. Tell \
+         your user what you wanted to do, and ask what to do instead.",
         times.saturating_sub(1)
     )
 }

@@ -27,7 +27,7 @@ pub(super) fn render(message: &Message, envelope: &Envelope, most: usize) -> Str
     }
     let left_out = page.left_out;
     if left_out > 0 {
-        out.push_str(&format!("\n[{left_out} more bytes are not shown: say no unless you know what they are]"));
+        out.push_str(&format!("\n[{left_out} more bytes are not shown: deny the request unless you know what they are]"));
     }
     out
 }
@@ -37,7 +37,9 @@ pub(super) fn within(page: &str, most: usize) -> Cow<'_, str> {
     let kept = cut(page, most);
     match page.len() - kept.len() {
         0 => Cow::Borrowed(page),
-        missing => Cow::Owned(format!("{kept}\n[{missing} more bytes are not shown here: say no unless you know what they are]")),
+        missing => Cow::Owned(format!(
+            "{kept}\n[{missing} more bytes are not shown here: deny the request unless you know what they are]"
+        )),
     }
 }
 

@@ -42,13 +42,13 @@ impl AdminClient {
                 (admin.or(there.address), approval)
             }
         };
-        let hint = "give the gate one: `[admin]` with `address = \"127.0.0.1:8801\"`";
-        let address = address.ok_or_else(|| told(format!("the config names no admin port\n  hint: {hint}")))?;
+        let hint = "add one: `[admin]` with `address = \"127.0.0.1:8801\"`";
+        let address = address.ok_or_else(|| told(format!("the config sets no admin port\n  hint: {hint}")))?;
         let file = self.token_file.clone().or_else(|| approval.token_file(address.port()));
-        let file = file.ok_or_else(|| told("there is no token file\n  hint: name it with `--token-file FILE`".into()))?;
+        let file = file.ok_or_else(|| told("no token file\n  hint: name it with `--token-file FILE`".into()))?;
         let token = std::fs::read_to_string(&file).map_err(|error| {
-            let hint = "run this as the user who runs the gate, while it runs";
-            told(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
+            let hint = "run this as the gateway's user, while it is running";
+            told(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
         })?;
         Ok((reachable(address), token.trim().to_owned()))
     }
@@ -89,11 +89,11 @@ pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
 /// Asks the gate; gives what it says if it is content.
 pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Exit> {
     let unreachable = |error: io::Error| {
-        let hint = "is the gate running, with the admin port that the config names?";
-        Exit::Code(2, format!("the gate at {address} cannot be asked: {error}\n  hint: {hint}"))
+        let hint = "is the gateway running, with the admin port set in the config?";
+        Exit::Code(2, format!("cannot reach the gateway at {address}: {error}\n  hint: {hint}"))
     };
     let said = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
-    let unreadable = || Exit::Code(2, format!("what answers at {address} is not a gate"));
+    let unreadable = || Exit::Code(2, format!("the service at {address} is not lychgate"));
     let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
     let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(unreadable)?;
     let limits = ReadLimits { message_bytes: body.len(), ..ReadLimits::default() };

@@ -77,7 +77,7 @@ impl Args {
             return self.list(&listed, out);
         };
         if self.question == "list" || !self.question.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            return Err(Exit::Code(2, "name the question to answer, as `lychgate approve list` does".into()));
+            return Err(Exit::Code(2, "name the request to answer, as shown by `lychgate approve list`".into()));
         }
         let by = std::env::var("USER").unwrap_or_default();
         let body = match answer {
@@ -85,7 +85,7 @@ impl Args {
             None => format!(r#"{{"decision":"deny","by":{}}}"#, quote(&by)),
         };
         ask(address, &token, "POST", &format!("/approvals/{}", self.question), &body)?;
-        let told = answer.map_or("refused".to_owned(), |scope| format!("allowed ({})", scope.name()));
+        let told = answer.map_or("refused".to_owned(), |scope| format!("approved ({})", scope.name()));
         writeln!(out, "{}: {told}", self.question)?;
         Ok(0)
     }
@@ -95,9 +95,9 @@ impl Args {
         let all = self.question == "list";
         let meant: Vec<Value<'_>> = listed.root().elements().filter(|of| all || text(*of, "id") == self.question).collect();
         if meant.is_empty() && all {
-            writeln!(out, "nothing waits")?;
+            writeln!(out, "no pending requests")?;
         } else if meant.is_empty() {
-            return Err(Exit::Code(1, format!("no question `{}` is open", self.question)));
+            return Err(Exit::Code(1, format!("no pending request `{}`", self.question)));
         }
         for of in meant {
             let id = text(of, "id");

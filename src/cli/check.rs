@@ -74,10 +74,10 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     }
     let mut told = format!("{}: {}", file.display(), counts(&config, &policies));
     for what in replacements(&config)? {
-        told.push_str(&format!("\n{what}\n  hint: give it an id of its own if both rules are to apply"));
+        told.push_str(&format!("\n{what}\n  hint: give it a different id if both rules should apply"));
     }
     for what in app::expired(&policies, SystemTime::now()) {
-        told.push_str(&format!("\n{what}\n  hint: look at it again: take it out, or set `until` anew"));
+        told.push_str(&format!("\n{what}\n  hint: review it: remove it, or set a new `until`"));
     }
     for what in of_no_upstream(&config) {
         told.push_str(&format!("\nwarning: {what}"));
@@ -110,8 +110,8 @@ fn of_no_upstream(config: &Config) -> Vec<String> {
         let (file, line, column) = &one.place;
         let hint = suggest(upstream, &known);
         Some(format!(
-            "{file}:{line}:{column}: there is no `[upstream.{upstream}]`; the suppression applies only to a server that \
-             `lychgate wrap --name {upstream}` starts\n  hint: {hint}"
+            "{file}:{line}:{column}: no `[upstream.{upstream}]` exists; the suppression applies only to a server started \
+             by `lychgate wrap --name {upstream}`\n  hint: {hint}"
         ))
     };
     all.filter_map(warned).collect()
@@ -146,7 +146,7 @@ fn counts(config: &Config, policies: &Policies) -> String {
         told.push_str(&format!(", {}", number(suppressions, "suppression")));
     }
     if !observing.is_empty() {
-        told.push_str(&format!("; only observed, not enforced: {}", observing.join(", ")));
+        told.push_str(&format!("; observed, not enforced: {}", observing.join(", ")));
     }
     told
 }

@@ -88,7 +88,7 @@ pub(super) fn man(args: &ManArgs, command: Command, out: &mut dyn Write, err: &m
     match written {
         Ok(()) => Ok(0),
         Err(error) => {
-            writeln!(err, "`{}`: {error}\n  hint: name a folder that you can write", folder.display())?;
+            writeln!(err, "`{}`: {error}\n  hint: name a writable folder", folder.display())?;
             Ok(2)
         }
     }

@@ -120,7 +120,7 @@ impl Search {
                 None => return Ok(path),
             }
         }
-        let message = format!("no config file found; looked at {}", looked_at.join(", "));
+        let message = format!("no config file found; searched {}", looked_at.join(", "));
         let hint = format!("create one with `lychgate init`, or name one with `--config FILE` or `{VARIABLE}`");
         Err(Fault::of_file("config", message, Some(&hint)))
     }

@@ -39,7 +39,7 @@ pub(super) fn ask(question: &str, limit_bytes: u64, err: &mut dyn Write) -> io::
     let read = io::stdin().lock().take(limit_bytes).read_line(&mut answer)?;
     // The rest of a longer line would be read as the next answer.
     if read as u64 == limit_bytes && !answer.ends_with('\n') {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("an answer is limited to {limit_bytes} bytes")));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the answer exceeds {limit_bytes} bytes")));
     }
     Ok((read > 0).then(|| answer.trim().to_owned()))
 }

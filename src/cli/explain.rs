@@ -43,8 +43,8 @@ impl Query {
     /// That no message has the id.
     pub(super) fn not_found(&self) -> String {
         format!(
-            "no message of the audit log has the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
-             rotated away and deleted, or be in another gate's log (`--log FILE`)",
+            "the audit log contains no message with the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
+             rotated out and deleted, or be in another gateway's log (`--log FILE`)",
             visible(&self.audit)
         )
     }
@@ -89,7 +89,7 @@ pub(super) enum One {
 /// # Errors
 /// What cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match patiently("looking through the audit log", err, || explained(&args.query))? {
+    match patiently("searching the audit log", err, || explained(&args.query))? {
         Ok(all) if all.is_empty() => {
             writeln!(err, "error: {}", args.query.not_found())?;
             Ok(2)

@@ -80,7 +80,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
     let policy = match config.policies.get(&args.policy) {
         Some(policy) => policy,
         None if args.policy == "default" => &default,
-        None => return Err(format!("there is no policy `{}` in the config", args.policy)),
+        None => return Err(format!("the config has no policy `{}`", args.policy)),
     };
     let library = Library::load(policy.builtin, &policy.rules).map_err(told)?;
     let judging = Policy::new(&args.policy, policy, &library).map_err(told)?;

@@ -104,7 +104,7 @@ impl Args {
             },
         };
         let hint = "name it with `--file FILE`, or with `file` under `[pins]`";
-        let none = || vec![Fault::of_file("--file", "there is no lock file", Some(hint))];
+        let none = || vec![Fault::of_file("--file", "no lock file", Some(hint))];
         named.or_else(PinsConfig::of_user).map(LockFile::new).ok_or_else(none)
     }
 }
@@ -132,7 +132,7 @@ fn list(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
         }
     }
     if !any {
-        writeln!(out, "nothing is pinned")?;
+        writeln!(out, "no pins")?;
     }
     Ok(u8::from(waits))
 }
@@ -168,7 +168,7 @@ fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
         writeln!(out)?;
     }
     if !any {
-        writeln!(out, "nothing waits")?;
+        writeln!(out, "no pending requests")?;
     }
     Ok(u8::from(any))
 }
@@ -223,7 +223,7 @@ fn tell(done: &ChangedPins, what: &str, out: &mut dyn Write, err: &mut dyn Write
         writeln!(out, "{} {} {}: {what}", shown(upstream), kind.name(), shown(name))?;
     }
     if done.is_empty() {
-        writeln!(err, "nothing fits\n  hint: `lychgate pins list` shows what is pinned and what waits")?;
+        writeln!(err, "no match\n  hint: `lychgate pins list` shows pins and held changes")?;
     }
     Ok(u8::from(done.is_empty()))
 }

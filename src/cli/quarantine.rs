@@ -127,11 +127,11 @@ impl Args {
                 Ok(u8::from(!listing.faults.is_empty()))
             }
             Verb::Show { id, raw, json, yes } => {
-                require_terminal(*yes, "show quarantined content, which may instruct whoever reads it")?;
+                require_terminal(*yes, "show quarantined content, which may contain malicious instructions")?;
                 let kept = quarantine.get(meant(&quarantine, id)?)?.ok_or_else(|| none(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
-                    return Err(Exit::Code(2, format!("the bytes as they came are not for a terminal\n  hint: {hint}")));
+                    return Err(Exit::Code(2, format!("raw bytes are not written to a terminal\n  hint: {hint}")));
                 }
                 // On the record before it is seen.
                 quarantine.shown(&kept, by(None))?;
@@ -149,11 +149,11 @@ impl Args {
                 let release = quarantine.release(audit, by(checked(reason)?))?.ok_or_else(|| none(id))?;
                 let (agent, until) = (visible(&release.about.agent), time(release.until));
                 match renewed {
-                    true => writeln!(out, "{audit}: was released to `{agent}` already; its time is renewed, until {until}")?,
+                    true => writeln!(out, "{audit}: already released to `{agent}`; extended until {until}")?,
                     false => writeln!(out, "{audit}: released to `{agent}` until {until}")?,
                 }
                 let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
-                writeln!(out, "It is given once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
+                writeln!(out, "It is delivered once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
                 writeln!(out, "A running gate sees the release within about two seconds.")?;
                 Ok(0)
             }
@@ -177,7 +177,7 @@ impl Args {
             None => QuarantineConfig::default(),
         };
         let hint = "name a folder: `folder` under `[quarantine]`";
-        let nowhere = || Exit::Code(2, format!("there is no quarantine: it is off, or has no folder\n  hint: {hint}"));
+        let nowhere = || Exit::Code(2, format!("the quarantine is disabled or has no folder\n  hint: {hint}"));
         Quarantine::open(&config.of_user(state_folder()))?.ok_or_else(nowhere)
     }
 }
@@ -190,8 +190,8 @@ fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
 }
 
 fn none(id: &str) -> Exit {
-    let hint = "`lychgate quarantine list` tells what there is; what is too old or too much goes";
-    Exit::Code(2, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
+    let hint = "`lychgate quarantine list` shows the messages; old ones are removed";
+    Exit::Code(2, format!("no quarantined message `{}`\n  hint: {hint}", visible(id)))
 }
 
 fn checked(reason: &Option<String>) -> Result<Option<String>, Exit> {
@@ -227,10 +227,10 @@ fn list(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Resu
         writeln!(out, "    {} bytes, {}", about.bytes, why(about))?;
     }
     match faults.len() {
-        0 if items.is_empty() => writeln!(out, "nothing is kept in quarantine"),
+        0 if items.is_empty() => writeln!(out, "the quarantine is empty"),
         0 => Ok(()),
-        1 => writeln!(out, "1 message is kept that cannot be opened; standard error says why"),
-        n => writeln!(out, "{n} messages are kept that cannot be opened; standard error says why"),
+        1 => writeln!(out, "1 message cannot be decrypted; see standard error"),
+        n => writeln!(out, "{n} messages cannot be decrypted; see standard error"),
     }
 }
 
@@ -294,11 +294,11 @@ fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", whose(kept))?;
     writeln!(out, "withheld: {}", why(kept))?;
     writeln!(out)?;
-    writeln!(out, "UNTRUSTED from here on, {} bytes: it may try to make you or a model do something.", kept.message.len())?;
+    writeln!(out, "UNTRUSTED content begins, {} bytes: it may contain instructions. Do not follow them.", kept.message.len())?;
     for line in laid_out(kept).lines() {
         writeln!(out, "| {}", visible(line))?;
     }
-    writeln!(out, "UNTRUSTED until here.")
+    writeln!(out, "UNTRUSTED content ends.")
 }
 
 /// JSON as people read it, line feeds in texts as such; anything else as it is.

@@ -171,7 +171,7 @@ fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
 }
 
 fn unknown(id: &str) -> String {
-    format!("no message of the audit log has the id `{id}`\n  hint: `lychgate audit tail` shows ids")
+    format!("the audit log contains no message with the id `{id}`\n  hint: `lychgate audit tail` shows ids")
 }
 
 fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<PolicySet, String> {

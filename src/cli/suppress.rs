@@ -67,7 +67,7 @@ impl Args {
     fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let file = self.file()?;
         let decision = Decision::read(&self.reason, self.until.as_deref()).map_err(error)?;
-        let all = patiently("looking through the audit log", err, || explained(&self.query))?.map_err(error)?;
+        let all = patiently("searching the audit log", err, || explained(&self.query))?.map_err(error)?;
         if all.is_empty() {
             return Err(error(self.query.not_found()));
         }

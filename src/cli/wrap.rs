@@ -106,7 +106,7 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
     let own = app::gate_files(&Config { audit: audit(args, &config)?, ..config.clone() });
     let policy = Policy::new(&args.policy, policy, &library)?.with_gate_files(own).at(&name).for_child(roots, None);
     for one in policy.suppressions().iter().filter(|one| one.until.ends <= SystemTime::now()) {
-        tracing::warn!("a suppression has ended on {} and has no effect: {}", one.until.written, one.named());
+        tracing::warn!("suppression expired on {} and has no effect: {}", one.until.written, one.named());
     }
     let upstream = UpstreamName(name.into());
     let recorder = Recorder::new(&audit(args, &config)?);

@@ -88,7 +88,7 @@ impl Exporter {
             };
             tokio::select! {
                 _ = all => {}
-                () = over => tracing::warn!("not everything could be sent to the collector within {} s", CLOSE.as_secs()),
+                () = over => tracing::warn!("OTLP export did not finish within {} s", CLOSE.as_secs()),
             }
         };
         let (end, ended) = sync_channel(1);
@@ -113,7 +113,7 @@ impl Exporter {
         self.stop.send_replace(true);
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         if ended.recv_timeout(CLOSE + Duration::from_secs(1)).is_err() {
-            tracing::debug!("the exporter had ended already");
+            tracing::debug!("the exporter had already stopped");
         }
     }
 }

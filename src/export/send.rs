@@ -88,17 +88,17 @@ impl Sender {
                     self.counts.accepted.inc_by(records - rejected);
                     self.counts.rejected.inc_by(rejected);
                     if rejected > 0 {
-                        tracing::warn!(signal = self.signal, rejected, "the collector does not want some records");
+                        tracing::warn!(signal = self.signal, rejected, "OTLP collector rejected records");
                     }
                     if !self.well.swap(true, Ordering::Relaxed) {
-                        tracing::info!(signal = self.signal, "the collector takes records again");
+                        tracing::info!(signal = self.signal, "OTLP collector recovered");
                     }
                     return;
                 }
                 Err(why) => why,
             };
             if self.well.swap(false, Ordering::Relaxed) {
-                tracing::warn!(signal = self.signal, %why, "the collector does not take records");
+                tracing::warn!(signal = self.signal, %why, "OTLP export failed");
             }
             let asked = match why {
                 SendError::Refused(_) => {

@@ -115,9 +115,9 @@ impl AdminService {
 /// make the gate unready: the others go on.
 async fn readiness(front: &Frontend) -> (bool, String) {
     let why = if front.draining() {
-        Some("it ends: calls under way are still answered")
+        Some("shutting down; open calls are still answered")
     } else {
-        (!front.gate.recorder().can_record()).then_some("the audit log is required and cannot be written: see the gate's own log")
+        (!front.gate.recorder().can_record()).then_some("the audit log is required and cannot be written: see the gateway's log")
     };
     let ready = why.is_none();
     let all = front.gate.upstreams();

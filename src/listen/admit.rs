@@ -66,7 +66,7 @@ impl<'c> AllowedOrigins<'c> {
             origins: &[],
             public_url: admin.console_url.as_deref(),
             unknown_host: "this name is not in `admin.hosts` of the gate's config",
-            foreign_origin: "pages of other origins cannot ask here",
+            foreign_origin: "requests from other origins are not allowed",
         }
     }
 

@@ -58,10 +58,10 @@ impl ApprovalEndpoint {
     ) -> Response<Body> {
         if !same_origin(request.headers()) {
             gate.record(Event::Rejected { reason: "origin" });
-            return refuse(StatusCode::FORBIDDEN, "a page of another origin cannot ask or answer here");
+            return refuse(StatusCode::FORBIDDEN, "requests from other origins are not allowed");
         }
         if let Err(denied) = self.token.check_bearer(connection.from, request.headers(), Instant::now()) {
-            let mut response = denied_for(gate, &denied, "show the token of the token file, as `lychgate approve` does");
+            let mut response = denied_for(gate, &denied, "send the token of the token file, as `lychgate approve` does");
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
@@ -111,12 +111,12 @@ impl ApprovalEndpoint {
         };
         match self.desk.decide(id, yes, word("by").as_deref()) {
             Ok(()) => text(StatusCode::OK, JSON, "{\"decided\":true}".into()),
-            Err(DecisionError::Unknown) => refuse(StatusCode::NOT_FOUND, "there is no such question, or its time is over"),
-            Err(DecisionError::Already) => refuse(StatusCode::CONFLICT, "it was answered before"),
-            Err(DecisionError::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "the audit log cannot be written"),
+            Err(DecisionError::Unknown) => refuse(StatusCode::NOT_FOUND, "no such request, or it has expired"),
+            Err(DecisionError::Already) => refuse(StatusCode::CONFLICT, "it was already answered"),
+            Err(DecisionError::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "cannot write the audit log"),
             Err(DecisionError::Scope(scopes)) => {
                 let words: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
-                refuse(StatusCode::FORBIDDEN, &format!("the policy allows a yes for {} only", words.join(", ")))
+                refuse(StatusCode::FORBIDDEN, &format!("the policy allows approval for {} only", words.join(", ")))
             }
         }
     }

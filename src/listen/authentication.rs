@@ -182,13 +182,13 @@ impl Authenticator {
         let invalid = || self.unknown(Some("invalid_token"));
         let claims = issuer.check(token, digest, audiences).await.map_err(|refused| match refused {
             TokenRefused::Invalid(error) => {
-                tracing::info!(issuer = issuer.config().issuer, %error, "a token was refused");
+                tracing::info!(issuer = issuer.config().issuer, %error, "token rejected");
                 invalid()
             }
             TokenRefused::Unreachable => Rejection {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 reason: "issuer",
-                hint: "the token cannot be checked now, since its issuer's keys cannot be fetched; try again".into(),
+                hint: "the token cannot be verified: fetching its issuer's keys failed; try again".into(),
                 error: None,
                 scope: None,
             },
@@ -226,7 +226,7 @@ impl Authenticator {
         let wanted = self.agent(&who.agent.0).and_then(|agent| agent.certificate.as_ref());
         let another = by_certificate.is_some_and(|agent| *agent.name != *who.agent.0);
         if another || names.shown && wanted.is_some_and(|name| !names.have(name)) {
-            let hint = "the token and the certificate are of two agents".into();
+            let hint = "the token and the certificate belong to different agents".into();
             return Err(Rejection { reason: "certificate", hint, ..self.unknown(Some("invalid_token")) });
         }
         Ok(())
@@ -267,7 +267,7 @@ impl Authenticator {
 
 /// The refusal of an address that has shown too many wrong tokens.
 pub(super) fn guessed() -> Rejection {
-    turned(StatusCode::TOO_MANY_REQUESTS, "token", "too many wrong tokens were sent from this address; try again in a minute")
+    turned(StatusCode::TOO_MANY_REQUESTS, "token", "too many invalid tokens from this address; try again in a minute")
 }
 
 /// What a request shows: `None` where there is no bearer token.

@@ -60,7 +60,7 @@ impl FailedLogins {
         if !address.wrong.iter().any(|(known, _)| known == shown) {
             address.wrong.push_back((*shown, now));
             if address.wrong.len() == self.limit {
-                tracing::warn!(address = %from, limit = "wrong_tokens_per_minute", "address locked after wrong tokens");
+                tracing::warn!(address = %from, limit = "wrong_tokens_per_minute", "address locked after invalid tokens");
             }
         }
         false

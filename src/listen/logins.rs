@@ -37,7 +37,7 @@ pub(super) async fn answer(front: &Arc<Frontend>, request: Request<Incoming>, pa
         (Method::GET, ["callback"]) => called_back(front, &request).await,
         (Method::GET, ["client.json"]) => document(front),
         (_, ["login", _] | ["callback"] | ["client.json"]) => {
-            html(StatusCode::METHOD_NOT_ALLOWED, page::failed("this page is read with GET"))
+            html(StatusCode::METHOD_NOT_ALLOWED, page::failed("use GET for this page"))
         }
         _ => html(StatusCode::NOT_FOUND, page::expired()),
     }
@@ -46,7 +46,7 @@ pub(super) async fn answer(front: &Arc<Frontend>, request: Request<Incoming>, pa
 /// Somebody goes on from the page of a ticket, or has pasted the address at which their browser ended.
 async fn posted(front: &Frontend, request: Request<Incoming>, ticket: &str) -> Response<Body> {
     let Ok(form) = body::read_at_most(request.into_body(), front.gate.limits(), FORM_BYTES).await else {
-        return html(StatusCode::BAD_REQUEST, page::failed("the form could not be read"));
+        return html(StatusCode::BAD_REQUEST, page::failed("invalid form"));
     };
     let pasted = form_urlencoded::parse(&form).find(|(name, _)| name == "address").map(|(_, address)| address.into_owned());
     match pasted {
@@ -69,7 +69,7 @@ async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
         browser.expose()
     );
     let (Ok(cookie), Ok(location)) = (HeaderValue::from_str(&cookie), HeaderValue::from_str(&url)) else {
-        return html(StatusCode::BAD_GATEWAY, page::failed("the authorization server's address cannot be sent to a browser"));
+        return html(StatusCode::BAD_GATEWAY, page::failed("invalid authorization server URL"));
     };
     let mut response = html(StatusCode::SEE_OTHER, String::new());
     response.headers_mut().insert(SET_COOKIE, cookie);

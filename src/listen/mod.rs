@@ -188,7 +188,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
             }
             Err(error) => {
                 // Out of file descriptors or the like: let others end before the next try.
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
         }
@@ -281,6 +281,6 @@ async fn turn_away(mut stream: TcpStream) {
     const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let write = tokio::time::timeout(std::time::Duration::from_secs(1), stream.write_all(FULL)).await;
     if !matches!(write, Ok(Ok(()))) {
-        tracing::debug!("a connection beyond the limit went before it was told");
+        tracing::debug!("rejected connection closed early");
     }
 }

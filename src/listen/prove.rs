@@ -62,10 +62,10 @@ impl ProveEndpoint {
         connection.authenticated();
         if name.is_empty() {
             let run =
-                self.begin(front).ok_or(turned(StatusCode::SERVICE_UNAVAILABLE, "prove", "the gate cannot be tried now"))?;
+                self.begin(front).ok_or(turned(StatusCode::SERVICE_UNAVAILABLE, "prove", "the gateway cannot be tested now"))?;
             return Ok(json(targets(front, &run)));
         }
-        let unknown = || turned(StatusCode::NOT_FOUND, "path", "there is no such upstream; `/prove` names them");
+        let unknown = || turned(StatusCode::NOT_FOUND, "path", "no such upstream; `/prove` lists them");
         let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
         let run = self.run.load_full().ok_or_else(unknown)?;
         // Judged by what is in force now, not by what was when the run began.
@@ -95,7 +95,7 @@ impl ProveEndpoint {
 
     fn check(&self, front: &Frontend, headers: &HeaderMap, connection: &Connection) -> Result<(), Rejection> {
         let wrong =
-            turned(StatusCode::UNAUTHORIZED, "token", "show the token of the gate's token file, as `lychgate prove` does");
+            turned(StatusCode::UNAUTHORIZED, "token", "send the token of the gateway's token file, as `lychgate prove` does");
         let shown = single_header(headers, &AUTHORIZATION).ok().flatten().and_then(|value| value.strip_prefix("Bearer "));
         let Some(shown) = shown else { return Err(wrong) };
         let shown: [u8; 32] = Sha256::digest(shown.trim().as_bytes()).into();

@@ -60,7 +60,7 @@ impl Drop for ChannelGuard {
         tokio::spawn(async move {
             // The stream's end is the session's end in this revision; the upstream is told as its own lays down.
             if let Err(error) = front.gate.carry(call).await {
-                tracing::debug!(%error, "a session could not be closed");
+                tracing::debug!(%error, "cannot close a session");
             }
         });
     }

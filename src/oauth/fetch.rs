@@ -47,7 +47,7 @@ pub enum FetchError {
         reach: Reach,
     },
     /// The name has no address, nothing listens there, or TLS failed.
-    #[error("`{}` cannot be reached: {why}", shown_host(.host))]
+    #[error("cannot reach `{}`: {why}", shown_host(.host))]
     Unreachable {
         /// The host as the URL has it.
         host: String,

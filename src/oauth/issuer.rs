@@ -142,7 +142,7 @@ impl Issuer {
             kept.tried = Some(Instant::now());
             match fetched {
                 Ok(keys) => kept.keys = Some((Arc::new(keys), Instant::now())),
-                Err(why) => tracing::warn!(issuer = self.config.issuer, why, "the issuer's keys cannot be fetched"),
+                Err(why) => tracing::warn!(issuer = self.config.issuer, why, "cannot fetch the issuer's keys"),
             }
         }
         let kept = self.lock();

@@ -230,10 +230,10 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::BadMessage(_) | CallError::NoBatches | CallError::MediaType(_) | CallError::BrokenOff(_) => {
             "Send one JSON-RPC 2.0 message in UTF-8.".to_owned()
         }
-        CallError::HeaderMismatch(_) | CallError::BadMeta(_) => "Make headers and body say the same.".to_owned(),
+        CallError::HeaderMismatch(_) | CallError::BadMeta(_) => "Make the headers match the body.".to_owned(),
         CallError::BadApproval => "Send the call again without `requestState` and `inputResponses`.".to_owned(),
         CallError::Withdrawn => "Nothing was sent.".to_owned(),
-        CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
+        CallError::UnknownSession => "Start again with `initialize`.".to_owned(),
         CallError::NotOffered => return "Method not allowed.".to_owned(),
         CallError::Limit("concurrent_calls") => "Wait for an earlier call of this tool to end, then send it again.".to_owned(),
         CallError::Limit(BYTES_IN_FLIGHT | BYTES_IN_FLIGHT_PER_AGENT) => {
@@ -242,11 +242,11 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),
         CallError::TooFast { wait, .. } => format!("Nothing was sent. Wait {} s, then send the call again.", seconds(*wait)),
         CallError::Spent { .. } => {
-            "Nothing was sent, and no further call of this session will be. Tell your user what is left to do.".to_owned()
+            "Nothing was sent; no further calls of this session will be. Tell your user what remains to be done.".to_owned()
         }
         CallError::TooLong { .. } => "Nothing was sent. Send less at a time.".to_owned(),
         CallError::Connect(_) | CallError::Silent(_) => {
-            format!("Try again later, or ask the operator of the gateway to look at {upstream}.")
+            format!("Try again later, or ask the gateway's operator to check {upstream}.")
         }
         CallError::Process(fault) => {
             let output = match (fault.output.is_empty(), fault.inspected) {
@@ -256,22 +256,22 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
             };
             match fault.kind {
                 ProcessFaultKind::SessionEnded => format!("{output}Start a new session with `initialize`."),
-                _ => format!("{output}Try again later, or ask the operator of the gateway to look at {upstream}."),
+                _ => format!("{output}Try again later, or ask the gateway's operator to check {upstream}."),
             }
         }
-        CallError::NotStarted(_) => format!("Ask the operator of the gateway to correct `command` of {upstream}."),
+        CallError::NotStarted(_) => format!("Ask the gateway's operator to correct `command` of {upstream}."),
         CallError::NotMcp(_) | CallError::BadReply(_) => {
             format!("The gateway withheld it: ask its operator to look at {upstream}.")
         }
-        CallError::AuthRequired => format!("Ask the operator of the gateway to log in to {upstream}."),
+        CallError::AuthRequired => format!("Ask the gateway's operator to log in to {upstream}."),
         CallError::LoginOwed { link: Some(link) } => {
             format!("Nothing was sent. Ask your user to open {link} and to log in to {upstream}, then make the call again.")
         }
         CallError::LoginOwed { link: None } => {
-            format!("Nothing was sent. Ask the operator of the gateway to log in to {upstream} with `lychgate login`.")
+            format!("Nothing was sent. Ask the gateway's operator to log in to {upstream} with `lychgate login`.")
         }
-        CallError::NoToken(_) => format!("Nothing was sent. Ask the operator of the gateway to look at {upstream}."),
-        CallError::Audit(_) => "The gateway passes nothing on until its operator has repaired it.".to_owned(),
+        CallError::NoToken(_) => format!("Nothing was sent. Ask the gateway's operator to check {upstream}."),
+        CallError::Audit(_) => "The gateway forwards nothing until its operator has fixed this.".to_owned(),
     };
     let mut text = error.to_string();
     if let Some(first) = text.get(..1).map(str::to_uppercase) {

@@ -56,7 +56,7 @@ impl Classifiers {
             return service.clone();
         }
         let made = Service::new(&config.server, config.calls_at_once, ANSWER_BYTES).map(Arc::new);
-        let service = made.map_err(|error| tracing::error!(%error, "the external classifier cannot be asked"));
+        let service = made.map_err(|error| tracing::error!(%error, "cannot reach the external classifier"));
         known.push((Arc::downgrade(config), service.clone()));
         service
     }

@@ -145,7 +145,7 @@ impl Gate {
         let (limits, recorder) = (self.limits.clone(), self.recorder.clone());
         let _permits = self.judging_permits(upstream).await?;
         let shown = tokio::task::spawn_blocking(move || ServedList::of(&policy, &told, &context, &pins, &limits, &recorder));
-        shown.await.map_err(|_| CallError::BadReply("comparing it failed"))?
+        shown.await.map_err(|_| CallError::BadReply("comparing definitions failed"))?
     }
 
     /// Pins what a list says, where the disk holds up nobody.
@@ -155,7 +155,7 @@ impl Gate {
         if !self.pins.is_on_disk() {
             return kept();
         }
-        tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning it failed"))?
+        tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning definitions failed"))?
     }
 
     /// Looks at what people have done with pins and in quarantine, and forgets what is too old there. To be called now and then; may wait for the disk.

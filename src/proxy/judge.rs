@@ -188,7 +188,7 @@ impl Judgement {
                 [question] if message.single().is_some_and(Envelope::is_request) => return Ok(OutboundOutcome::Ask(question)),
                 questions => &questions.iter().map(|question| unasked(question, message)).collect::<Vec<_>>(),
             },
-            (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("a rule would rewrite what an agent sends")),
+            (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("rewriting an outbound message is not supported")),
         };
         let of_item = |item| refusals.iter().find(|refusal| refusal.item == item).map(|refusal| self.reason(refusal));
         let reasons: Vec<Option<answer::RefusalReason>> = (0..message.envelopes().len()).map(of_item).collect();
@@ -218,7 +218,7 @@ impl Judgement {
                 let new = splice(message.bytes(), edits).ok_or(CallError::BadReply("its edits overlap"))?;
                 return done(Outcome::Replaced(new));
             }
-            (Verdict::Ask(_), _) => return Err(CallError::BadReply("a rule would ask about what a server says")),
+            (Verdict::Ask(_), _) => return Err(CallError::BadReply("asking about an inbound message is not supported")),
             (Verdict::Block(refusals), _) => refusals,
         };
         let (mut left, mut to_server) = (Vec::new(), Vec::new());
@@ -273,9 +273,9 @@ pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<
 fn unasked(question: &Question, message: &Message) -> Refusal {
     let Question { item, title, why, .. } = question.clone();
     let next = if message.is_batch() {
-        "It needs a person's yes: send it on its own, not in a batch."
+        "It requires approval: send it on its own, not in a batch."
     } else {
-        "It needs a person's yes, which only requests can wait for."
+        "It requires approval, which is available only for requests."
     };
     Refusal { item, rule: question.rule().clone(), title, why: format!("{why} {next}") }
 }

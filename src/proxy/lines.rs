@@ -242,8 +242,7 @@ impl LineSession {
             let begins = printable(line, &[], BEGINNING_BYTES);
             tracing::warn!(
                 upstream = %self.name, %begins,
-                "the server printed a line that is not an MCP message to its standard output. Each line there must be one \
-                 message: have the server log to standard error"
+                "the server wrote a line to standard output that is not an MCP message; it must log to standard error"
             );
         }
         self.withheld_answer(&CallError::NotMcp(error), meant)
@@ -266,7 +265,7 @@ impl LineSession {
     }
 
     fn log_withheld(&self, error: &CallError) {
-        tracing::warn!(upstream = %self.name, "a line was withheld: {error}");
+        tracing::warn!(upstream = %self.name, "line withheld: {error}");
     }
 }
 
@@ -279,7 +278,7 @@ fn local() -> AgentName {
 fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     let caller = Caller::new(&local(), None, Vec::new(), tables);
     if let Some(Err(why)) = caller.access.as_ref().map(|access| access.upstream(upstream)) {
-        tracing::warn!(%upstream, %why, "nothing of this server may be used");
+        tracing::warn!(%upstream, %why, "access to this server is denied");
     }
     caller
 }
@@ -291,7 +290,7 @@ fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
     if !body.contains(&b'\r') {
         return line.clone();
     }
-    tracing::warn!(direction = direction.name(), "a line held a carriage return: it became a space");
+    tracing::warn!(direction = direction.name(), "replaced a carriage return in a line by a space");
     one_line(body)
 }
 

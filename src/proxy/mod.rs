@@ -172,7 +172,7 @@ impl Gate {
     /// Tells of something that is no message: if the log cannot take it, the next message will not pass.
     pub fn record(&self, event: Event<'_>) {
         if let Err(error) = self.recorder.record(event) {
-            tracing::error!(%error, "the audit log cannot be written");
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 

@@ -33,7 +33,7 @@ struct OpenRequest {
 pub(super) struct AnsweredCalls {
     /// The call of the first of the requests.
     pub(super) call: Option<Arc<OpenCall>>,
-    /// Whether something in it answers no open request.
+    /// Whether something in it does not match an open request.
     pub(super) is_stray: bool,
 }
 

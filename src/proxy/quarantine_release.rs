@@ -35,7 +35,7 @@ impl PendingReleases {
     pub(super) fn refresh(&self, recorder: &Recorder) {
         let Some(quarantine) = recorder.quarantine() else { return };
         if let Err(error) = self.try_look(quarantine, recorder) {
-            tracing::warn!(%error, "the quarantine cannot be looked at");
+            tracing::warn!(%error, "cannot read the quarantine");
         }
     }
 
@@ -49,14 +49,14 @@ impl PendingReleases {
             // Told before it is forgotten: rather twice than never.
             match recorder.record(Event::Quarantine(&told)) {
                 Ok(()) => quarantine.told(&note)?,
-                Err(error) => tracing::error!(%error, "the audit log cannot be written"),
+                Err(error) => tracing::error!(%error, "cannot write the audit log"),
             }
         }
         for release in over {
             if quarantine.expire(&release)?
                 && let Err(error) = recorder.record(Event::Quarantine(&release_event(&release, "expired", None)))
             {
-                tracing::error!(%error, "the audit log cannot be written");
+                tracing::error!(%error, "cannot write the audit log");
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl PendingReleases {
     ) -> Option<(Vec<u8>, bytes::Bytes)> {
         let taken = recorder.quarantine()?.take(release);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|waiting| waiting.id != release.id);
-        let kept = taken.map_err(|error| tracing::error!(%error, "what was released cannot be given")).ok().flatten()?;
+        let kept = taken.map_err(|error| tracing::error!(%error, "cannot deliver the released message")).ok().flatten()?;
         let id = message.id(message.single()?)?;
         let answer = match wanted {
             ReleaseRequest::Call(_) => with_id(kept.message.clone(), id)?,
@@ -189,7 +189,7 @@ impl Gate {
         let (message, context) = (message.clone(), context.clone());
         let give = move || releases.give(&wanted, &message, &context, &recorder, &route);
         let given = tokio::task::spawn_blocking(give).await;
-        let given = given.map_err(|_| CallError::BadReply("giving what was released failed"))??;
+        let given = given.map_err(|_| CallError::BadReply("delivering the released message failed"))??;
         Ok(given.map(|bytes| answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())))
     }
 }
@@ -228,6 +228,6 @@ fn as_resource(message: &[u8], id: &str, uri: &str, era: Era) -> Vec<u8> {
 
 fn not_found(message: &Message, context: &Context) -> Option<Vec<u8>> {
     let id = message.id(message.single()?)?;
-    let text = "Nothing is released to you under this address: it has to be released by a person, and is given once.";
+    let text = "No released message is available at this address: an operator must release it, and it is delivered once.";
     Some(unknown(id, context.era, text).into_bytes())
 }

@@ -91,7 +91,7 @@ impl StoredResults {
         };
         recorder.record(Event::ResultPage(&told)).map_err(CallError::Audit)?;
         let Some(text) = page else {
-            let text = "There is no such part of an answer any more, or it is another session's. Call the tool again, for less at a time.";
+            let text = "This part of the result is no longer available, or belongs to another session. Call the tool again and request less at a time.";
             return Ok(Some(unknown(id, context.era, text)));
         };
         let modern = if context.era == Era::Modern { r#""resultType":"complete","ttlMs":0,"cacheScope":"private","# } else { "" };

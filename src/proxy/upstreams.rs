@@ -87,7 +87,7 @@ impl UpstreamState {
             drop(ended.wait_for(|ended| *ended).await);
         };
         let mut last = (!call.listens()).then(|| {
-            let reason = "the upstream was changed or removed by a reload, and the call did not end within `drain_seconds`";
+            let reason = "the upstream was changed or removed by a reload, and the call did not finish within `drain_seconds`";
             Err(CallError::Connect(io::Error::other(reason)))
         });
         let mut end = Box::pin(end);
@@ -110,7 +110,7 @@ impl UpstreamState {
     async fn retire(&self, limits: &Limits) {
         let all = u32::try_from(limits.calls_per_upstream).unwrap_or(u32::MAX);
         if tokio::time::timeout(limits.drain, self.places.acquire_many(all)).await.is_err() {
-            tracing::warn!(limit = "drain_seconds", "calls to a changed or removed upstream were cut off");
+            tracing::warn!(limit = "drain_seconds", "closed calls to a changed or removed upstream");
         }
         self.shutdown().await;
     }

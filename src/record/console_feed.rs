@@ -107,7 +107,7 @@ impl Recorder {
         }
         let (audit, context, direction, mode) = (body.audit, body.context, body.direction.name(), body.mode.name());
         let (upstream, agent, rule) = (&context.upstream, &context.agent, first.map(|finding| finding.rule.as_str()));
-        tracing::info!(%audit, %upstream, %agent, direction, mode, verdict = wanted, rule, "a message was not harmless");
+        tracing::info!(%audit, %upstream, %agent, direction, mode, verdict = wanted, rule, "message blocked or rewritten");
     }
 
     pub(super) fn line(&self, line: impl FnOnce() -> String) -> PendingWrite {

@@ -94,7 +94,7 @@ impl Recorder {
     /// Has others hear of what is told from now on. To be called once, at the start.
     pub fn set_exporters(&self, outlets: Exporters) {
         if self.exporters.set(outlets).is_err() {
-            tracing::error!("others are told already: these are not");
+            tracing::error!("exporters are already set");
         }
     }
 }

@@ -370,7 +370,7 @@ impl Metrics {
     pub(super) fn text(&self) -> String {
         let mut out = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.gather(), &mut out) {
-            tracing::error!(%error, "the metrics cannot be written");
+            tracing::error!(%error, "cannot encode metrics");
         }
         String::from_utf8(out).unwrap_or_default()
     }

@@ -192,16 +192,16 @@ impl Recorder {
                 let (upstream, agent) = (&context.upstream, &context.agent);
                 let told = self.audit.chain(error);
                 match side {
-                    Side::Agent => tracing::debug!(%upstream, %agent, error = ?told, "a call failed by the agent's fault"),
-                    Side::Server => tracing::warn!(%upstream, %agent, error = ?told, "a call failed by the server's fault"),
-                    Side::Gateway => tracing::warn!(%upstream, %agent, error = ?told, "a call failed in the gateway"),
+                    Side::Agent => tracing::debug!(%upstream, %agent, error = ?told, "call failed: invalid request"),
+                    Side::Server => tracing::warn!(%upstream, %agent, error = ?told, "call failed: upstream error"),
+                    Side::Gateway => tracing::warn!(%upstream, %agent, error = ?told, "call failed: gateway error"),
                 }
                 self.failed_in_trace(context, error);
                 self.line(|| self.audit.failed(context, error))
             }
             Event::Rejected { reason } => {
                 self.metrics.rejected(reason);
-                tracing::debug!(reason, "a request was turned away");
+                tracing::debug!(reason, "request rejected");
                 self.line(|| event_lines::rejected(reason))
             }
             Event::AccessDenied(barred) => {
@@ -212,7 +212,7 @@ impl Recorder {
             }
             Event::Limit { name } => {
                 self.metrics.limit_hit(name);
-                tracing::debug!(limit = name, "a limit was hit");
+                tracing::debug!(limit = name, "limit reached");
                 PendingWrite::done()
             }
             Event::ResultPage(page) => {
@@ -223,9 +223,9 @@ impl Recorder {
                 self.metrics.logins.count(login);
                 let Login { upstream, principal, outcome, error, .. } = *login;
                 match outcome {
-                    "owed" => tracing::warn!(upstream, principal, "a login is owed: see `lychgate login {upstream}`"),
-                    "logged_in" | "renewed" => tracing::info!(upstream, principal, outcome, "a login at a server"),
-                    _ => tracing::warn!(upstream, principal, outcome, error, "a login at a server"),
+                    "owed" => tracing::warn!(upstream, principal, "login required; run `lychgate login {upstream}`"),
+                    "logged_in" | "renewed" => tracing::info!(upstream, principal, outcome, "upstream login"),
+                    _ => tracing::warn!(upstream, principal, outcome, error, "upstream login"),
                 }
                 self.line(|| event_lines::login(login))
             }
@@ -235,7 +235,7 @@ impl Recorder {
                 let Approval { id, outcome, way, .. } = *approval;
                 let (upstream, agent) = (&approval.context.upstream, &approval.context.agent);
                 let rule = approval.rules.first().map(RuleId::as_str);
-                tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "a person's yes is wanted");
+                tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "approval requested");
                 self.line(|| self.audit.approval(approval))
             }
             Event::RefusedAgain { context, tool, rule, times, audit } => {
@@ -244,20 +244,20 @@ impl Recorder {
                     self.metrics.refused_unjudged(&context.upstream, tool, rule);
                     self.console_feed.stats.count_refused_unjudged(&context.upstream, rule);
                 }
-                tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "refused again");
+                tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "repeated call refused");
                 if audit.is_some() {
                     trace::refused_again(context, rule);
                 }
                 self.line(|| self.audit.refused_again(audit, context, tool, rule, times))
             }
             Event::Overlaid { context, policy, told_bytes, shown_bytes } => {
-                tracing::debug!(upstream = %context.upstream, policy, "a list of tools was overlaid");
+                tracing::debug!(upstream = %context.upstream, policy, "tool list overlaid");
                 self.line(|| self.audit.overlaid(context, policy, told_bytes, shown_bytes))
             }
             Event::Quarantine(what) => {
                 self.metrics.stores.count(what.outcome, 1);
                 let QuarantineEvent { audit, outcome, agent, upstream, .. } = *what;
-                tracing::info!(%audit, outcome, agent, upstream, "a message in quarantine");
+                tracing::info!(%audit, outcome, agent, upstream, "quarantine");
                 self.line(|| event_lines::quarantined(what))
             }
             Event::Definition(change) => {
@@ -265,13 +265,13 @@ impl Recorder {
                 let DefinitionChange { upstream, kind, action, .. } = *change;
                 let class = change.class();
                 match action {
-                    "pass" => tracing::info!(%upstream, kind, class, action, "a definition has changed"),
-                    _ => tracing::warn!(%upstream, kind, class, action, "a definition has changed: see `lychgate pins`"),
+                    "pass" => tracing::info!(%upstream, kind, class, action, "definition changed"),
+                    _ => tracing::warn!(%upstream, kind, class, action, "definition changed; see `lychgate pins`"),
                 }
                 self.line(|| self.audit.definition(change))
             }
             Event::Pinned { context, count } => {
-                tracing::info!(upstream = %context.upstream, count, "definitions of a new server were pinned");
+                tracing::info!(upstream = %context.upstream, count, "definitions of a new server pinned");
                 self.line(|| event_lines::pinned(context, count))
             }
             Event::Held { upstream, count } => {
@@ -279,24 +279,24 @@ impl Recorder {
                 PendingWrite::done()
             }
             Event::PinsReloaded { upstreams } => {
-                tracing::info!(?upstreams, "the pins of the lock file are in force");
+                tracing::info!(?upstreams, "lock file reloaded");
                 self.line(|| event_lines::pins_reloaded(upstreams))
             }
             Event::PinsRefused { faults } => {
-                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the lock file is not used");
+                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "invalid lock file; keeping the pins in force");
                 self.line(|| event_lines::pins_refused(faults))
             }
             Event::Reloaded { rules, weakened } => {
                 self.console_feed.reloaded(true, weakened.iter().cloned());
                 self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });
-                tracing::info!(rules, "new rules are in force");
-                weakened.iter().for_each(|what| tracing::warn!(?what, "the new rules protect less than before"));
+                tracing::info!(rules, "config reloaded");
+                weakened.iter().for_each(|what| tracing::warn!(?what, "reload weakened protection"));
                 self.line(|| event_lines::reloaded(rules, weakened))
             }
             Event::ReloadRefused { faults } => {
                 self.console_feed.reloaded(false, faults.iter().map(ToString::to_string));
                 self.metrics.reloaded("refused");
-                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the reload was refused; the old rules stay");
+                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "reload rejected; keeping the old rules");
                 self.line(|| event_lines::reload_refused(faults))
             }
         }

@@ -111,7 +111,7 @@ impl Recorder {
             }
             Err(error) => {
                 self.metrics.stores.count("failed", 1);
-                tracing::error!(audit = %message.audit, %error, "what was taken out cannot be kept");
+                tracing::error!(audit = %message.audit, %error, "cannot store withheld content");
                 false
             }
         }
@@ -125,11 +125,11 @@ impl Recorder {
         if let Some(quarantine) = &self.stores.quarantine {
             match quarantine.forget_old() {
                 Ok(gone) => self.metrics.stores.count("dropped", gone),
-                Err(error) => tracing::warn!(%error, "what is too old in quarantine cannot be removed"),
+                Err(error) => tracing::warn!(%error, "cannot remove expired quarantine items"),
             }
         }
         if let Some(Err(error)) = self.stores.evidence.as_ref().map(|evidence| evidence.forget_old()) {
-            tracing::warn!(%error, "evidence that is too old cannot be removed");
+            tracing::warn!(%error, "cannot remove expired evidence");
         }
     }
 }

@@ -276,7 +276,7 @@ impl Channel {
     fn drop_oldest(&self, state: &mut State) -> bool {
         let dropped = state.queue.pop_front().is_some();
         if dropped {
-            tracing::warn!(upstream = %self.upstream, limit = "queued_messages", "a message that nobody came for was dropped");
+            tracing::warn!(upstream = %self.upstream, limit = "queued_messages", "dropped a message without a reader");
         }
         dropped
     }
@@ -288,11 +288,11 @@ impl Channel {
         let place = match place {
             Some(call) => Some(call),
             None if answers && message.envelopes().iter().all(|e| e.is_answer() && message.id(e).is_some()) => {
-                return tracing::debug!(upstream = %self.upstream, "an answer came that nobody waits for; dropped");
+                return tracing::debug!(upstream = %self.upstream, "dropped an unexpected answer");
             }
             None if self.era == Era::Modern => match state.only_call() {
                 Some(call) => Some(call),
-                None => return tracing::debug!(upstream = %self.upstream, "a message that belongs to no call was dropped"),
+                None => return tracing::debug!(upstream = %self.upstream, "dropped a message that belongs to no call"),
             },
             None => None,
         };

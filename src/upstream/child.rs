@@ -268,7 +268,7 @@ impl Supervisor {
             }
             ExitCause::NoMoreOutput { too_long: true } => {
                 at_once = true;
-                Some("the server said a line longer than `message_bytes`".to_owned())
+                Some("the server wrote a line longer than `message_bytes`".to_owned())
             }
             ExitCause::NoMoreOutput { .. } => match timeout(DRAIN, self.process.wait()).await {
                 Ok(Ok(status)) => Some(format!("the server's process ended ({status})")),

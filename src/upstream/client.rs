@@ -110,7 +110,7 @@ impl Client {
         }
         let response = within(time, self.exchange(request, bearer.as_ref())).await?;
         if refusal(&response).is_some() {
-            return Err(CallError::NoToken("the server takes none of its tokens".into()));
+            return Err(CallError::NoToken("the server rejects its tokens".into()));
         }
         answered(response)
     }

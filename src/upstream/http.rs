@@ -108,7 +108,7 @@ impl Http {
             return if failed {
                 Ok(empty(status, headers))
             } else {
-                Err(CallError::BadReply("it is compressed, which was not asked for"))
+                Err(CallError::BadReply("it is compressed, which was not requested"))
             };
         }
         headers.remove(header::CONTENT_ENCODING);

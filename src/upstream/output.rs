@@ -70,7 +70,7 @@ impl Output {
         let bytes = line.len();
         if line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[") {
             // Perhaps an answer, which may hold anything.
-            return tracing::warn!(%upstream, bytes, %error, "the server printed a message that cannot be read; dropped");
+            return tracing::warn!(%upstream, bytes, %error, "dropped an unreadable message of the server");
         }
         let begins = printable(line, &self.secrets, BEGINNING_BYTES);
         self.of_upstream.lines().output.stdout = Some(begins.clone());
@@ -83,11 +83,11 @@ impl Output {
         if is_first {
             tracing::warn!(
                 %upstream, bytes, %begins,
-                "the server printed a line that is not an MCP message to its standard output; dropped. Each line there must be \
-                 one message: have the server log to standard error"
+                "dropped a line on the server's standard output that is not an MCP message; the server must log to \
+                 standard error"
             );
         } else {
-            tracing::debug!(%upstream, bytes, %begins, "another line that is not an MCP message; dropped");
+            tracing::debug!(%upstream, bytes, %begins, "dropped another line that is not an MCP message");
         }
     }
 

@@ -174,7 +174,7 @@ impl ServerLink for Stream {
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let (post, bytes) = (self.post.clone(), message.bytes().clone());
         let sent = tokio::spawn(async move { post.send(bytes, time).await }).await;
-        let sent = sent.unwrap_or(Err(CallError::BadReply("sending broke off")));
+        let sent = sent.unwrap_or(Err(CallError::BadReply("sending was interrupted")));
         if matches!(sent, Err(CallError::UnknownSession)) {
             self.close();
         }
@@ -231,7 +231,7 @@ impl Reader {
             end = read(&mut events, &channel, message_bytes) => end,
             _ = stopping.wait_for(|stop| *stop) => ChannelEnd::Closed,
             _ = closing.wait_for(|closing| *closing) => ChannelEnd::Gone("the gateway is shutting down".into()),
-            () = channel.unused_for(idle) => ChannelEnd::Gone("the session was not used for long".into()),
+            () = channel.unused_for(idle) => ChannelEnd::Gone("the session was idle".into()),
         };
         channel.end(end);
     }
@@ -250,7 +250,7 @@ async fn read(events: &mut EventStream, channel: &Channel, message_bytes: usize)
             }
             Ok(None) => return ChannelEnd::Gone("the server's stream ended".into()),
             Err(CallError::NotMcp(_)) => return ChannelEnd::TooLarge(message_bytes),
-            Err(error) => return ChannelEnd::Gone(format!("the server's stream broke off: {error}").into()),
+            Err(error) => return ChannelEnd::Gone(format!("the server's stream was interrupted: {error}").into()),
         }
     }
 }

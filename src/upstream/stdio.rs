@@ -209,7 +209,7 @@ impl Stdio {
             Era::Modern => self.spec.limits.session_idle.min(MODERN_IDLE),
         };
         Child::start(&self.spec, (era, idle), place, self.closing.subscribe(), ended).map_err(|error| {
-            let why = format!("the server's process cannot be started: {error}");
+            let why = format!("cannot start the server's process: {error}");
             self.past.crashed(holder, Arc::new(ProcessFault::exited(why, ProcessOutput::default())));
             CallError::NotStarted(error)
         })

@@ -91,7 +91,7 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
         "are only observed",
         "s apart",
         "timedatectl",
-        "there is no audit log",
+        "no audit log configured",
         "HTTPS_PROXY is set",
         "connections may need",
         "there is no admin port",

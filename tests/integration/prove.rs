@@ -48,7 +48,7 @@ const UPSTREAM: &str = "[upstream.files]\nstdio = { command = [\"false\"] }\n";
 fn the_shipped_policy_catches_all_and_leaves_the_rest_alone() {
     let place = Place::new(&format!("{UPSTREAM}[pins]\nfile = \"own.lock\"\n"));
     let (code, told, err) = place.prove(&["--offline"]);
-    assert!(!place.0.path().join("own.lock").exists(), "nothing is pinned");
+    assert!(!place.0.path().join("own.lock").exists(), "no pins");
     assert_eq!(code, 0, "{told}{err}");
     assert!(told.contains("files · policy default · enforce") && told.contains("as expected"), "{told}");
     assert!(!told.contains("MISSED") && !told.contains("DISTURBED") && !told.contains("UNTRIED"), "{told}");

@@ -61,7 +61,7 @@ pub(in crate::cli) fn time(text: &str) -> Result<SystemTime, String> {
     let day = text.len() == 10;
     let whole = if day { format!("{text}T00:00:00Z") } else { text.to_owned() };
     let time = humantime::parse_rfc3339_weak(&whole)
-        .map_err(|_| "neither `24h` nor `2026-11-22` nor `2026-11-22T10:00:00Z`".to_owned())?;
+        .map_err(|_| "not a duration (`24h`), a date (`2026-11-22`) or a time (`2026-11-22T10:00:00Z`)".to_owned())?;
     if time > SystemTime::now() + Duration::from_secs(366 * 86_400) { Err("in the future".to_owned()) } else { Ok(time) }
 }
 

@@ -29,9 +29,9 @@ pub(super) fn run(args: &Args, all: &super::Args, out: &mut dyn Write) -> Result
         None => all
             .audit()?
             .key()
-            .ok_or_else(|| fault("there is no key", "name its file with `--file FILE`, or a config with `--config FILE`"))?,
+            .ok_or_else(|| fault("no key configured", "name its file with `--file FILE`, or a config with `--config FILE`"))?,
     };
-    let hint = "the gate makes it when it first opens its log; this may need the gate's user";
+    let hint = "the gateway creates it when it first opens its log; reading it may require the gateway's user";
     let key = PublicKey::of_file(&file).map_err(|error| fault(&error.to_string(), hint))?;
     Ok(show(&key, args.json, out))
 }

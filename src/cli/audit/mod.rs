@@ -71,7 +71,7 @@ impl Args {
     fn open(&self, named: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
         let path = self.log(named)?;
         let log =
-            Log::open(&path).map_err(|error| fault(&error.to_string(), "name its file, or start the gate that writes it"))?;
+            Log::open(&path).map_err(|error| fault(&error.to_string(), "name its file, or start the gateway that writes it"))?;
         Ok((path, log))
     }
 
@@ -82,8 +82,8 @@ impl Args {
         }
         match self.audit()?.to {
             Some(AuditTo::File(file)) => Ok(file),
-            Some(AuditTo::Stdout) => Err(fault("the log goes to standard output", "name the file in which you keep it")),
-            None => Err(fault("there is no audit log", "name its file, or the gate's config with `--config FILE`")),
+            Some(AuditTo::Stdout) => Err(fault("the log goes to standard output", "name the file in which you store it")),
+            None => Err(fault("no audit log configured", "name its file, or the gateway's config with `--config FILE`")),
         }
     }
 }

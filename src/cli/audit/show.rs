@@ -48,7 +48,7 @@ pub(super) fn run(
         super::fault(what, hint)
     };
     let named = AuditIds::read(&args.id).map_err(told)?;
-    let looked = patiently(format!("looking through `{}`", path.display()), err, || {
+    let looked = patiently(format!("searching `{}`", path.display()), err, || {
         let ids = log.entries().flatten().filter_map(|entry| review_args::id(&entry));
         Ok(named.one_of(ids)?.map(|id| call(&log, id.0)).unwrap_or_default())
     });
@@ -57,8 +57,8 @@ pub(super) fn run(
         Err(error) => return Ok(Err(error)),
     };
     if entries.is_empty() {
-        let hint = "`lychgate audit tail` shows ids; it may have been rotated away and deleted, or stand in another gate's log";
-        return Err(super::fault(&format!("no line of `{}` has the id `{}`", path.display(), named.shown()), hint));
+        let hint = "`lychgate audit tail` shows ids; it may have been rotated out and deleted, or be in another gateway's log";
+        return Err(super::fault(&format!("`{}` contains no line with the id `{}`", path.display(), named.shown()), hint));
     }
     Ok(entries
         .iter()
@@ -127,7 +127,7 @@ fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
                 for one in value.elements() {
                     let parts: Vec<String> =
                         one.members().map(|(name, value)| format!("{} {}", terminal_safe(&name), plain(value))).collect();
-                    let what = if name == member::findings::NAME { "found" } else { "not looked at" };
+                    let what = if name == member::findings::NAME { "found" } else { "not inspected" };
                     writeln!(out, "    {what}: {}", parts.join(", "))?;
                 }
             }

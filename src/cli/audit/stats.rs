@@ -94,10 +94,10 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
     let span = |at| time(at).unwrap_or_else(|| "-".to_owned());
     writeln!(out, "{} lines, {} to {}", stats.lines, span(stats.from), span(stats.to))?;
     if stats.bad > 0 {
-        writeln!(out, "{} lines could not be read: see `lychgate audit verify`", stats.bad)?;
+        writeln!(out, "{} unreadable lines: see `lychgate audit verify`", stats.bad)?;
     }
     if stats.partial > 0 {
-        writeln!(out, "{} messages were not looked at in full: {} bytes were not", stats.partial, stats.uninspected_bytes)?;
+        writeln!(out, "{} messages were only partially inspected: {} bytes were not", stats.partial, stats.uninspected_bytes)?;
     }
     if stats.injections > 0 {
         let matches = stats.injection_matches;
@@ -116,7 +116,7 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "             and {rest} more")?;
         }
         if top.others() > 0 {
-            writeln!(out, "  {:>9}  of still other names", top.others())?;
+            writeln!(out, "  {:>9}  of other names", top.others())?;
         }
     }
     Ok(())

@@ -73,7 +73,7 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
             parts.push(format!("(would {})", text(member::would::NAME)));
         }
         if text(member::coverage::NAME) == "partial" {
-            parts.push("(not all was looked at)".to_owned());
+            parts.push("(partially inspected)".to_owned());
         }
         if !text(member::error::NAME).is_empty() {
             parts.push(format!("error {}", text(member::error::NAME)));

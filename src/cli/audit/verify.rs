@@ -51,8 +51,8 @@ pub(super) fn run(
     let log = all.log(args.file.as_ref())?;
     let mut keys = Vec::new();
     for text in &args.key {
-        let hint = "a key is written as `lychgate audit key` prints it: `ed25519:` and 44 signs";
-        keys.push(PublicKey::parse(text).ok_or_else(|| fault("`--key` is no public key", hint))?);
+        let hint = "use the format that `lychgate audit key` prints: `ed25519:` and 44 characters";
+        keys.push(PublicKey::parse(text).ok_or_else(|| fault("`--key` is not a valid public key", hint))?);
     }
     // A log that is named needs no config: one that cannot be read only keeps its key from being found.
     let config = if args.file.is_some() { all.audit().unwrap_or_default() } else { all.audit()? };
@@ -64,7 +64,7 @@ pub(super) fn run(
         (None, true) => Trust::None,
     };
     let against = Against { keys, anchors: args.anchors.clone() };
-    let what = format!("reading `{}` and what was put aside of it", log.display());
+    let what = format!("reading `{}` and its rotated files", log.display());
     let report = match patiently(what, err, || verify(&log, &against)) {
         Ok(report) => report,
         Err(error) => return Ok(Err(error)),
@@ -110,14 +110,14 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
         writeln!(out, "and {} more", report.more_flaws)?;
     }
     for torn in &report.torn {
-        let then = if torn.closed { "the gate went on after it, and the log says so" } else { "the log ends there" };
+        let then = if torn.closed { "the gateway resumed after it, and the log records that" } else { "the log ends there" };
         let (file, line, bytes) = (torn.file.escape_debug(), torn.line, torn.bytes);
         // Where something else is wrong, it may be a part of that.
-        let harmless = if report.is_verified() { ". This is no tampering." } else { "" };
-        writeln!(out, "{file}:{line}: {bytes} bytes of a line that was not written to its end: {then}{harmless}")?;
+        let harmless = if report.is_verified() { ". This is not tampering." } else { "" };
+        writeln!(out, "{file}:{line}: {bytes} bytes of an incomplete line: {then}{harmless}")?;
     }
     if let Some(through) = report.removed_through {
-        writeln!(out, "lines 1 to {through} were removed as the config says, and it is noted")?;
+        writeln!(out, "lines 1 to {through} were removed by retention, as recorded")?;
     }
     let files = report.files.len();
     let (files, lines) = (number(files as u64, "file"), number(report.lines, "line"));
@@ -127,21 +127,21 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
     }
     let anchors = if report.anchors > 0 { format!(", {}", number(report.anchors, "anchor")) } else { String::new() };
     let checked = match trusted {
-        Trust::Given | Trust::Beside => format!("{} with the right signature", report.signed),
-        Trust::None => "no signature checked".to_owned(),
+        Trust::Given | Trust::Beside => format!("{} with a valid signature", report.signed),
+        Trust::None => "signatures not checked".to_owned(),
     };
     write!(out, "{}{anchors}, {checked}", number(report.checkpoints, "checkpoint"))?;
     match report.vouched_through {
-        Some(through) => writeln!(out, "; they vouch for what is there up to line {through}")?,
+        Some(through) => writeln!(out, "; they cover the log up to line {through}")?,
         None => writeln!(out)?,
     }
-    writeln!(out, "{}", if report.is_verified() { "the log is sound" } else { "the log is NOT sound" })?;
+    writeln!(out, "{}", if report.is_verified() { "the log is verified" } else { "the log is NOT verified" })?;
     match trusted {
         Trust::Beside => writeln!(
             err,
-            "hint: the key is the one of this machine; what `lychgate audit key` printed, kept elsewhere, says more: `--key`"
+            "hint: the key was read from this machine; for stronger evidence pass a copy kept elsewhere with `--key`"
         ),
-        Trust::None => writeln!(err, "hint: without a key, checkpoints are taken as they are: give it with `--key`"),
+        Trust::None => writeln!(err, "hint: without a key, checkpoint signatures are not checked: pass `--key`"),
         Trust::Given => Ok(()),
     }
 }

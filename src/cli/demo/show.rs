@@ -78,7 +78,7 @@ impl Screen {
         let revision = seen.stop.revision().map(|revision| format!("  (revision {revision})")).unwrap_or_default();
         self.line(&format!("{word}{call}{}", self.in_look(TextStyle::Dim, &revision)))?;
         match &seen.became {
-            Outcome::Passed => self.block("", "the agent got the server's answer byte for byte", |_| None)?,
+            Outcome::Passed => self.block("", "the agent received the server's answer byte for byte", |_| None)?,
             Outcome::Refused(text) => {
                 self.block("", "the server never saw it; the agent reads:", |_| None)?;
                 self.block("", text, |_| None)?;
@@ -90,7 +90,7 @@ impl Screen {
             }
         }
         if !seen.as_promised {
-            let told = self.in_look(TextStyle::Red, "  ! this is not what was promised");
+            let told = self.in_look(TextStyle::Red, "  ! unexpected result");
             self.line(&told)?;
         }
         self.line("")

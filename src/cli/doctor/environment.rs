@@ -24,7 +24,7 @@ pub(super) fn limits(config: &Config) -> CheckResult {
             };
             told.find(
                 Level::Warning,
-                format!("{current} open files are allowed, and {} connections may need {wanted}", config.limits.connections),
+                format!("the open file limit is {current}; {} connections may need {wanted}", config.limits.connections),
                 format!("{more}; or `connections = {fits}` under `[limits]`"),
             );
         }
@@ -40,14 +40,14 @@ pub(super) fn surroundings() -> CheckResult {
     let proxies: Vec<&str> =
         ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"].into_iter().filter(|name| set(name)).collect();
     if !proxies.is_empty() {
-        let what = format!("{} is set, and the gate reaches servers directly: it uses no proxy", proxies.join(", "));
-        told.find(Level::Note, what, format!("unset {}, or let the gate through the firewall", proxies.join(" ")));
+        let what = format!("{} is set, but the gateway does not use proxies", proxies.join(", "));
+        told.find(Level::Note, what, format!("unset {}, or allow the gateway through the firewall", proxies.join(" ")));
     }
     if crate::seal::state_folder().is_none() {
-        let what = "neither `XDG_STATE_HOME` nor `HOME` names a folder: logins and quarantine have no place";
+        let what = "neither `XDG_STATE_HOME` nor `HOME` is set: logins and quarantine cannot be stored";
         told.find(Level::Warning, what, "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`");
     } else {
-        told.well("there is a folder for what the gate keeps");
+        told.well("the state folder is set");
     }
     told
 }

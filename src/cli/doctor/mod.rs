@@ -112,7 +112,7 @@ impl CheckResult {
             } else {
                 format!("{}: ", fault.file)
             };
-            let mend = fault.hint.clone().unwrap_or_else(|| "`lychgate check` tells all faults".to_owned());
+            let mend = fault.hint.clone().unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
             self.find(Level::Error, format!("{place}{}", fault.message), mend);
         }
     }
@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     if let Err(error) = std::fs::File::open(&file) {
-        writeln!(err, "{}: cannot be read: {error}\n  hint: name another with `--config FILE`", file.display())?;
+        writeln!(err, "{}: cannot read: {error}\n  hint: name another file with `--config FILE`", file.display())?;
         return Ok(2);
     }
     let progress = io::stderr().is_terminal();
@@ -176,11 +176,11 @@ async fn check(file: PathBuf) -> Report {
             return vec![("config", told), surroundings];
         }
         Err(_) => {
-            told.find(Level::Error, "reading the config failed", "`lychgate check` tells why");
+            told.find(Level::Error, "reading the config failed", "run `lychgate check`");
             return vec![("config", told)];
         }
     };
-    told.well(format!("{} reads: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
+    told.well(format!("{} is valid: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
     let path = file;
     let with = |check: fn(&Config) -> CheckResult| {
         let config = config.clone();
@@ -226,15 +226,15 @@ async fn within(patience: Duration, name: &'static str, check: impl Future<Outpu
         let mut told = CheckResult::default();
         told.find(
             Level::Warning,
-            format!("not checked: it took longer than {} s", patience.as_secs()),
-            "look at the disk and the network",
+            format!("not checked: timed out after {} s", patience.as_secs()),
+            "check the disk and the network",
         );
         told
     });
     (name, checked)
 }
 
-/// Whether the rules load and keep their own cases, and whether they are enforced.
+/// Whether the rules loaded; all rule tests pass, and whether they are enforced.
 fn rules(config: &Config) -> CheckResult {
     let mut told = CheckResult::default();
     let policies = match app::policies(config) {
@@ -246,7 +246,7 @@ fn rules(config: &Config) -> CheckResult {
     };
     let count = |direction| policies.values().map(|policy| policy.rules(direction).rules().len()).max().unwrap_or(0);
     told.well(format!(
-        "{} outbound and {} inbound rules load and keep their own cases",
+        "{} outbound and {} inbound rules loaded; all rule tests pass",
         count(Direction::Outbound),
         count(Direction::Inbound)
     ));
@@ -257,15 +257,15 @@ fn rules(config: &Config) -> CheckResult {
         let policy = config.upstreams.get(name).map_or("default", |upstream| upstream.policy.as_str());
         told.find(
             Level::Warning,
-            format!("`{name}` is only observed: attacks are recorded, and pass"),
-            format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false alarm"),
+            format!("`{name}` is in observe mode: attacks are recorded but not blocked"),
+            format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false positives"),
         );
     }
     for what in app::unencrypted(config) {
-        told.find(Level::Warning, what, "write `https://` in `url` of this upstream");
+        told.find(Level::Warning, what, "use `https://` in `url` of this upstream");
     }
     for (name, policy) in config.policies.iter().filter(|(_, policy)| !policy.builtin) {
-        let what = format!("policy `{name}` leaves out the built-in rules ({} folders of its own)", policy.rules.len());
+        let what = format!("policy `{name}` does not use the built-in rules ({} custom folders)", policy.rules.len());
         told.find(Level::Warning, what, format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"));
     }
     told
@@ -278,12 +278,12 @@ fn in_words(report: &Report) -> String {
     all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.level));
     for (area, Finding { level, what, mend }) in &all {
         let (level, what, mend) = (level.name(), plain(what, SENTENCE), plain(mend, SENTENCE));
-        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       mend: {mend}\n"));
+        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       fix: {mend}\n"));
     }
     if !all.is_empty() {
         out.push('\n');
     }
-    out.push_str("checked and well\n");
+    out.push_str("checked and ok\n");
     for (area, what) in report.iter().flat_map(|(area, checked)| checked.well.iter().map(move |what| (area, what))) {
         out.push_str(&format!("  {area:<13} {}\n", plain(what, SENTENCE)));
     }

@@ -39,7 +39,7 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
     let mut told = CheckResult::default();
     let by_http = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
     if !config.upstreams.values().any(by_http) {
-        told.well("no upstream needs a login of the gate");
+        told.well("no upstream requires a login");
         return told;
     }
     let kept = match Vault::open(&config.oauth) {
@@ -47,7 +47,7 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
         Err(error) => Err(error),
     };
     match kept {
-        Err(error) => told.find(Level::Error, format!("the vault of logins cannot be used: {error}"), "lychgate auth status"),
+        Err(error) => told.find(Level::Error, format!("cannot use the login vault: {error}"), "lychgate auth status"),
         Ok(kept) => {
             for fault in &kept.faults {
                 told.find(Level::Error, fault.to_string(), "lychgate auth status");
@@ -56,7 +56,7 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
                 let (upstream, whose) = (&account.upstream, account.party.principal.to_string());
                 let mend = format!("lychgate login {upstream}");
                 match &account.granted {
-                    None => told.find(Level::Warning, format!("a login at `{upstream}` is owed ({whose})"), mend),
+                    None => told.find(Level::Warning, format!("`{upstream}` requires a login ({whose})"), mend),
                     Some(granted) => {
                         let over = granted.expires_unix.is_some_and(|end| end <= unix_now()) && granted.refresh.is_none();
                         let what = format!("the token for `{upstream}` ({whose}) {}", lasts(granted));
@@ -72,7 +72,7 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
                 }
             }
             if kept.accounts.is_empty() && kept.faults.is_empty() {
-                told.well("no login is kept");
+                told.well("no stored logins");
             }
         }
     }
@@ -115,7 +115,7 @@ pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
 /// Whether its program is there and answers as an MCP server.
 async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut CheckResult) {
     if let Health::Down(why) = upstream.health().await {
-        let mend = format!("install it, or name it by its full path in `[upstream.{name}]`");
+        let mend = format!("install it, or set its full path in `[upstream.{name}]`");
         return told.find(Level::Error, format!("`{name}`: {why}"), mend);
     }
     let mut client = Client::new(upstream, name, None, &config.limits.read);
@@ -131,7 +131,7 @@ async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut Chec
         Err(_) => {
             let printed = printed.map(|output| format!("; {output}")).unwrap_or_default();
             let what =
-                format!("`{name}` did not answer within {} s; a first start may take longer{printed}", (STEP * 2).as_secs());
+                format!("`{name}` did not respond within {} s; the first start may take longer{printed}", (STEP * 2).as_secs());
             told.find(Level::Warning, what, mend);
         }
     }
@@ -147,20 +147,20 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
     match said {
         Ok(Ok(_)) => told.well(format!("`{name}` answers")),
         Ok(Err(RequestError::Call(CallError::LoginOwed { .. }))) => {
-            told.find(Level::Warning, format!("`{name}` wants a login, and there is none"), format!("lychgate login {name}"));
+            told.find(Level::Warning, format!("`{name}` requires a login, and none is stored"), format!("lychgate login {name}"));
         }
         Ok(Err(RequestError::Call(CallError::AuthRequired))) => {
             let mend = format!("`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}");
-            told.find(Level::Error, format!("`{name}` answers with 401: it wants a token, or another one"), mend);
+            told.find(Level::Error, format!("`{name}` responds with 401: the token is missing or invalid"), mend);
         }
         Ok(Err(RequestError::Call(CallError::NoToken(why)))) => {
-            told.find(Level::Error, format!("`{name}`: there is no token for it: {why}"), format!("lychgate login {name}"));
+            told.find(Level::Error, format!("`{name}`: no token: {why}"), format!("lychgate login {name}"));
         }
         Ok(Err(RequestError::Call(CallError::Connect(error)))) => {
             told.find(
                 Level::Error,
-                format!("`{name}` cannot be reached: {error}"),
-                format!("is `url` in `[upstream.{name}.http]` right, and the server up?"),
+                format!("cannot reach `{name}`: {error}"),
+                format!("check `url` in `[upstream.{name}.http]`, and that the server is up"),
             );
         }
         Ok(Err(RequestError::Call(error @ CallError::NotStarted(_)))) => {
@@ -175,7 +175,7 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
         }
         Err(_) => told.find(
             Level::Error,
-            format!("`{name}` did not answer within {} s", (STEP * 2).as_secs()),
+            format!("`{name}` did not respond within {} s", (STEP * 2).as_secs()),
             format!("lychgate scan {name} --timeout-seconds 60"),
         ),
     }
@@ -195,7 +195,7 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
         let Ok(server) = ServerName::try_from(host.clone()) else { return told };
         let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
         let span = shown.lock().unwrap_or_else(PoisonError::into_inner).as_deref().and_then(dates::validity);
-        lasts_for(&format!("the certificate of `{name}`"), span, "its operator has to renew it", &mut told);
+        lasts_for(&format!("the certificate of `{name}`"), span, "its operator must renew it", &mut told);
         match stream {
             Ok(Ok(stream)) => head(stream, &url, &host).await,
             _ => None,
@@ -212,12 +212,12 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
         let apart = now.duration_since(theirs).or_else(|_| theirs.duration_since(now)).unwrap_or_default();
         if apart > SKEW {
             let what = format!(
-                "this clock and that of `{name}` are {} s apart: tokens and certificates may seem over, or not begun",
+                "the clocks of this machine and `{name}` differ by {} s: tokens and certificates may appear expired or not yet valid",
                 apart.as_secs()
             );
             told.find(Level::Warning, what, "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`");
         } else {
-            told.well(format!("the clock of `{name}` agrees with this one"));
+            told.well(format!("the clock of `{name}` matches this machine's"));
         }
     }
     told

@@ -62,7 +62,7 @@ impl InstallContext<'_> {
             if let Some(text) = read(file)? {
                 let step = step(file.clone(), text, &job, &mut gate, &mut records)?;
                 for (name, why) in &step.plan.left {
-                    writeln!(self.err, "left as it is: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
+                    writeln!(self.err, "left unchanged: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
                     code = 1;
                 }
                 steps.push(step);

@@ -57,7 +57,7 @@ impl InstallContext<'_> {
         } else if let Some(text) = &step.text {
             let back = moved.put_back(text, step.file.format);
             for name in &back.changed {
-                writeln!(self.err, "left as it is: `{}` of {path} was changed since", name.escape_debug())?;
+                writeln!(self.err, "left unchanged: `{}` of {path} was changed since", name.escape_debug())?;
             }
             for name in &back.removed {
                 writeln!(self.err, "`{}` of {path} was removed since, and stays so", name.escape_debug())?;

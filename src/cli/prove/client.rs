@@ -71,7 +71,7 @@ impl GateClient {
         let verifier: Arc<dyn ServerCertVerifier> = match tls {
             Some(tls) => {
                 let own = trust::certificates(&tls.cert).map_err(NotTried)?.into_iter().next();
-                let own = own.ok_or_else(|| NotTried(format!("`{}` holds no certificate", tls.cert.display())))?;
+                let own = own.ok_or_else(|| NotTried(format!("`{}` contains no certificate", tls.cert.display())))?;
                 Arc::new(PinnedCertificate { own, provider: provider.clone() })
             }
             None => Arc::new(PinnedCertificate { own: Vec::new().into(), provider: provider.clone() }),

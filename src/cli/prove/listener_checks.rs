@@ -6,9 +6,9 @@ use super::trial::{Outcome, Trial};
 
 /// What is tried: its name, what it is, and the status that it must get. The last is left out where nobody needs a token.
 pub(super) const CHECKS: [(&str, &str, Auth<'static>, u16); 3] = [
-    ("foreign-host", "a name that was made to lead here", Auth::Host("attacker.example"), 403),
-    ("foreign-page", "a page of another site", Auth::Origin("https://attacker.example"), 403),
-    ("no-token", "somebody without a token", Auth::Nothing, 401),
+    ("foreign-host", "an unknown host name", Auth::Host("attacker.example"), 403),
+    ("foreign-page", "a cross-origin request", Auth::Origin("https://attacker.example"), 403),
+    ("no-token", "a request without a token", Auth::Nothing, 401),
 ];
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;

@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         Some(id) => {
             let checks = listener_checks::CHECKS.iter().map(|(check, ..)| *check);
             let known: Vec<&str> = CANARIES.iter().map(|canary| canary.id).chain(checks).collect();
-            Err(NotTried(format!("there is no canary `{id}`\n  hint: there are {}", known.join(", "))))
+            Err(NotTried(format!("no canary `{id}`\n  hint: known canaries: {}", known.join(", "))))
         }
         None => runtime.block_on(args.prove(err)),
     };
@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
             if args.json {
                 writeln!(out, "{}", serde_json::json!({ "ok": false, "error": why }))?;
             }
-            writeln!(err, "the gate could not be tried: {why}")?;
+            writeln!(err, "the gateway could not be tested: {why}")?;
             Ok(2)
         }
     }

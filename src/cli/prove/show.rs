@@ -23,7 +23,7 @@ pub(super) fn text(proof: &Proof) -> String {
     let mut told = vec![format!("{well} of {all} as expected")];
     for (number, what) in [
         (count(Outcome::Missed), "not caught"),
-        (count(Outcome::Disturbed), "harmless but disturbed"),
+        (count(Outcome::Disturbed), "false positive"),
         (count(Outcome::Untried), "not tried"),
         (excepted, "excepted"),
     ] {

@@ -20,9 +20,9 @@ pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTr
         (Some(file), _) => file.clone(),
         (None, Some(admin)) => approval
             .token_file(admin.port())
-            .ok_or_else(|| NotTried("there is no token file\n  hint: name it with `--token-file FILE`".to_owned()))?,
+            .ok_or_else(|| NotTried("no token file\n  hint: name it with `--token-file FILE`".to_owned()))?,
         (None, None) => {
-            return Err(NotTried(format!("the config names no admin port, so that there is no token\n  hint: {hint}")));
+            return Err(NotTried(format!("the config sets no admin port, so that there is no token\n  hint: {hint}")));
         }
     };
     let wire = GateClient::to_own(reached(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
@@ -32,8 +32,8 @@ pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTr
 
 fn token(file: &Path) -> Result<String, NotTried> {
     let read = std::fs::read_to_string(file).map_err(|error| {
-        let hint = "run this as the user who runs the gate, while it runs; or start it here with `--offline`";
-        NotTried(format!("the token in `{}` cannot be read: {error}\n  hint: {hint}", file.display()))
+        let hint = "run this as the gateway's user, while it is running; or start it here with `--offline`";
+        NotTried(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
     })?;
     let token = read.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {

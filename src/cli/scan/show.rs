@@ -66,7 +66,7 @@ fn one(server: &Server, all: bool, out: &mut String) {
             rows(item, width, all, out);
         }
     } else {
-        let part = if looked.notes.is_empty() { "" } else { " in what was looked at" };
+        let part = if looked.notes.is_empty() { "" } else { " in the inspected part" };
         out.push_str(&format!("  nothing found{part}\n"));
     }
     out.push('\n');

@@ -220,7 +220,7 @@ fn read<T>(path: &Path, world: &dyn Environment, make: impl FnOnce(&Table<'_>, &
 fn read_by<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
     let file = path.display().to_string();
     let text = reader.config(path, CONFIG_BYTES).map_err(|error| {
-        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another with `--config FILE`"))]
+        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another file with `--config FILE`"))]
     })?;
     if let Some(fault) = foreign::check(&file, &text) {
         return Err(vec![fault]);

@@ -57,5 +57,5 @@ fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
 }
 
 fn not_found() -> Response<Body> {
-    refuse(StatusCode::NOT_FOUND, "that line is not among the last ones: `lychgate explain` finds it in the log")
+    refuse(StatusCode::NOT_FOUND, "the line is not among the recent ones: use `lychgate explain`")
 }

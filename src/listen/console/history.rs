@@ -16,7 +16,7 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
     let entries = match recent(file) {
         Ok(entries) => entries,
         Err(error) => {
-            tracing::warn!(file = %file.display(), %error, "cannot read the audit log; the console begins without its history");
+            tracing::warn!(file = %file.display(), %error, "cannot read the audit log; the console starts without history");
             return;
         }
     };

@@ -110,10 +110,10 @@ impl Console {
         }
         let Some(path) = rest.strip_prefix("/api/") else {
             if parts.method != Method::GET {
-                return refuse(StatusCode::METHOD_NOT_ALLOWED, "the page is read with GET");
+                return refuse(StatusCode::METHOD_NOT_ALLOWED, "use GET for the page");
             }
             let name = rest.strip_prefix('/').unwrap_or(rest);
-            return page::file(name).unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "the page has no such file"));
+            return page::file(name).unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "no such file"));
         };
         let query = parts.uri.query().unwrap_or_default().to_owned();
         let asked = ConsoleRequest { method: parts.method, headers: parts.headers, query, body, from: connection.from };
@@ -125,7 +125,7 @@ impl Console {
                     connection.authenticated();
                     self.inside(front, asked, path, inner).await
                 }
-                None => refuse(StatusCode::UNAUTHORIZED, "log in: the session has ended, or there is none"),
+                None => refuse(StatusCode::UNAUTHORIZED, "log in: no session, or it has expired"),
             },
         }
     }
@@ -178,7 +178,7 @@ impl Console {
                 Ok(read) => self.counter.decide(id, &read),
                 Err(refused) => refused,
             },
-            _ => refuse(StatusCode::NOT_FOUND, "the console has nothing there, or not by this method"),
+            _ => refuse(StatusCode::NOT_FOUND, "no such path, or the method is not allowed"),
         }
     }
 
@@ -203,7 +203,7 @@ impl Console {
                 let code = self.door.code(now);
                 json(StatusCode::OK, &Link { code: &code, seconds: auth::CODE.as_secs(), at: self.site.url() })
             }
-            Err(denied) => denied_for(&front.gate, &denied, "show the token of the token file, as `lychgate console` does"),
+            Err(denied) => denied_for(&front.gate, &denied, "send the token of the token file, as `lychgate console` does"),
         }
     }
 
@@ -215,8 +215,8 @@ impl Console {
         let word = |key: &str| read.root().get(key).and_then(|value| value.str());
         let (token, code) = (word("token"), word("code"));
         let (shown, hint) = match (&token, &code) {
-            (Some(token), None) => (Credential::Token(token), "that is not the token"),
-            (None, Some(code)) => (Credential::Code(code), "this link has been used, or its time is over"),
+            (Some(token), None) => (Credential::Token(token), "invalid token"),
+            (None, Some(code)) => (Credential::Code(code), "this link was already used or has expired"),
             _ => return refuse(StatusCode::BAD_REQUEST, "send `token` or `code`, one of the two"),
         };
         match self.door.open(asked.from, shown, Instant::now()) {
@@ -230,7 +230,7 @@ impl Console {
         struct Proof<'a> {
             proof: &'a str,
         }
-        tracing::info!("somebody logged in to the console");
+        tracing::info!("console login");
         let secure = if self.site.is_secure(headers) { "; Secure" } else { "" };
         let cookie = format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/console/api{secure}", opened.cookie);
         with_cookie(json(StatusCode::OK, &Proof { proof: &opened.proof }), &cookie)
@@ -238,7 +238,7 @@ impl Console {
 
     fn logout(&self, inner: SessionKey) -> Response<Body> {
         self.door.close(inner);
-        tracing::info!("somebody logged out of the console");
+        tracing::info!("console logout");
         let gone = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/console/api; Max-Age=0");
         with_cookie(json(StatusCode::OK, &()), &gone)
     }
@@ -260,7 +260,7 @@ pub(super) fn denied_for(gate: &Gate, denied: &SecretError, hint: &str) -> Respo
         SecretError::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
         SecretError::TooMany => {
             gate.record(Event::Limit { name: "wrong_tokens_per_minute" });
-            let why = "too many wrong tokens or links were sent from this address; try again in a minute";
+            let why = "too many invalid tokens or links from this address; try again in a minute";
             let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, why);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(failed_logins::WINDOW.as_secs()));
             response

@@ -27,9 +27,9 @@ pub(super) struct WrongOrigin {
 
 const FOREIGN_HOST: WrongOrigin = WrongOrigin {
     reason: "host",
-    hint: "the console is asked for by this name nowhere: use its own address, or name it in `console_url` under `[admin]`",
+    hint: "the console does not serve this host name: use its own address, or set `console_url` under `[admin]`",
 };
-const FOREIGN_PAGE: WrongOrigin = WrongOrigin { reason: "origin", hint: "another page cannot ask here" };
+const FOREIGN_PAGE: WrongOrigin = WrongOrigin { reason: "origin", hint: "requests from other origins are not allowed" };
 
 /// What the page is told of itself.
 #[derive(Serialize)]

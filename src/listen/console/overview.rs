@@ -195,7 +195,7 @@ pub(super) async fn login(front: &Arc<Frontend>, name: &str, query: &str) -> Res
     }
     let found = front.gate.upstreams().into_iter().find(|(known, _)| *known.0 == *name);
     let Some(authorizer) = found.as_ref().and_then(|(_, upstream)| upstream.authorizer()) else {
-        return refuse(StatusCode::NOT_FOUND, "the gate logs in at no such server");
+        return refuse(StatusCode::NOT_FOUND, "the gateway has no login for this server");
     };
     let word = |key: &str| {
         let found = form_urlencoded::parse(query.as_bytes()).find(|(name, value)| name == key && !value.is_empty());
@@ -205,7 +205,7 @@ pub(super) async fn login(front: &Arc<Frontend>, name: &str, query: &str) -> Res
         ("gate", ..) => Principal::Gate,
         ("agent", Some(agent), _) => Principal::Agent(agent),
         ("user", _, Some(user)) => Principal::User(user),
-        (whose, ..) => return refuse(StatusCode::BAD_REQUEST, &format!("say which {whose} it is for")),
+        (whose, ..) => return refuse(StatusCode::BAD_REQUEST, &format!("name the {whose}")),
     };
     match authorizer.link(&who).await {
         Ok(link) => json(StatusCode::OK, &Link { link }),

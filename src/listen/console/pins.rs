@@ -127,7 +127,7 @@ pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
     let done = tokio::task::spawn_blocking(move || gate.approve_definition(&upstream, &key, &sha256)).await;
     match done {
         Ok(Ok(true)) => json(StatusCode::OK, &()),
-        Ok(Ok(false)) => refuse(StatusCode::CONFLICT, "it has changed or was approved already: look at it again"),
+        Ok(Ok(false)) => refuse(StatusCode::CONFLICT, "it has changed or was already approved: review it again"),
         Ok(Err(faults)) => {
             let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
             refuse(StatusCode::INTERNAL_SERVER_ERROR, &told.join("; "))

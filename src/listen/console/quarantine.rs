@@ -96,7 +96,7 @@ pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) ->
             None => not_found(),
         }),
         "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { not_found() }),
-        _ => Ok(refuse(StatusCode::NOT_FOUND, "a message is shown, released or deleted")),
+        _ => Ok(refuse(StatusCode::NOT_FOUND, "use GET to show, POST to release, DELETE to delete a message")),
     })
     .await
 }
@@ -136,7 +136,7 @@ fn list_item(about: &MessageInfo, state: &State) -> Item {
 }
 
 fn not_found() -> Response<Body> {
-    refuse(StatusCode::NOT_FOUND, "no such message is in quarantine, or it is there no more")
+    refuse(StatusCode::NOT_FOUND, "no such message in quarantine")
 }
 
 /// Where it may wait for the disk.
@@ -144,6 +144,6 @@ async fn off_thread(act: impl FnOnce() -> Result<Response<Body>, StoreError> + S
     match tokio::task::spawn_blocking(act).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the quarantine could not be asked"),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the quarantine"),
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn list(gate: &Gate) -> Vec<RuleSummary> {
 /// One of them.
 pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
     let Some((rule, actions)) = in_force(gate).into_iter().find(|((_, name), _)| name == id).map(|(_, found)| found) else {
-        return refuse(StatusCode::NOT_FOUND, "no such rule is in force");
+        return refuse(StatusCode::NOT_FOUND, "no such rule in force");
     };
     let cases = |cases: &[Case]| cases.iter().map(|case| RuleCase { text: case.text.clone(), line: case.line }).collect();
     let whole = RuleDetail {

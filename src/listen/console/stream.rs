@@ -35,7 +35,7 @@ struct StreamSlot {
 /// Opens a stream, from as many lines back as `query` says.
 pub(super) fn open(console: &Arc<Console>, front: &Arc<Frontend>, query: &str, inner: SessionKey) -> Response<Body> {
     let Ok(place) = console.streams.clone().try_acquire_owned() else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many pages watch at the same time: close some");
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many open console pages: close some");
     };
     let back = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "back");
     let back = back.and_then(|(_, back)| back.parse().ok()).unwrap_or(0).min(BACK);

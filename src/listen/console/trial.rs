@@ -52,13 +52,13 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
     let word = |key: &str| asked.root().get(key).and_then(|value| value.str()).unwrap_or_default().into_owned();
     let text = word("text");
     if text.len() > TEXT_BYTES {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "a text of at most 64 KiB can be tried");
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the text is limited to 64 KiB");
     }
     let Some(upstream) = gate.upstream_named(&word("upstream")) else {
-        return refuse(StatusCode::BAD_REQUEST, "there is no such upstream");
+        return refuse(StatusCode::BAD_REQUEST, "no such upstream");
     };
     let Some(policy) = gate.policies().get(&upstream).cloned() else {
-        return refuse(StatusCode::BAD_REQUEST, "no policy is in force there");
+        return refuse(StatusCode::BAD_REQUEST, "the upstream has no policy");
     };
     let (tool, argument) = (quote(&word("tool")), quote(&word("argument")));
     let quoted = quote(&text);
@@ -91,12 +91,12 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
     let limits = ReadLimits { message_bytes: message.len(), ..ReadLimits::default() };
     let message = match Message::parse(message.into(), &limits) {
         Ok(message) => message,
-        Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("it would not pass as a message: {error}")),
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("it is not a valid message: {error}")),
     };
     let judging = tokio::task::spawn_blocking(move || judge(&policy, direction, (at, &text), &message, &context));
     match judging.await {
         Ok(told) => json(StatusCode::OK, &told),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "judging it failed"),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "inspection failed"),
     }
 }
 

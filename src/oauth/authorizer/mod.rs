@@ -281,7 +281,7 @@ impl Authorizer {
             own.renew(ending.held(), &who, used, refusal).await
         };
         let task = tokio::spawn(work);
-        let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("asking it broke off".into()))) };
+        let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("the request was interrupted".into()))) };
         let shared = outcome.boxed().shared();
         *running = Some(shared.clone());
         shared
@@ -306,7 +306,7 @@ impl Authorizer {
         let account = match kept.read(&self.upstream, who).await {
             Ok(account) => account,
             // Whether it matters shows when the server wants a token.
-            Err(error) => return tracing::warn!(upstream = self.upstream, %error, "the vault cannot be read"),
+            Err(error) => return tracing::warn!(upstream = self.upstream, %error, "cannot read the vault"),
         };
         let logged_in = account.as_ref().is_some_and(|account| account.granted.is_some());
         held.state().take_up(account);
@@ -344,7 +344,7 @@ impl Authorizer {
         let owed = self.shared.logins.count(&self.upstream);
         let login = Login { upstream: &self.upstream, principal: &who.to_string(), outcome, error, expires_unix, owed };
         if let Err(error) = self.shared.recorder.record(Event::Login(&login)) {
-            tracing::error!(%error, "the audit log cannot be written");
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 }

@@ -147,7 +147,7 @@ impl Authorizer {
             state.not_before = None;
         }
         if let Err(error) = written {
-            tracing::error!(upstream = self.upstream, %error, "a renewed login could not be kept: it is lost when the gate ends");
+            tracing::error!(upstream = self.upstream, %error, "cannot store a renewed login; it is lost when the gateway stops");
         }
         self.record(who, "renewed", None);
         Ok(bearer)
@@ -175,7 +175,7 @@ impl Authorizer {
             self.write(&account).await
         };
         if let Err(error) = noted {
-            tracing::error!(upstream = self.upstream, %error, "the end of a login could not be noted");
+            tracing::error!(upstream = self.upstream, %error, "cannot record the end of a login");
         }
         held.state().account = (!gone).then_some(account);
         self.record(who, if matches!(error, GrantError::InvalidGrant) { "ended" } else { "refused" }, Some(&error.to_string()));

@@ -199,7 +199,7 @@ impl Logins {
     /// # Errors
     /// The ticket is not known, or the gate cannot be a client there.
     pub async fn begin(&self, ticket: &str) -> Result<(String, Hidden), LoginError> {
-        let unknown = || LoginError::Operator("this login is not known, or its time is over: make the call again".into());
+        let unknown = || LoginError::Operator("unknown or expired login: make the call again".into());
         let (authorizer, plan, known) = {
             let owed = self.lock();
             let login = owed.get(ticket).ok_or_else(unknown)?;
@@ -228,7 +228,7 @@ impl Logins {
             let login = ticket.and_then(|ticket| owed.get_mut(&ticket));
             // Taken out: a state counts once.
             let taken = login.and_then(|login| Some((login.authorizer.clone(), login.plan.clone(), login.begun.take()?)));
-            taken.ok_or_else(|| LoginError::Operator("this answer belongs to no login that was begun in this browser".into()))?
+            taken.ok_or_else(|| LoginError::Operator("this answer does not belong to a login started in this browser".into()))?
         };
         let StartedLogin { client, redirect_uri, attempt, .. } = begun;
         authorizer.end(&plan, client, &redirect_uri, &attempt, answer).await?;

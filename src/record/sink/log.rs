@@ -151,7 +151,7 @@ impl LogFile {
             let now = humantime::format_rfc3339_seconds(SystemTime::now());
             let aside = files::with_suffix(&self.path, &format!(".before-chain-{now}"));
             std::fs::rename(&self.path, &aside)?;
-            tracing::warn!(file = %aside.display(), "the audit log held lines without a chain: they are kept in a file of their own");
+            tracing::warn!(file = %aside.display(), "the audit log contained lines without a digest chain; moved to a separate file");
             self.lock()?;
             return self.begin();
         }
@@ -184,13 +184,13 @@ impl LogFile {
             out.push(b'\n');
         }
         let found = match (cut, tail.foreign, std::mem::take(&mut self.deleted)) {
-            (true, ..) => Some((Found::Cut, "after_cut", "lines are missing or changed")),
-            (_, true, _) => Some((Found::Foreign, "after_foreign", "somebody else has written to it")),
-            (.., true) => Some((Found::Deleted, "after_deletion", "it was deleted while it was written")),
+            (true, ..) => Some((Found::Cut, "after_cut", "lines are missing or modified")),
+            (_, true, _) => Some((Found::Foreign, "after_foreign", "another program wrote to it")),
+            (.., true) => Some((Found::Deleted, "after_deletion", "it was deleted while in use")),
             _ => None,
         };
         let how = if let Some((found, how, what)) = found {
-            tracing::error!(file = %self.path.display(), "the audit log is not as it was left: {what}; `lychgate audit verify` tells more");
+            tracing::error!(file = %self.path.display(), "audit log tampering detected: {what}; run `lychgate audit verify`");
             self.found = Some(found);
             Some(how)
         } else if tail.torn > 0 || tail.open {
@@ -237,14 +237,14 @@ impl LogFile {
         match aside() {
             Ok(aside) => {
                 if let Err(error) = self.notes.add(Reason::Rotated, &self.head, self.length.unwrap_or_default(), &aside) {
-                    tracing::warn!(%error, "there is no checkpoint of an audit file that was put aside");
+                    tracing::warn!(%error, "no checkpoint for a rotated audit log file");
                 }
                 self.lock()?;
                 files::sync_folder(&self.path)?;
                 Ok(true)
             }
             Err(error) => {
-                tracing::error!(%error, "the audit log cannot be put aside");
+                tracing::error!(%error, "cannot rotate the audit log");
                 self.rotate_after = Some(Instant::now() + TRY_AGAIN);
                 Ok(false)
             }

@@ -120,7 +120,7 @@ impl Sink {
             .recv_timeout(deadline.saturating_duration_since(Instant::now()))
             .is_err_and(|error| error == RecvTimeoutError::Timeout)
         {
-            tracing::warn!("the audit log did not take all lines within {} s", FLUSH.as_secs());
+            tracing::warn!("the audit log did not accept all lines within {} s", FLUSH.as_secs());
         }
     }
 }
@@ -132,7 +132,7 @@ impl Drop for Sink {
 }
 
 fn full() -> io::Error {
-    io::Error::new(io::ErrorKind::WouldBlock, "the queue of audit lines is full")
+    io::Error::new(io::ErrorKind::WouldBlock, "the audit queue is full")
 }
 
 /// The line of a log that is opened, or goes on in another file: how it hangs together with what was there, and how many

@@ -95,10 +95,10 @@ impl Wake for Unpark {
 }
 
 fn write_result(told: Result<WriteResult, oneshot::error::RecvError>) -> io::Result<()> {
-    let told = told.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the audit log is not written any more"))?;
+    let told = told.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the audit log writer has stopped"))?;
     told.map_err(|(kind, text)| io::Error::new(kind, text))
 }
 
 fn timed_out() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, format!("the audit log did not take a line within {} s", DURABLE.as_secs()))
+    io::Error::new(io::ErrorKind::TimedOut, format!("the audit log did not accept a line within {} s", DURABLE.as_secs()))
 }

@@ -57,7 +57,7 @@ impl Kept {
     fn run(&self, woken: &Receiver<()>, counts: &Counts) {
         loop {
             if let Err(error) = self.tidy(SystemTime::now(), counts) {
-                tracing::warn!(%error, "files of the audit log that were put aside cannot be packed or removed");
+                tracing::warn!(%error, "cannot compress or remove rotated audit log files");
             }
             if woken.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
                 return;
@@ -109,7 +109,7 @@ impl Kept {
         if let Some(head) = last_of(path)? {
             self.notes.add(Reason::Removed, &head, std::fs::metadata(path)?.len(), path)?;
         }
-        tracing::info!(file = %path.display(), "a file of the audit log is not kept any longer");
+        tracing::info!(file = %path.display(), "rotated audit log file removed by retention");
         std::fs::remove_file(path)?;
         // It may have been there packed and plain, if the machine failed just then.
         match std::fs::remove_file(with_suffix(path, PACKED)) {

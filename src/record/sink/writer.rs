@@ -131,7 +131,7 @@ impl Writer {
                 if let Target::File(noted) = &mut self.target
                     && let Err(error) = noted.log.reopen()
                 {
-                    tracing::error!(%error, "the audit log cannot be reopened");
+                    tracing::error!(%error, "cannot reopen the audit log");
                 }
             }
             Job::Flush(done) => {
@@ -159,7 +159,7 @@ impl Writer {
                 self.counts.written.inc_by(count + gaps.len() as u64);
                 self.failed = 0;
                 if !self.well {
-                    tracing::info!("audit lines are written again");
+                    tracing::info!("audit log recovered");
                 }
             }
             Err(error) => {
@@ -168,7 +168,7 @@ impl Writer {
                 self.shared.dropped.fetch_add(dropped, Ordering::Relaxed);
                 // Once for each time that it breaks off, not for each line.
                 if self.well {
-                    tracing::error!(%error, "audit lines cannot be written");
+                    tracing::error!(%error, "cannot write audit lines");
                 }
             }
         }
@@ -247,7 +247,7 @@ impl Noted {
             Err(error) => {
                 counts.not_noted.inc();
                 if self.well {
-                    tracing::error!(%error, "checkpoints of the audit log cannot be written");
+                    tracing::error!(%error, "cannot write audit log checkpoints");
                 }
             }
         }

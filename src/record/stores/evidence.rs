@@ -85,7 +85,7 @@ impl Evidence {
     pub fn offer(&self, kept: StoredMessage) {
         let start = || {
             let started = Writer::start(self.store.clone(), self.counts.get().cloned());
-            started.map_err(|error| tracing::error!(%error, "no evidence is kept: its thread cannot be started")).ok()
+            started.map_err(|error| tracing::error!(%error, "evidence store disabled: cannot start its thread")).ok()
         };
         if let Some(writer) = self.writer.get_or_init(start) {
             writer.offer(kept);

@@ -272,7 +272,7 @@ impl Quarantine {
         let sealed = place.read(file, SMALL_BYTES).map_err(failed).transpose()?;
         let opened = sealed.and_then(|sealed| self.open_sealed(place, file, purpose, file, sealed));
         let read = opened.and_then(|text| serde_json::from_slice(&text).map_err(|_| self.damaged(file)));
-        read.map_err(|error| tracing::warn!(%error, "something in the quarantine is not used")).ok()
+        read.map_err(|error| tracing::warn!(%error, "unreadable quarantine item ignored")).ok()
     }
 
     fn open_sealed(

@@ -88,7 +88,7 @@ fn write(store: &Store, work: &Receiver<Work>, waiting: &AtomicU64, counts: Opti
             Work::Keep(kept) => kept,
             Work::Flush(done) => {
                 if let Err(error) = Store::sync(segment.as_ref()) {
-                    tracing::error!(%error, "evidence cannot be written");
+                    tracing::error!(%error, "cannot write evidence");
                 }
                 done.send(()).unwrap_or_default();
                 continue;
@@ -104,7 +104,7 @@ fn write(store: &Store, work: &Receiver<Work>, waiting: &AtomicU64, counts: Opti
             Err(error) => {
                 count(counts.map(|counts| &counts.failed), 1);
                 if !fails {
-                    tracing::error!(%error, "evidence cannot be kept");
+                    tracing::error!(%error, "cannot store evidence");
                 }
                 fails = true;
             }
