@@ -255,7 +255,7 @@ mod tests {
         assert_eq!((json.as_array().unwrap().len(), json[0]["id"].as_str().unwrap()), (3, &*all[0].id()));
         assert_eq!(says(folder.path(), &format!("revoke ci --token {}", all[0].id())).0, 0);
         assert_eq!(read(&file).unwrap(), all[1..]);
-        assert_eq!(says(folder.path(), "revoke ci").2, "1 token of `ci` taken back\n");
+        assert_eq!(says(folder.path(), "revoke ci").2, "revoked 1 token of `ci`\n");
         assert_eq!(says(folder.path(), "revoke ci").0, 1);
         assert_eq!(read(&file).unwrap(), all[2..]);
     }

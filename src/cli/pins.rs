@@ -168,7 +168,7 @@ fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
         writeln!(out)?;
     }
     if !any {
-        writeln!(out, "no pending requests")?;
+        writeln!(out, "no held changes")?;
     }
     Ok(u8::from(any))
 }

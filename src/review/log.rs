@@ -73,7 +73,7 @@ impl Log {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
         }
         if !path.exists() && log.rotated()?.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log configured `{}`", path.display())));
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log at `{}`", path.display())));
         }
         Ok(log)
     }

@@ -209,7 +209,7 @@ async fn silence_is_a_no_and_a_call_that_comes_back_finds_its_answer() {
     let agent = gate.agent();
     let told = called(&gate, &agent, call("1", "deploy x"), None).await;
     let id = question(&gate).await;
-    assert!(told.contains("make exactly the same call again") && told.contains(&id), "{told}");
+    assert!(told.contains("repeat exactly the same call") && told.contains(&id), "{told}");
     assert!(called(&gate, &agent, call("2", "deploy x"), None).await.contains(&id), "it is the same question");
     assert_eq!(decide(&gate, &id, ONCE).await.0, 200, "nobody waits, and the yes is kept for the next try");
     assert_eq!(called(&gate, &agent, call("3", "deploy x"), None).await, "done");
@@ -285,7 +285,7 @@ async fn the_command_line_lists_and_answers() {
         gate.running.admin.unwrap()
     );
     std::fs::write(&config, text).unwrap();
-    assert_eq!(approve(&config, &["list"]), (0, "nothing waits\n".into(), String::new()));
+    assert_eq!(approve(&config, &["list"]), (0, "no pending requests\n".into(), String::new()));
     let agent = gate.agent();
     let (answer, ()) = tokio::join!(agent.post("up", &[], call("1", "deploy \u{1b}[2J")), async {
         let id = question(&gate).await;
@@ -306,7 +306,7 @@ async fn the_command_line_lists_and_answers() {
         assert_eq!(approve(&config, &["nosuch1"]).0, 1);
         let (code, _, told) = approve(&config, &[&id, "--always"]);
         assert!(code == 1 && told.contains("only"), "{told}");
-        assert_eq!(approve(&config, &[&id, "--once"]), (0, format!("{id}: allowed (once)\n"), String::new()));
+        assert_eq!(approve(&config, &[&id, "--once"]), (0, format!("{id}: approved (once)\n"), String::new()));
         assert_eq!(approve(&config, &[&id, "--deny"]).0, 1, "too late");
     });
     assert_eq!(result_text(&json(&answer.text().await)), "done");
@@ -330,7 +330,7 @@ async fn what_cannot_wait_is_refused_and_where_nothing_is_enforced_nobody_is_ask
     let (_peer, setup, _) = asking(Wire::Json).await;
     let gate = setup.with(|config| config.admin.address = None).start().await;
     let told = result_text(&json(&gate.agent().post("up", &[], call("1", "deploy")).await.text().await));
-    assert!(told.contains("nobody to ask"), "{told}");
+    assert!(told.contains("no approver is available"), "{told}");
     assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "nobody")]), Some(1.0));
 
     let (_peer, setup, _) = asking(Wire::Json).await;

@@ -212,5 +212,5 @@ fn without_a_way_to_try_it_says_what_is_missing() {
     assert!(err.contains("no admin port") && err.contains("--offline"), "{err}");
     let (code, _, err) = place.prove(&["--offline", "--except", "no-such"]);
     assert_eq!(code, 2);
-    assert!(err.contains("there is no canary `no-such`") && err.contains("poisoned-tool"), "{err}");
+    assert!(err.contains("no canary `no-such`") && err.contains("poisoned-tool"), "{err}");
 }

@@ -67,7 +67,7 @@ fn silence_is_a_no_and_where_nobody_can_be_asked_too() {
     wrapped.say(&initialize("{}"));
     wrapped.say(&call(2, ""));
     let refused = wrapped.hear_json();
-    assert!(text(&refused).contains("nobody to ask"), "{refused}");
+    assert!(text(&refused).contains("no approver is available"), "{refused}");
     assert!(wrapped.end().success());
     assert!(!wrapped.read("got").contains("deploy"), "a late yes is none");
 }

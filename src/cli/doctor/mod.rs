@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     if let Err(error) = std::fs::File::open(&file) {
-        writeln!(err, "{}: cannot read: {error}\n  hint: name another file with `--config FILE`", file.display())?;
+        writeln!(err, "{}: cannot be read: {error}\n  hint: name another file with `--config FILE`", file.display())?;
         return Ok(2);
     }
     let progress = io::stderr().is_terminal();

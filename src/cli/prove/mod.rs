@@ -37,7 +37,8 @@ Nothing that is sent is executed. The audit log records it under the agent
 
 Exit codes: 0 as expected; 1 an attack passed or a harmless call was blocked;
 2 the gateway could not be tested.
-Kubernetes probe: `exec: { command: [\"lychgate\", \"prove\", \"--quick\", \"--config\", \"/etc/lychgate/lychgate.toml\"] }`.")]
+Kubernetes probe:
+  exec: { command: [lychgate, prove, --quick, --config, /etc/lychgate/lychgate.toml] }")]
 pub(super) struct Args {
     #[command(flatten)]
     config: ConfigArg,

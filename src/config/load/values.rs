@@ -217,6 +217,6 @@ fn secret_hint(key: &str) -> String {
 pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) {
     if !is_name(&name.value) {
         let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
-        table.fault_at(&name.place, format!("bad {what} name `{}`", name.value.escape_debug()), Some(hint));
+        table.fault_at(&name.place, format!("invalid {what} name `{}`", name.value.escape_debug()), Some(hint));
     }
 }

@@ -25,7 +25,7 @@ pub enum StoreError {
     },
     /// Something in it cannot be opened, for the key is not where it should be. It is left as it is.
     #[error(
-        "`{}` cannot be opened: no key configured in {at}\n  hint: bring the key back to there, or have the config name where it is",
+        "`{}` cannot be opened: no key in {at}\n  hint: bring the key back to there, or have the config name where it is",
         file.display()
     )]
     NoKey {

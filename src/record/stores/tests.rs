@@ -215,7 +215,7 @@ fn another_key_is_told_and_a_lost_one_is_not_replaced() {
     assert!(error.to_string().contains("sealed with another key"));
     fs::rename(dir.path().join("key"), dir.path().join("lost")).unwrap();
     let error = quarantine(dir.path()).get(one.audit).unwrap_err().to_string();
-    assert!(error.contains(&format!("no key configured in `{}`", dir.path().join("key").display())), "{error}");
+    assert!(error.contains(&format!("no key in `{}`", dir.path().join("key").display())), "{error}");
     let error = quarantine(dir.path()).keep(&kept("two")).unwrap_err().to_string();
     assert!(error.contains("bring the key back"), "{error}");
     assert!(!dir.path().join("key").exists());

@@ -81,7 +81,7 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
         all.push((first_seq(log)?.unwrap_or(last), log.to_owned(), Lines::open(log)?));
     }
     if all.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log configured `{}`", log.display())));
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log at `{}`", log.display())));
     }
     Ok(all)
 }
