@@ -144,7 +144,7 @@ async fn each_yes_is_for_so_much_and_no_more() {
     let agent = gate.agent();
     let ask = |text: &str, answer| called(&gate, &agent, call("1", text), answer);
     assert_eq!(ask("deploy a", Some(ONCE)).await, "done");
-    assert!(ask("deploy a", Some(DENY)).await.contains("said no"), "once was once");
+    assert!(ask("deploy a", Some(DENY)).await.contains("request was denied"), "once was once");
     assert_eq!(ask("deploy b", Some(r#"{"decision":"approve","scope":"call"}"#)).await, "done");
     assert_eq!(ask("deploy b", None).await, "done", "the same call needs no second yes");
     assert!(ask("deploy c", Some(DENY)).await.contains("`ask-first`"), "another one does");
@@ -169,7 +169,7 @@ async fn a_policy_may_allow_less() {
         assert_eq!(decide(&gate, &id, r#"{"decision":"approve"}"#).await.0, 400, "a yes says what for");
         assert_eq!(decide(&gate, &id, DENY).await.0, 200);
     });
-    assert!(result_text(&json(&answer.text().await)).contains("said no"));
+    assert!(result_text(&json(&answer.text().await)).contains("request was denied"));
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_yes_for_good_outlives_the_gate() {
         let always = r#"{"decision":"approve","scope":"always"}"#;
         let answer = (start == 0).then_some(always);
         assert_eq!(called(&gate, &agent, call("1", "deploy for good"), answer).await, "done");
-        assert!(called(&gate, &agent, call("1", "deploy another"), Some(DENY)).await.contains("said no"));
+        assert!(called(&gate, &agent, call("1", "deploy another"), Some(DENY)).await.contains("request was denied"));
         gate.running.drain().await;
     }
     use std::os::unix::fs::PermissionsExt;

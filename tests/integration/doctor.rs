@@ -100,7 +100,7 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
         "/lychgate/quarantine` has mode 755",
         "the key of the quarantine `",
     ] {
-        let part = if part == "are in observe mode" { "is only observed" } else { part };
+        let part = if part == "are in observe mode" { "is in observe mode" } else { part };
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
     assert!(!told.contains("hunter2") && !err.contains("hunter2"), "no secret is shown: {told}{err}");
