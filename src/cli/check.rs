@@ -229,7 +229,7 @@ mod tests {
         };
         let warned = told("doc");
         assert!(warned.contains("\nwarning: gate.toml:3:1: no `[upstream.doc]` exists"), "{warned}");
-        assert!(warned.contains("`lychgate wrap --name doc` starts") && warned.contains("did you mean `docs`?"), "{warned}");
+        assert!(warned.contains("`lychgate wrap --name doc`") && warned.contains("did you mean `docs`?"), "{warned}");
         assert!(!told("docs").contains("warning"));
     }
 

@@ -213,7 +213,7 @@ async fn silence_is_a_no_and_a_call_that_comes_back_finds_its_answer() {
     assert!(called(&gate, &agent, call("2", "deploy x"), None).await.contains(&id), "it is the same question");
     assert_eq!(decide(&gate, &id, ONCE).await.0, 200, "nobody waits, and the yes is kept for the next try");
     assert_eq!(called(&gate, &agent, call("3", "deploy x"), None).await, "done");
-    assert!(called(&gate, &agent, call("4", "deploy x"), None).await.contains("again"), "and is used up");
+    assert!(called(&gate, &agent, call("4", "deploy x"), None).await.contains("repeat exactly"), "and is used up");
     soon("the deadline", async {
         while gate.metric("lychgate_approvals_total", &[("outcome", "expired")]) != Some(1.0) {
             gate.running.gate().sweep();
@@ -234,7 +234,7 @@ async fn only_so_many_wait() {
     });
     let gate = setup.start().await;
     let agent = gate.agent();
-    assert!(called(&gate, &agent, call("1", "deploy 1"), None).await.contains("again"));
+    assert!(called(&gate, &agent, call("1", "deploy 1"), None).await.contains("repeat exactly"));
     let answer = agent.post("up", &[], call("2", "deploy 2")).await.expect(429).await.text().await;
     assert!(answer.contains("pending_approvals"), "{answer}");
     assert_eq!(gate.limit_hits("pending_approvals"), 1.0);

@@ -371,5 +371,5 @@ fn the_log_is_followed_shown_and_counted() {
         std::fs::read_to_string(bench.path("a.jsonl")).unwrap().replacen("\"verdict\":\"block\"", "\"verdict\":\"pass\"", 1);
     std::fs::write(bench.path("a.jsonl"), forged).unwrap();
     let (code, told, _) = bench.lychgate(&["audit", "verify", "a.jsonl"]);
-    assert!(code == 1 && told.contains("was changed") && told.contains("NOT sound"), "{told}");
+    assert!(code == 1 && told.contains("was changed") && told.contains("NOT verified"), "{told}");
 }

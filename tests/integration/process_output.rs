@@ -149,7 +149,7 @@ fn wrap_names_text_where_messages_belong() {
     wrapped.until(|folder| std::fs::read_to_string(folder.join("stderr")).is_ok_and(|log| log.matches("withheld").count() == 2));
     assert!(wrapped.end().success());
     let log = wrapped.read("stderr");
-    assert_eq!(log.matches("the server must log to standard error").count(), 1, "{log}");
+    assert_eq!(log.matches("it must log to standard error").count(), 1, "{log}");
     assert!(log.contains("Listening on port 3000"), "{log}");
 }
 
