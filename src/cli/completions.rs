@@ -22,7 +22,7 @@ pub(super) struct CompletionsArgs {
 #[derive(clap::Args)]
 #[command(after_help = "\
 lychgate man | man -l -                          show the main page
-lychgate man --folder ~/.local/share/man/man1    install a page per command: `man lychgate-run`")]
+lychgate man --folder ~/.local/share/man/man1    install a page for each command")]
 pub(super) struct ManArgs {
     /// Write one page per command to this folder; without it, the main page goes to standard output
     #[arg(long, value_name = "FOLDER")]

@@ -119,7 +119,7 @@ pub enum CallError {
         link: Option<Box<str>>,
     },
     /// There is no token for the upstream; why, in the gate's own words.
-    #[error("not logged in: {0}")]
+    #[error("the gateway is not logged in: {0}")]
     NoToken(String),
     /// The audit log cannot be written and is required.
     #[error("cannot write the audit log")]

@@ -281,7 +281,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     };
     let away = state.join("away");
     std::fs::rename(&key, &away).unwrap();
-    closed(&format!("no key configured in `{}`", key.display()), &|items, faults| items == 0 && faults > 0);
+    closed(&format!("no key in `{}`", key.display()), &|items, faults| items == 0 && faults > 0);
     std::fs::rename(&away, &key).unwrap();
     let file = state.join("lychgate/quarantine").join(format!("{id}.item"));
     let whole = std::fs::read(&file).unwrap();
