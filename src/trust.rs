@@ -48,7 +48,7 @@ fn own_words(error: &(dyn Error + 'static)) -> String {
 pub fn own_roots(file: &Path) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
-        roots.add(certificate).map_err(|e| format!("`{}` holds no authority to trust: {e}", file.display()))?;
+        roots.add(certificate).map_err(|e| format!("`{}` contains no usable CA certificate: {e}", file.display()))?;
     }
     Ok(roots)
 }
@@ -68,7 +68,7 @@ fn read_system_roots() -> Result<RootCertStore, String> {
     // Systems ship a few authorities that rustls cannot read: one good one is enough to go on.
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
-        return Err("the system has no authorities to trust (is `ca-certificates` installed?)".into());
+        return Err("the system has no CA certificates (is `ca-certificates` installed?)".into());
     }
     Ok(roots)
 }
@@ -81,7 +81,7 @@ pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String>
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certificates = read.map_err(|e| format!("`{}` cannot be read as PEM certificates: {e}", file.display()))?;
     if certificates.is_empty() {
-        return Err(format!("`{}` holds no certificate", file.display()));
+        return Err(format!("`{}` contains no certificate", file.display()));
     }
     Ok(certificates)
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Policy};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, AuditId, CallTarget, Context, Era, OpenRequest, UpstreamName};
 use lychgate::rules::Library;
 use peak_alloc::PeakAlloc;
 
@@ -74,7 +74,7 @@ fn numbers() -> [(&'static str, bool, Bytes); 2] {
 #[test]
 fn judging_takes_a_few_times_the_message_and_no_more() {
     let policy = Policy::new("default", &PolicyConfig::default(), &Library::load(true, &[]).unwrap()).unwrap();
-    let asked = [Asked {
+    let asked = [OpenRequest {
         id: "1".into(),
         method: "tools/call".into(),
         tool: Some("fetch".into()),

@@ -16,7 +16,7 @@ use crate::message::Direction;
 use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
-use crate::record::kept::{KeptError, Stores};
+use crate::record::stores::{StoreError, Stores};
 use crate::record::{InForce, Recorder};
 use crate::rules::Library;
 use crate::seal::{SealError, check_writable, state_folder};
@@ -116,7 +116,7 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     let sealed = config.policies.iter().find(|(_, policy)| policy.evidence == Keeps::Sealed);
     if let (Some((name, _)), None) = (sealed, &config.evidence.folder) {
         let hint = "name a folder: `folder` under `[evidence]`";
-        let text = format!("`policy.{name}` keeps messages sealed, and there is no folder for them");
+        let text = format!("`policy.{name}` stores sealed evidence, but no evidence folder is set");
         return Err(vec![Fault::of_file("evidence", text, Some(hint))]);
     }
     let mut evidence = config.evidence.clone();
@@ -124,26 +124,24 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     let stores = Stores::open(&config.quarantine, &evidence);
     let stores = stores.map_err(|error| {
         // Other errors have a hint of their own.
-        let hint = matches!(error, KeptError::Place { error: SealError::Io { .. }, .. }).then_some(KEPT_HINT);
+        let hint = matches!(error, StoreError::Place { error: SealError::Io { .. }, .. }).then_some(KEPT_HINT);
         vec![Fault::of_file("kept messages", error.to_string(), hint)]
     })?;
     match &stores.quarantine {
         Some(quarantine) => {
             if is_writable("the quarantine", quarantine.path(), "`folder` under `[quarantine]`") {
-                tracing::info!(folder = %quarantine.path().display(), "what is taken out of messages is kept, sealed");
+                tracing::info!(folder = %quarantine.path().display(), "quarantine enabled");
             }
         }
         None if !config.quarantine.enabled => {
-            tracing::info!("what is taken out of messages is not kept: `enabled` under `[quarantine]`")
+            tracing::info!("quarantine disabled by `enabled` under `[quarantine]`")
         }
-        None => tracing::warn!(
-            "what is taken out of messages is not kept: there is no folder for it, name one: `folder` under `[quarantine]`"
-        ),
+        None => tracing::warn!("quarantine disabled: no state folder; set `folder` under `[quarantine]`"),
     }
     if let Some(evidence) = &stores.evidence
         && is_writable("the evidence store", evidence.path(), "`folder` under `[evidence]`")
     {
-        tracing::info!(folder = %evidence.path().display(), "whole messages are kept, sealed");
+        tracing::info!(folder = %evidence.path().display(), "evidence store enabled");
     }
     Ok(stores)
 }
@@ -155,7 +153,7 @@ fn is_writable(what: &str, path: &Path, option: &str) -> bool {
     tracing::warn!(
         path = %path.display(),
         %error,
-        "{what} cannot be written: `{}` is not writable for this user, so nothing is kept; set {option}, or `XDG_STATE_HOME`, \
+        "{what} cannot be written: `{}` is not writable for this user, so it stores nothing; set {option}, or `XDG_STATE_HOME`, \
          to a folder that this user can write to",
         nearest.display()
     );
@@ -231,11 +229,8 @@ pub fn expired(policies: &Policies, now: SystemTime) -> Vec<String> {
     let over = |one: &Arc<Suppression>| {
         let (file, line, column) = &one.place;
         let ended = one.until.ends <= now;
-        let what = format!(
-            "{file}:{line}:{column}: a suppression has ended on {} and has no effect: {}",
-            one.until.written,
-            one.named()
-        );
+        let what =
+            format!("{file}:{line}:{column}: suppression expired on {} and has no effect: {}", one.until.written, one.named());
         ended.then_some(what)
     };
     suppressions(policies).iter().filter_map(over).collect()

@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(15);
 /// Looks at intervals and after each reload that changes upstreams, for as long as the process lives.
 pub(super) async fn watch(gate: Arc<Gate>) {
     let mut changes = gate.upstream_changes();
-    let mut known = Known::default();
+    let mut known = KnownState::default();
     // A fault of the config and a missing program are known without asking anybody.
     for (name, upstream) in gate.upstreams() {
         if let Some(health @ Health::Down(_)) = upstream.last_health() {
@@ -43,9 +43,9 @@ pub(super) async fn watch(gate: Arc<Gate>) {
 
 /// The state of each upstream as it was logged last.
 #[derive(Default)]
-struct Known(HashMap<UpstreamName, Health>);
+struct KnownState(HashMap<UpstreamName, Health>);
 
-impl Known {
+impl KnownState {
     fn note(&mut self, gate: &Gate, name: UpstreamName, health: Health) {
         let reason = health.reason();
         gate.recorder().upstream_is_up(&name, reason.is_none());

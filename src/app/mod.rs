@@ -18,9 +18,9 @@ pub use build::{expired, gate_files, policies, stores, suppressions, unencrypted
 use crate::config::{ApprovalConfig, Config, UpstreamConfig};
 use crate::document::Fault;
 use crate::export::Exporter;
-use crate::listen::approvals::Counter;
+use crate::listen::approvals::ApprovalEndpoint;
 use crate::listen::console::Console;
-use crate::listen::{self, Front};
+use crate::listen::{self, Frontend};
 use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
@@ -32,7 +32,7 @@ pub struct Running {
     pub address: SocketAddr,
     /// Where `/metrics` and its siblings are.
     pub admin: Option<SocketAddr>,
-    front: Arc<Front>,
+    front: Arc<Frontend>,
     gate: Arc<Gate>,
     logins: Arc<Shared>,
     draining: watch::Sender<bool>,
@@ -54,7 +54,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let recorder = Recorder::new(&config.audit);
     let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok();
     let stores = build::stores(&config).map_err(|more| faults.extend(more)).ok();
-    let recorder = recorder.zip(stores).map(|(recorder, stores)| Arc::new(recorder.keeping(stores)));
+    let recorder = recorder.zip(stores).map(|(recorder, stores)| Arc::new(recorder.with_stores(stores)));
     let logins = recorder.as_ref().and_then(|recorder| {
         let shared = Shared::new(&config.oauth, recorder.clone());
         shared.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok().map(Arc::new)
@@ -87,7 +87,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
     let (draining, drained) = watch::channel(false);
-    let front = Arc::new(Front::new(gate.clone(), &config, address, logins.clone(), drained).map_err(|fault| vec![fault])?);
+    let front = Arc::new(Frontend::new(gate.clone(), &config, address, logins.clone(), drained).map_err(|fault| vec![fault])?);
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
     let mut others = Vec::new();
     if let Some(listener) = admin {
@@ -116,22 +116,22 @@ pub fn exporter(config: &Config, recorder: &Arc<Recorder>) -> Result<Option<Expo
 
 /// Where people answer, once a token for it is written down. Nobody has to: without a place for the token that the
 /// config names, nobody is asked that way.
-fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<Counter>, Vec<Fault>> {
+fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<ApprovalEndpoint>, Vec<Fault>> {
     let Some(file) = config.token_file(port) else { return Ok(None) };
-    match Counter::open(gate, &file) {
+    match ApprovalEndpoint::open(gate, &file) {
         Ok(counter) => Ok(Some(counter)),
         Err(error) if config.token_file.is_some() => {
             let hint = "name a file in a folder that the gate can write to";
             Err(vec![Fault::of_file("approval.token_file", error.to_string(), Some(hint))])
         }
         Err(error) => {
-            tracing::warn!(file = %file.display(), %error, "no token can be written for `lychgate approve`: name a `token_file`");
+            tracing::warn!(file = %file.display(), %error, "cannot write the admin token for `lychgate approve`; set `token_file`");
             Ok(None)
         }
     }
 }
 
-fn prove_by(front: &Front, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> {
+fn prove_by(front: &Frontend, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> {
     front.prove_by(token_sha256).map_err(|error| vec![Fault::of_file("prove", error.to_string(), None)])
 }
 
@@ -146,7 +146,7 @@ fn base(config: &Config, address: SocketAddr) -> String {
 
 async fn bind(address: SocketAddr, name: &str, faults: &mut Vec<Fault>) -> Option<TcpListener> {
     let bound = TcpListener::bind(address).await;
-    let hint = "choose another address, or stop what listens there";
+    let hint = "choose another address, or stop the process that listens there";
     bound.map_err(|error| faults.push(Fault::of_file(name, format!("cannot listen on {address}: {error}"), Some(hint)))).ok()
 }
 
@@ -177,11 +177,11 @@ impl Running {
     pub async fn drain(self) {
         let deadline = self.gate.limits().drain;
         if self.draining.send(true).is_err() {
-            tracing::debug!("nothing is left to drain");
+            tracing::debug!("no calls left to drain");
         }
         let mut serving = self.serving;
         if tokio::time::timeout(deadline, &mut serving).await.is_err() {
-            tracing::warn!(limit = "drain_seconds", "calls were still open at the end and are cut off");
+            tracing::warn!(limit = "drain_seconds", "drain timed out; closing open calls");
             serving.abort();
         }
         for other in self.others {
@@ -193,7 +193,7 @@ impl Running {
         if let Some(exporter) = self.exporter
             && tokio::task::spawn_blocking(move || exporter.close()).await.is_err()
         {
-            tracing::error!("what waited for the collector could not be sent");
+            tracing::error!("queued OTLP records could not be sent");
         }
     }
 }

@@ -15,7 +15,7 @@ use super::build;
 use crate::config::{self, Config};
 use crate::document::Fault;
 use crate::inspect::{Mode, more_suppressed};
-use crate::listen::Front;
+use crate::listen::Frontend;
 use crate::message::Direction;
 use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
@@ -34,7 +34,7 @@ pub(super) type Stamp = (PathBuf, u64, i64, i64, u64);
 /// Looks for changes until it is aborted. `in_force` are the files as they were before they were read; `asked` ticks when
 /// somebody wants it done at once.
 pub(super) async fn watch(
-    front: Arc<Front>,
+    front: Arc<Frontend>,
     gate: Arc<Gate>,
     logins: Arc<Shared>,
     (config, source): (Config, Option<PathBuf>),
@@ -57,13 +57,13 @@ pub(super) async fn watch(
         gate.sweep();
         tell_ended(&gate.policies(), &mut ended);
         let looks = gate.clone();
-        if tokio::task::spawn_blocking(move || looks.look()).await.is_err() {
-            tracing::error!("the lock file and the quarantine could not be looked at");
+        if tokio::task::spawn_blocking(move || looks.reload_pins()).await.is_err() {
+            tracing::error!("checking the lock file and the quarantine failed");
         }
         if at_once && let Err(error) = gate.recorder().reopen() {
-            tracing::error!(%error, "the audit file cannot be opened anew");
+            tracing::error!(%error, "cannot reopen the audit log");
         }
-        let now = looked(&config, source.as_ref()).await;
+        let now = read_stamps(&config, source.as_ref()).await;
         let held_still = now == before;
         before.clone_from(&now);
         if !at_once && (now == in_force || !held_still) {
@@ -93,16 +93,16 @@ pub(super) async fn watch(
                 config = Arc::new(new);
                 // Files may be others now. What changed while it was read counts as it was before: it is read again.
                 let known = std::mem::take(&mut in_force);
-                in_force = looked(&config, source.as_ref()).await;
+                in_force = read_stamps(&config, source.as_ref()).await;
                 before.clone_from(&in_force);
                 for stamp in &mut in_force {
                     if let Some(known) = known.iter().find(|known| known.0 == stamp.0) {
                         stamp.clone_from(known);
                     }
                 }
-                gate.tell(Event::Reloaded { rules, weakened: &weaker });
+                gate.record(Event::Reloaded { rules, weakened: &weaker });
             }
-            Err(faults) => gate.tell(Event::ReloadRefused { faults: &faults }),
+            Err(faults) => gate.record(Event::ReloadRefused { faults: &faults }),
         }
     }
 }
@@ -147,34 +147,34 @@ fn differing(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
 
 fn told_restart(old: &Config, new: &Config) {
     if old.listen.address != new.listen.address || old.admin != new.admin {
-        tracing::warn!("an address or `[admin]` was changed in the config: that needs a restart");
+        tracing::warn!("an address or `[admin]` was changed in the config: restart required");
     }
     if old.listen.public_url != new.listen.public_url {
-        tracing::warn!("`public_url` was changed in the config: that needs a restart");
+        tracing::warn!("`public_url` was changed in the config: restart required");
     }
     if old.listen.tls != new.listen.tls {
-        tracing::warn!("`tls` under `[listen]` was changed in the config: that needs a restart");
+        tracing::warn!("`tls` under `[listen]` was changed in the config: restart required");
     }
     if old.limits != new.limits {
-        tracing::warn!("`[limits]` was changed in the config: that needs a restart");
+        tracing::warn!("`[limits]` was changed in the config: restart required");
     }
     if old.approval != new.approval || old.notify != new.notify {
-        tracing::warn!("`[approval]` was changed in the config: that needs a restart");
+        tracing::warn!("`[approval]` was changed in the config: restart required");
     }
     if old.oauth != new.oauth {
-        tracing::warn!("`[oauth]` was changed in the config: that needs a restart");
+        tracing::warn!("`[oauth]` was changed in the config: restart required");
     }
     if !new.quarantine.is_as(&old.quarantine) || !new.evidence.is_as(&old.evidence) {
-        tracing::warn!("`[quarantine]` or `[evidence]` was changed in the config: that needs a restart");
+        tracing::warn!("`[quarantine]` or `[evidence]` was changed in the config: restart required");
     }
     if old.otlp != new.otlp {
-        tracing::warn!("`[otlp]` was changed in the config: that needs a restart");
+        tracing::warn!("`[otlp]` was changed in the config: restart required");
     }
     if !new.pins.is_as(&old.pins) {
-        tracing::warn!("`[pins]` was changed in the config: that needs a restart");
+        tracing::warn!("`[pins]` was changed in the config: restart required");
     }
     if old.audit != new.audit {
-        tracing::warn!("`[audit]` was changed in the config: that needs a restart");
+        tracing::warn!("`[audit]` was changed in the config: restart required");
     }
 }
 
@@ -219,7 +219,7 @@ fn rules(policies: &Policies) -> usize {
     ids.len()
 }
 
-async fn looked(config: &Arc<Config>, source: Option<&PathBuf>) -> Vec<Stamp> {
+async fn read_stamps(config: &Arc<Config>, source: Option<&PathBuf>) -> Vec<Stamp> {
     let (config, source) = (config.clone(), source.cloned());
     tokio::task::spawn_blocking(move || stamps(&config, source.as_deref())).await.unwrap_or_default()
 }

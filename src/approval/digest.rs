@@ -61,7 +61,7 @@ fn leaf(kind: u8, bytes: &[u8]) -> [u8; 32] {
 }
 
 /// A container whose values are still being digested.
-struct Open<'j> {
+struct OpenContainer<'j> {
     is_object: bool,
     left: Box<dyn Iterator<Item = (Option<String>, Value<'j>)> + 'j>,
     done: Vec<([u8; 32], [u8; 32])>,
@@ -70,18 +70,18 @@ struct Open<'j> {
 
 /// The digest of a value: members by their names, whatever their order; strings by what they say. Iterative.
 fn canonical(root: Value<'_>) -> [u8; 32] {
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<OpenContainer<'_>> = Vec::new();
     let mut value = root;
     loop {
         let mut digest = match value.kind() {
             ValueKind::Object => {
                 let left = Box::new(value.members().map(|(key, value)| (Some(key.into_owned()), value)));
-                open.push(Open { is_object: true, left, done: Vec::new(), key: [0; 32] });
+                open.push(OpenContainer { is_object: true, left, done: Vec::new(), key: [0; 32] });
                 None
             }
             ValueKind::Array => {
                 let left = Box::new(value.elements().map(|value| (None, value)));
-                open.push(Open { is_object: false, left, done: Vec::new(), key: [0; 32] });
+                open.push(OpenContainer { is_object: false, left, done: Vec::new(), key: [0; 32] });
                 None
             }
             ValueKind::String => Some(leaf(b's', value.str().unwrap_or_default().as_bytes())),

@@ -5,7 +5,7 @@ use crate::inspect::{FIRST_USE, FIRST_WRITE};
 use crate::message::{Envelope, Message, Value, ValueKind, quote};
 use crate::protocol::Era;
 
-use super::{Matter, shown};
+use super::{ApprovalRequest, render};
 
 /// Marks ids of the gate's own questions; no answer to one goes on.
 pub(crate) const ID_PREFIX: &str = "lychgate-approval-";
@@ -18,7 +18,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// What the user said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ElicitResponse {
     /// Yes, for so much.
     Yes(Scope),
     /// No, or the question was closed without an answer.
@@ -29,7 +29,7 @@ pub(crate) enum Said {
 
 /// What a client can put to its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Elicits {
+pub(crate) struct ElicitationSupport {
     /// Forms.
     pub(crate) form: bool,
     /// Links (2025-11-25 and later).
@@ -38,8 +38,8 @@ pub(crate) struct Elicits {
 
 /// What a request says that its sender puts to its user: `initialize` of earlier revisions for a session, every request
 /// of 2026-07-28 for itself.
-pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> Elicits {
-    let nothing = Elicits::default();
+pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> ElicitationSupport {
+    let nothing = ElicitationSupport::default();
     let Some(params) = message.body(envelope) else { return nothing };
     let capabilities = match era {
         Era::Legacy => params.get("capabilities"),
@@ -51,16 +51,16 @@ pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> Elici
     }
     let url = elicitation.get("url").is_some();
     // Without modes it is form mode (2025-11-25, Elicitation, Capabilities).
-    Elicits { form: elicitation.members().next().is_none() || elicitation.get("form").is_some() || !url, url }
+    ElicitationSupport { form: elicitation.members().next().is_none() || elicitation.get("form").is_some() || !url, url }
 }
 
 /// The params of `elicitation/create`.
-pub(crate) fn form(matter: &Matter) -> String {
-    let (Matter { title, why, .. }, shown) = (matter, shown::within(&matter.shown, FORM_BYTES));
+pub(crate) fn form(matter: &ApprovalRequest) -> String {
+    let (ApprovalRequest { title, why, .. }, shown) = (matter, render::within(&matter.shown, FORM_BYTES));
     let rules: Vec<String> = matter.rules.iter().map(|rule| format!("`{rule}`")).collect();
     let text = format!(
-        "lychgate asks for the agent `{}`: may this be sent to the server `{}`?\n\n{title} (rule {}). {why}\n\n\
-         Exactly this would be sent; what follows a bar is the agent's text, not lychgate's:\n{shown}",
+        "lychgate asks for the agent `{}`: send this call to the server `{}`?\n\n{title} (rule {}). {why}\n\n\
+         The exact call is below; text after a bar comes from the agent, not from lychgate:\n{shown}",
         matter.context.agent,
         matter.context.upstream,
         rules.join(", "),
@@ -75,30 +75,30 @@ pub(crate) fn form(matter: &Matter) -> String {
     )
 }
 
-fn label(scope: Scope, matter: &Matter) -> &'static str {
+fn label(scope: Scope, matter: &ApprovalRequest) -> &'static str {
     let first = matter.rules.iter().all(|rule| [FIRST_WRITE, FIRST_USE].contains(&rule.as_str()));
     match scope {
         Scope::Once => "this once",
-        Scope::Session if first => "this, and go on without asking in this session",
-        Scope::Session => "whenever these rules ask about this tool in this session",
+        Scope::Session if first => "this call, and do not ask again in this session",
+        Scope::Session => "this tool, for these rules, in this session",
         Scope::Call => "this exact call, until the gateway restarts",
-        Scope::Always => "this exact call, for good",
+        Scope::Always => "this exact call, permanently",
     }
 }
 
 /// Reads an `ElicitResult`, be it an answer's result or one of `inputResponses`. Whatever is no plain yes is a no;
 /// a yes that names no scope is the narrowest.
-pub(crate) fn read(result: Option<Value<'_>>, scopes: &[Scope]) -> Said {
-    let Some(result) = result else { return Said::Nothing };
+pub(crate) fn read(result: Option<Value<'_>>, scopes: &[Scope]) -> ElicitResponse {
+    let Some(result) = result else { return ElicitResponse::Nothing };
     if result.get("action").and_then(|action| action.str()).as_deref() != Some("accept") {
-        return Said::No;
+        return ElicitResponse::No;
     }
     let named = result.at(&["content", "allow"]).and_then(|allow| allow.str());
     let scope = match &named {
         Some(word) => Scope::named(word).filter(|scope| scopes.contains(scope)),
         None => scopes.first().copied(),
     };
-    scope.map_or(Said::No, Said::Yes)
+    scope.map_or(ElicitResponse::No, ElicitResponse::Yes)
 }
 
 #[cfg(test)]
@@ -113,8 +113,8 @@ mod tests {
             let json = Json::parse(text.into(), &ReadLimits::default()).unwrap();
             read(Some(json.root()), &scopes)
         };
-        assert_eq!(said(r#"{"action":"accept","content":{"allow":"session"}}"#), Said::Yes(Scope::Session));
-        assert_eq!(said(r#"{"action":"accept"}"#), Said::Yes(Scope::Once));
+        assert_eq!(said(r#"{"action":"accept","content":{"allow":"session"}}"#), ElicitResponse::Yes(Scope::Session));
+        assert_eq!(said(r#"{"action":"accept"}"#), ElicitResponse::Yes(Scope::Once));
         for no in [
             r#"{"action":"accept","content":{"allow":"always"}}"#,
             r#"{"action":"accept","content":{"allow":"everything"}}"#,
@@ -124,9 +124,9 @@ mod tests {
             r#"{}"#,
             r#""accept""#,
         ] {
-            assert_eq!(said(no), Said::No, "{no}");
+            assert_eq!(said(no), ElicitResponse::No, "{no}");
         }
-        assert_eq!(read(None, &scopes), Said::Nothing);
+        assert_eq!(read(None, &scopes), ElicitResponse::Nothing);
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
             offered(&message, message.single().unwrap(), era)
         };
-        let of = |form, url| Elicits { form, url };
+        let of = |form, url| ElicitationSupport { form, url };
         assert_eq!(offers(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy), of(true, false));
         assert_eq!(offers(r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#, Era::Legacy), of(true, true));
         assert_eq!(offers(r#"{"capabilities":{"elicitation":{"url":{}}}}"#, Era::Legacy), of(false, true));

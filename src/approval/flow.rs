@@ -9,25 +9,25 @@ use crate::protocol::{AuditId, CallError, Context, Era, answer};
 use crate::record::Approval;
 use crate::rules::RuleId;
 
-use super::elicit::{Elicits, ID_PREFIX, INPUT_KEY, form, offered};
-use super::{Answer, Approvals, Matter, Restored, Ticket, Waited, notify};
+use super::elicit::{ElicitationSupport, ID_PREFIX, INPUT_KEY, form, offered};
+use super::{Answer, ApprovalRequest, Approvals, PendingQuestion, RestoredRequest, Settlement, notify};
 
 /// The methods that may be answered with `input_required` (2026-07-28, MRTR).
 const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 /// So often a client is told that its call still waits.
-pub(crate) const STILL: Duration = Duration::from_secs(10);
+pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
-const DENIED: &str = "A person was asked and said no. Do not try it in another way: ask your user what to do instead.";
-const EXPIRED: &str = "A person was asked and did not answer in time: that is a no. Ask your user before you try again.";
-const NOBODY: &str = "It needs a person's yes, and there is nobody to ask here. Ask your user to do it.";
-const OPEN: &str = "It waits for a person's yes, and nobody has answered so far. Tell your user, and then make exactly the same \
-                    call again: it goes through once it is approved.";
-const TIRED: &str = "It was refused too often of late for anybody to be asked again now.";
+const DENIED: &str = "The approval request was denied. Do not try another way: ask your user what to do instead.";
+const EXPIRED: &str = "The approval request expired without an answer. Ask your user before you try again.";
+const NOBODY: &str = "It requires approval, and no approver is available. Ask your user to do it.";
+const STILL_OPEN: &str = "It is waiting for approval. Tell your user, then repeat exactly the same call: it succeeds \
+                    once approved.";
+const TOO_MANY_REFUSALS: &str = "It was denied too often recently; no new approval request was made.";
 
 /// How the agent can ask its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AskWay {
+pub(crate) enum AskMethod {
     /// By a request of the gate's on the way back (until 2025-11-25).
     Elicit,
     /// By an answer that wants input, and the call once more (2026-07-28).
@@ -37,32 +37,32 @@ pub(crate) enum AskWay {
 }
 
 /// What comes of a question at once.
-pub(crate) enum Begun {
+pub(crate) enum AskOutcome {
     /// The call goes on, by the yes that was given now or before.
-    Go(Box<Matter>),
+    Go(Box<ApprovalRequest>),
     /// It does not, and this is why.
-    Refused(answer::Reason),
+    Refused(answer::RefusalReason),
     /// The agent is answered with this: it asks its user and calls again.
     Input(String),
     /// It waits.
-    Wait(Box<Asked>),
+    Wait(Box<OpenQuestion>),
 }
 
 /// A question that is open.
-pub(crate) struct Asked {
-    pub(crate) ticket: Ticket,
-    pub(crate) matter: Matter,
+pub(crate) struct OpenQuestion {
+    pub(crate) ticket: PendingQuestion,
+    pub(crate) matter: ApprovalRequest,
     pub(crate) audit: AuditId,
 }
 
 /// What came of an open question.
-pub(crate) enum Settled {
+pub(crate) enum WaitOutcome {
     /// The call goes on.
     Go,
     /// It does not, and this is why.
-    Refused(answer::Reason),
+    Refused(answer::RefusalReason),
     /// It is still open. Whoever waits no longer is told this.
-    Open(answer::Reason),
+    Open(answer::RefusalReason),
     /// The agent wants no answer any more.
     Cancelled,
 }
@@ -90,7 +90,7 @@ impl Approvals {
         for envelope in answers {
             let result = message.body(envelope).filter(|_| envelope.kind == MessageKind::Result);
             if let Some(wire) = message.id(envelope).and_then(wire) {
-                self.said(&wire, context, result);
+                self.take_response(&wire, context, result);
             }
         }
         Ok(true)
@@ -105,30 +105,30 @@ impl Approvals {
     ///
     /// # Errors
     /// There are too many questions, or it cannot be told.
-    pub(crate) fn begin(
+    pub(crate) fn ask(
         self: &Arc<Self>,
         question: &Question,
         audit: AuditId,
         (context, message): (&Context, &Message),
-        way: AskWay,
-        restored: Option<&Restored>,
-    ) -> Result<Begun, CallError> {
+        way: AskMethod,
+        restored: Option<&RestoredRequest>,
+    ) -> Result<AskOutcome, CallError> {
         let Some(envelope) = message.single() else { return Err(CallError::NoBatches) };
-        let mut matter = Matter::new(question, context, message, envelope);
+        let mut matter = ApprovalRequest::new(question, context, message, envelope);
         if self.granted(&matter, audit)? {
-            return Ok(Begun::Go(Box::new(matter)));
+            return Ok(AskOutcome::Go(Box::new(matter)));
         }
         let rule = matter.rules.first().map(RuleId::as_str).unwrap_or_default();
-        if self.refusal_loop.tired(context, &matter.tool, rule) {
-            return Ok(Begun::Refused(self.refused(&matter, audit, TIRED)));
+        if self.refusal_loop.is_exhausted(context, &matter.tool, rule) {
+            return Ok(AskOutcome::Refused(self.refusal(&matter, audit, TOO_MANY_REFUSALS)));
         }
-        if way == AskWay::None && !self.has_console() {
-            self.told_of(Approval { outcome: "nobody", audit: Some(audit), ..matter.told("") });
-            return Ok(Begun::Refused(self.refused(&matter, audit, NOBODY)));
+        if way == AskMethod::None && !self.has_console() {
+            self.told_of(Approval { outcome: "nobody", audit: Some(audit), ..matter.event("") });
+            return Ok(AskOutcome::Refused(self.refusal(&matter, audit, NOBODY)));
         }
         let resumed = restored.filter(|restored| restored.digest == matter.digest).and_then(|restored| {
             let ticket = self.resume(&restored.id, &matter)?;
-            self.said(ticket.wire(), context, restored.answer.as_ref().map(|answer| answer.root()));
+            self.take_response(ticket.wire(), context, restored.answer.as_ref().map(|answer| answer.root()));
             Some(ticket)
         });
         let ticket = match resumed {
@@ -140,58 +140,58 @@ impl Approvals {
                 self.open(matter.clone(), audit)?
             }
         };
-        let mut asked = Box::new(Asked { ticket, matter, audit });
+        let mut asked = Box::new(OpenQuestion { ticket, matter, audit });
         // The answer may be there already: it came with the call, or while nobody waited.
         match asked.ticket.now() {
-            Waited::Open => {}
+            Settlement::Open => {}
             waited => {
                 return Ok(match self.settle(waited, &asked.matter, audit) {
-                    Settled::Go => Begun::Go(Box::new(asked.matter.clone())),
-                    Settled::Refused(reason) | Settled::Open(reason) => Begun::Refused(reason),
-                    Settled::Cancelled => Begun::Refused(self.refused(&asked.matter, audit, EXPIRED)),
+                    WaitOutcome::Go => AskOutcome::Go(Box::new(asked.matter.clone())),
+                    WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => AskOutcome::Refused(reason),
+                    WaitOutcome::Cancelled => AskOutcome::Refused(self.refusal(&asked.matter, audit, EXPIRED)),
                 });
             }
         }
-        if way != AskWay::Input {
-            return Ok(Begun::Wait(asked));
+        if way != AskMethod::Input {
+            return Ok(AskOutcome::Wait(asked));
         }
         let Some(state) = self.sealed(&asked.ticket, &asked.matter, context, message) else {
-            return Ok(Begun::Wait(asked));
+            return Ok(AskOutcome::Wait(asked));
         };
         let id = message.id(envelope).unwrap_or("null");
         let asks = format!(r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{}}}}}"#, form(&asked.matter));
-        Ok(Begun::Input(answer::wants_input(id, &asks, &state)))
+        Ok(AskOutcome::Input(answer::wants_input(id, &asks, &state)))
     }
 
     /// What follows from an answer, or from there being none.
-    pub(crate) fn settle(&self, waited: Waited, matter: &Matter, audit: AuditId) -> Settled {
+    pub(crate) fn settle(&self, waited: Settlement, matter: &ApprovalRequest, audit: AuditId) -> WaitOutcome {
         match waited {
-            Waited::Answered(Answer { yes: Some(scope), .. }) => {
+            Settlement::Answered(Answer { yes: Some(scope), .. }) => {
                 self.remember(matter, scope);
-                Settled::Go
+                WaitOutcome::Go
             }
-            Waited::Answered(Answer { yes: None, .. }) => Settled::Refused(self.refused(matter, audit, DENIED)),
-            Waited::Expired => Settled::Refused(self.refused(matter, audit, EXPIRED)),
-            Waited::Cancelled => Settled::Cancelled,
-            Waited::Open => Settled::Open(reason(matter, audit, OPEN)),
+            Settlement::Answered(Answer { yes: None, .. }) => WaitOutcome::Refused(self.refusal(matter, audit, DENIED)),
+            Settlement::Expired => WaitOutcome::Refused(self.refusal(matter, audit, EXPIRED)),
+            Settlement::Cancelled => WaitOutcome::Cancelled,
+            Settlement::Open => WaitOutcome::Open(reason(matter, audit, STILL_OPEN)),
         }
     }
 
-    fn refused(&self, matter: &Matter, audit: AuditId, next: &str) -> answer::Reason {
+    fn refusal(&self, matter: &ApprovalRequest, audit: AuditId, next: &str) -> answer::RefusalReason {
         let mut reason = reason(matter, audit, next);
-        self.refusal_loop.refused(&matter.context, &matter.tool, None, &mut reason, &self.recorder);
+        self.refusal_loop.note_refusal(&matter.context, &matter.tool, None, &mut reason, &self.recorder);
         reason
     }
 }
 
-impl Asked {
+impl OpenQuestion {
     /// Waits, and gives what came of it.
-    pub(crate) async fn settled(&mut self, approvals: &Approvals, most: Duration) -> Settled {
+    pub(crate) async fn settle(&mut self, approvals: &Approvals, most: Duration) -> WaitOutcome {
         let waited = self.ticket.wait(most).await;
         match approvals.settle(waited, &self.matter, self.audit) {
-            Settled::Open(reason) => {
-                let text = format!("{} The question is `{}`.", reason.text, self.ticket.id());
-                Settled::Open(answer::Reason { text, ..reason })
+            WaitOutcome::Open(reason) => {
+                let text = format!("{} Approval request: `{}`.", reason.text, self.ticket.id());
+                WaitOutcome::Open(answer::RefusalReason { text, ..reason })
             }
             settled => settled,
         }
@@ -204,15 +204,15 @@ impl Asked {
     }
 }
 
-fn reason(matter: &Matter, audit: AuditId, next: &str) -> answer::Reason {
+fn reason(matter: &ApprovalRequest, audit: AuditId, next: &str) -> answer::RefusalReason {
     let rule = matter.rules.first().map(ToString::to_string).unwrap_or_default();
-    let Matter { title, why, .. } = matter;
+    let ApprovalRequest { title, why, .. } = matter;
     let text = format!("Not sent by lychgate: {title}. {why} {next} (rule `{rule}`, audit {audit})");
-    answer::Reason { text, rule, audit }
+    answer::RefusalReason { text, rule, audit }
 }
 
 /// What the sender of a request says that it puts to its user.
-pub(crate) fn asks(message: &Message, era: Era) -> Elicits {
+pub(crate) fn asks(message: &Message, era: Era) -> ElicitationSupport {
     message.single().map(|envelope| offered(message, envelope, era)).unwrap_or_default()
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
     // So small that whatever the server tells later is more.
     let progress = f64::from(times) * 1e-6;
     Some(format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{progress:.6},"message":"waiting for a person's yes"}}}}"#,
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{progress:.6},"message":"waiting for approval"}}}}"#,
         token.raw()
     ))
 }

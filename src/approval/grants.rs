@@ -14,7 +14,7 @@ use crate::message::{Json, ReadLimits, quote};
 use crate::protocol::{Holder, SessionId, UpstreamName};
 use crate::rules::RuleId;
 
-use super::Matter;
+use super::ApprovalRequest;
 use super::digest::CallDigest;
 
 /// Most grants of each kind that are kept; of those for a session the oldest makes room.
@@ -24,24 +24,24 @@ const FILE_BYTES: u64 = 8 << 20;
 
 /// Grants in force.
 pub(super) struct Grants {
-    held: Mutex<Held>,
+    held: Mutex<GrantTable>,
     file: Option<PathBuf>,
     /// How long one for a session lasts: where there are sessions, and where there are none.
     lasts: (Duration, Duration),
 }
 
 #[derive(Default)]
-struct Held {
-    sessions: HashMap<InSession, Instant>,
+struct GrantTable {
+    sessions: HashMap<SessionGrant, Instant>,
     calls: HashMap<CallDigest, Vec<RuleId>>,
-    always: HashMap<CallDigest, Kept>,
+    always: HashMap<CallDigest, StoredGrant>,
     /// Calls that were approved and that the server has asked back about: good for one more time.
     rounds: HashMap<CallDigest, (Vec<RuleId>, Instant)>,
 }
 
 /// Calls of one tool that one rule asks about, in one session.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct InSession {
+struct SessionGrant {
     holder: Holder,
     upstream: UpstreamName,
     session: Option<SessionId>,
@@ -52,7 +52,7 @@ struct InSession {
 
 /// A yes for good, as the file has it.
 #[derive(Clone)]
-struct Kept {
+struct StoredGrant {
     agent: String,
     upstream: String,
     tool: String,
@@ -67,16 +67,16 @@ impl Grants {
     /// The file is there and cannot be read.
     pub(super) fn new(file: Option<PathBuf>, lasts: (Duration, Duration)) -> io::Result<Self> {
         let always = file.as_deref().map(load).transpose()?.unwrap_or_default();
-        Ok(Self { held: Mutex::new(Held { always, ..Held::default() }), file, lasts })
+        Ok(Self { held: Mutex::new(GrantTable { always, ..GrantTable::default() }), file, lasts })
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, GrantTable> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The widest scope by which everything that is asked was granted before; `None` if something was not.
-    pub(super) fn covers(&self, matter: &Matter) -> Option<Scope> {
-        let mut held = self.held();
+    pub(super) fn covers(&self, matter: &ApprovalRequest) -> Option<Scope> {
+        let mut held = self.lock();
         let now = Instant::now();
         held.sessions.retain(|_, until| *until > now);
         held.rounds.retain(|_, (_, until)| *until > now);
@@ -106,8 +106,8 @@ impl Grants {
     }
 
     /// Lets the same call pass once more.
-    pub(super) fn next_round(&self, matter: &Matter, until: Instant) {
-        let mut held = self.held();
+    pub(super) fn next_round(&self, matter: &ApprovalRequest, until: Instant) {
+        let mut held = self.lock();
         if held.rounds.len() < GRANTS {
             held.rounds.insert(matter.digest, (matter.rules.clone(), until));
         }
@@ -117,8 +117,8 @@ impl Grants {
     ///
     /// # Errors
     /// One for good cannot be written down; it then holds until the gate ends.
-    pub(super) fn add(&self, matter: &Matter, scope: Scope) -> io::Result<()> {
-        let mut held = self.held();
+    pub(super) fn add(&self, matter: &ApprovalRequest, scope: Scope) -> io::Result<()> {
+        let mut held = self.lock();
         for rule in &matter.rules {
             // Whoever lets a first one pass lets the later ones pass.
             let first = [FIRST_WRITE, FIRST_USE].contains(&rule.as_str());
@@ -143,7 +143,7 @@ impl Grants {
         if full(held.always.len(), held.always.contains_key(&matter.digest)) {
             return Err(io::Error::other(format!("it holds {GRANTS} already")));
         }
-        let kept = Kept {
+        let kept = StoredGrant {
             agent: matter.context.agent.to_string(),
             upstream: matter.context.upstream.to_string(),
             tool: matter.tool.clone(),
@@ -155,8 +155,8 @@ impl Grants {
     }
 }
 
-fn in_session(matter: &Matter, rule: &RuleId) -> InSession {
-    InSession {
+fn in_session(matter: &ApprovalRequest, rule: &RuleId) -> SessionGrant {
+    SessionGrant {
         holder: matter.context.holder(),
         upstream: matter.context.upstream.clone(),
         session: matter.context.session.clone(),
@@ -166,7 +166,7 @@ fn in_session(matter: &Matter, rule: &RuleId) -> InSession {
 }
 
 /// Reads the file: one JSON object a line. A line that cannot be read is a fault, not a yes that is forgotten.
-fn load(path: &Path) -> io::Result<HashMap<CallDigest, Kept>> {
+fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
     let mut text = String::new();
     match File::open(path) {
         Ok(file) => file.take(FILE_BYTES).read_to_string(&mut text)?,
@@ -175,11 +175,11 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, Kept>> {
     };
     let mut out = HashMap::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let wrong = || io::Error::other(format!("line {number} is no approval: repair or remove it"));
+        let wrong = || io::Error::other(format!("line {number} is not a valid approval: repair or remove it"));
         let json = Json::parse(line.to_owned().into(), &ReadLimits::default()).map_err(|_| wrong())?;
         let text = |key: &str| json.root().get(key).and_then(|value| value.str()).map(|text| text.into_owned());
         let rules = json.root().get("rules").into_iter().flat_map(|rules| rules.elements());
-        let kept = Kept {
+        let kept = StoredGrant {
             agent: text("agent").ok_or_else(wrong)?,
             upstream: text("upstream").ok_or_else(wrong)?,
             tool: text("tool").ok_or_else(wrong)?,
@@ -193,7 +193,7 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, Kept>> {
 }
 
 /// Writes the file anew beside the old one and puts it in its place: a reader sees one or the other, whole.
-fn save(path: &Path, all: &HashMap<CallDigest, Kept>) -> io::Result<()> {
+fn save(path: &Path, all: &HashMap<CallDigest, StoredGrant>) -> io::Result<()> {
     let mut lines: Vec<String> = all
         .iter()
         .map(|(digest, kept)| {

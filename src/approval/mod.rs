@@ -1,19 +1,19 @@
 //! Calls that wait for a person's yes: what is asked, who is asked, and what was answered. Asking does not send: what
 //! becomes of the call is for whoever holds its ticket.
 
-mod desk;
+mod api;
+mod approval_request;
 mod digest;
 mod elicit;
 mod flow;
 mod grants;
-mod matter;
 mod notify;
+mod pending;
 mod refusal_loop;
-mod seal;
-mod shown;
+mod render;
+mod request_state;
 #[cfg(test)]
 mod tests;
-mod ticket;
 
 use std::collections::HashMap;
 use std::io;
@@ -30,19 +30,19 @@ use crate::protocol::{AuditId, CallError, Context};
 use crate::record::{Approval, Event, Recorder};
 use refusal_loop::RefusalLoop;
 
-pub use desk::{Desk, NotDecided};
+pub use api::{ApprovalApi, DecisionError};
+pub(crate) use approval_request::ApprovalRequest;
 pub(crate) use digest::CallDigest;
-pub(crate) use flow::{AskWay, Asked, Begun, STILL, Settled, asks, still};
+pub(crate) use flow::{AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, WaitOutcome, asks, still};
 pub(crate) use grants::private;
-pub(crate) use matter::Matter;
 pub(crate) use notify::Notifier;
-pub(crate) use seal::Restored;
-pub(crate) use ticket::{Ticket, Waited};
+pub(crate) use pending::{PendingQuestion, Settlement};
+pub(crate) use request_state::RestoredRequest;
 
-pub(crate) use elicit::Elicits;
-use elicit::{ID_PREFIX, Said, read};
+pub(crate) use elicit::ElicitationSupport;
+use elicit::{ElicitResponse, ID_PREFIX, read};
 use grants::Grants;
-use seal::Seal;
+use request_state::StateKey;
 
 /// At least so long an agent's user has for the server's own questions about a call that was approved.
 const ROUND: Duration = Duration::from_secs(600);
@@ -51,7 +51,7 @@ const ROUND: Duration = Duration::from_secs(600);
 pub(crate) struct Approvals {
     open: Mutex<HashMap<String, Entry>>,
     grants: Grants,
-    seal: Seal,
+    seal: StateKey,
     recorder: Arc<Recorder>,
     notifier: Option<Notifier>,
     /// Refusals of late: an agent that does not stop has nobody asked for a while.
@@ -67,14 +67,14 @@ pub(crate) struct Approvals {
 
 /// By which way an answer came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum AnsweredBy {
     /// The agent asked its user: elicitation, in either era.
     Elicitation,
     /// The admin port.
     Console,
 }
 
-impl Way {
+impl AnsweredBy {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation",
@@ -88,7 +88,7 @@ impl Way {
 pub(crate) struct Answer {
     /// What the yes is for; `None` is no.
     pub(crate) yes: Option<Scope>,
-    pub(crate) way: Way,
+    pub(crate) way: AnsweredBy,
     /// Who says to have answered, where that is told.
     pub(crate) by: Option<String>,
 }
@@ -101,7 +101,7 @@ enum State {
 }
 
 struct Entry {
-    matter: Matter,
+    matter: ApprovalRequest,
     since: Instant,
     asked_at: SystemTime,
     until: Instant,
@@ -123,7 +123,7 @@ impl Approvals {
         Ok(Self {
             open: Mutex::default(),
             grants: Grants::new(config.file.clone(), lasts)?,
-            seal: Seal::new(),
+            seal: StateKey::new(),
             recorder,
             notifier: None,
             refusal_loop: RefusalLoop::new(limits),
@@ -156,10 +156,10 @@ impl Approvals {
     ///
     /// # Errors
     /// It does, and that cannot be told.
-    pub(crate) fn granted(&self, matter: &Matter, question: AuditId) -> Result<bool, CallError> {
+    pub(crate) fn granted(&self, matter: &ApprovalRequest, question: AuditId) -> Result<bool, CallError> {
         let Some(scope) = self.grants.covers(matter) else { return Ok(false) };
-        let told = Approval { outcome: "approved", way: "earlier", scope: Some(scope.name()), ..matter.told("") };
-        self.tell(Approval { audit: Some(question), ..told }).map_err(CallError::Audit)?;
+        let told = Approval { outcome: "approved", way: "earlier", scope: Some(scope.name()), ..matter.event("") };
+        self.record(Approval { audit: Some(question), ..told }).map_err(CallError::Audit)?;
         Ok(true)
     }
 
@@ -167,10 +167,10 @@ impl Approvals {
     ///
     /// # Errors
     /// There are too many, or it cannot be told.
-    pub(crate) fn open(self: &Arc<Self>, matter: Matter, question: AuditId) -> Result<Ticket, CallError> {
+    pub(crate) fn open(self: &Arc<Self>, matter: ApprovalRequest, question: AuditId) -> Result<PendingQuestion, CallError> {
         let now = Instant::now();
         let mut open = self.entries(now);
-        if let Some((id, entry)) = open.iter_mut().find(|(_, entry)| !entry.attended && entry.matter.is(&matter)) {
+        if let Some((id, entry)) = open.iter_mut().find(|(_, entry)| !entry.attended && entry.matter.is_same_call(&matter)) {
             entry.attended = true;
             entry.matter.request = matter.request;
             return Ok(self.ticket(id, entry));
@@ -184,7 +184,7 @@ impl Approvals {
             return Err(CallError::Limit("pending_approval_bytes"));
         }
         let id = std::iter::repeat_with(make_id).find(|id| !open.contains_key(id)).unwrap_or_default();
-        self.tell(Approval { outcome: "asked", audit: Some(question), ..matter.told(&id) }).map_err(CallError::Audit)?;
+        self.record(Approval { outcome: "asked", audit: Some(question), ..matter.event(&id) }).map_err(CallError::Audit)?;
         let entry = Entry {
             matter,
             since: now,
@@ -202,22 +202,22 @@ impl Approvals {
         Ok(ticket)
     }
 
-    fn ticket(self: &Arc<Self>, id: &str, entry: &Entry) -> Ticket {
+    fn ticket(self: &Arc<Self>, id: &str, entry: &Entry) -> PendingQuestion {
         let (id, wire) = (id.to_owned(), entry.wire.clone());
-        Ticket { approvals: self.clone(), id, wire, until: entry.until, state: entry.state.subscribe() }
+        PendingQuestion { approvals: self.clone(), id, wire, until: entry.until, state: entry.state.subscribe() }
     }
 
     /// Takes up a question again whose answer comes back with the call.
-    pub(crate) fn resume(self: &Arc<Self>, id: &str, matter: &Matter) -> Option<Ticket> {
+    pub(crate) fn resume(self: &Arc<Self>, id: &str, matter: &ApprovalRequest) -> Option<PendingQuestion> {
         let mut open = self.entries(Instant::now());
-        let entry = open.get_mut(id).filter(|entry| !entry.attended && entry.matter.is(matter))?;
+        let entry = open.get_mut(id).filter(|entry| !entry.attended && entry.matter.is_same_call(matter))?;
         entry.attended = true;
         Some(self.ticket(id, entry))
     }
 
     /// The agent's user has answered the question that went out as `wire`, or its client has said that it cannot ask:
     /// then others still may.
-    pub(crate) fn said(&self, wire: &str, context: &Context, result: Option<Value<'_>>) {
+    pub(crate) fn take_response(&self, wire: &str, context: &Context, result: Option<Value<'_>>) {
         let found = {
             let open = self.entries(Instant::now());
             let theirs = |entry: &Entry| entry.wire == wire && entry.matter.is_of(context);
@@ -225,25 +225,25 @@ impl Approvals {
         };
         let Some((id, scopes)) = found else { return };
         let yes = match read(result, &scopes) {
-            Said::Yes(scope) => Some(scope),
-            Said::No => None,
-            Said::Nothing => return,
+            ElicitResponse::Yes(scope) => Some(scope),
+            ElicitResponse::No => None,
+            ElicitResponse::Nothing => return,
         };
-        if let Err(why) = self.answer(&id, yes, Way::Elicitation, None) {
-            tracing::debug!(?why, "an agent's answer to a question does not count");
+        if let Err(why) = self.answer(&id, yes, AnsweredBy::Elicitation, None) {
+            tracing::debug!(?why, "invalid elicitation response from the agent");
         }
     }
 
     /// Answers a question; only the first answer counts.
-    fn answer(&self, id: &str, yes: Option<Scope>, way: Way, by: Option<String>) -> Result<(), NotDecided> {
+    fn answer(&self, id: &str, yes: Option<Scope>, way: AnsweredBy, by: Option<String>) -> Result<(), DecisionError> {
         let now = Instant::now();
         let mut open = self.entries(now);
-        let entry = open.get_mut(id).filter(|entry| entry.until > now).ok_or(NotDecided::Unknown)?;
+        let entry = open.get_mut(id).filter(|entry| entry.until > now).ok_or(DecisionError::Unknown)?;
         if *entry.state.borrow() != State::Open {
-            return Err(NotDecided::Already);
+            return Err(DecisionError::Already);
         }
         if yes.is_some_and(|scope| !entry.matter.scopes.contains(&scope)) {
-            return Err(NotDecided::Scope(entry.matter.scopes.clone()));
+            return Err(DecisionError::Scope(entry.matter.scopes.clone()));
         }
         let told = Approval {
             outcome: if yes.is_some() { "approved" } else { "denied" },
@@ -251,9 +251,9 @@ impl Approvals {
             scope: yes.map(Scope::name),
             by: by.as_deref(),
             took: Some(now.saturating_duration_since(entry.since)),
-            ..entry.matter.told(id)
+            ..entry.matter.event(id)
         };
-        self.tell(told).map_err(|_| NotDecided::Untold)?;
+        self.record(told).map_err(|_| DecisionError::Untold)?;
         entry.state.send_replace(State::Answered(Answer { yes, way, by }));
         // Whoever is not waiting now gets as long again to come back for the answer.
         entry.until = entry.until.max(now + self.deadline);
@@ -266,7 +266,7 @@ impl Approvals {
         open.retain(|id, entry| {
             let meant = entry.attended && entry.matter.is_of(context) && same_id(&entry.matter.request, request);
             if meant {
-                self.told_of(Approval { outcome: "cancelled", ..entry.matter.told(id) });
+                self.told_of(Approval { outcome: "cancelled", ..entry.matter.event(id) });
                 entry.state.send_replace(State::Cancelled);
             }
             !meant
@@ -274,34 +274,40 @@ impl Approvals {
     }
 
     /// The state that goes out with a question as `requestState`.
-    pub(crate) fn sealed(&self, ticket: &Ticket, matter: &Matter, context: &Context, message: &Message) -> Option<String> {
-        self.seal.make(&ticket.id, &matter.digest, context, message, message.single()?)
+    pub(crate) fn sealed(
+        &self,
+        ticket: &PendingQuestion,
+        matter: &ApprovalRequest,
+        context: &Context,
+        message: &Message,
+    ) -> Option<String> {
+        self.seal.seal(&ticket.id, &matter.digest, context, message, message.single()?)
     }
 
     /// The state that goes out with a login: it carries nothing but what the call had brought.
     pub(crate) fn sealed_login(&self, context: &Context, message: &Message) -> Option<String> {
         let envelope = message.single()?;
-        self.seal.make("login", &CallDigest::of(context, message, envelope), context, message, envelope)
+        self.seal.seal("login", &CallDigest::of(context, message, envelope), context, message, envelope)
     }
 
     /// A retried request without the gate's parts; `None` if it has none.
     ///
     /// # Errors
     /// It has some, and they are not good.
-    pub(crate) fn restored(&self, context: &Context, message: &Message) -> Result<Option<Restored>, CallError> {
+    pub(crate) fn restored(&self, context: &Context, message: &Message) -> Result<Option<RestoredRequest>, CallError> {
         self.seal.open(context, message, &self.read)
     }
 
     /// Remembers what a yes is for.
-    pub(crate) fn remember(&self, matter: &Matter, scope: Scope) {
+    pub(crate) fn remember(&self, matter: &ApprovalRequest, scope: Scope) {
         if let Err(error) = self.grants.add(matter, scope) {
-            tracing::error!(%error, "a yes for good cannot be written down: it holds until the gate ends");
+            tracing::error!(%error, "cannot store a permanent approval; it is valid until the gateway stops");
         }
     }
 
     /// The server answers an approved call with questions of its own (2026-07-28, MRTR): when the call comes once more
     /// with their answers, it is still the same call, and nobody is asked about it twice.
-    pub(crate) fn goes_on(&self, matter: &Matter, message: &Message) {
+    pub(crate) fn goes_on(&self, matter: &ApprovalRequest, message: &Message) {
         let Some(result) = message.single().and_then(|envelope| message.body(envelope)) else { return };
         if result.get("resultType").and_then(|kind| kind.str()).as_deref() == Some("input_required") {
             self.grants.next_round(matter, Instant::now() + self.deadline.max(ROUND));
@@ -329,16 +335,16 @@ impl Approvals {
     fn told_over(&self, id: &str, entry: &Entry, now: Instant) {
         let outcome = if *entry.state.borrow() == State::Open { "expired" } else { "unused" };
         let took = Some(now.saturating_duration_since(entry.since));
-        self.told_of(Approval { outcome, took, ..entry.matter.told(id) });
+        self.told_of(Approval { outcome, took, ..entry.matter.event(id) });
     }
 
-    fn tell(&self, approval: Approval<'_>) -> io::Result<()> {
-        self.recorder.tell(Event::Approval(&approval))
+    fn record(&self, approval: Approval<'_>) -> io::Result<()> {
+        self.recorder.record(Event::Approval(&approval))
     }
 
     fn told_of(&self, approval: Approval<'_>) {
-        if let Err(error) = self.tell(approval) {
-            tracing::error!(%error, "the audit log cannot be written");
+        if let Err(error) = self.record(approval) {
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 }

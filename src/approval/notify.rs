@@ -13,12 +13,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
-use super::desk::members;
-use super::matter::Matter;
+use super::api::members;
+use super::approval_request::ApprovalRequest;
 use crate::config::NotifyConfig;
 use crate::message::{Envelope, Message, quote};
-use crate::record::{Notified, Recorder, Redactor};
-use crate::upstream::{NoAnswer, Service};
+use crate::record::{NotificationCounts, Recorder, Redactor};
+use crate::upstream::{Service, ServiceError};
 
 /// Notifications that wait for one way.
 const QUEUED: usize = 64;
@@ -32,9 +32,9 @@ const WARN_EVERY: Duration = Duration::from_secs(600);
 const ANSWER_BYTES: usize = 64 << 10;
 
 /// The queues of all ways.
-pub(crate) struct Notifier(Vec<(mpsc::Sender<Bytes>, Notified)>);
+pub(crate) struct Notifier(Vec<(mpsc::Sender<Bytes>, NotificationCounts)>);
 
-enum Way {
+enum NotifyChannel {
     Command(Vec<String>),
     Webhook(Box<Service>),
 }
@@ -47,10 +47,10 @@ impl Notifier {
     pub(crate) fn start(config: &NotifyConfig, recorder: &Recorder) -> Result<Option<Self>, String> {
         let mut ways = Vec::new();
         if !config.command.is_empty() {
-            ways.push(("command", Way::Command(config.command.clone())));
+            ways.push(("command", NotifyChannel::Command(config.command.clone())));
         }
         if let Some(webhook) = &config.webhook {
-            ways.push(("webhook", Way::Webhook(Box::new(Service::new(webhook, 1, ANSWER_BYTES)?))));
+            ways.push(("webhook", NotifyChannel::Webhook(Box::new(Service::new(webhook, 1, ANSWER_BYTES)?))));
         }
         if ways.is_empty() {
             return Ok(None);
@@ -58,11 +58,11 @@ impl Notifier {
         let (mut queues, mut deliveries) = (Vec::new(), Vec::new());
         for (name, way) in ways {
             let (sender, queue) = mpsc::channel(QUEUED);
-            let counts = recorder.notified(name);
+            let counts = recorder.notification_counts(name);
             queues.push((sender, counts.clone()));
             deliveries.push(deliver_all(queue, name, way, config.timeout, counts));
         }
-        let failed = |error: io::Error| format!("notifications cannot be sent: {error}");
+        let failed = |error: io::Error| format!("cannot send notifications: {error}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let work = move || drop(runtime.block_on(join_all(deliveries)));
         std::thread::Builder::new().name("approval-notify".to_owned()).spawn(work).map_err(failed)?;
@@ -70,7 +70,7 @@ impl Notifier {
     }
 
     /// Notifies of a new request.
-    pub(super) fn requested(&self, id: &str, matter: &Matter, left: Duration) {
+    pub(super) fn requested(&self, id: &str, matter: &ApprovalRequest, left: Duration) {
         let text = format!(
             "lychgate: {} requests approval for a call to {}: {} ({id})",
             matter.context.agent.0, matter.context.upstream.0, matter.title
@@ -98,12 +98,18 @@ pub(super) fn masked(message: &Message, envelope: &Envelope, private: &[String])
     Some(Redactor::shared()?.masked(value, at, &private))
 }
 
-async fn deliver_all(mut queue: mpsc::Receiver<Bytes>, name: &str, way: Way, timeout: Duration, counts: Notified) {
+async fn deliver_all(
+    mut queue: mpsc::Receiver<Bytes>,
+    name: &str,
+    way: NotifyChannel,
+    timeout: Duration,
+    counts: NotificationCounts,
+) {
     let mut warned: Option<Instant> = None;
     while let Some(body) = queue.recv().await {
         let delivered = match &way {
-            Way::Command(words) => run(words, &body, timeout).await,
-            Way::Webhook(service) => post(service, &body, timeout).await,
+            NotifyChannel::Command(words) => run(words, &body, timeout).await,
+            NotifyChannel::Webhook(service) => post(service, &body, timeout).await,
         };
         match delivered {
             Ok(()) => {
@@ -113,7 +119,7 @@ async fn deliver_all(mut queue: mpsc::Receiver<Bytes>, name: &str, way: Way, tim
             Err(error) => {
                 counts.failed.inc();
                 if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
-                    tracing::warn!(way = name, %error, "approval notification failed; `lychgate approve list` shows what waits");
+                    tracing::warn!(way = name, %error, "approval notification failed; `lychgate approve list` shows pending requests");
                     warned = Some(Instant::now());
                 }
             }
@@ -125,7 +131,7 @@ async fn deliver_all(mut queue: mpsc::Receiver<Bytes>, name: &str, way: Way, tim
 #[allow(clippy::disallowed_methods, reason = "no MCP server: one message in, nothing out, killed when its time is over")]
 async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let failed = |error: io::Error| format!("`{program}` cannot be run: {error}");
+    let failed = |error: io::Error| format!("cannot run `{program}`: {error}");
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     let mut child = command.spawn().map_err(failed)?;
@@ -152,10 +158,10 @@ async fn post(service: &Service, body: &Bytes, timeout: Duration) -> Result<(), 
     for attempt in 1..=ATTEMPTS {
         failed = match service.send(body.clone(), timeout).await {
             Ok(()) => return Ok(()),
-            Err(NoAnswer::Unusable) => return Err("the webhook rejected the request".to_owned()),
-            Err(NoAnswer::Unreachable) => "the webhook cannot be reached".to_owned(),
-            Err(NoAnswer::Busy) => "the webhook is not available (status 429 or 5xx)".to_owned(),
-            Err(NoAnswer::Late) => format!("the webhook did not answer within {} s", timeout.as_secs()),
+            Err(ServiceError::Unusable) => return Err("the webhook rejected the request".to_owned()),
+            Err(ServiceError::Unreachable) => "the webhook cannot be reached".to_owned(),
+            Err(ServiceError::Busy) => "the webhook is not available (status 429 or 5xx)".to_owned(),
+            Err(ServiceError::Late) => format!("the webhook did not answer within {} s", timeout.as_secs()),
         };
         if attempt < ATTEMPTS {
             tokio::time::sleep(wait).await;

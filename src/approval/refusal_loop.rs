@@ -13,19 +13,19 @@ use crate::protocol::{Context, Holder, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
 /// Most tools, and most calls, whose refusals are remembered; the one that was quiet for longest makes room.
-const REMEMBERED: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 
 /// Refusals of late.
 pub(crate) struct RefusalLoop {
-    lately: Mutex<Lately>,
+    recent: Mutex<RecentRefusals>,
     most: usize,
     within: Duration,
 }
 
 #[derive(Default)]
-struct Lately {
-    tools: HashMap<OfTool, Times>,
-    calls: HashMap<CallDigest, OfCall>,
+struct RecentRefusals {
+    tools: HashMap<ToolRefusals, Times>,
+    calls: HashMap<CallDigest, CallRefusals>,
     /// Who has been refused the same call too often, and until when that counts: only their calls are looked up.
     loops: HashMap<(Holder, UpstreamName), Instant>,
 }
@@ -34,7 +34,7 @@ type Times = VecDeque<Instant>;
 
 /// Refusals of one tool by one rule.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct OfTool {
+struct ToolRefusals {
     holder: Holder,
     upstream: UpstreamName,
     tool: Box<str>,
@@ -42,7 +42,7 @@ struct OfTool {
 }
 
 /// Refusals of one call.
-struct OfCall {
+struct CallRefusals {
     times: Times,
     rule: Box<str>,
     /// The rule set that refused it: another one may not.
@@ -51,24 +51,24 @@ struct OfCall {
 
 impl RefusalLoop {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { lately: Mutex::default(), most: limits.repeated_refusals, within: limits.repeated_refusal }
+        Self { recent: Mutex::default(), most: limits.repeated_refusals, within: limits.repeated_refusal }
     }
 
     /// The answer to a call that was refused just like this too often: it need not be judged again.
     ///
     /// # Errors
     /// It cannot be told.
-    pub(crate) fn known(
+    pub(crate) fn short_answer(
         &self,
         context: &Context,
         message: &Message,
         rules: &str,
         recorder: &Recorder,
-    ) -> io::Result<Option<answer::Reason>> {
+    ) -> io::Result<Option<answer::RefusalReason>> {
         let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return Ok(None) };
         let now = Instant::now();
         let found = {
-            let mut lately = self.lately();
+            let mut lately = self.lock();
             if lately.loops.is_empty() {
                 return Ok(None);
             }
@@ -89,43 +89,43 @@ impl RefusalLoop {
         let (times, rule) = found;
         let tool = tool(message, envelope);
         let audit = crate::protocol::AuditId::make();
-        recorder.tell(Event::RefusedAgain { context, tool: &tool, rule: &rule, times, audit: Some(audit) })?;
-        Ok(Some(answer::Reason { text: told(&rule, times), rule: rule.into(), audit }))
+        recorder.record(Event::RefusedAgain { context, tool: &tool, rule: &rule, times, audit: Some(audit) })?;
+        Ok(Some(answer::RefusalReason { text: stop_text(&rule, times), rule: rule.into(), audit }))
     }
 
     /// Whether a tool was refused too often by a rule: then nobody is asked about it again for a while.
-    pub(crate) fn tired(&self, context: &Context, tool: &str, rule: &str) -> bool {
-        let mut lately = self.lately();
+    pub(crate) fn is_exhausted(&self, context: &Context, tool: &str, rule: &str) -> bool {
+        let mut lately = self.lock();
         let times = lately.tools.get_mut(&of_tool(context, tool, rule));
         times.is_some_and(|times| self.count(times, Instant::now(), false) >= self.most)
     }
 
     /// Notes the refusal of a message by a rule set. From some number on its words change.
-    pub(crate) fn judged(
+    pub(crate) fn note_verdict(
         &self,
         context: &Context,
         message: &Message,
         rules: &str,
-        reason: &mut answer::Reason,
+        reason: &mut answer::RefusalReason,
         recorder: &Recorder,
     ) {
         let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return };
         let digest = CallDigest::of(context, message, envelope);
-        self.refused(context, &tool(message, envelope), Some((digest, rules)), reason, recorder);
+        self.note_refusal(context, &tool(message, envelope), Some((digest, rules)), reason, recorder);
     }
 
     /// Notes a refusal of a tool: of one `call`, where the rules alone refuse it. From some number on its words change.
-    pub(crate) fn refused(
+    pub(crate) fn note_refusal(
         &self,
         context: &Context,
         tool: &str,
         call: Option<(CallDigest, &str)>,
-        reason: &mut answer::Reason,
+        reason: &mut answer::RefusalReason,
         recorder: &Recorder,
     ) {
         let now = Instant::now();
         let times = {
-            let mut lately = self.lately();
+            let mut lately = self.lock();
             let key = of_tool(context, tool, &reason.rule);
             make_room(&mut lately.tools, &key, |times| times.back().copied());
             let of_tool = self.count(lately.tools.entry(key).or_default(), now, true);
@@ -134,17 +134,25 @@ impl RefusalLoop {
         if times <= self.most {
             return;
         }
-        reason.text = told(&reason.rule, times);
+        reason.text = stop_text(&reason.rule, times);
         // The refusal itself has been told.
         let event = Event::RefusedAgain { context, tool, rule: &reason.rule, times, audit: None };
-        if let Err(error) = recorder.tell(event) {
-            tracing::error!(%error, "the audit log cannot be written");
+        if let Err(error) = recorder.record(event) {
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 
-    fn again(&self, lately: &mut Lately, context: &Context, digest: CallDigest, rules: &str, rule: &str, now: Instant) -> usize {
+    fn again(
+        &self,
+        lately: &mut RecentRefusals,
+        context: &Context,
+        digest: CallDigest,
+        rules: &str,
+        rule: &str,
+        now: Instant,
+    ) -> usize {
         make_room(&mut lately.calls, &digest, |call| call.times.back().copied());
-        let fresh = || OfCall { times: Times::new(), rule: rule.into(), rules: rules.into() };
+        let fresh = || CallRefusals { times: Times::new(), rule: rule.into(), rules: rules.into() };
         let call = lately.calls.entry(digest).or_insert_with(fresh);
         if &*call.rules != rules || &*call.rule != rule {
             *call = fresh();
@@ -171,20 +179,20 @@ impl RefusalLoop {
         times.len()
     }
 
-    fn lately(&self) -> MutexGuard<'_, Lately> {
-        self.lately.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, RecentRefusals> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn make_room<K: Clone + Eq + Hash, V>(map: &mut HashMap<K, V>, key: &K, last: impl Fn(&V) -> Option<Instant>) {
-    if map.len() >= REMEMBERED && !map.contains_key(key) {
+    if map.len() >= MAX_ENTRIES && !map.contains_key(key) {
         let quiet = map.iter().min_by_key(|(_, value)| last(value)).map(|(key, _)| key.clone());
         quiet.map(|key| map.remove(&key));
     }
 }
 
-fn of_tool(context: &Context, tool: &str, rule: &str) -> OfTool {
-    OfTool { holder: context.holder(), upstream: context.upstream.clone(), tool: tool.into(), rule: rule.into() }
+fn of_tool(context: &Context, tool: &str, rule: &str) -> ToolRefusals {
+    ToolRefusals { holder: context.holder(), upstream: context.upstream.clone(), tool: tool.into(), rule: rule.into() }
 }
 
 /// The tool, or the method of what calls none.
@@ -194,10 +202,10 @@ fn tool(message: &Message, envelope: &Envelope) -> String {
     crate::text::cut(&named.unwrap_or(method.into()), 256).to_owned()
 }
 
-fn told(rule: &str, times: usize) -> String {
+fn stop_text(rule: &str, times: usize) -> String {
     format!(
-        "Refused by lychgate, as {} times before (rule `{rule}`). Stop: do not try this again or in another way. Tell your user \
-         what you wanted to do, and ask what to do instead.",
+        "Refused by lychgate, as {} times before (rule `{rule}`). Stop: do not retry this call or try another way. Tell \
+         your user what you wanted to do, and ask what to do instead.",
         times.saturating_sub(1)
     )
 }
@@ -231,13 +239,13 @@ mod tests {
 
         /// Whether the words of a refusal change.
         fn refuse(&self, agent: &str, message: &Message, rule: &str) -> bool {
-            let mut reason = answer::Reason { text: "why".into(), rule: rule.into(), audit: AuditId::make() };
-            self.0.judged(&context(agent), message, "set", &mut reason, &self.1);
+            let mut reason = answer::RefusalReason { text: "why".into(), rule: rule.into(), audit: AuditId::make() };
+            self.0.note_verdict(&context(agent), message, "set", &mut reason, &self.1);
             reason.text != "why"
         }
 
         fn known(&self, agent: &str, message: &Message, rules: &str) -> bool {
-            self.0.known(&context(agent), message, rules, &self.1).unwrap().is_some()
+            self.0.short_answer(&context(agent), message, rules, &self.1).unwrap().is_some()
         }
     }
 
@@ -263,7 +271,7 @@ mod tests {
         assert!(!bed.refuse("a", &call("t", "x"), "another"), "another rule");
         assert!(!bed.refuse("a", &call("u", "x"), "r"), "another tool");
         assert!(bed.refuse("a", &call("t", "x"), "r"));
-        assert!(bed.0.tired(&context("a"), "t", "r") && !bed.0.tired(&context("a"), "t", "s"));
+        assert!(bed.0.is_exhausted(&context("a"), "t", "r") && !bed.0.is_exhausted(&context("a"), "t", "s"));
     }
 
     #[test]
@@ -274,10 +282,10 @@ mod tests {
         }
         std::thread::sleep(Duration::from_millis(30));
         assert!(!bed.known("a", &call("t", "x"), "set") && !bed.refuse("a", &call("t", "x"), "r"));
-        for n in 0..REMEMBERED + 10 {
+        for n in 0..MAX_ENTRIES + 10 {
             bed.refuse("a", &call("t", &n.to_string()), &n.to_string());
         }
-        let lately = bed.0.lately();
-        assert_eq!((lately.tools.len(), lately.calls.len()), (REMEMBERED, REMEMBERED));
+        let lately = bed.0.lock();
+        assert_eq!((lately.tools.len(), lately.calls.len()), (MAX_ENTRIES, MAX_ENTRIES));
     }
 }

@@ -26,7 +26,7 @@ fn call(tool: &str, text: &str) -> Message {
     Message::parse(text.into(), &ReadLimits::default()).unwrap()
 }
 
-fn matter(context: &Context, rules: &[&str], tool: &str, text: &str) -> Matter {
+fn matter(context: &Context, rules: &[&str], tool: &str, text: &str) -> ApprovalRequest {
     let question = Question {
         item: 0,
         rules: rules.iter().map(|rule| RuleId::new(rule)).collect(),
@@ -38,7 +38,7 @@ fn matter(context: &Context, rules: &[&str], tool: &str, text: &str) -> Matter {
         private: Vec::new(),
     };
     let message = call(tool, text);
-    Matter::new(&question, context, &message, message.single().unwrap())
+    ApprovalRequest::new(&question, context, &message, message.single().unwrap())
 }
 
 fn audit() -> AuditId {
@@ -56,14 +56,14 @@ async fn only_the_session_that_was_asked_can_answer_and_only_once() {
     let mut ticket = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
     let json = yes();
     for other in [context("bob", Some("s1")), context("ann", Some("s2")), context("ann", None)] {
-        approvals.said(ticket.wire(), &other, Some(json.root()));
+        approvals.take_response(ticket.wire(), &other, Some(json.root()));
     }
-    approvals.said("lychgate-approval-made-up", &ann, Some(json.root()));
-    approvals.said(ticket.id(), &ann, Some(json.root()));
-    assert_eq!(ticket.now(), Waited::Open, "neither others nor other names");
-    approvals.said(ticket.wire(), &ann, Some(json.root()));
-    approvals.said(ticket.wire(), &ann, None);
-    assert!(matches!(ticket.wait(Duration::from_secs(5)).await, Waited::Answered(Answer { yes: Some(Scope::Once), .. })));
+    approvals.take_response("lychgate-approval-made-up", &ann, Some(json.root()));
+    approvals.take_response(ticket.id(), &ann, Some(json.root()));
+    assert_eq!(ticket.now(), Settlement::Open, "neither others nor other names");
+    approvals.take_response(ticket.wire(), &ann, Some(json.root()));
+    approvals.take_response(ticket.wire(), &ann, None);
+    assert!(matches!(ticket.wait(Duration::from_secs(5)).await, Settlement::Answered(Answer { yes: Some(Scope::Once), .. })));
     assert!(approvals.resume(ticket.id(), &matter(&ann, &["r"], "t", "x")).is_none(), "it is used up");
 }
 
@@ -74,13 +74,13 @@ async fn two_calls_alike_need_two_answers() {
     let first = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
     let mut second = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
     assert_ne!(first.id(), second.id());
-    approvals.said(first.wire(), &ann, Some(yes().root()));
-    assert_eq!(second.now(), Waited::Open);
+    approvals.take_response(first.wire(), &ann, Some(yes().root()));
+    assert_eq!(second.now(), Settlement::Open);
     let id = first.id().to_owned();
     drop(first);
     let mut third = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
     assert_eq!(third.id(), id, "whoever comes back finds the answer");
-    assert!(matches!(third.now(), Waited::Answered(_)));
+    assert!(matches!(third.now(), Settlement::Answered(_)));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_yes_covers_the_rules_that_asked_and_no_others() {
     let ann = context("ann", Some("s1"));
     let of = |rules: &[&str], tool: &str| matter(&ann, rules, tool, "x");
     approvals.remember(&of(&["a"], "t"), Scope::Session);
-    let covered = |matter: &Matter| approvals.granted(matter, audit()).unwrap();
+    let covered = |matter: &ApprovalRequest| approvals.granted(matter, audit()).unwrap();
     assert!(covered(&matter(&ann, &["a"], "t", "other arguments")));
     assert!(!covered(&of(&["a", "b"], "t")) && !covered(&of(&["a"], "u")));
     assert!(
@@ -132,13 +132,13 @@ async fn what_is_over_is_told_once_and_forgotten() {
     };
     let mut waits = approvals.open(matter(&ann, &["r"], "t", "1"), audit()).unwrap();
     drop(approvals.open(matter(&ann, &["r"], "t", "2"), audit()).unwrap());
-    assert_eq!(waits.wait(Duration::from_secs(5)).await, Waited::Expired);
+    assert_eq!(waits.wait(Duration::from_secs(5)).await, Settlement::Expired);
     approvals.sweep();
     approvals.sweep();
     assert_eq!((told("asked"), told("expired")), ("2".into(), "2".into()));
     assert!(approvals.open.lock().unwrap().is_empty());
-    let desk = Desk::open(approvals.clone());
-    assert_eq!((desk.list().as_str(), desk.decide("x", None, None)), ("[]", Err(NotDecided::Unknown)));
+    let desk = ApprovalApi::open(approvals.clone());
+    assert_eq!((desk.list().as_str(), desk.decide("x", None, None)), ("[]", Err(DecisionError::Unknown)));
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn only_the_call_that_is_taken_back_ends() {
     approvals.cancelled(&ann, "8");
     approvals.cancelled(&ann, "\"07\"");
     approvals.cancelled(&context("bob", Some("s1")), "7");
-    assert_eq!(ticket.now(), Waited::Open);
+    assert_eq!(ticket.now(), Settlement::Open);
     approvals.cancelled(&ann, "7");
-    assert_eq!(ticket.now(), Waited::Cancelled);
+    assert_eq!(ticket.now(), Settlement::Cancelled);
 }

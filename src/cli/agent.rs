@@ -32,36 +32,41 @@ const FILE_BYTES: u64 = 1 << 20;
 /// Arguments of `lychgate agent`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The file is the one that `[agents]` of the config names. It holds hashes: a token is shown once, when it is made. A gate that
-runs takes up a change within two seconds.")]
+The agents file is set by `file` under `[agents]`. It holds hashes only: a token is
+shown once, when it is created. A running gateway applies changes within two
+seconds.
+
+Examples:
+  lychgate agent add ci
+  lychgate agent revoke ci --token 9b74c989")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
     #[command(flatten)]
     config: ConfigArg,
-    /// The file of tokens, if not as in the config
+    /// Agents file; defaults to that of the config
     #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Make a token for an agent and show it, once; one that has a token gets another
+    /// Create a token for an agent and show it once; an agent may have several
     Add {
-        /// The agent's name, as it will stand in the audit log
+        /// Agent name, as recorded in the audit log
         name: String,
     },
-    /// List agents and their tokens, by the start of their hashes
+    /// List agents and the prefixes of their token hashes
     List {
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Take back an agent's tokens
+    /// Revoke an agent's tokens
     Revoke {
         /// The agent
         name: String,
-        /// Only this one, by the start of its hash
+        /// Revoke only the token with this hash prefix
         #[arg(long, value_name = "ID")]
         token: Option<String>,
     },
@@ -88,7 +93,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 /// An exit code, what goes to standard output, and what goes beside it.
-type Told = (u8, String, String);
+type Output = (u8, String, String);
 
 impl Args {
     fn file(&self) -> Result<PathBuf, Vec<Fault>> {
@@ -99,25 +104,25 @@ impl Args {
         config::load_agents(&config)?.file.ok_or_else(|| {
             let hint = "write `[agents]` and `file = \"agents.toml\"` into it, or name a file with `--file`";
             let name = config.display().to_string();
-            vec![Fault::of_file(name, "the config does not say where the tokens of agents are kept", Some(hint))]
+            vec![Fault::of_file(name, "the config names no agents file", Some(hint))]
         })
     }
 }
 
-fn add(file: &Path, name: &str) -> Result<Told, Vec<Fault>> {
+fn add(file: &Path, name: &str) -> Result<Output, Vec<Fault>> {
     if !is_name(name) {
         let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
-        return Err(vec![Fault::of_file("NAME", format!("bad agent name `{}`", name.escape_debug()), Some(hint))]);
+        return Err(vec![Fault::of_file("NAME", format!("invalid agent name `{}`", name.escape_debug()), Some(hint))]);
     }
     let token = make().map_err(|error| fault(file, &error))?;
     let sha256 = Sha256::digest(token.as_bytes()).into();
     let made = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     change(file, |all| all.push(AgentToken { agent: name.to_owned(), sha256, made }))?;
-    let aside = format!("This is the token of `{name}`. It is shown only now: what is kept is its hash.\n");
+    let aside = format!("Token for `{name}`. It is shown only once; only its hash is stored.\n");
     Ok((0, format!("{token}\n"), aside))
 }
 
-fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Told, Vec<Fault>> {
+fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Output, Vec<Fault>> {
     let goes = |token: &AgentToken| token.agent == name && id.is_none_or(|id| token.id() == id);
     let mut count = 0;
     change(file, |all| {
@@ -126,8 +131,8 @@ fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Told, Vec<Fault>>
     })?;
     let tokens = if count == 1 { "token" } else { "tokens" };
     let aside = match count {
-        0 => format!("there is no such token in `{}`\n", file.display()),
-        _ => format!("{count} {tokens} of `{name}` taken back\n"),
+        0 => format!("no such token in `{}`\n", file.display()),
+        _ => format!("revoked {count} {tokens} of `{name}`\n"),
     };
     Ok((u8::from(count == 0), String::new(), aside))
 }
@@ -146,7 +151,7 @@ fn listed(all: &[AgentToken], as_json: bool) -> String {
 /// A new token: its prefix, chance, and what shows that it was copied as it is.
 fn make() -> io::Result<String> {
     let mut chance = [0; CHANCE];
-    SystemRandom::new().fill(&mut chance).map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    SystemRandom::new().fill(&mut chance).map_err(|_| io::Error::other("the system's random number generator failed"))?;
     let chance = URL_SAFE_NO_PAD.encode(chance);
     let check = URL_SAFE_NO_PAD.encode(Sha256::digest(chance.as_bytes()));
     Ok(format!("{PREFIX}{chance}{}", check.get(..CHECK).unwrap_or_default()))
@@ -160,7 +165,7 @@ fn read(file: &Path) -> Result<Vec<AgentToken>, Vec<Fault>> {
         Err(error) => return Err(fault(file, &error)),
     };
     if text.len() as u64 > FILE_BYTES {
-        return Err(fault(file, &io::Error::other(format!("it is longer than {FILE_BYTES} bytes"))));
+        return Err(fault(file, &io::Error::other(format!("it exceeds {FILE_BYTES} bytes"))));
     }
     AgentToken::read_all(&file.display().to_string(), &text)
 }
@@ -176,7 +181,7 @@ fn change(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), 
     }
     let text = AgentToken::written(&all);
     if text.len() as u64 > FILE_BYTES {
-        return Err(fault(file, &io::Error::other("there are too many tokens: revoke those that are no longer used")));
+        return Err(fault(file, &io::Error::other("too many tokens: revoke unused ones")));
     }
     private(file, text.as_bytes()).map_err(|error| fault(file, &error))
 }
@@ -190,7 +195,7 @@ fn hold(file: &Path) -> io::Result<File> {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(folder),
             Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(io::Error::other("another process holds it")),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(io::Error::other("another process has locked it")),
             // Some network file systems lock nothing; a file put in place whole is all that can be had there.
             Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL) => return Ok(folder),
             Err(error) => return Err(error.into()),
@@ -199,7 +204,7 @@ fn hold(file: &Path) -> io::Result<File> {
 }
 
 fn fault(file: &Path, error: &io::Error) -> Vec<Fault> {
-    vec![Fault::of_file(file.display().to_string(), error.to_string(), Some("it is named by `file` under `[agents]`"))]
+    vec![Fault::of_file(file.display().to_string(), error.to_string(), Some("it is set by `file` under `[agents]`"))]
 }
 
 #[cfg(test)]
@@ -250,7 +255,7 @@ mod tests {
         assert_eq!((json.as_array().unwrap().len(), json[0]["id"].as_str().unwrap()), (3, &*all[0].id()));
         assert_eq!(says(folder.path(), &format!("revoke ci --token {}", all[0].id())).0, 0);
         assert_eq!(read(&file).unwrap(), all[1..]);
-        assert_eq!(says(folder.path(), "revoke ci").2, "1 token of `ci` taken back\n");
+        assert_eq!(says(folder.path(), "revoke ci").2, "revoked 1 token of `ci`\n");
         assert_eq!(says(folder.path(), "revoke ci").0, 1);
         assert_eq!(read(&file).unwrap(), all[2..]);
     }
@@ -275,7 +280,7 @@ mod tests {
         let (code, _, told) = says(folder.path(), "add ci");
         assert!(code == 2 && told.contains("[agents]"), "{told}");
         fs::write(folder.path().join("gate.toml"), "[agents]\nfile = \"agents.toml\"\n").unwrap();
-        assert!(says(folder.path(), "add Not/a/name").2.contains("bad agent name"));
+        assert!(says(folder.path(), "add Not/a/name").2.contains("invalid agent name"));
         fs::write(folder.path().join("agents.toml"), "[[token]]\nagent = 1\n").unwrap();
         assert_eq!(says(folder.path(), "add ci").0, 2, "a file that cannot be read is not written over");
     }

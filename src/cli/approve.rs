@@ -2,44 +2,50 @@
 
 use std::io::{self, Write};
 
-use super::desk::{Desk, ask};
-use super::trouble::Trouble;
+use super::admin_client::{AdminClient, ask};
+use super::exit::Exit;
 use crate::config::Scope;
 use crate::message::{Json, Value, quote};
 
 /// Arguments of `lychgate approve`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without a question, or with `list`, tells which calls wait; with a question alone, shows that one. What each shows behind
-bars is exactly what would be sent. A question that nobody answers before its deadline is answered with no.
+Without a request id, or with `list`, lists pending requests; with an id alone,
+shows that request. Text after a bar is exactly what would be sent. A request
+that is not answered before its deadline is denied.
 
-It talks to the admin port with the token that the gate writes at start (`token_file` under `[approval]`), which only
-the gate's own user can read. An agent that runs commands as that user can read it too, and could answer for you: run
-the gate as another user where that matters.")]
+Requires the token that the gateway writes at start (`token_file` under
+`[approval]`), readable only by the gateway's user. An agent that runs commands
+as that user can read it too, and could approve its own requests: if that
+matters, run the gateway as a different user.
+
+Examples:
+  lychgate approve
+  lychgate approve 3f9c --once")]
 pub(super) struct Args {
-    /// The question, as the list names it; `list` for all
+    /// Request id, as listed; `list` shows all
     #[arg(default_value = "list")]
     question: String,
-    /// Yes, to this one call
+    /// Approve this call once
     #[arg(long, group = "answer")]
     once: bool,
-    /// Yes, whenever the same rules ask about the same tool in this session
+    /// Approve the same tool for the same rules in this session
     #[arg(long, group = "answer")]
     session: bool,
-    /// Yes, to the same tool with the same arguments, until the gate ends
+    /// Approve the same tool with the same arguments until the gateway stops
     #[arg(long, group = "answer")]
     call: bool,
-    /// Yes, to the same tool with the same arguments, for good
+    /// Approve the same tool with the same arguments permanently
     #[arg(long, group = "answer")]
     always: bool,
-    /// No
+    /// Deny the request
     #[arg(long, group = "answer")]
     deny: bool,
-    /// The list as one JSON document
+    /// Print the list as one JSON document
     #[arg(long, conflicts_with = "answer")]
     json: bool,
     #[command(flatten)]
-    desk: Desk,
+    desk: AdminClient,
 }
 
 /// Lists or answers; 0 if that went well (a list with nothing in it too), 1 if the answer does not count, 2 if the gate
@@ -47,13 +53,13 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.told(err),
+        Err(trouble) => trouble.report(err),
     }
 }
 
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write) -> Result<u8, Trouble> {
-        let (address, token) = self.desk.place()?;
+    fn carry_out(&self, out: &mut dyn Write) -> Result<u8, Exit> {
+        let (address, token) = self.desk.target()?;
         let answer = match (self.once, self.session, self.call, self.always, self.deny) {
             (true, ..) => Some(Some(Scope::Once)),
             (_, true, ..) => Some(Some(Scope::Session)),
@@ -71,7 +77,7 @@ impl Args {
             return self.list(&listed, out);
         };
         if self.question == "list" || !self.question.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            return Err(Trouble::Told(2, "name the question to answer, as `lychgate approve list` does".into()));
+            return Err(Exit::Code(2, "name the request to answer, as shown by `lychgate approve list`".into()));
         }
         let by = std::env::var("USER").unwrap_or_default();
         let body = match answer {
@@ -79,19 +85,19 @@ impl Args {
             None => format!(r#"{{"decision":"deny","by":{}}}"#, quote(&by)),
         };
         ask(address, &token, "POST", &format!("/approvals/{}", self.question), &body)?;
-        let told = answer.map_or("refused".to_owned(), |scope| format!("allowed ({})", scope.name()));
+        let told = answer.map_or("refused".to_owned(), |scope| format!("approved ({})", scope.name()));
         writeln!(out, "{}: {told}", self.question)?;
         Ok(0)
     }
 
-    fn list(&self, listed: &Json, out: &mut dyn Write) -> Result<u8, Trouble> {
+    fn list(&self, listed: &Json, out: &mut dyn Write) -> Result<u8, Exit> {
         let text = |of: Value<'_>, key: &str| of.get(key).and_then(|value| value.str()).unwrap_or_default().into_owned();
         let all = self.question == "list";
         let meant: Vec<Value<'_>> = listed.root().elements().filter(|of| all || text(*of, "id") == self.question).collect();
         if meant.is_empty() && all {
-            writeln!(out, "nothing waits")?;
+            writeln!(out, "no pending requests")?;
         } else if meant.is_empty() {
-            return Err(Trouble::Told(1, format!("no question `{}` is open", self.question)));
+            return Err(Exit::Code(1, format!("no pending request `{}`", self.question)));
         }
         for of in meant {
             let id = text(of, "id");

@@ -8,13 +8,14 @@ use serde_json::json;
 
 use super::config_file::ConfigArg;
 use crate::config;
-use crate::oauth::vault::{Account, Kept, Vault};
-use crate::oauth::{Granted, Principal, unix_now};
+use crate::oauth::vault::{Account, Vault, VaultListing};
+use crate::oauth::{Principal, TokenGrant, unix_now};
 
 /// Arguments of `lychgate auth`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-It reads the vault that `[oauth]` of the config names, and asks nobody. No token is ever shown.")]
+Reads the vault set by `[oauth]` in the config, without contacting any server.
+No token is printed.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -24,13 +25,13 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List logins: whose, where, for what, for how long
+    /// List logins with principal, server, scopes and expiry
     Status {
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Seal every login with the first key: `vault_key`. Keys in `earlier_vault_keys` are not needed any more then
+    /// Re-encrypt every login with `vault_key`; `earlier_vault_keys` can be removed afterwards
     Rekey,
 }
 
@@ -47,7 +48,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let asked = Vault::open(&config).and_then(|vault| match args.verb {
         Verb::Status { json } => runtime.block_on(vault.list()).map(|kept| status(&kept, json, out, err)),
         Verb::Rekey => runtime.block_on(vault.rekey()).map(|done| {
-            writeln!(out, "{} sealed anew, {} were", done.anew, done.before)?;
+            writeln!(out, "re-encrypted {}, {} already current", done.anew, done.before)?;
             done.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
             Ok(u8::from(!done.faults.is_empty()))
         }),
@@ -61,7 +62,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-fn status(kept: &Kept, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn status(kept: &VaultListing, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     if as_json {
         let logins: Vec<_> = kept.accounts.iter().map(in_json).collect();
         let faults: Vec<_> = kept.faults.iter().map(ToString::to_string).collect();
@@ -70,14 +71,14 @@ fn status(kept: &Kept, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) 
         kept.accounts.iter().try_for_each(|account| in_words(account, out))?;
         kept.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
         if kept.accounts.is_empty() && kept.faults.is_empty() {
-            writeln!(err, "no login is kept")?;
+            writeln!(err, "no stored logins")?;
         }
     }
     let owed = kept.accounts.iter().any(|account| account.granted.is_none());
     Ok(u8::from(owed || !kept.faults.is_empty()))
 }
 
-#[allow(clippy::disallowed_types, reason = "written, not read")]
+#[allow(clippy::disallowed_types, reason = "not readable, written only")]
 fn in_json(account: &Account) -> serde_json::Value {
     let (kind, name) = match &account.party.principal {
         Principal::Gate => ("gate", None),
@@ -113,7 +114,7 @@ fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
             line("scopes", granted.scopes.parameter().as_deref().unwrap_or("none named"))?;
             line("token", &lasts(granted))?;
         }
-        None => line("token", &format!("none: `lychgate login {}` is owed", account.upstream))?,
+        None => line("token", &format!("none: run `lychgate login {}`", account.upstream))?,
     }
     if let Some(at) = account.last_refresh_unix {
         line("renewed", &format!("{} ago", span(unix_now().saturating_sub(at))))?;
@@ -123,14 +124,14 @@ fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// How long a token lasts, and what comes then.
-pub(super) fn lasts(granted: &Granted) -> String {
-    let then = if granted.refresh.is_some() { "renewed by itself" } else { "then a new login is owed" };
+pub(super) fn lasts(granted: &TokenGrant) -> String {
+    let then = if granted.refresh.is_some() { "renewed automatically" } else { "then a new login is required" };
     let now = unix_now();
     match granted.expires_unix {
-        None => format!("ends when the server says so, {then}"),
+        None => format!("ends when the server rejects it, {then}"),
         Some(end) if end > now => format!("ends in {}, {then}", span(end - now)),
         Some(end) if granted.refresh.is_some() => format!("ended {} ago, {then}", span(now - end)),
-        Some(end) => format!("ended {} ago: a new login is owed", span(now - end)),
+        Some(end) => format!("ended {} ago: a new login is required", span(now - end)),
     }
 }
 

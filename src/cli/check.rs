@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::config_file::ConfigArg;
-use super::tell_faults;
+use super::print_faults;
 use crate::config::{self, AuditConfig, Config, Suppression};
 use crate::document::{Fault, suggest};
 use crate::inspect::Mode;
@@ -17,7 +17,7 @@ use crate::pins::LockFile;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
 use crate::record::Recorder;
-use crate::record::kept::Stores;
+use crate::record::stores::Stores;
 use crate::rules::{Library, Rule};
 use crate::seal::state_folder;
 use crate::upstream::Upstream;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
             Err(_) => ExitCode::from(2),
         },
         Err(faults) => {
-            tell_faults(&faults);
+            print_faults(&faults);
             ExitCode::FAILURE
         }
     }
@@ -74,10 +74,10 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     }
     let mut told = format!("{}: {}", file.display(), counts(&config, &policies));
     for what in replacements(&config)? {
-        told.push_str(&format!("\n{what}\n  hint: give it an id of its own if both rules are to apply"));
+        told.push_str(&format!("\n{what}\n  hint: give it a different id if both rules should apply"));
     }
     for what in app::expired(&policies, SystemTime::now()) {
-        told.push_str(&format!("\n{what}\n  hint: look at it again: take it out, or set `until` anew"));
+        told.push_str(&format!("\n{what}\n  hint: review it: remove it, or set a new `until`"));
     }
     for what in of_no_upstream(&config) {
         told.push_str(&format!("\nwarning: {what}"));
@@ -110,8 +110,8 @@ fn of_no_upstream(config: &Config) -> Vec<String> {
         let (file, line, column) = &one.place;
         let hint = suggest(upstream, &known);
         Some(format!(
-            "{file}:{line}:{column}: there is no `[upstream.{upstream}]`; the suppression applies only to a server that \
-             `lychgate wrap --name {upstream}` starts\n  hint: {hint}"
+            "{file}:{line}:{column}: no `[upstream.{upstream}]` exists; the suppression applies only to a server started \
+             by `lychgate wrap --name {upstream}`\n  hint: {hint}"
         ))
     };
     all.filter_map(warned).collect()
@@ -146,7 +146,7 @@ fn counts(config: &Config, policies: &Policies) -> String {
         told.push_str(&format!(", {}", number(suppressions, "suppression")));
     }
     if !observing.is_empty() {
-        told.push_str(&format!("; only observed, not enforced: {}", observing.join(", ")));
+        told.push_str(&format!("; observed, not enforced: {}", observing.join(", ")));
     }
     told
 }
@@ -182,7 +182,7 @@ mod tests {
         )
         .unwrap();
         assert!(told.starts_with("gate.toml: 2 upstreams, 0 agents, 2 policies, "), "{told}");
-        assert!(told.ends_with(" inbound rules; only observed, not enforced: `b`"), "{told}");
+        assert!(told.ends_with(" inbound rules; observed, not enforced: `b`"), "{told}");
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         std::fs::write(rules.path().join("mine.toml"), rule("fork-bomb")).unwrap();
         let told = checked(&config).unwrap();
         assert!(told.contains(&format!("\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule")), "{told}");
-        assert!(told.contains("(rules/outbound/") && told.contains("an id of its own"), "{told}");
+        assert!(told.contains("(rules/outbound/") && told.contains("a different id"), "{told}");
     }
 
     #[test]
@@ -228,8 +228,8 @@ mod tests {
             .unwrap()
         };
         let warned = told("doc");
-        assert!(warned.contains("\nwarning: gate.toml:3:1: there is no `[upstream.doc]`"), "{warned}");
-        assert!(warned.contains("`lychgate wrap --name doc` starts") && warned.contains("did you mean `docs`?"), "{warned}");
+        assert!(warned.contains("\nwarning: gate.toml:3:1: no `[upstream.doc]` exists"), "{warned}");
+        assert!(warned.contains("`lychgate wrap --name doc`") && warned.contains("did you mean `docs`?"), "{warned}");
         assert!(!told("docs").contains("warning"));
     }
 

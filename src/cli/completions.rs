@@ -1,4 +1,4 @@
-//! `lychgate completions` and `lychgate man`: what a shell and a reader of manual pages want to know, from the verbs themselves.
+//! `lychgate completions` and `lychgate man`, both generated from the command line's definition.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use clap_complete::Shell;
 #[derive(clap::Args)]
 #[command(after_help = "\
 bash:  lychgate completions bash > ~/.local/share/bash-completion/completions/lychgate
-zsh:   lychgate completions zsh > a folder of `$fpath`, as `_lychgate`
+zsh:   lychgate completions zsh > _lychgate, in a folder of `$fpath`
 fish:  lychgate completions fish > ~/.config/fish/completions/lychgate.fish")]
 pub(super) struct CompletionsArgs {
     /// The shell
@@ -21,13 +21,52 @@ pub(super) struct CompletionsArgs {
 /// Arguments of `lychgate man`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-lychgate man | man -l -                          read the page of lychgate itself
-lychgate man --folder ~/.local/share/man/man1    one page for each verb: `man lychgate-run`")]
+lychgate man | man -l -                          show the main page
+lychgate man --folder ~/.local/share/man/man1    install a page for each command")]
 pub(super) struct ManArgs {
-    /// Write a page for each verb into this folder; left out, the main page goes to standard output
+    /// Write one page per command to this folder; without it, the main page goes to standard output
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }
+
+/// What the main page says beyond the verbs, in roff (man(7)).
+const SECTIONS: &str = r#".SH EXAMPLES
+.TP
+\fBlychgate demo\fR
+See the gateway in action with a sample agent and server.
+.TP
+\fBlychgate install claude\-code\fR
+Put the servers of Claude Code behind the gateway.
+.TP
+\fBlychgate init \-\-upstream docs=https://mcp.example.com/mcp && lychgate run\fR
+Create a config with one upstream, and serve it.
+.TP
+\fBlychgate audit tail \-\-verdict block\fR
+Follow the blocked messages.
+.SH FILES
+.TP
+\fI./lychgate.toml\fR, \fI~/.config/lychgate/lychgate.toml\fR, \fI/etc/lychgate/lychgate.toml\fR
+Config file: the first that exists. \fBlychgate wrap\fR does not read \fI./lychgate.toml\fR.
+.TP
+\fI~/.local/state/lychgate/\fR
+State: pinned definitions, logins, quarantine, evidence and the admin token, unless the config sets other paths.
+.SH ENVIRONMENT
+.TP
+\fBLYCHGATE_CONFIG\fR
+Config file, if \fB\-\-config\fR is not given.
+.TP
+\fBLYCHGATE_LOG\fR
+Log filter, such as \fBdebug\fR or \fBwarn,lychgate=debug\fR.
+.TP
+\fBXDG_STATE_HOME\fR
+Replaces \fI~/.local/state\fR.
+.TP
+\fBBROWSER\fR
+Program that opens the browser.
+.TP
+\fBNO_COLOR\fR
+Disables colors on the terminal, if not empty.
+"#;
 
 /// Writes the completions.
 pub(super) fn completions(args: &CompletionsArgs, mut command: Command, out: &mut dyn Write) -> io::Result<u8> {
@@ -40,17 +79,24 @@ pub(super) fn completions(args: &CompletionsArgs, mut command: Command, out: &mu
 /// Writes manual pages; 2 where the folder cannot be written.
 pub(super) fn man(args: &ManArgs, command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let Some(folder) = &args.folder else {
-        clap_mangen::Man::new(command).render(out)?;
-        return Ok(0);
+        return main_page(command, out).map(|()| 0);
     };
-    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        clap_mangen::generate_to(command.clone(), folder)?;
+        main_page(command, &mut fs::File::create(folder.join("lychgate.1"))?)
+    });
     match written {
         Ok(()) => Ok(0),
         Err(error) => {
-            writeln!(err, "`{}`: {error}\n  hint: name a folder that you can write", folder.display())?;
+            writeln!(err, "`{}`: {error}\n  hint: name a writable folder", folder.display())?;
             Ok(2)
         }
     }
+}
+
+fn main_page(command: Command, out: &mut dyn Write) -> io::Result<()> {
+    clap_mangen::Man::new(command).render(out)?;
+    out.write_all(SECTIONS.as_bytes())
 }
 
 #[cfg(test)]
@@ -82,6 +128,12 @@ mod tests {
         }
         let mut page = vec![];
         man(&ManArgs { folder: None }, crate::cli::Cli::command(), &mut page, &mut io::sink()).unwrap();
-        assert!(String::from_utf8(page).unwrap().contains("lychgate\\-wrap"));
+        let page = String::from_utf8(page).unwrap();
+        assert!(page.contains("lychgate\\-wrap"));
+        for section in ["EXAMPLES", "FILES", "ENVIRONMENT"] {
+            assert!(page.contains(&format!(".SH {section}\n")), "{section}");
+        }
+        let installed = fs::read_to_string(folder.path().join("man1/lychgate.1")).unwrap();
+        assert!(installed.contains(".SH FILES"), "{installed}");
     }
 }

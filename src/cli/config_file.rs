@@ -15,7 +15,7 @@ const OF_SYSTEM: &str = "/etc/lychgate/lychgate.toml";
 /// The option `--config`, flattened into the arguments of a verb.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct ConfigArg {
-    /// Config file of the gate [default: $LYCHGATE_CONFIG, or the first of ./lychgate.toml,
+    /// Config file of the gateway [default: $LYCHGATE_CONFIG, or the first of ./lychgate.toml,
     /// ~/.config/lychgate/lychgate.toml and /etc/lychgate/lychgate.toml]
     #[arg(id = "config", long = "config", value_name = "FILE", global = true)]
     file: Option<PathBuf>,
@@ -120,7 +120,7 @@ impl Search {
                 None => return Ok(path),
             }
         }
-        let message = format!("no config file found; looked at {}", looked_at.join(", "));
+        let message = format!("no config file found; searched {}", looked_at.join(", "));
         let hint = format!("create one with `lychgate init`, or name one with `--config FILE` or `{VARIABLE}`");
         Err(Fault::of_file("config", message, Some(&hint)))
     }

@@ -2,17 +2,17 @@
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
-use super::trouble::Trouble;
+use super::exit::Exit;
 
 /// Longest answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 64;
 
 /// Refuses to go on where no person is at the terminal, unless `yes` was given. `act` completes "pass --yes to …".
-pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Trouble> {
+pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Exit> {
     if yes || io::stdin().is_terminal() {
         return Ok(());
     }
-    Err(Trouble::Told(2, format!("error: not a terminal; pass --yes to {act}")))
+    Err(Exit::Code(2, format!("error: not a terminal; pass --yes to {act}")))
 }
 
 /// Asks on the terminal; anything but a yes is a no, and so is everything where there is no terminal.
@@ -39,7 +39,7 @@ pub(super) fn ask(question: &str, limit_bytes: u64, err: &mut dyn Write) -> io::
     let read = io::stdin().lock().take(limit_bytes).read_line(&mut answer)?;
     // The rest of a longer line would be read as the next answer.
     if read as u64 == limit_bytes && !answer.ends_with('\n') {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("an answer is limited to {limit_bytes} bytes")));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the answer exceeds {limit_bytes} bytes")));
     }
     Ok((read > 0).then(|| answer.trim().to_owned()))
 }

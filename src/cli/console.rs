@@ -2,48 +2,50 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::desk::{Desk, ask};
-use super::trouble::Trouble;
+use super::admin_client::{AdminClient, ask};
+use super::exit::Exit;
 use crate::oauth::browser;
 
 /// Arguments of `lychgate console`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The link counts once and for a minute; the session that it opens ends an hour after it was last used. It comes from the
-gate's admin port, for the token that the gate writes at start (`token_file` under `[approval]`), which only the gate's own
-user can read. That token opens the console's own form too.
+The link is valid once, for one minute; its session ends after an hour without
+use. The link comes from the admin port, which requires the token that the
+gateway writes at start (`token_file` under `[approval]`), readable only by the
+gateway's user. The console's login form accepts that token too.
 
-The console is on where the admin port is on loopback; elsewhere see `console` under `[admin]`.
+The console is enabled if the admin port is on loopback; otherwise see `console`
+under `[admin]`.
 
-`$BROWSER` names the program that opens the browser, else it is the system's own.")]
+The program named by $BROWSER opens the browser; the default is the system's.")]
 pub(super) struct Args {
-    /// Print the link and open no browser; so it is anyway where the output is no terminal
+    /// Print the link instead of opening a browser; implied unless the output is a terminal
     #[arg(long)]
     no_browser: bool,
     #[command(flatten)]
-    desk: Desk,
+    desk: AdminClient,
 }
 
 /// Prints a link, and opens it; 0 if there is one, 2 if not.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let link = match args.link() {
         Ok(link) => link,
-        Err(trouble) => return trouble.told(err).map(|_| 2),
+        Err(trouble) => return trouble.report(err).map(|_| 2),
     };
     writeln!(out, "{link}")?;
     out.flush()?;
     if !args.no_browser && io::stdout().is_terminal() && !browser::open(&link) {
-        writeln!(err, "no browser could be opened: open the link yourself, within a minute")?;
+        writeln!(err, "could not open a browser: open the link within a minute")?;
     }
     Ok(0)
 }
 
 impl Args {
-    fn link(&self) -> Result<String, Trouble> {
-        let (address, token) = self.desk.place()?;
+    fn link(&self) -> Result<String, Exit> {
+        let (address, token) = self.desk.target()?;
         let said = ask(address, &token, "POST", "/console/api/code", "")?;
         let word = |key: &str| said.root().get(key).and_then(|value| value.str());
-        let code = word("code").ok_or_else(|| Trouble::Told(2, format!("what answers at {address} is not a gate")))?;
+        let code = word("code").ok_or_else(|| Exit::Code(2, format!("the service at {address} is not lychgate")))?;
         let at = word("at").map_or_else(|| format!("http://{address}"), |at| at.into_owned());
         Ok(format!("{at}/console#code={code}"))
     }

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::config_file::{ConfigArg, WrapConfig};
-use super::judges;
 use super::progress::patiently;
-use crate::review::explain::{Explained, Repeated, explain, may_be_earlier, repeated};
-use crate::review::{Entry, Log, Named};
+use super::review_args;
+use crate::review::explain::{Explanation, Repeated, explain, may_be_earlier, repeated};
+use crate::review::{AuditIds, Entry, Log};
 use crate::text::visible;
 
 /// Which message, and where to look for it.
@@ -21,7 +21,7 @@ pub(super) struct Query {
     audit: String,
     #[command(flatten)]
     config: ConfigArg,
-    /// Audit log, if not that of the config
+    /// Audit log; defaults to that of the config
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Policy for upstreams that the config does not name (`lychgate wrap`)
@@ -43,8 +43,8 @@ impl Query {
     /// That no message has the id.
     pub(super) fn not_found(&self) -> String {
         format!(
-            "no message of the audit log has the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
-             rotated away and deleted, or be in another gate's log (`--log FILE`)",
+            "the audit log contains no message with the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
+             rotated out and deleted, or be in another gateway's log (`--log FILE`)",
             visible(&self.audit)
         )
     }
@@ -53,18 +53,23 @@ impl Query {
 /// What to explain.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Shows what the text looked like after each reading, what matched, the rule with its cases, and the suppression with which it passes.
-Overlapping findings are one entry, the strongest first; `lychgate suppress AUDIT-ID --finding N` suppresses one.
-A call that was refused as a repeat was not judged: the earlier call is named.
+Shows each reading of the text, what matched, the rule with its test cases, and
+the suppression that would let the message pass. Overlapping findings form one
+entry, strongest first; `lychgate suppress AUDIT-ID --finding N` suppresses one.
+A call that was refused as a repeat was not inspected: the earlier call is named.
 
-Exit codes: 0 explained, 2 not found, several of that id, or something cannot be read.")]
+Examples:
+  lychgate explain 4f2a9c1b
+  lychgate explain --all --json 4f2a9c1b
+
+Exit codes: 0 explained; 2 not found, ambiguous id, or an error.")]
 pub(super) struct Args {
     #[command(flatten)]
     query: Query,
-    /// Explain in full what was only logged, too
+    /// Also explain findings that were only logged
     #[arg(long)]
     all: bool,
-    /// One JSON document: a list with an entry for each message of that id
+    /// Print one JSON document: a list with an entry for each message with the id
     #[arg(long)]
     json: bool,
 }
@@ -74,7 +79,7 @@ pub(super) struct Args {
 #[serde(untagged)]
 pub(super) enum One {
     /// Of a message that was judged.
-    Judged(Box<Explained>),
+    Judged(Box<Explanation>),
     /// Of a call that was refused unjudged.
     Again(Box<Repeated>),
 }
@@ -84,7 +89,7 @@ pub(super) enum One {
 /// # Errors
 /// What cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match patiently("looking through the audit log", err, || explained(&args.query))? {
+    match patiently("searching the audit log", err, || explained(&args.query))? {
         Ok(all) if all.is_empty() => {
             writeln!(err, "error: {}", args.query.not_found())?;
             Ok(2)
@@ -114,15 +119,15 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 
 /// The lines with that id, explained.
 pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
-    let named = Named::read(&args.audit)?;
-    let config = judges::config(&args.config).map_err(|faults| judges::told(&faults))?;
-    let judges = judges::judges(&config, &args.policy).map_err(|faults| judges::told(&faults))?;
-    let log = judges::log(args.log.as_deref(), &config)?;
-    let stores = judges::stores(&config)?;
+    let named = AuditIds::read(&args.audit)?;
+    let config = review_args::config(&args.config).map_err(|faults| review_args::told(&faults))?;
+    let judges = review_args::judges(&config, &args.policy).map_err(|faults| review_args::told(&faults))?;
+    let log = review_args::log(args.log.as_deref(), &config)?;
+    let stores = review_args::stores(&config)?;
     let log = Log::open(&log).map_err(|error| error.to_string())?;
     let lines = || log.entries().flatten().filter(|entry| matches!(&*entry.event(), "judged" | "refused_again"));
-    let Some(id) = named.one_of(lines().filter_map(|entry| judges::id(&entry)))? else { return Ok(Vec::new()) };
-    let is_it = |entry: &Entry| judges::id(entry) == Some(id);
+    let Some(id) = named.one_of(lines().filter_map(|entry| review_args::id(&entry)))? else { return Ok(Vec::new()) };
+    let is_it = |entry: &Entry| review_args::id(entry) == Some(id);
     let mut all = Vec::new();
     for entry in lines().filter(is_it) {
         if entry.event() == "refused_again" {
@@ -131,7 +136,7 @@ pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
             all.push(One::Again(Box::new(repeated(&entry, earlier.as_ref()))));
             continue;
         }
-        let whole = judges::kept(&stores, id)?;
+        let whole = review_args::kept(&stores, id)?;
         let one = explain(&entry, whole.as_ref(), &judges);
         let one = one.map_err(|missing| format!("{}\n  hint: name the config with `--config FILE`", missing.words()))?;
         all.push(One::Judged(Box::new(one)));

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::config_file::{ConfigArg, user_file};
 use super::confirm::{self, confirm, require_terminal};
+use super::exit::{Exit, error};
 use super::install::files::put;
 use super::install::{ADDRESS, new_config, quoted};
-use super::judges;
+use super::review_args;
 use super::run::claude_command;
-use super::trouble::{Trouble, error};
 use crate::config::{self, is_name};
 use crate::seal::state_folder;
 
@@ -20,19 +20,21 @@ const ANSWER_BYTES: u64 = 4096;
 /// Arguments of `lychgate init`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without an upstream it asks for one on the terminal. The file is shown and validated before it is written. It listens on the
-loopback address, with an audit log and pins in the state folder and the admin port; deploy/lychgate.toml explains every
+Without an upstream it prompts for one. The file is shown and validated before
+it is written. The gateway listens on the loopback address, with an audit log and
+pins in the state folder, and an admin port; deploy/lychgate.toml documents every
 option.
 
-lychgate init --upstream docs=https://mcp.example.com/mcp
-lychgate init --stdio files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+Examples:
+  lychgate init --upstream docs=https://mcp.example.com/mcp
+  lychgate init --stdio files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
 
-Exit codes: 0 written, 1 not written, 2 error.")]
+Exit codes: 0 written; 1 not written; 2 error.")]
 pub(super) struct Args {
-    /// An MCP server over HTTP, and its name at the gate; may be repeated
+    /// Name and URL of an MCP server over HTTP; may be repeated
     #[arg(long = "upstream", value_name = "NAME=URL", value_parser = http_upstream)]
     upstreams: Vec<Upstream>,
-    /// The name of an MCP server that is started as a command, which follows after `--`
+    /// Name of an MCP server that is started by the command after `--`
     #[arg(long, value_name = "NAME", value_parser = upstream_name, requires = "command")]
     stdio: Option<String>,
     /// The config file to write [default: $LYCHGATE_CONFIG, or ~/.config/lychgate/lychgate.toml]
@@ -44,7 +46,7 @@ pub(super) struct Args {
     /// Write without asking
     #[arg(long, short)]
     yes: bool,
-    /// The program of `--stdio` and its arguments
+    /// The command of `--stdio` and its arguments
     #[arg(last = true, value_name = "COMMAND", requires = "stdio")]
     command: Vec<String>,
 }
@@ -66,12 +68,12 @@ enum Transport {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.told(err),
+        Err(trouble) => trouble.report(err),
     }
 }
 
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let unknown = || error("the home folder is unknown\n  hint: set `HOME`, or pass --config FILE");
         let path = self.config.clone().or_else(|| ConfigArg::default().named()).or_else(user_file).ok_or_else(unknown)?;
         let path = std::path::absolute(&path).map_err(error)?;
@@ -80,7 +82,7 @@ impl Args {
         let upstreams = self.upstreams(err)?;
         let text = config_text(&state, &upstreams);
         config::load_edited(&path, &text)
-            .map_err(|faults| error(format!("the config would not be valid:\n{}", judges::told(&faults))))?;
+            .map_err(|faults| error(format!("the config would not be valid:\n{}", review_args::told(&faults))))?;
         writeln!(out, "This goes into `{}`:\n\n{text}", path.display())?;
         out.flush()?;
         require_terminal(self.yes, "write it")?;
@@ -102,7 +104,7 @@ impl Args {
     }
 
     /// Refuses a path that is in use, unless `--force` was given. A link that leads nowhere is in use too.
-    fn require_free(&self, path: &Path) -> Result<(), Trouble> {
+    fn require_free(&self, path: &Path) -> Result<(), Exit> {
         match path.symlink_metadata() {
             Err(found) if matches!(found.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
             _ if self.force => Ok(()),
@@ -114,7 +116,7 @@ impl Args {
     }
 
     /// The servers of the flags, or the one that the terminal names.
-    fn upstreams(&self, err: &mut dyn Write) -> Result<Vec<Upstream>, Trouble> {
+    fn upstreams(&self, err: &mut dyn Write) -> Result<Vec<Upstream>, Exit> {
         let stdio = self.stdio.clone().map(|name| {
             let command = self.command.clone();
             Upstream { name, transport: Transport::Stdio(command) }
@@ -166,7 +168,7 @@ fn transport(written: &str) -> Result<Transport, String> {
 }
 
 /// Asks for a server until both answers are valid.
-fn ask_upstream(ask: &mut dyn FnMut(&str) -> io::Result<Option<String>>) -> Result<Upstream, Trouble> {
+fn ask_upstream(ask: &mut dyn FnMut(&str) -> io::Result<Option<String>>) -> Result<Upstream, Exit> {
     let name = ask_for("Name of the MCP server, as in `files`: ", upstream_name, ask)?;
     let transport = ask_for("Its URL, or the command that starts it: ", transport, ask)?;
     Ok(Upstream { name, transport })
@@ -176,11 +178,11 @@ fn ask_for<T>(
     question: &str,
     read: fn(&str) -> Result<T, String>,
     ask: &mut dyn FnMut(&str) -> io::Result<Option<String>>,
-) -> Result<T, Trouble> {
+) -> Result<T, Exit> {
     let mut asked = question.to_owned();
     loop {
         let answer = ask(&asked).map_err(|failed| error(format!("the answer cannot be read: {failed}")))?;
-        let answer = answer.ok_or_else(|| Trouble::Told(1, "\nNothing was written.".to_owned()))?;
+        let answer = answer.ok_or_else(|| Exit::Code(1, "\nNothing was written.".to_owned()))?;
         match read(&answer) {
             Ok(value) => return Ok(value),
             Err(why) => asked = format!("{why}\n{question}"),
@@ -215,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    fn answered(answers: &[&str]) -> (Result<Upstream, Trouble>, Vec<String>) {
+    fn answered(answers: &[&str]) -> (Result<Upstream, Exit>, Vec<String>) {
         let mut asked = vec![];
         let mut answers = answers.iter();
         let upstream = ask_upstream(&mut |question| {
@@ -258,7 +260,7 @@ mod tests {
         let (upstream, _) = answered(&["docs", "https://example.org/mcp"]);
         assert_eq!(upstream.ok().unwrap().transport, Transport::Http("https://example.org/mcp".into()));
         let (upstream, _) = answered(&["docs"]);
-        assert!(matches!(upstream, Err(Trouble::Told(1, _))), "the input ended");
+        assert!(matches!(upstream, Err(Exit::Code(1, _))), "the input ended");
     }
 
     #[test]

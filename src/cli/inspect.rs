@@ -24,30 +24,30 @@ use crate::rules::{Action, Library};
 /// What to judge, and by which policy.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Which way the messages go
+    /// Direction of the messages
     #[arg(long, value_enum)]
-    direction: Way,
+    direction: JudgeDirection,
     #[command(flatten)]
     config: ConfigArg,
     /// Policy of the config file
     #[arg(long, default_value = "default")]
     policy: String,
-    /// Judge as for this upstream: what its policy suppresses for it alone counts
+    /// Apply the suppressions of this upstream
     #[arg(long, value_name = "NAME")]
     upstream: Option<String>,
     /// Read one message, call or text per line, and write one verdict per line. A text may name the call that returned it:
     /// `{"text": …, "tool_name": …, "arguments": {…}}`
     #[arg(long)]
     jsonl: bool,
-    /// Add the byte range and the length of each match to its finding
+    /// Add the byte range and length of each match to its finding
     #[arg(long, requires = "jsonl")]
     spans: bool,
-    /// The file; `-` for standard input
+    /// Input file; `-` is standard input
     file: PathBuf,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Way {
+enum JudgeDirection {
     Inbound,
     Outbound,
 }
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     }
 }
 
-struct Bench {
+struct Judge {
     policy: Policy,
     limits: ReadLimits,
     direction: Direction,
@@ -80,16 +80,16 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
     let policy = match config.policies.get(&args.policy) {
         Some(policy) => policy,
         None if args.policy == "default" => &default,
-        None => return Err(format!("there is no policy `{}` in the config", args.policy)),
+        None => return Err(format!("the config has no policy `{}`", args.policy)),
     };
     let library = Library::load(policy.builtin, &policy.rules).map_err(told)?;
     let judging = Policy::new(&args.policy, policy, &library).map_err(told)?;
-    let bench = Bench {
+    let bench = Judge {
         policy: args.upstream.as_deref().map_or_else(|| judging.clone(), |upstream| judging.at(upstream)),
         limits: config.limits.read.clone(),
         direction: match args.direction {
-            Way::Inbound => Direction::Inbound,
-            Way::Outbound => Direction::Outbound,
+            JudgeDirection::Inbound => Direction::Inbound,
+            JudgeDirection::Outbound => Direction::Outbound,
         },
         context: Context {
             asked: Arc::from([]),
@@ -144,7 +144,7 @@ impl Lines {
     }
 }
 
-impl Bench {
+impl Judge {
     /// Judges one message and tells people of it.
     fn message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
@@ -228,7 +228,7 @@ impl Bench {
             Direction::Outbound => None,
         };
         let context = match &call {
-            Some(call) => Cow::Owned(Context { asked: headers::asked(call).into(), ..self.context.clone() }),
+            Some(call) => Cow::Owned(Context { asked: headers::requests(call).into(), ..self.context.clone() }),
             None => Cow::Borrowed(&self.context),
         };
         let known = InspectContext { trace: self.spans, ..InspectContext::default() };

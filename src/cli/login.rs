@@ -8,11 +8,11 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::config_file::ConfigArg;
-use super::trouble::Trouble;
+use super::exit::Exit;
 use crate::config::{self, AuditConfig, Callback, Grant, HttpTransport, LoginConfig, OAuthConfig, TokenOf};
 use crate::oauth::callback::{Loopback, redirect_uri};
 use crate::oauth::grant::Answer;
-use crate::oauth::{Authorizer, Begun, LoginError, Plan, Principal, Shared, browser};
+use crate::oauth::{Authorizer, LoginError, Plan, Principal, Shared, StartedLogin, browser};
 use crate::record::Recorder;
 
 /// Addresses that may be pasted before it is given up, each of which must be of this login.
@@ -25,30 +25,35 @@ const PASTE_PORT: u16 = 8723;
 /// Arguments of `lychgate login`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The browser comes back to a port of this machine. From another machine's browser (or where none can come back) use `--paste`: its
-last page does not load, and its address is what is asked for here; or `--device`, where the server has that. A gate that runs
-takes the login up by itself.
+The browser returns to a port on this machine. To use a browser on another machine,
+pass `--paste`: its last page does not load, and you enter its address here; or
+`--device`, if the server supports device codes. A running gateway uses the login
+automatically.
 
-`$BROWSER` names the program that opens the browser, else it is the system's own.")]
+Examples:
+  lychgate login github
+  lychgate login github --paste
+
+The program named by $BROWSER opens the browser; the default is the system's.")]
 pub(super) struct Args {
     /// The upstream
     upstream: String,
-    /// Log in for this agent: where each agent has its own login (`token_of = \"agent\"`)
+    /// Log in for this agent, if each agent has its own login (`token_of = \"agent\"`)
     #[arg(long, value_name = "NAME", group = "whose")]
     agent: Option<String>,
-    /// Log in for this user: where each user has their own (`token_of = \"user\"`)
+    /// Log in for this user, if each user has their own login (`token_of = \"user\"`)
     #[arg(long, value_name = "NAME", group = "whose")]
     user: Option<String>,
-    /// Print the link, and read the address that the browser ended at from standard input
+    /// Print the link, and read the final address of the browser from standard input
     #[arg(long, group = "how")]
     paste: bool,
-    /// Print an address and a code to type in there, on any device
+    /// Print an address and a code to enter there on any device
     #[arg(long, group = "how")]
     device: bool,
-    /// Print the link, and wait here for the browser
+    /// Print the link and wait for the browser
     #[arg(long, group = "how")]
     no_browser: bool,
-    /// The port that the browser comes back to, if not as in the config
+    /// Callback port; defaults to that of the config
     #[arg(long, value_name = "PORT", conflicts_with = "device")]
     port: Option<u16>,
     #[command(flatten)]
@@ -60,23 +65,23 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let made = args.prepare().and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
     match made {
         Ok(()) => Ok(0),
-        Err(trouble) => trouble.told(err),
+        Err(trouble) => trouble.report(err),
     }
 }
 
 /// Nothing was begun.
-fn before(text: impl Into<String>) -> Trouble {
-    Trouble::Told(2, text.into())
+fn before(text: impl Into<String>) -> Exit {
+    Exit::Code(2, text.into())
 }
 
-impl From<LoginError> for Trouble {
+impl From<LoginError> for Exit {
     fn from(error: LoginError) -> Self {
-        Self::Told(1, format!("there is no login: {}", plain(&error.to_string())))
+        Self::Code(1, format!("there is no login: {}", plain(&error.to_string())))
     }
 }
 
 impl Args {
-    fn prepare(&self) -> Result<(Login, Runtime), Trouble> {
+    fn prepare(&self) -> Result<(Login, Runtime), Exit> {
         let read = self.config.find().and_then(|file| config::load_login(&file, &self.upstream));
         let (config, transport) =
             read.map_err(|faults| before(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
@@ -100,7 +105,7 @@ impl Args {
         Ok((Login { authorizer, config, who, transport }, runtime))
     }
 
-    fn principal(&self, login: &LoginConfig) -> Result<Principal, Trouble> {
+    fn principal(&self, login: &LoginConfig) -> Result<Principal, Exit> {
         let name = &self.upstream;
         match (login.token_of, &self.agent, &self.user) {
             (TokenOf::Gate, None, None) => Ok(Principal::Gate),
@@ -128,7 +133,7 @@ struct Login {
 }
 
 impl Login {
-    async fn carry_out(&self, args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+    async fn carry_out(&self, args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
         let plan = self.authorizer.plan(&self.who).await?;
         let at = plain(&plan.party.issuer);
         let scopes = plan.scopes.parameter().map_or_else(|| "what it gives by default".to_owned(), |scopes| plain(&scopes));
@@ -144,7 +149,7 @@ impl Login {
         Ok(())
     }
 
-    async fn by_browser(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+    async fn by_browser(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
         let port = args.port.unwrap_or(self.config.callback_port);
         let loopback = Loopback::bind(port).await.map_err(|error| {
             let hint = "name another with `--port`, or 0 for any that is free";
@@ -164,7 +169,7 @@ impl Login {
         self.end(begun, &Answer::of_query(query.expose())).await
     }
 
-    async fn by_paste(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+    async fn by_paste(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
         let uri = match &self.config.callback {
             Callback::Hosted(base) if args.port.is_none() => format!("{}/oauth/callback", base.trim_end_matches('/')),
             _ => redirect_uri(match args.port.unwrap_or(self.config.callback_port) {
@@ -192,11 +197,11 @@ impl Login {
             None
         };
         let answer = tokio::time::timeout(self.config.login, pasted).await.map_err(|_| self.late())?;
-        let answer = answer.ok_or_else(|| Trouble::Told(1, "there is no login: no address of it was pasted".into()))?;
+        let answer = answer.ok_or_else(|| Exit::Code(1, "there is no login: no address of it was pasted".into()))?;
         self.end(begun, &answer).await
     }
 
-    async fn on_device(&self, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Trouble> {
+    async fn on_device(&self, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
         if plan.server.device_authorization_endpoint.is_none() {
             let hint = "`--paste` works from any machine";
             return Err(before(format!("the authorization server has no logins on other devices\n  hint: {hint}")));
@@ -213,12 +218,12 @@ impl Login {
         Ok(self.authorizer.end_on_device(begun).await?)
     }
 
-    async fn end(&self, begun: Arc<Begun>, answer: &Answer) -> Result<(), Trouble> {
+    async fn end(&self, begun: Arc<StartedLogin>, answer: &Answer) -> Result<(), Exit> {
         Ok(self.authorizer.end_by_hand(&begun, answer).await?)
     }
 
-    fn late(&self) -> Trouble {
-        Trouble::Told(1, format!("there is no login: nobody made it within {} s", self.config.login.as_secs()))
+    fn late(&self) -> Exit {
+        Exit::Code(1, format!("there is no login: nobody made it within {} s", self.config.login.as_secs()))
     }
 }
 

@@ -13,18 +13,23 @@ use crate::oauth::vault::{Account, Vault, VaultError};
 /// Arguments of `lychgate logout`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The tokens are revoked at the server that gave them (RFC 7009), where it has that, and erased in any case. An upstream that the
-config no longer names can be logged out of as well. A login that cannot be opened is erased.")]
+Tokens are revoked at the server that issued them (RFC 7009), if it supports
+revocation, and erased in any case. This includes logins for upstreams that the
+config no longer names, and logins that cannot be decrypted.
+
+Examples:
+  lychgate logout github
+  lychgate logout github --all")]
 pub(super) struct Args {
     /// The upstream
     upstream: String,
-    /// The login of this agent, in place of the gate's own
+    /// The login of this agent instead of the shared one
     #[arg(long, value_name = "NAME", group = "whose")]
     agent: Option<String>,
     /// The login of this user
     #[arg(long, value_name = "NAME", group = "whose")]
     user: Option<String>,
-    /// All logins at the upstream
+    /// All logins for the upstream
     #[arg(long, group = "whose")]
     all: bool,
     #[command(flatten)]
@@ -67,10 +72,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         code = code.max(end.code());
         let (at, who) = (&args.upstream, super::login::plain(&who.to_string()));
         match end {
-            End::GivenBack => writeln!(out, "{at}: {who} is logged out")?,
-            End::Erased(why) => writeln!(out, "{at}: {who} is logged out here; the server was not told: {why}")?,
-            End::Nobody => writeln!(err, "{at}: no login of {who} is kept")?,
-            End::Kept(error) => writeln!(err, "{at}: {who} is still logged in: {error}")?,
+            LogoutOutcome::GivenBack => writeln!(out, "{at}: {who} is logged out")?,
+            LogoutOutcome::Erased(why) => writeln!(out, "{at}: {who} is logged out here; the server was not told: {why}")?,
+            LogoutOutcome::Nobody => writeln!(err, "{at}: no login of {who} is kept")?,
+            LogoutOutcome::Kept(error) => writeln!(err, "{at}: {who} is still logged in: {error}")?,
         }
     }
     if whose.is_empty() {
@@ -94,7 +99,7 @@ impl Args {
 }
 
 /// How it went with one login.
-enum End {
+enum LogoutOutcome {
     GivenBack,
     /// The server could not be told, and why.
     Erased(String),
@@ -102,7 +107,7 @@ enum End {
     Kept(VaultError),
 }
 
-impl End {
+impl LogoutOutcome {
     fn code(&self) -> u8 {
         match self {
             Self::GivenBack => 0,
@@ -112,21 +117,21 @@ impl End {
     }
 }
 
-async fn end(vault: &Vault, revoker: &Revoker, upstream: &str, who: &Principal) -> End {
+async fn end(vault: &Vault, revoker: &Revoker, upstream: &str, who: &Principal) -> LogoutOutcome {
     // So that nobody renews it meanwhile, and keeps what comes of that. One that cannot be had does not hold this up.
     let lease = vault.lease(upstream, who).await;
     let revoked = match vault.read(upstream, who).await {
         Ok(Some(account)) => revoker.revoke(&account).await,
-        Ok(None) => return End::Nobody,
+        Ok(None) => return LogoutOutcome::Nobody,
         Err(error @ VaultError::Sealed { .. }) => Err(error.to_string()),
-        Err(error) => return End::Kept(error),
+        Err(error) => return LogoutOutcome::Kept(error),
     };
     let erased = vault.erase(upstream, who).await;
     drop(lease);
     match (erased, revoked) {
-        (Err(error), _) => End::Kept(error),
-        (Ok(_), Ok(())) => End::GivenBack,
-        (Ok(_), Err(why)) => End::Erased(why),
+        (Err(error), _) => LogoutOutcome::Kept(error),
+        (Ok(_), Ok(())) => LogoutOutcome::GivenBack,
+        (Ok(_), Err(why)) => LogoutOutcome::Erased(why),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
+mod admin_client;
 mod agent;
 mod approve;
 mod audit;
@@ -10,15 +11,14 @@ mod config_file;
 mod confirm;
 mod console;
 pub mod demo;
-mod desk;
 mod doctor;
 #[cfg(test)]
 mod documents_tests;
+mod exit;
 mod explain;
 mod init;
 mod inspect;
 mod install;
-mod judges;
 mod liveness;
 mod login;
 mod logout;
@@ -29,20 +29,39 @@ mod progress;
 mod prove;
 mod quarantine;
 mod replay;
+mod review_args;
 mod rules;
 mod run;
 mod scan;
 mod service;
 mod suppress;
-mod trouble;
 mod wrap;
 
+use std::fmt::Write as _;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::document::Fault;
+
+/// The verbs by purpose, in the order of `lychgate help`.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Set up", &["demo", "init", "install", "uninstall", "doctor"]),
+    ("Run", &["run", "wrap", "service", "console"]),
+    ("Access", &["agent", "login", "logout", "auth"]),
+    ("Review", &["approve", "quarantine", "pins", "audit", "explain", "suppress"]),
+    ("Test", &["check", "rules", "inspect", "scan", "prove", "replay"]),
+    ("Other", &["metrics", "completions", "man", "help"]),
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  lychgate demo                   See the gateway in action
+  lychgate install claude-code    Put the servers of Claude Code behind it
+  lychgate audit tail             Follow its decisions
+
+`lychgate help COMMAND` describes a command.";
 
 /// A security gateway between AI agents and MCP servers.
 #[derive(Parser)]
@@ -54,67 +73,68 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Show the gate at work, with an agent and a server that it brings along
+    /// Show the gateway in action with a sample agent and server
     Demo(demo::Args),
-    /// Write a first config file
+    /// Create a config file
     Init(init::Args),
-    /// Serve until told to stop
+    /// Start the gateway
     Run(run::Args),
-    /// Stand where a stdio server stood, and judge what passes
+    /// Run a stdio server behind the gateway
     Wrap(wrap::Args),
-    /// Make, list and take back tokens of agents
+    /// Create, list and revoke agent tokens
     Agent(agent::Args),
-    /// Answer for a person: list the calls that wait for a yes, and allow or refuse them
+    /// List and answer approval requests
     Approve(approve::Args),
-    /// Follow, search and check the audit log, and show the key that it is signed with
+    /// Follow, search and verify the audit log
     Audit(audit::Args),
-    /// Open the console: a page on which to see what the gate does
+    /// Open the web console
     Console(console::Args),
-    /// Log in to an upstream, in a browser or on another device
+    /// Log in to an upstream
     Login(login::Args),
-    /// Log out of an upstream: give tokens back, and forget them
+    /// Log out of an upstream and revoke its tokens
     Logout(logout::Args),
-    /// Show which logins are kept, and change the key that they are kept under
+    /// List stored logins and rotate the vault key
     Auth(auth::Args),
-    /// List, compare, approve and reset what servers say of their tools, prompts and resources
+    /// Review changes to tools, prompts and resources
     Pins(pins::Args),
-    /// Try the gate with attacks that hurt nobody, and say what it catches, what not, and why
+    /// Test a gateway with harmless attacks
     Prove(prove::Args),
-    /// Move the servers of an agent's config behind the gate
+    /// Put the servers of an MCP client behind the gateway
     Install(install::InstallArgs),
-    /// Put back what `install` moved, byte for byte
+    /// Undo `install`, byte for byte
     Uninstall(install::UninstallArgs),
-    /// Run the gate as a service of this user, in the background and after each login
+    /// Run the gateway as a user service
     Service(service::Args),
-    /// List, show, release and delete what was taken out of messages
+    /// List, show, release and delete quarantined messages
     Quarantine(quarantine::Args),
-    /// Look at what servers say of themselves and of what they have, by the rules that judge it in the gate
+    /// Scan MCP servers for malicious definitions
     Scan(scan::Args),
-    /// Find out what is wrong with a gate and around it, with what mends it
+    /// Diagnose the installation and suggest fixes
     Doctor(doctor::Args),
-    /// Check the config file and all rules that it names
+    /// Validate the config file and its rules
     Check(check::Args),
-    /// Try, list, explain or write out rules
+    /// Test, list, explain and export rules
     Rules(rules::Args),
-    /// Print the reference page of metrics, the dashboard or the alert rules of this version
+    /// Print the metrics reference, dashboard or alert rules
     Metrics(metrics::Args),
-    /// Judge messages from a file, as the gate would
+    /// Inspect messages from a file
     Inspect(inspect::Args),
-    /// Write what a shell completes these verbs by
+    /// Generate shell completions
     Completions(completions::CompletionsArgs),
-    /// Write the manual page, or one for each verb
+    /// Generate manual pages
     Man(completions::ManArgs),
-    /// Say why a message was judged as it was, and how to have it pass next time
+    /// Explain a verdict and how to allow the message
     Explain(explain::Args),
-    /// Silence a false alarm: add the narrowest suppression of what was found in a message to the config
+    /// Suppress a false positive
     Suppress(suppress::Args),
-    /// Judge what was recorded by other rules, and show what they would change
+    /// Test rule changes against recorded messages
     Replay(replay::Args),
 }
 
 /// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
 pub fn main() -> ExitCode {
-    match Cli::parse().verb {
+    let parsed = Cli::from_arg_matches(&command().get_matches());
+    match parsed.unwrap_or_else(|error| error.exit()).verb {
         Verb::Demo(args) => demo::run(&args),
         Verb::Init(args) => written(init::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Run(args) => run::run(&args),
@@ -135,8 +155,8 @@ pub fn main() -> ExitCode {
         Verb::Scan(args) => written(scan::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Doctor(args) => written(doctor::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Check(args) => check::run(&args),
-        Verb::Completions(args) => written(completions::completions(&args, Cli::command(), &mut io::stdout().lock())),
-        Verb::Man(args) => written(completions::man(&args, Cli::command(), &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Completions(args) => written(completions::completions(&args, command(), &mut io::stdout().lock())),
+        Verb::Man(args) => written(completions::man(&args, command(), &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Explain(args) => written(explain::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
         Verb::Suppress(args) => written(suppress::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
@@ -146,6 +166,23 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The command line with its verbs listed in groups, which `clap` cannot do.
+fn command() -> Command {
+    let mut command = Cli::command();
+    command.build();
+    let mut template = String::from("{about}\n\n{usage-heading} {usage}\n");
+    for (group, verbs) in GROUPS {
+        let _infallible = write!(template, "\n{group}:\n");
+        for verb in verbs {
+            let about = command.find_subcommand(verb).and_then(Command::get_about).map(ToString::to_string);
+            let _infallible = writeln!(template, "  {verb:<12} {}", about.unwrap_or_default());
+        }
+    }
+    template.push_str("\nOptions:\n{options}\n\n");
+    template.push_str(EXAMPLES);
+    Cli::command().help_template(template)
+}
+
 /// The exit code of a verb that writes. A reader that has had enough (`| head`) is no error.
 fn written(code: io::Result<u8>) -> ExitCode {
     code.map_or_else(|error| ExitCode::from(if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 }), ExitCode::from)
@@ -153,9 +190,12 @@ fn written(code: io::Result<u8>) -> ExitCode {
 
 /// Tells faults, one a paragraph.
 #[allow(clippy::print_stderr)]
-fn tell_faults(faults: &[Fault]) {
+fn print_faults(faults: &[Fault]) {
     for fault in faults {
         eprintln!("{fault}");
     }
     eprintln!("{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" });
 }
+
+#[cfg(test)]
+mod help_tests;

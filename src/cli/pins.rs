@@ -17,39 +17,44 @@ use crate::seal::state_folder;
 /// Arguments of `lychgate pins`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A gate that runs takes up what is approved or reset here within two seconds, and tells agents that the list has changed where
-their stream and the server allow. The file is the one that `[pins]` of the config names, or the one in the state folder that
-`lychgate run` keeps for this config; without a config, the one that `lychgate wrap` keeps.")]
+A running gateway applies approvals and resets within two seconds, and notifies
+agents of the changed list if their connection and the server support it. The
+lock file is `file` under `[pins]`; otherwise the one that `lychgate run` keeps
+in the state folder for this config or, without a config, that of `lychgate wrap`.
+
+Examples:
+  lychgate pins diff
+  lychgate pins approve github")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
     #[command(flatten)]
     config: ConfigArg,
-    /// The lock file, if not as in the config
+    /// Lock file; defaults to that of the config
     #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List what is pinned, and what waits for approval
+    /// List pinned definitions and changes held for approval
     List {
         #[command(flatten)]
-        which: Which,
-        /// As one JSON document
+        which: PinFilter,
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Show how what waits differs from what is pinned
-    Diff(Which),
-    /// Let what waits take the place of what is pinned
-    Approve(Chosen),
-    /// Forget pins: what the server lists next is pinned as if it were first seen
-    Reset(Chosen),
+    /// Show the differences between held and pinned definitions
+    Diff(PinFilter),
+    /// Approve held changes
+    Approve(SelectedPins),
+    /// Remove pins; the next list of the server is pinned as new
+    Reset(SelectedPins),
 }
 
 #[derive(clap::Args)]
-struct Which {
+struct PinFilter {
     /// The upstream; left out, all
     upstream: Option<String>,
     /// The tool, prompt, resource or template; left out, all
@@ -57,7 +62,7 @@ struct Which {
 }
 
 #[derive(clap::Args)]
-struct Chosen {
+struct SelectedPins {
     /// The upstream
     #[arg(required_unless_present = "all")]
     upstream: Option<String>,
@@ -99,7 +104,7 @@ impl Args {
             },
         };
         let hint = "name it with `--file FILE`, or with `file` under `[pins]`";
-        let none = || vec![Fault::of_file("--file", "there is no lock file", Some(hint))];
+        let none = || vec![Fault::of_file("--file", "no lock file", Some(hint))];
         named.or_else(PinsConfig::of_user).map(LockFile::new).ok_or_else(none)
     }
 }
@@ -109,12 +114,12 @@ fn fits(upstream: Option<&str>, name: Option<&str>, of: &str, key: &Key) -> bool
     upstream.is_none_or(|upstream| upstream == of) && name.is_none_or(|name| name == &*key.name)
 }
 
-fn chosen<'l>(lock: &'l Lock, which: &'l Which) -> impl Iterator<Item = (&'l str, &'l Key, &'l Pin)> {
+fn chosen<'l>(lock: &'l Lock, which: &'l PinFilter) -> impl Iterator<Item = (&'l str, &'l Key, &'l Pin)> {
     let all = lock.iter().flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream, key, pin)));
     all.filter(|(upstream, key, _)| fits(which.upstream.as_deref(), which.name.as_deref(), upstream, key))
 }
 
-fn list(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
+fn list(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
     let mut waits = false;
     let mut any = false;
     for (upstream, key, pin) in chosen(lock, which) {
@@ -127,12 +132,12 @@ fn list(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
         }
     }
     if !any {
-        writeln!(out, "nothing is pinned")?;
+        writeln!(out, "no pins")?;
     }
     Ok(u8::from(waits))
 }
 
-fn list_json(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
+fn list_json(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
     let mut waits = false;
     let all: Vec<_> = chosen(lock, which)
         .map(|(upstream, key, pin)| {
@@ -150,7 +155,7 @@ fn list_json(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> 
     Ok(u8::from(waits))
 }
 
-fn diff(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
+fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
     let mut any = false;
     for (upstream, key, pin) in chosen(lock, which) {
         let Some(held) = &pin.held else { continue };
@@ -163,15 +168,15 @@ fn diff(lock: &Lock, which: &Which, out: &mut dyn Write) -> io::Result<u8> {
         writeln!(out)?;
     }
     if !any {
-        writeln!(out, "nothing waits")?;
+        writeln!(out, "no held changes")?;
     }
     Ok(u8::from(any))
 }
 
 /// What was done, told by upstream and name.
-type Done = Vec<(String, Kind, String)>;
+type ChangedPins = Vec<(String, Kind, String)>;
 
-fn approve(lock: &mut Lock, which: &Chosen) -> Done {
+fn approve(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
     change(
         lock,
         which,
@@ -184,7 +189,7 @@ fn approve(lock: &mut Lock, which: &Chosen) -> Done {
     )
 }
 
-fn reset(lock: &mut Lock, which: &Chosen) -> Done {
+fn reset(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
     change(
         lock,
         which,
@@ -197,15 +202,15 @@ fn reset(lock: &mut Lock, which: &Chosen) -> Done {
 
 fn change(
     lock: &mut Lock,
-    which: &Chosen,
+    which: &SelectedPins,
     meant: impl Fn(&Pin) -> bool,
     does: impl Fn(&mut crate::inspect::definitions::Pins, Key, Pin),
-) -> Done {
+) -> ChangedPins {
     let all = lock.iter().flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream.to_owned(), key, pin)));
     let fitting =
         all.filter(|(upstream, key, pin)| fits(which.upstream.as_deref(), which.name.as_deref(), upstream, key) && meant(pin));
     let fitting: Vec<(String, Key, Pin)> = fitting.map(|(upstream, key, pin)| (upstream, key.clone(), pin.clone())).collect();
-    let mut done = Done::new();
+    let mut done = ChangedPins::new();
     for (upstream, key, pin) in fitting {
         done.push((upstream.clone(), key.kind, key.name.to_string()));
         does(lock.of_mut(&upstream), key, pin);
@@ -213,12 +218,12 @@ fn change(
     done
 }
 
-fn tell(done: &Done, what: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn tell(done: &ChangedPins, what: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     for (upstream, kind, name) in done {
         writeln!(out, "{} {} {}: {what}", shown(upstream), kind.name(), shown(name))?;
     }
     if done.is_empty() {
-        writeln!(err, "nothing fits\n  hint: `lychgate pins list` shows what is pinned and what waits")?;
+        writeln!(err, "no match\n  hint: `lychgate pins list` shows pins and held changes")?;
     }
     Ok(u8::from(done.is_empty()))
 }

@@ -13,14 +13,14 @@ use super::config_file::ConfigArg;
 use crate::config::{self, QuarantineConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
-use crate::record::harmless_json;
-use crate::record::kept::{About, By, Item, Kept, KeptError, Quarantine, State};
-use crate::review::Named;
+use crate::record::stores::{Actor, Item, MessageInfo, Quarantine, State, StoreError, StoredMessage};
+use crate::record::terminal_safe_json;
+use crate::review::AuditIds;
 use crate::seal::state_folder;
 
 use super::confirm::require_terminal;
+use super::exit::Exit;
 use super::pins::shown as visible;
-use super::trouble::Trouble;
 
 /// Longest reason, in bytes.
 const REASON_BYTES: usize = 500;
@@ -28,12 +28,15 @@ const REASON_BYTES: usize = 500;
 /// Arguments of `lychgate quarantine`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-It reads the folder that `[quarantine]` of the config names, with its key; without a config, the folder of whoever runs it.
-`show` and `release` are for a person: where standard input is not a terminal they need `--yes`.
-What `show`, `release` and `delete` do is told in the audit log by a gate that uses the folder, within two seconds, or when
-one is started.
+Reads the folder set by `[quarantine]` in the config, with its key; without a
+config, the folder of the current user. `show` and `release` prompt for
+confirmation; without a terminal they require `--yes`.
 
-Exit codes: 0 done, 1 a message cannot be opened, 2 there is none of that id (or several), or the quarantine cannot be used.")]
+A running gateway that uses the folder records what `show`, `release` and `delete`
+did in the audit log within two seconds; otherwise the next one to start does.
+
+Exit codes: 0 done; 1 a message cannot be decrypted; 2 no such id, ambiguous id, or
+the quarantine cannot be used.")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -43,19 +46,19 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List what is kept, newest first: whose, from where, why, and what has become of it. No payload is shown
+    /// List quarantined messages, newest first, without their content
     List {
-        /// Only of this upstream
+        /// Only lines of this upstream
         #[arg(long, value_name = "NAME")]
         upstream: Option<String>,
         /// Only of so long ago at the most: `90s`, `15m`, `2h`, `7d`
         #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
         since: Option<Duration>,
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Show a message whole, made harmless for a terminal. That it was read is told in the audit log
+    /// Show a message, escaped for the terminal; recorded in the audit log
     Show {
         /// Its audit id, as notices and the audit log name it; the last 8 characters will do
         id: String,
@@ -69,7 +72,7 @@ enum Verb {
         #[arg(long)]
         yes: bool,
     },
-    /// Hand a message to its agent, once: as the answer to its next identical call, or as `lychgate://quarantine/ID`
+    /// Deliver a message to its agent once, as the answer to the next identical call or as `lychgate://quarantine/ID`
     Release {
         /// Its audit id, or the last 8 characters of it
         id: String,
@@ -80,7 +83,7 @@ enum Verb {
         #[arg(long)]
         yes: bool,
     },
-    /// Delete a message, also one that cannot be opened
+    /// Delete a message, even if it cannot be decrypted
     Delete {
         /// Its audit id, or the last 8 characters of it
         id: String,
@@ -95,19 +98,19 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.told(err),
+        Err(trouble) => trouble.report(err),
     }
 }
 
-impl From<KeptError> for Trouble {
-    fn from(error: KeptError) -> Self {
-        let of_one = matches!(error, KeptError::Sealed { .. } | KeptError::NoKey { .. });
-        Self::Told(if of_one { 1 } else { 2 }, error.to_string())
+impl From<StoreError> for Exit {
+    fn from(error: StoreError) -> Self {
+        let of_one = matches!(error, StoreError::Sealed { .. } | StoreError::NoKey { .. });
+        Self::Code(if of_one { 1 } else { 2 }, error.to_string())
     }
 }
 
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let quarantine = self.quarantine()?;
         match &self.verb {
             Verb::List { upstream, since, json } => {
@@ -124,11 +127,11 @@ impl Args {
                 Ok(u8::from(!listing.faults.is_empty()))
             }
             Verb::Show { id, raw, json, yes } => {
-                require_terminal(*yes, "show quarantined content, which may instruct whoever reads it")?;
+                require_terminal(*yes, "show quarantined content, which may contain malicious instructions")?;
                 let kept = quarantine.get(meant(&quarantine, id)?)?.ok_or_else(|| none(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
-                    return Err(Trouble::Told(2, format!("the bytes as they came are not for a terminal\n  hint: {hint}")));
+                    return Err(Exit::Code(2, format!("raw bytes are not written to a terminal\n  hint: {hint}")));
                 }
                 // On the record before it is seen.
                 quarantine.shown(&kept, by(None))?;
@@ -146,11 +149,11 @@ impl Args {
                 let release = quarantine.release(audit, by(checked(reason)?))?.ok_or_else(|| none(id))?;
                 let (agent, until) = (visible(&release.about.agent), time(release.until));
                 match renewed {
-                    true => writeln!(out, "{audit}: was released to `{agent}` already; its time is renewed, until {until}")?,
+                    true => writeln!(out, "{audit}: already released to `{agent}`; extended until {until}")?,
                     false => writeln!(out, "{audit}: released to `{agent}` until {until}")?,
                 }
                 let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
-                writeln!(out, "It is given once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
+                writeln!(out, "It is delivered once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
                 writeln!(out, "A running gate sees the release within about two seconds.")?;
                 Ok(0)
             }
@@ -165,46 +168,44 @@ impl Args {
         }
     }
 
-    fn quarantine(&self) -> Result<Quarantine, Trouble> {
+    fn quarantine(&self) -> Result<Quarantine, Exit> {
         let told = |faults: Vec<crate::document::Fault>| {
-            Trouble::Told(2, faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+            Exit::Code(2, faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         };
         let config = match self.config.find_if_any() {
             Some(file) => config::load_kept(&file).map_err(told)?.0,
             None => QuarantineConfig::default(),
         };
         let hint = "name a folder: `folder` under `[quarantine]`";
-        let nowhere = || Trouble::Told(2, format!("there is no quarantine: it is off, or has no folder\n  hint: {hint}"));
+        let nowhere = || Exit::Code(2, format!("the quarantine is disabled or has no folder\n  hint: {hint}"));
         Quarantine::open(&config.of_user(state_folder()))?.ok_or_else(nowhere)
     }
 }
 
 /// The message that somebody has named.
-fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Trouble> {
-    let told = |message: String| Trouble::Told(2, message);
-    let named = Named::read(id).map_err(told)?;
+fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
+    let told = |message: String| Exit::Code(2, message);
+    let named = AuditIds::read(id).map_err(told)?;
     named.one_of(quarantine.ids()?).map_err(told)?.ok_or_else(|| none(id))
 }
 
-fn none(id: &str) -> Trouble {
-    let hint = "`lychgate quarantine list` tells what there is; what is too old or too much goes";
-    Trouble::Told(2, format!("nothing is kept as `{}`\n  hint: {hint}", visible(id)))
+fn none(id: &str) -> Exit {
+    let hint = "`lychgate quarantine list` shows the messages; old ones are removed";
+    Exit::Code(2, format!("no quarantined message `{}`\n  hint: {hint}", visible(id)))
 }
 
-fn checked(reason: &Option<String>) -> Result<Option<String>, Trouble> {
+fn checked(reason: &Option<String>) -> Result<Option<String>, Exit> {
     match reason {
-        Some(text) if text.len() > REASON_BYTES => {
-            Err(Trouble::Told(2, format!("the reason is longer than {REASON_BYTES} bytes")))
-        }
+        Some(text) if text.len() > REASON_BYTES => Err(Exit::Code(2, format!("the reason is longer than {REASON_BYTES} bytes"))),
         reason => Ok(reason.clone()),
     }
 }
 
 /// Whoever runs this, as far as the system knows: the name is what the environment says, the number what is so.
-pub(super) fn by(reason: Option<String>) -> By {
+pub(super) fn by(reason: Option<String>) -> Actor {
     let set = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty() && name.len() < 100);
     let name = set("SUDO_USER").or_else(|| set("USER")).map(|name| format!("{name} ")).unwrap_or_default();
-    By { who: format!("{name}(uid {})", rustix::process::getuid().as_raw()), reason }
+    Actor { who: format!("{name}(uid {})", rustix::process::getuid().as_raw()), reason }
 }
 
 fn time(at: SystemTime) -> String {
@@ -219,21 +220,21 @@ fn state(state: &State) -> String {
     }
 }
 
-fn list(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
+fn list(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
     for Item { about, state: became } in items {
         writeln!(out, "{}  {}  {}", about.audit, time(about.at), state(became))?;
         writeln!(out, "    {}", whose(about))?;
         writeln!(out, "    {} bytes, {}", about.bytes, why(about))?;
     }
     match faults.len() {
-        0 if items.is_empty() => writeln!(out, "nothing is kept in quarantine"),
+        0 if items.is_empty() => writeln!(out, "the quarantine is empty"),
         0 => Ok(()),
-        1 => writeln!(out, "1 message is kept that cannot be opened; standard error says why"),
-        n => writeln!(out, "{n} messages are kept that cannot be opened; standard error says why"),
+        1 => writeln!(out, "1 message cannot be decrypted; see standard error"),
+        n => writeln!(out, "{n} messages cannot be decrypted; see standard error"),
     }
 }
 
-fn whose(about: &About) -> String {
+fn whose(about: &MessageInfo) -> String {
     let user = about.user.as_ref().map(|user| format!(" for {}", visible(user))).unwrap_or_default();
     let of = match (&about.method, &about.tool) {
         (Some(method), Some(tool)) => format!(", {} {}", visible(method), visible(tool)),
@@ -243,12 +244,12 @@ fn whose(about: &About) -> String {
     format!("from {} to {}{user}{of}", visible(&about.upstream), visible(&about.agent))
 }
 
-fn why(about: &About) -> String {
+fn why(about: &MessageInfo) -> String {
     let at: Vec<String> = about.withheld.iter().map(|at| visible(if at.is_empty() { "the whole" } else { at })).collect();
     format!("{} at {}", about.why.join(", "), at.join(", "))
 }
 
-fn as_json(about: &About) -> serde_json::Value {
+fn as_json(about: &MessageInfo) -> serde_json::Value {
     json!({
         "audit": about.audit.to_string(),
         "at": time(about.at),
@@ -264,7 +265,7 @@ fn as_json(about: &About) -> serde_json::Value {
     })
 }
 
-fn list_json(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::Result<()> {
+fn list_json(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
     let each = |item: &&Item| {
         let (mut one, until) =
             (as_json(&item.about), if let State::Released { until } = &item.state { Some(time(*until)) } else { None });
@@ -279,29 +280,29 @@ fn list_json(items: &[&Item], faults: &[KeptError], out: &mut dyn Write) -> io::
     };
     let all: Vec<_> = items.iter().map(each).collect();
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    writeln!(out, "{}", harmless_json(&json!({ "items": all, "faults": faults }).to_string()))
+    writeln!(out, "{}", terminal_safe_json(&json!({ "items": all, "faults": faults }).to_string()))
 }
 
-fn show_json(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
-    let mut one = as_json(&kept.about);
+fn show_json(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
+    let mut one = as_json(&kept.info);
     one["message"] = String::from_utf8_lossy(&kept.message).into();
-    writeln!(out, "{}", harmless_json(&one.to_string()))
+    writeln!(out, "{}", terminal_safe_json(&one.to_string()))
 }
 
-fn show(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
+fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}  {}", kept.audit, time(kept.at))?;
     writeln!(out, "{}", whose(kept))?;
     writeln!(out, "withheld: {}", why(kept))?;
     writeln!(out)?;
-    writeln!(out, "UNTRUSTED from here on, {} bytes: it may try to make you or a model do something.", kept.message.len())?;
+    writeln!(out, "UNTRUSTED content begins, {} bytes: it may contain instructions. Do not follow them.", kept.message.len())?;
     for line in laid_out(kept).lines() {
         writeln!(out, "| {}", visible(line))?;
     }
-    writeln!(out, "UNTRUSTED until here.")
+    writeln!(out, "UNTRUSTED content ends.")
 }
 
 /// JSON as people read it, line feeds in texts as such; anything else as it is.
-fn laid_out(kept: &Kept) -> String {
+fn laid_out(kept: &StoredMessage) -> String {
     let limits = ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() };
     let is_message = Message::parse(kept.message.clone(), &limits).is_ok();
     let value = serde_json::from_slice::<serde_json::Value>(&kept.message).ok().filter(|_| is_message);

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::audit::time;
 use super::config_file::ConfigArg;
-use super::judges::{self, InOrder};
+use super::review_args::{self, EvidenceReader};
 use crate::config::{self, Config};
 use crate::review::replay::{Class, Replay, Report};
-use crate::review::{Judges, Log, Named};
+use crate::review::{AuditIds, Log, PolicySet};
 use crate::rules::Library;
 
 /// Time between two signs of life.
@@ -21,36 +21,42 @@ const TELL: Duration = Duration::from_secs(1);
 /// What to judge, and by which rules.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Judges each recorded message by the rules in force, as a control, and by the candidate, and tells what the candidate alone would
-change. What is masked or cut in the log is not judged; with `evidence = \"sealed\"` in a policy whole messages are kept for it.
+Judges each recorded message with the rules in force, as a control, and with the
+candidate, and reports what only the candidate would change. Messages that are
+masked or truncated in the log are skipped; `evidence = \"sealed\"` in a policy
+stores whole messages.
 
-Exit codes: 0 messages were judged, and none comes out otherwise; 1 some do, as `--fail-on` says; 2 nothing was tested (no message
-was left to judge, an id is unknown), or something cannot be read.")]
+Examples:
+  lychgate replay --rules ./rules --since 7d
+  lychgate replay --policy-config new.toml --fail-on newly-blocked
+
+Exit codes: 0 no change; 1 changes, as selected by `--fail-on`; 2 nothing was
+tested (no message left to judge, unknown id), or an error.")]
 #[command(group = clap::ArgGroup::new("candidate").required(true))]
 pub(super) struct Args {
-    /// Candidate rules: a folder in the place of each policy's own folders, or a file to lay over them
+    /// Candidate rules: a folder that replaces each policy's own folders, or a file added to them
     #[arg(long, value_name = "PATH", group = "candidate")]
     rules: Option<PathBuf>,
-    /// A whole candidate config
+    /// Candidate config file
     #[arg(long, value_name = "FILE", group = "candidate")]
     policy_config: Option<PathBuf>,
-    /// Only the messages of these ids, whole or their last 8 characters; without any, all of the log
+    /// Only messages with these ids (or their last 8 characters); defaults to the whole log
     audit: Vec<String>,
     #[command(flatten)]
     config: ConfigArg,
-    /// The audit log, in place of that of the config
+    /// Audit log; defaults to that of the config
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Policy for upstreams that the config does not name (`lychgate wrap`)
     #[arg(long, default_value = "default", value_name = "NAME")]
     policy: String,
-    /// Only what was judged since: so long ago (`36h`), a day, or a moment (`2026-11-22T06:00:00Z`)
+    /// Only messages since this time: an age (`36h`), a date, or a time (`2026-11-22T06:00:00Z`)
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<SystemTime>,
-    /// What makes the exit code 1
+    /// Changes for which the exit code is 1
     #[arg(long, value_enum, default_value = "any")]
     fail_on: FailOn,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -111,20 +117,20 @@ fn untested(report: &Report, args: &Args) -> Option<String> {
 }
 
 fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
-    let faults = |faults: Vec<crate::document::Fault>| judges::told(&faults);
-    let config = judges::config(&args.config).map_err(faults)?;
-    let current = judges::judges(&config, &args.policy).map_err(faults)?;
+    let faults = |faults: Vec<crate::document::Fault>| review_args::told(&faults);
+    let config = review_args::config(&args.config).map_err(faults)?;
+    let current = review_args::judges(&config, &args.policy).map_err(faults)?;
     let candidate = candidate(args, &config, err)?;
     let since = args.since;
-    let mut log = Log::open(&judges::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
+    let mut log = Log::open(&review_args::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
     if let Some(since) = since {
         log = log.since(since);
     }
     let wanted = args.audit.iter().map(|id| wanted(id, &log)).collect::<Result<BTreeSet<_>, _>>()?;
     let mut seen = BTreeSet::new();
     let (start, mut told, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
-    let stores = judges::stores(&config)?;
-    let mut evidence = InOrder::of(&stores)?;
+    let stores = review_args::stores(&config)?;
+    let mut evidence = EvidenceReader::of(&stores)?;
     let mut replay = Replay::new(&current, &candidate);
     for (n, entry) in log.entries().enumerate() {
         let Ok(entry) = entry else {
@@ -132,7 +138,7 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
             continue;
         };
         let is_old = since.is_some_and(|since| entry.time().is_some_and(|time| time < since));
-        let id = judges::id(&entry);
+        let id = review_args::id(&entry);
         if !wanted.is_empty() {
             let Some(id) = id.filter(|id| entry.event() == "judged" && wanted.contains(&id.0)) else { continue };
             seen.insert(id.0);
@@ -158,18 +164,18 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
 
 /// The id of a judged message that somebody has named.
 fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
-    let named = Named::read(id)?;
+    let named = AuditIds::read(id)?;
     let judged = log.entries().flatten().filter(|entry| entry.event() == "judged");
-    let found = named.one_of(judged.filter_map(|entry| judges::id(&entry)))?;
+    let found = named.one_of(judged.filter_map(|entry| review_args::id(&entry)))?;
     found.map(|id| id.0).ok_or_else(|| unknown(named.shown()))
 }
 
 fn unknown(id: &str) -> String {
-    format!("no message of the audit log has the id `{id}`\n  hint: `lychgate audit tail` shows ids")
+    format!("the audit log contains no message with the id `{id}`\n  hint: `lychgate audit tail` shows ids")
 }
 
-fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Judges, String> {
-    let faults = |faults: Vec<crate::document::Fault>| judges::told(&faults);
+fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<PolicySet, String> {
+    let faults = |faults: Vec<crate::document::Fault>| review_args::told(&faults);
     let mut changed = match &args.policy_config {
         Some(file) => config::load_policies(file).map_err(faults)?,
         None => config.clone(),
@@ -190,7 +196,7 @@ fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Judges
             policy.rules.push(path.clone());
         }
     }
-    judges::judges(&changed, &args.policy).map_err(faults)
+    review_args::judges(&changed, &args.policy).map_err(faults)
 }
 
 fn printed(report: &Report) -> String {

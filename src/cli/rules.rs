@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_types, reason = "the list can be JSON")]
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ pub(super) struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Try rules against their own cases: the built-in rules, or those of the files and folders named
+    /// Run the test cases of rules: the built-in ones, or those in the given files and folders
     Test {
         /// Rule files, or folders of them
         paths: Vec<PathBuf>,
@@ -34,16 +35,16 @@ enum Verb {
         #[arg(long, value_name = "BYTES", requires = "texts")]
         cost_bytes_per_kilobyte: Option<usize>,
     },
-    /// List the rules, one a line: id, direction, severity, action, kind, pack, title
+    /// List the rules: id, direction, severity, action, kind, pack, title
     List {
         /// Files or folders of rules to lay over the built-in ones
         #[arg(long = "rules", value_name = "PATH")]
         rules: Vec<PathBuf>,
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Say all there is to say about a rule, and how to change it
+    /// Describe a rule and how to change it
     Explain {
         /// The rule's id, or one it had before
         id: String,
@@ -51,7 +52,7 @@ enum Verb {
         #[arg(long = "rules", value_name = "PATH")]
         rules: Vec<PathBuf>,
     },
-    /// Write the built-in rule files and their guide into a folder
+    /// Write the built-in rule files and their guide to a folder
     Export {
         /// The folder; made if it is not there
         directory: PathBuf,
@@ -117,15 +118,36 @@ fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write, err: &mut dyn Wri
         writeln!(out, "{}", library.rules().iter().map(|rule| told(rule)).collect::<serde_json::Value>())?;
         return Ok(0);
     }
-    let wide = library.rules().iter().map(|rule| rule.id.as_str().len()).max().unwrap_or(0);
-    for rule in library.rules() {
-        let ships = if rule.enabled { "on" } else { "off" };
-        let pack = if rule.packs.is_empty() { ships.to_owned() } else { format!("{ships} ({})", rule.packs.join(", ")) };
-        let (direction, severity, action) = (rule.direction.name(), rule.severity.name(), rule.action.name());
-        let kind = rule.find.word();
-        writeln!(out, "{:wide$}  {direction:8}  {severity:8}  {action:10}  {kind:7}  {pack:18}  {}", rule.id, rule.title)?;
+    let rows: Vec<[String; 7]> = library.rules().iter().map(|rule| columns(rule)).collect();
+    let mut widths = [0; 7];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.len().max(*width);
+        }
+    }
+    for row in &rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _infallible = write!(line, "{cell:width$}  ");
+        }
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(0)
+}
+
+/// A rule in the table of `lychgate rules list`.
+fn columns(rule: &Rule) -> [String; 7] {
+    let ships = if rule.enabled { "on" } else { "off" };
+    let pack = if rule.packs.is_empty() { ships.to_owned() } else { format!("{ships} ({})", rule.packs.join(", ")) };
+    [
+        rule.id.to_string(),
+        rule.direction.name().to_owned(),
+        rule.severity.name().to_owned(),
+        rule.action.name().to_owned(),
+        rule.find.word().to_owned(),
+        pack,
+        rule.title.to_string(),
+    ]
 }
 
 fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::admin_client::reachable;
 use super::config_file::ConfigArg;
-use super::desk::reachable;
-use super::tell_faults;
+use super::print_faults;
 use crate::app::{self, Running};
 use crate::config::{self, Config};
 use crate::document::Fault;
@@ -19,9 +19,11 @@ use crate::seal::state_folder;
 /// Arguments of `lychgate run`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-SIGHUP reloads the config; SIGTERM and SIGINT drain and stop. The log goes to standard error.
+SIGHUP reloads the config; SIGTERM and SIGINT drain and stop. Logs go to standard
+error.
 
-LYCHGATE_LOG sets its level, as in `debug` or `warn,lychgate=debug` [default: warn,lychgate=info].")]
+LYCHGATE_LOG sets the log filter, such as `debug` or `warn,lychgate=debug`
+[default: warn,lychgate=info].")]
 pub(super) struct Args {
     #[command(flatten)]
     config: ConfigArg,
@@ -34,7 +36,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let (config, file) = match loaded {
         Ok(loaded) => loaded,
         Err(faults) => {
-            tell_faults(&faults);
+            print_faults(&faults);
             return ExitCode::from(2);
         }
     };
@@ -43,7 +45,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     match served {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(faults)) => {
-            tell_faults(&faults);
+            print_faults(&faults);
             ExitCode::from(2)
         }
         Err(error) => {

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::admin_client::{self, Reloads};
 use super::confirm::{confirm, require_terminal};
-use super::desk::{self, Reloads};
+use super::exit::{Exit, error};
 use super::explain::{One, Query, explained};
-use super::judges;
 use super::progress::patiently;
-use super::trouble::{Trouble, error};
+use super::review_args;
 use crate::config;
 use crate::document::Day;
-use crate::review::explain::{Explained, Told};
+use crate::review::explain::{Explanation, FindingExplanation};
 use crate::review::suppress::{Decision, add_suppressions};
 use crate::text::visible;
 
@@ -26,24 +26,28 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What to suppress, and why.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Shows the tables that it adds to the config, what else they cover, and whether the message passes with them; then asks. The tables are
-as narrow as possible: the rules, the tool and the place of this message, and the digest of the text that matched. Everything
-else in the file stays as it is. A running gate applies the change by itself.
+Shows the tables to be added to the config, what else they cover, and whether the
+message would pass; then prompts. The tables are as narrow as possible: the rules,
+the tool, the location in the message, and the digest of the matched text. The rest
+of the file is unchanged. A running gateway applies the change automatically.
 
-Exit codes: 0 written, 1 not written or not applied, 2 error.")]
+Example:
+  lychgate suppress 4f2a9c1b --reason \"ops: our own runbook\" --until 2027-01-31
+
+Exit codes: 0 written; 1 not written or not applied; 2 error.")]
 pub(super) struct Args {
     #[command(flatten)]
     query: Query,
-    /// Only this finding, by its number in `lychgate explain`; all of them if not given
+    /// Only this finding, by its number in `lychgate explain`; defaults to all
     #[arg(long, value_name = "N")]
     finding: Option<usize>,
-    /// Who decided it, and why: recorded in the config and with each suppressed finding
+    /// Who decided this and why; recorded in the config and with each suppressed finding
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Last day on which it applies, a year ahead at most; in 90 days if not given
+    /// Last day on which it applies, at most a year ahead; defaults to 90 days from today
     #[arg(long, value_name = "YYYY-MM-DD")]
     until: Option<String>,
-    /// Also where no digest fits (secrets, personal data): that covers everything the rule finds there
+    /// Also suppress findings without a digest (secrets, personal data): this covers everything the rule finds there
     #[arg(long)]
     wide: bool,
     /// Write without asking
@@ -55,15 +59,15 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.told(err),
+        Err(trouble) => trouble.report(err),
     }
 }
 
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let file = self.file()?;
         let decision = Decision::read(&self.reason, self.until.as_deref()).map_err(error)?;
-        let all = patiently("looking through the audit log", err, || explained(&self.query))?.map_err(error)?;
+        let all = patiently("searching the audit log", err, || explained(&self.query))?.map_err(error)?;
         if all.is_empty() {
             return Err(error(self.query.not_found()));
         }
@@ -83,7 +87,7 @@ impl Args {
         let by = super::quarantine::by(None).who;
         let comment = format!("lychgate suppress: audit {ids}, {today}, by {by}");
         let edit = add_suppressions(&file, &policy, &these, &comment).map_err(|faults| {
-            error(format!("`{}` is left as it is, since it would not load:\n{}", file.display(), judges::told(&faults)))
+            error(format!("`{}` is left as it is, since it would not load:\n{}", file.display(), review_args::told(&faults)))
         })?;
         writeln!(out, "This goes into `{}`:\n\n{}", file.display(), edit.added())?;
         for covers in chosen.iter().filter_map(|told| told.covers.as_ref()) {
@@ -100,7 +104,7 @@ impl Args {
             return Ok(1);
         }
         let admin = admin(&file);
-        let before = admin.and_then(desk::reloads);
+        let before = admin.and_then(admin_client::reloads);
         edit.write().map_err(|failed| {
             let hint = "run this as the user who owns the file, or paste the tables into it";
             error(format!("`{}` cannot be written: {failed}\n  hint: {hint}", file.display()))
@@ -113,7 +117,7 @@ impl Args {
     }
 
     /// The config to write to.
-    fn file(&self) -> Result<PathBuf, Trouble> {
+    fn file(&self) -> Result<PathBuf, Exit> {
         let file = match self.query.config() {
             Some(file) if file.is_file() => return Ok(file),
             Some(file) => format!("config file `{}`", file.display()),
@@ -125,9 +129,9 @@ impl Args {
     }
 
     /// The findings to suppress.
-    fn chosen<'e>(&self, messages: &[&'e Explained]) -> Result<Vec<&'e Told>, Trouble> {
-        let all: Vec<&Told> = messages.iter().flat_map(|one| &one.findings).collect();
-        let chosen: Vec<&Told> = match self.finding {
+    fn chosen<'e>(&self, messages: &[&'e Explanation]) -> Result<Vec<&'e FindingExplanation>, Exit> {
+        let all: Vec<&FindingExplanation> = messages.iter().flat_map(|one| &one.findings).collect();
+        let chosen: Vec<&FindingExplanation> = match self.finding {
             None => all.into_iter().filter(|told| !told.tables.is_empty()).collect(),
             Some(_) if messages.len() > 1 => {
                 return Err(error(
@@ -171,9 +175,9 @@ fn repeat(earlier: Option<&str>) -> String {
 ///
 /// # Errors
 /// The config was found in a place where `wrap` does not look, so that nothing written to it would apply.
-fn wrapped(file: &Path, messages: &[&Explained], query: &Query) -> Result<Option<String>, Trouble> {
-    let config = config::load_policies(file).map_err(|faults| error(judges::told(&faults)))?;
-    let known = |one: &&&Explained| config.upstreams.contains_key(&one.upstream);
+fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Option<String>, Exit> {
+    let config = config::load_policies(file).map_err(|faults| error(review_args::told(&faults)))?;
+    let known = |one: &&&Explanation| config.upstreams.contains_key(&one.upstream);
     let Some(one) = messages.iter().find(|one| !known(one)) else { return Ok(None) };
     let name = visible(&one.upstream);
     match query.config_of_wrap() {
@@ -193,7 +197,7 @@ fn wrapped(file: &Path, messages: &[&Explained], query: &Query) -> Result<Option
 }
 
 /// What becomes of the message.
-fn outcome(messages: &[&Explained], only_one: bool) -> &'static str {
+fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
     if only_one {
         "Other findings of the message keep their effect."
     } else if messages.iter().any(|one| one.suppressed_passes != Some(true)) {
@@ -207,11 +211,11 @@ fn outcome(messages: &[&Explained], only_one: bool) -> &'static str {
 
 /// Where the gate of a config can be asked.
 fn admin(file: &Path) -> Option<SocketAddr> {
-    config::load_admin(file).ok()?.0.address.map(desk::reachable)
+    config::load_admin(file).ok()?.0.address.map(admin_client::reachable)
 }
 
 /// Reports when it is in force.
-fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
     let (Some(admin), Some(before)) = (admin, before) else {
         writeln!(
             out,
@@ -221,7 +225,7 @@ fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Wri
     };
     let began = Instant::now();
     while began.elapsed() < RELOAD {
-        match desk::reloads(admin) {
+        match admin_client::reloads(admin) {
             Some(now) if now.refused > before.refused => {
                 writeln!(err, "The gate at {admin} refused the config and keeps the old rules: its log says why.")?;
                 return Ok(1);

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use sha2::{Digest, Sha256};
 
 use super::config_file::{ConfigArg, WrapConfig};
-use super::tell_faults;
+use super::print_faults;
 use crate::app;
 use crate::config::{self, AuditConfig, AuditTo, Config, PinsConfig};
 use crate::document::{Fault, suggest};
@@ -25,21 +25,26 @@ use crate::seal::state_folder;
 /// Arguments of `lychgate wrap`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without --config and LYCHGATE_CONFIG it reads ~/.config/lychgate/lychgate.toml, or else /etc/lychgate/lychgate.toml (policies and limits
-only). It never reads ./lychgate.toml: a client starts it in the folder of a project, whose file could switch the rules off.")]
+Without --config and LYCHGATE_CONFIG it reads ~/.config/lychgate/lychgate.toml, or
+else /etc/lychgate/lychgate.toml (policies and limits only). It never reads
+./lychgate.toml: a client starts it in a project's folder, whose file could
+disable the rules.
+
+Example:
+  lychgate wrap --name files npx -y @modelcontextprotocol/server-filesystem ~/notes")]
 pub(super) struct Args {
-    /// The policy to judge by, as the config names it
+    /// Policy of the config to apply
     #[arg(long, value_name = "NAME", default_value = "default")]
     policy: String,
     #[command(flatten)]
     config: ConfigArg,
-    /// The server's name in audit lines, metrics and pins: up to 64 of a-z, 0-9, `_` and `-`; left out, that of its program
+    /// Server name in audit lines, metrics and pins: up to 64 of a-z, 0-9, `_` and `-`; defaults to the program's name
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     name: Option<String>,
-    /// Where audit lines go; without it, the file of the config's `[audit]`, if there is one
+    /// Audit log file; defaults to `file` under `[audit]` of the config
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
-    /// The server, exactly as it was started without lychgate; everything from its first word on is its own
+    /// The server's command line, unchanged; all arguments after its first word belong to it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -52,7 +57,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let (session, exporter) = match session(args) {
         Ok((session, exporter)) => (Arc::new(session), exporter),
         Err(faults) => {
-            tell_faults(&faults);
+            print_faults(&faults);
             return ExitCode::from(2);
         }
     };
@@ -101,13 +106,13 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
     let own = app::gate_files(&Config { audit: audit(args, &config)?, ..config.clone() });
     let policy = Policy::new(&args.policy, policy, &library)?.with_gate_files(own).at(&name).for_child(roots, None);
     for one in policy.suppressions().iter().filter(|one| one.until.ends <= SystemTime::now()) {
-        tracing::warn!("a suppression has ended on {} and has no effect: {}", one.until.written, one.named());
+        tracing::warn!("suppression expired on {} and has no effect: {}", one.until.written, one.named());
     }
     let upstream = UpstreamName(name.into());
     let recorder = Recorder::new(&audit(args, &config)?);
     let recorder =
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
-    let recorder = Arc::new(recorder.keeping(app::stores(&config)?));
+    let recorder = Arc::new(recorder.with_stores(app::stores(&config)?));
     let exporter = app::exporter(&config, &recorder)?;
     Ok((LineSession::new(policy, recorder, &config, upstream, pinned_as(args))?, exporter))
 }

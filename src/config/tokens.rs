@@ -87,7 +87,7 @@ fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
     let fits = is_name(&agent.value);
     if !fits {
         let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
-        table.fault_at(&agent.place, format!("bad agent name `{}`", agent.value.escape_debug()), Some(hint));
+        table.fault_at(&agent.place, format!("invalid agent name `{}`", agent.value.escape_debug()), Some(hint));
     }
     fits
 }
@@ -130,7 +130,7 @@ mod tests {
         for (text, says) in [
             (format!("{line}\"{hash}\"\n{line}\"{hash}\"\n"), "f:6:"),
             (format!("{line}\"01\"\n"), "64 hexadecimal"),
-            (format!("[[token]]\nagent = \"A b\"\nsha256 = \"{hash}\"\n"), "bad agent name"),
+            (format!("[[token]]\nagent = \"A b\"\nsha256 = \"{hash}\"\n"), "invalid agent name"),
             ("[[token]]\n".into(), "`agent`"),
             ("[[tokens]]\n".into(), "tokens"),
         ] {

@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue, Key
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, SeverityNumber};
 use prost::Message as _;
 
-use super::resource::{Origin, attribute, nanos};
+use super::resource::{ExportResource, attribute, nanos};
 use super::send::Request;
 use crate::message::{Json, ReadLimits, Value, ValueKind};
 use crate::record::entry::member;
@@ -20,7 +20,7 @@ const DEPTH: usize = 8;
 const FIELDS: [&str; 4] = [member::time::NAME, member::event::NAME, member::trace::NAME, member::span::NAME];
 
 /// One request with these lines.
-pub(super) fn request(lines: &[Box<str>], origin: &Origin) -> Request {
+pub(super) fn request(lines: &[Box<str>], origin: &ExportResource) -> Request {
     let log_records = lines.iter().map(|line| record(line)).collect();
     let scope_logs = vec![ScopeLogs { scope: Some(origin.scope.clone()), log_records, ..ScopeLogs::default() }];
     let resource_logs = vec![ResourceLogs { resource: Some(origin.resource.clone()), scope_logs, ..ResourceLogs::default() }];
@@ -44,14 +44,14 @@ fn record(line: &str) -> LogRecord {
     record.span_id = text(member::span::NAME).and_then(|id| bytes(&id)).unwrap_or_default();
     record.severity_text = text(member::severity::NAME).map(String::from).unwrap_or_default();
     record.severity_number = severity(&record.severity_text) as i32;
-    record.body = Some(AnyValue { value: Some(Any::StringValue(told(root))) });
+    record.body = Some(AnyValue { value: Some(Any::StringValue(body_text(root))) });
     let members = root.members().filter(|(name, _)| !FIELDS.contains(&&**name));
     record.attributes = members.map(|(name, value)| attribute(&name, any(value, DEPTH))).collect();
     record
 }
 
 /// The line in a few words, for people.
-fn told(root: Value<'_>) -> String {
+fn body_text(root: Value<'_>) -> String {
     let text = |name: &str| root.get(name).and_then(|value| value.str());
     let mut out = text(member::event::NAME).map(String::from).unwrap_or_default();
     for name in [
@@ -148,7 +148,7 @@ mod tests {
     fn what_is_too_deep_stays_as_it_is_and_nothing_is_lost() {
         let deep = format!(r#"{{"event":"x","d":{}1{}}}"#, r#"{"d":"#.repeat(20), "}".repeat(20));
         let written = ExportLogsServiceRequest::decode(
-            request(&[deep.into()], &Origin::new(&crate::config::OtlpConfig::new(String::new()))).body,
+            request(&[deep.into()], &ExportResource::new(&crate::config::OtlpConfig::new(String::new()))).body,
         );
         assert!(format!("{written:?}").contains(r#"{\"d\":{\"d\":"#));
         let odd = record("not JSON");

@@ -12,11 +12,11 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use prometheus::proto::{Metric as Series, MetricFamily, MetricType};
 use prost::Message as _;
 
-use super::resource::{Origin, nanos, text};
+use super::resource::{ExportResource, nanos, text};
 use super::send::Request;
 
 /// Requests with all families, each of at most so many points where one family has no more than that.
-pub(super) fn requests(families: &[MetricFamily], origin: &Origin, began: SystemTime, most: usize) -> Vec<Request> {
+pub(super) fn requests(families: &[MetricFamily], origin: &ExportResource, began: SystemTime, most: usize) -> Vec<Request> {
     let (began, now) = (nanos(began), nanos(SystemTime::now()));
     let mut out = Vec::new();
     let (mut metrics, mut points) = (Vec::new(), 0);
@@ -35,7 +35,7 @@ pub(super) fn requests(families: &[MetricFamily], origin: &Origin, began: System
     out
 }
 
-fn request(metrics: Vec<Metric>, points: usize, origin: &Origin) -> Request {
+fn request(metrics: Vec<Metric>, points: usize, origin: &ExportResource) -> Request {
     let scope_metrics = vec![ScopeMetrics { scope: Some(origin.scope.clone()), metrics, ..ScopeMetrics::default() }];
     let resource = Some(origin.resource.clone());
     let resource_metrics = vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }];
@@ -141,7 +141,7 @@ mod tests {
         counter.with_label_values(&["bob"]).inc_by(0);
         gauge.set(-7);
         [0.05, 0.5, 0.6, 5.0].iter().for_each(|value| histogram.with_label_values(&["ann"]).observe(*value));
-        let origin = Origin::new(&OtlpConfig::new(String::new()));
+        let origin = ExportResource::new(&OtlpConfig::new(String::new()));
         let all = requests(&registry.gather(), &origin, SystemTime::UNIX_EPOCH, 3);
         assert_eq!(all.iter().map(|request| request.records).collect::<Vec<_>>(), [3, 1]);
         let metrics: Vec<Metric> = all

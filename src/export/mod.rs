@@ -17,12 +17,12 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 
 use crate::config::OtlpConfig;
-use crate::protocol::trace::{Span, Spans};
-use crate::record::{Lines, Outlets, Recorder};
+use crate::protocol::trace::{Span, SpanExporter};
+use crate::record::{Exporters, LineExporter, Recorder};
 
-use post::Post;
+use post::Collector;
 use queue::Queue;
-use resource::Origin;
+use resource::ExportResource;
 use send::Sender;
 
 /// Time for what waits to be sent when the gate ends.
@@ -35,19 +35,19 @@ pub struct Exporter {
 }
 
 /// Audit lines on their way out.
-struct LinesOut(Arc<Queue<Box<str>>>);
+struct LogSink(Arc<Queue<Box<str>>>);
 
-impl Lines for LinesOut {
-    fn line(&self, line: &str) {
+impl LineExporter for LogSink {
+    fn export(&self, line: &str) {
         self.0.push(line.into(), line.len());
     }
 }
 
 /// Spans on their way out.
-struct SpansOut(Arc<Queue<Span>>);
+struct SpanSink(Arc<Queue<Span>>);
 
-impl Spans for SpansOut {
-    fn ended(&self, span: Span) {
+impl SpanExporter for SpanSink {
+    fn export(&self, span: Span) {
         let bytes = spans::bytes(&span);
         self.0.push(span, bytes);
     }
@@ -59,12 +59,12 @@ impl Exporter {
     /// # Errors
     /// What cannot be used of the config, in words for its user.
     pub fn start(config: &OtlpConfig, recorder: &Arc<Recorder>) -> Result<Self, String> {
-        let post = Arc::new(Post::new(config)?);
+        let post = Arc::new(Collector::new(config)?);
         let (stop, stopped) = watch::channel(false);
-        let origin = Arc::new(Origin::new(config));
-        let sender = |signal: &'static str| Sender::new(signal, post.clone(), recorder.exported(signal), stopped.clone());
-        let lines = config.logs.then(|| Arc::new(Queue::new(config, recorder.exported("logs").dropped)));
-        let spans = config.traces.then(|| Arc::new(Queue::new(config, recorder.exported("traces").dropped)));
+        let origin = Arc::new(ExportResource::new(config));
+        let sender = |signal: &'static str| Sender::new(signal, post.clone(), recorder.export_counts(signal), stopped.clone());
+        let lines = config.logs.then(|| Arc::new(Queue::new(config, recorder.export_counts("logs").dropped)));
+        let spans = config.traces.then(|| Arc::new(Queue::new(config, recorder.export_counts("traces").dropped)));
         let (interval, logs, traces) = (config.interval, sender("logs"), sender("traces"));
         let gathered = config.metrics.then(|| (sender("metrics"), config.metrics_interval, config.batch_records));
         let (weak, began, same) = (Arc::downgrade(recorder), SystemTime::now(), origin.clone());
@@ -88,7 +88,7 @@ impl Exporter {
             };
             tokio::select! {
                 _ = all => {}
-                () = over => tracing::warn!("not everything could be sent to the collector within {} s", CLOSE.as_secs()),
+                () = over => tracing::warn!("OTLP export did not finish within {} s", CLOSE.as_secs()),
             }
         };
         let (end, ended) = sync_channel(1);
@@ -100,9 +100,9 @@ impl Exporter {
             let _gone = end.try_send(());
         });
         thread.map_err(|error| format!("no thread can be made for it: {error}"))?;
-        recorder.tell_also(Outlets {
-            lines: lines.map(|queue| Arc::new(LinesOut(queue)) as Arc<dyn Lines>),
-            spans: spans.map(|queue| Arc::new(SpansOut(queue)) as Arc<dyn Spans>),
+        recorder.set_exporters(Exporters {
+            lines: lines.map(|queue| Arc::new(LogSink(queue)) as Arc<dyn LineExporter>),
+            spans: spans.map(|queue| Arc::new(SpanSink(queue)) as Arc<dyn SpanExporter>),
             ratio: config.sample_ratio,
         });
         Ok(Self { stop, ended: Mutex::new(ended) })
@@ -113,7 +113,7 @@ impl Exporter {
         self.stop.send_replace(true);
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         if ended.recv_timeout(CLOSE + Duration::from_secs(1)).is_err() {
-            tracing::debug!("the exporter had ended already");
+            tracing::debug!("the exporter had already stopped");
         }
     }
 }

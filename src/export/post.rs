@@ -27,7 +27,7 @@ const HEAD_BYTES: usize = 32 << 10;
 const KEPT: Duration = Duration::from_secs(30);
 
 /// The collector.
-pub(super) struct Post {
+pub(super) struct Collector {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     /// What stands before `/v1/…`.
     base: String,
@@ -37,14 +37,14 @@ pub(super) struct Post {
 
 /// What the collector has taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct AcceptedCount {
     /// Records that it does not want all the same.
     pub(super) rejected: u64,
 }
 
 /// Why it has not taken a request. Says nothing of headers, nor of its answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotTaken {
+pub(super) enum SendError {
     /// It does not want it.
     #[error("it answers with status {0}")]
     Refused(StatusCode),
@@ -67,7 +67,7 @@ pub(super) enum NotTaken {
     Unreachable(String),
 }
 
-impl Post {
+impl Collector {
     /// # Errors
     /// What is wrong with the config, in words for its user.
     pub(super) fn new(config: &OtlpConfig) -> Result<Self, String> {
@@ -108,14 +108,14 @@ impl Post {
     ///
     /// # Errors
     /// Why it was not taken.
-    pub(super) async fn post(&self, signal: &str, body: Bytes) -> Result<Taken, NotTaken> {
+    pub(super) async fn post(&self, signal: &str, body: Bytes) -> Result<AcceptedCount, SendError> {
         let exchange = tokio::time::timeout(self.timeout, self.exchange(signal, body)).await;
-        exchange.unwrap_or(Err(NotTaken::Late(self.timeout)))
+        exchange.unwrap_or(Err(SendError::Late(self.timeout)))
     }
 
     #[allow(clippy::disallowed_methods, reason = "what `Limited` holds is bounded")]
-    async fn exchange(&self, signal: &str, body: Bytes) -> Result<Taken, NotTaken> {
-        let unreachable = |error: &dyn Error| NotTaken::Unreachable(chain(error));
+    async fn exchange(&self, signal: &str, body: Bytes) -> Result<AcceptedCount, SendError> {
+        let unreachable = |error: &dyn Error| SendError::Unreachable(chain(error));
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = format!("{}/v1/{signal}", self.base).parse().map_err(|error| unreachable(&error))?;
@@ -123,13 +123,13 @@ impl Post {
         let response = self.client.request(request).await.map_err(|error| unreachable(&error))?;
         let status = response.status();
         if matches!(status.as_u16(), 429 | 502 | 503 | 504) {
-            return Err(NotTaken::Later { status, after: after(response.headers()) });
+            return Err(SendError::Later { status, after: after(response.headers()) });
         }
         if status != StatusCode::OK {
-            return Err(NotTaken::Refused(status));
+            return Err(SendError::Refused(status));
         }
-        let answer = Limited::new(response.into_body(), ANSWER_BYTES).collect().await.map_err(|_| NotTaken::Unreadable)?;
-        rejected(signal, answer.to_bytes()).map(|rejected| Taken { rejected }).ok_or(NotTaken::Unreadable)
+        let answer = Limited::new(response.into_body(), ANSWER_BYTES).collect().await.map_err(|_| SendError::Unreadable)?;
+        rejected(signal, answer.to_bytes()).map(|rejected| AcceptedCount { rejected }).ok_or(SendError::Unreadable)
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
     fn headers_are_sensitive_and_nothing_shows_them() {
         let mut config = OtlpConfig::new("http://127.0.0.1:4318/".to_owned());
         config.headers = vec![("x-api-key".to_owned(), "s3cr3t-v4lu3".to_owned())];
-        let post = Post::new(&config).unwrap();
+        let post = Collector::new(&config).unwrap();
         assert_eq!(post.base, "http://127.0.0.1:4318");
         assert!(!format!("{:?} {config:?}", post.headers).contains("s3cr3t"));
     }

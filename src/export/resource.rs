@@ -7,14 +7,14 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use crate::config::OtlpConfig;
 
 /// What is the same for every request.
-pub(super) struct Origin {
+pub(super) struct ExportResource {
     /// The process.
     pub(super) resource: Resource,
     /// The program.
     pub(super) scope: InstrumentationScope,
 }
 
-impl Origin {
+impl ExportResource {
     /// Of this process: what the config says before what is known (OpenTelemetry, semantic conventions, Service).
     pub(super) fn new(config: &OtlpConfig) -> Self {
         let version = env!("CARGO_PKG_VERSION");

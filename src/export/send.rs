@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use super::post::{NotTaken, Post};
+use super::post::{Collector, SendError};
 use super::queue::Queue;
-use crate::record::Exported;
+use crate::record::ExportCounts;
 
 /// How often one request is sent, at the most.
 const TRIES: u32 = 5;
@@ -21,8 +21,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Sends one signal.
 pub(super) struct Sender {
     signal: &'static str,
-    post: Arc<Post>,
-    counts: Exported,
+    post: Arc<Collector>,
+    counts: ExportCounts,
     stop: watch::Receiver<bool>,
     /// Whether the last request was taken: what goes wrong is said once for each time that it begins to.
     well: AtomicBool,
@@ -35,7 +35,7 @@ pub(super) struct Request {
 }
 
 impl Sender {
-    pub(super) fn new(signal: &'static str, post: Arc<Post>, counts: Exported, stop: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(signal: &'static str, post: Arc<Collector>, counts: ExportCounts, stop: watch::Receiver<bool>) -> Self {
         Self { signal, post, counts, stop, well: AtomicBool::new(true) }
     }
 
@@ -79,7 +79,7 @@ impl Sender {
         let mut pause = PAUSE;
         let mut tries = 1;
         // Counted where this is given up on the way, too.
-        let mut fate = Fate { counts: &self.counts, failed: records };
+        let mut fate = BatchOutcome { counts: &self.counts, failed: records };
         loop {
             let why = match self.post.post(self.signal, body.clone()).await {
                 Ok(taken) => {
@@ -88,27 +88,27 @@ impl Sender {
                     self.counts.accepted.inc_by(records - rejected);
                     self.counts.rejected.inc_by(rejected);
                     if rejected > 0 {
-                        tracing::warn!(signal = self.signal, rejected, "the collector does not want some records");
+                        tracing::warn!(signal = self.signal, rejected, "OTLP collector rejected records");
                     }
                     if !self.well.swap(true, Ordering::Relaxed) {
-                        tracing::info!(signal = self.signal, "the collector takes records again");
+                        tracing::info!(signal = self.signal, "OTLP collector recovered");
                     }
                     return;
                 }
                 Err(why) => why,
             };
             if self.well.swap(false, Ordering::Relaxed) {
-                tracing::warn!(signal = self.signal, %why, "the collector does not take records");
+                tracing::warn!(signal = self.signal, %why, "OTLP export failed");
             }
             let asked = match why {
-                NotTaken::Refused(_) => {
+                SendError::Refused(_) => {
                     fate.failed = 0;
                     self.counts.rejected.inc_by(records);
                     return;
                 }
-                NotTaken::Unreadable => return,
-                NotTaken::Later { after, .. } => after,
-                NotTaken::Unreachable(_) | NotTaken::Late(_) => None,
+                SendError::Unreadable => return,
+                SendError::Later { after, .. } => after,
+                SendError::Unreachable(_) | SendError::Late(_) => None,
             };
             if tries == TRIES || *stop.borrow() {
                 return;
@@ -126,12 +126,12 @@ impl Sender {
 }
 
 /// Counts records as failed unless something else became of them.
-struct Fate<'c> {
-    counts: &'c Exported,
+struct BatchOutcome<'c> {
+    counts: &'c ExportCounts,
     failed: u64,
 }
 
-impl Drop for Fate<'_> {
+impl Drop for BatchOutcome<'_> {
     fn drop(&mut self) {
         self.counts.failed.inc_by(self.failed);
     }

@@ -7,9 +7,9 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span as Sent, Status};
 use prost::Message as _;
 
-use super::resource::{Origin, attribute, nanos, text};
+use super::resource::{ExportResource, attribute, nanos, text};
 use super::send::Request;
-use crate::protocol::trace::{Attribute, Note, Parent, Span, SpanKind, Value};
+use crate::protocol::trace::{Attribute, Parent, Span, SpanEvent, SpanKind, Value};
 
 /// The flags of W3C: recorded.
 const SAMPLED: u32 = 1;
@@ -27,7 +27,7 @@ pub(super) fn bytes(span: &Span) -> usize {
 }
 
 /// One request with these spans.
-pub(super) fn request(spans: Vec<Span>, origin: &Origin) -> Request {
+pub(super) fn request(spans: Vec<Span>, origin: &ExportResource) -> Request {
     let records = spans.len() as u64;
     let scope_spans = vec![ScopeSpans {
         scope: Some(origin.scope.clone()),
@@ -63,7 +63,7 @@ fn sent(span: Span) -> Sent {
     }
 }
 
-fn event(note: Note) -> Event {
+fn event(note: SpanEvent) -> Event {
     Event {
         time_unix_nano: nanos(note.at),
         name: note.name.to_owned(),

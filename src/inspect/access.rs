@@ -77,7 +77,7 @@ pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
     let access = context.caller.access.as_ref()?;
     let mut patch = Patch::default();
     for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
-        let asked = message.id(envelope).and_then(|id| context.asked(id));
+        let asked = message.id(envelope).and_then(|id| context.open_request(id));
         let Some(result) = message.body(envelope) else { continue };
         for (method, member, key, thing) in LISTS {
             // An answer to nothing that is known is kept to what may be used like any other.
@@ -106,13 +106,14 @@ mod tests {
 
     use super::*;
     use crate::config::{AccessConfig, Lists};
-    use crate::protocol::{AgentName, Asked, CallTarget, Caller, Era, UpstreamName};
+    use crate::protocol::{AgentName, CallTarget, Caller, Era, OpenRequest, UpstreamName};
 
     fn context(method: &str, table: AccessConfig) -> Context {
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let table = AccessConfig { name: "t".into(), agents: vec!["*".into()], ..table };
         let caller = Caller { access: Access::of(&[Arc::new(table)], &agent, None, &[]), ..Caller::default() };
-        let asked = Asked { id: "1".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other };
+        let asked =
+            OpenRequest { id: "1".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other };
         Context { asked: [asked].into(), caller, ..Context::new(agent, upstream, Era::Legacy) }
     }
 

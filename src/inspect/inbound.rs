@@ -55,7 +55,8 @@ impl Inbound<'_> {
     /// Judges every string of it; adds findings and coverage to `inspection`, and what changes to `edits`.
     /// Gives a refusal where no edit leaves the answer what its server promised.
     pub(super) fn inspect(&self, inspection: &mut Inspection, edits: &mut Vec<Edit>) -> Option<Refusal> {
-        let asked = self.message.id(self.envelope).filter(|_| self.envelope.is_answer()).and_then(|id| self.context.asked(id));
+        let asked =
+            self.message.id(self.envelope).filter(|_| self.envelope.is_answer()).and_then(|id| self.context.open_request(id));
         let method = asked.map(|asked| &*asked.method).or(self.envelope.method());
         // What the operator guards may come back, too.
         let ground = Some(&*self.policy.ground);

@@ -3,7 +3,7 @@
 
 use crate::config::{PolicyConfig, RenderPages};
 use crate::message::Value;
-use crate::protocol::{Asked, CallTarget, is_web_url, names_source_file};
+use crate::protocol::{CallTarget, OpenRequest, is_web_url, names_source_file};
 use crate::text::glob_fits;
 
 /// What a policy says of rendering.
@@ -32,7 +32,7 @@ impl Pages {
     }
 
     /// What is rendered of the answer to a request.
-    pub(super) fn of(&self, asked: Option<&Asked>) -> Rendering {
+    pub(super) fn of(&self, asked: Option<&OpenRequest>) -> Rendering {
         let tool = asked.and_then(|asked| asked.tool.as_deref());
         let named = tool.and_then(|tool| self.by_tool.iter().find(|(glob, _)| glob_fits(glob, tool)));
         let pages = named.map_or(self.all, |(_, render)| *render);
@@ -75,7 +75,7 @@ fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
 }
 
 /// Whether the answer to a request is a file, by its arguments and the name of its tool.
-fn returns_file(asked: &Asked) -> bool {
+fn returns_file(asked: &OpenRequest) -> bool {
     match asked.target {
         CallTarget::Web => false,
         CallTarget::File => true,
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn an_argument_decides_before_the_name_and_a_tool_before_the_policy() {
         let mut config = PolicyConfig::default();
-        let asked = |tool: &str, target| Asked {
+        let asked = |tool: &str, target| OpenRequest {
             id: "1".into(),
             method: "tools/call".into(),
             tool: Some(tool.into()),

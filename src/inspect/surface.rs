@@ -2,10 +2,10 @@
 
 use crate::detect::Surface;
 use crate::message::{Envelope, MessageKind, Path, Role, Step};
-use crate::protocol::Asked;
+use crate::protocol::OpenRequest;
 
 /// The surface of an inbound string. `path` starts at the message's object; `asked` is the request it answers.
-pub(super) fn inbound(envelope: &Envelope, asked: Option<&Asked>, path: &Path<'_>) -> Surface {
+pub(super) fn inbound(envelope: &Envelope, asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
     match &envelope.kind {
         MessageKind::Request { .. } => Surface::Question,
         MessageKind::Notification { .. } => Surface::Notification,
@@ -15,7 +15,7 @@ pub(super) fn inbound(envelope: &Envelope, asked: Option<&Asked>, path: &Path<'_
 }
 
 /// Results say by their own shape what they are; the request they answer decides where they do not.
-fn result(asked: Option<&Asked>, path: &Path<'_>) -> Surface {
+fn result(asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
     // A task's result is a result within a result.
     let name = |at: usize| match path.get(at) {
         Some(Step::Key(key)) => &**key,
@@ -76,7 +76,7 @@ pub(super) fn reads_on(surface: Surface, path: &Path<'_>) -> bool {
 }
 
 /// Whether the size caps of tool results hold for the answer to this request.
-pub(super) fn is_tool_result(asked: Option<&Asked>) -> bool {
+pub(super) fn is_tool_result(asked: Option<&OpenRequest>) -> bool {
     asked.is_none_or(|asked| matches!(&*asked.method, "tools/call" | "tasks/result" | "tasks/get"))
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::config::PolicyConfig;
 use crate::detect::Surface;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
-use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, AuditId, CallTarget, Context, Era, OpenRequest, UpstreamName};
 use crate::rules::{Action, Library};
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(Library::builtin);
@@ -22,7 +22,7 @@ pub(super) fn policy(change: impl FnOnce(&mut PolicyConfig)) -> Policy {
 
 pub(super) fn context(method: &str, tool: &str) -> Context {
     Context {
-        asked: Arc::from([Asked {
+        asked: Arc::from([OpenRequest {
             id: "1".into(),
             method: method.into(),
             tool: Some(tool.into()),

@@ -9,42 +9,42 @@ use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::admit::Site;
-use super::approvals::Counter;
-use super::connections::{Admitted, Connection, ConnectionTable};
+use super::admit::AllowedOrigins;
+use super::approvals::ApprovalEndpoint;
+use super::connections::{Admission, Connection, ConnectionTable};
 use super::console::Console;
 use super::http_server::{Server, Version};
-use super::{Body, Front, accept, turn_away};
+use super::{Body, Frontend, accept, turn_away};
 use crate::config::Admin;
 use crate::message::quote;
 use crate::record::Event;
 
 /// What requests to the admin port are answered from.
-struct Desk {
-    front: Arc<Front>,
+struct AdminService {
+    front: Arc<Frontend>,
     config: Admin,
-    counter: Option<Arc<Counter>>,
+    counter: Option<Arc<ApprovalEndpoint>>,
     console: Option<Arc<Console>>,
 }
 
 /// Answers on the admin port for as long as the process lives.
 /// Without a `counter` nobody is asked through it.
 pub async fn serve(
-    front: Arc<Front>,
+    front: Arc<Frontend>,
     listener: TcpListener,
     config: Admin,
-    counter: Option<Arc<Counter>>,
+    counter: Option<Arc<ApprovalEndpoint>>,
     console: Option<Console>,
 ) {
     let table = ConnectionTable::for_admin(front.gate.limits());
-    let desk = Arc::new(Desk { front, config, counter, console: console.map(Arc::new) });
+    let desk = Arc::new(AdminService { front, config, counter, console: console.map(Arc::new) });
     // A gate that drains still answers here.
     let (_until_dropped, draining) = watch::channel(false);
     loop {
         let (stream, from) = accept(&listener).await;
         match table.admit(from, true) {
-            Ok(Admitted { connection, limit }) => {
-                limit.into_iter().for_each(|name| desk.front.gate.tell(Event::Limit { name }));
+            Ok(Admission { connection, limit }) => {
+                limit.into_iter().for_each(|name| desk.front.gate.record(Event::Limit { name }));
                 let evicted = connection.evicted();
                 let (desk, draining) = (desk.clone(), draining.clone());
                 tokio::spawn(async move {
@@ -55,14 +55,14 @@ pub async fn serve(
                 });
             }
             Err(name) => {
-                desk.front.gate.tell(Event::Limit { name });
+                desk.front.gate.record(Event::Limit { name });
                 tokio::spawn(turn_away(stream));
             }
         }
     }
 }
 
-impl Desk {
+impl AdminService {
     async fn handle(self: &Arc<Self>, stream: TcpStream, connection: Connection, mut draining: watch::Receiver<bool>) {
         let (limits, connection) = (self.front.gate.limits(), Arc::new(connection));
         let server = Server::new(limits);
@@ -71,7 +71,7 @@ impl Desk {
             async move { desk.answer(request, &connection).await }
         };
         if let Err(name) = server.run(Version::Http1, stream, &connection, &mut draining, answer).await {
-            self.front.gate.tell(Event::Limit { name });
+            self.front.gate.record(Event::Limit { name });
         }
     }
 
@@ -92,8 +92,8 @@ impl Desk {
             let id = rest.strip_prefix('/').unwrap_or(rest).to_owned();
             return counter.answer(&front.gate, request, &id, connection).await;
         }
-        if let Err(turned) = Site::of_admin(&self.config).check(&request) {
-            front.gate.tell(Event::TurnedAway { reason: turned.reason });
+        if let Err(turned) = AllowedOrigins::of_admin(&self.config).check(&request) {
+            front.gate.record(Event::Rejected { reason: turned.reason });
             return text(turned.status, "text/plain", format!("{}\n", turned.hint));
         }
         if request.method() != Method::GET {
@@ -113,11 +113,11 @@ impl Desk {
 
 /// Whether new calls are welcome, and the state of each upstream with the reason where it is down. One that is down does not
 /// make the gate unready: the others go on.
-async fn readiness(front: &Front) -> (bool, String) {
+async fn readiness(front: &Frontend) -> (bool, String) {
     let why = if front.draining() {
-        Some("it ends: calls under way are still answered")
+        Some("shutting down; open calls are still answered")
     } else {
-        (!front.gate.recorder().can_tell()).then_some("the audit log is required and cannot be written: see the gate's own log")
+        (!front.gate.recorder().can_record()).then_some("the audit log is required and cannot be written: see the gateway's log")
     };
     let ready = why.is_none();
     let all = front.gate.upstreams();

@@ -13,7 +13,7 @@ const NAME_BYTES: usize = 253;
 
 /// Why a request is turned away before it is a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TurnedAway {
+pub(super) struct Rejection {
     pub(super) status: StatusCode,
     /// A short name, a metric label.
     pub(super) reason: &'static str,
@@ -25,12 +25,12 @@ pub(super) struct TurnedAway {
     pub(super) scope: Option<String>,
 }
 
-pub(super) const fn turned(status: StatusCode, reason: &'static str, hint: &'static str) -> TurnedAway {
-    TurnedAway { status, reason, hint: Cow::Borrowed(hint), error: None, scope: None }
+pub(super) const fn turned(status: StatusCode, reason: &'static str, hint: &'static str) -> Rejection {
+    Rejection { status, reason, hint: Cow::Borrowed(hint), error: None, scope: None }
 }
 
 /// The names by which a port is reached, and the pages that may ask there.
-pub(super) struct Site<'c> {
+pub(super) struct AllowedOrigins<'c> {
     /// Whether it is bound to loopback.
     loopback: bool,
     /// The scheme that it is asked by.
@@ -43,7 +43,7 @@ pub(super) struct Site<'c> {
     foreign_origin: &'static str,
 }
 
-impl<'c> Site<'c> {
+impl<'c> AllowedOrigins<'c> {
     /// The agents' listener.
     pub(super) fn of_agents(listen: &'c Listen) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl<'c> Site<'c> {
             origins: &[],
             public_url: admin.console_url.as_deref(),
             unknown_host: "this name is not in `admin.hosts` of the gate's config",
-            foreign_origin: "pages of other origins cannot ask here",
+            foreign_origin: "requests from other origins are not allowed",
         }
     }
 
@@ -75,13 +75,13 @@ impl<'c> Site<'c> {
     ///
     /// # Errors
     /// 400 without a host, 403 for a foreign host or origin.
-    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), TurnedAway> {
+    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), Rejection> {
         let headers = request.headers();
         let host = host(request.uri(), headers).ok_or(turned(StatusCode::BAD_REQUEST, "host", "send one valid `Host` header"))?;
         if !self.is_reached_by(&host) {
             return Err(turned(StatusCode::FORBIDDEN, "host", self.unknown_host));
         }
-        match one(headers, &ORIGIN) {
+        match single_header(headers, &ORIGIN) {
             Ok(None) => Ok(()),
             Ok(Some(origin)) if self.admits_page(origin, &host) => Ok(()),
             _ => Err(turned(StatusCode::FORBIDDEN, "origin", self.foreign_origin)),
@@ -103,14 +103,15 @@ impl<'c> Site<'c> {
     /// The scheme of the public URL, if a host is that URL's.
     fn public_scheme(&self, host: &Host<'_>) -> Option<&'c str> {
         let (scheme, site) = self.public_url?.split_once("://")?;
-        Host::parse(site)?.is(host, scheme).then_some(scheme)
+        Host::parse(site)?.is_same_origin(host, scheme).then_some(scheme)
     }
 
     fn admits_page(&self, origin: &str, host: &Host<'_>) -> bool {
         let own = self.public_scheme(host).unwrap_or(self.scheme);
         let is_own = origin.split_once("://").is_some_and(|(scheme, site)| {
-            let same =
-                |site: Host<'_>| site.is(host, own) || site.is_loopback() && host.is_loopback() && site.has_port_of(host, own);
+            let same = |site: Host<'_>| {
+                site.is_same_origin(host, own) || site.is_loopback() && host.is_loopback() && site.has_port_of(host, own)
+            };
             scheme.eq_ignore_ascii_case(own) && Host::parse(site).is_some_and(same)
         });
         is_own || is_listed(origin, self.origins)
@@ -157,7 +158,7 @@ impl<'h> Host<'h> {
     }
 
     /// Whether it is the same host and port, by a scheme.
-    fn is(&self, other: &Self, scheme: &str) -> bool {
+    fn is_same_origin(&self, other: &Self, scheme: &str) -> bool {
         self.name.eq_ignore_ascii_case(other.name) && self.has_port_of(other, scheme)
     }
 
@@ -173,7 +174,7 @@ impl<'h> Host<'h> {
 }
 
 /// A header that may be there once: its text, or an error where it is there twice or is not text.
-pub(super) fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
+pub(super) fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
     let mut all = headers.get_all(name).iter();
     match (all.next(), all.next()) {
         (None, _) => Ok(None),
@@ -184,7 +185,7 @@ pub(super) fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Optio
 
 /// The host asked for: HTTP/2 has it in the URI, HTTP/1.1 in a header; where both are there they must agree.
 pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Host<'r>> {
-    let header = one(headers, &HOST).ok()?;
+    let header = single_header(headers, &HOST).ok()?;
     match (uri.authority().map(http::uri::Authority::as_str), header) {
         (Some(authority), Some(header)) if authority != header => None,
         (Some(authority), _) => Host::parse(authority),
@@ -210,7 +211,7 @@ mod tests {
     }
 
     fn status(pairs: &[(&str, &str)], listen: &Listen) -> u16 {
-        Site::of_agents(listen).check(&request(pairs)).map_or_else(|turned| turned.status.as_u16(), |()| 200)
+        AllowedOrigins::of_agents(listen).check(&request(pairs)).map_or_else(|turned| turned.status.as_u16(), |()| 200)
     }
 
     #[test]
@@ -266,7 +267,7 @@ mod tests {
         }
         let authority = |uri: &str| {
             let request = Request::builder().uri(uri).body(()).unwrap();
-            Site::of_agents(&listen).check(&request).map_err(|turned| turned.status.as_u16())
+            AllowedOrigins::of_agents(&listen).check(&request).map_err(|turned| turned.status.as_u16())
         };
         assert_eq!(authority("http://127.0.0.1:8800/mcp/x"), Ok(()));
         assert_eq!(authority("http://127.0.0.1:1@evil/mcp/x"), Err(400));

@@ -17,7 +17,7 @@ use super::connections::Connection;
 use super::console::denied_for;
 use super::token::Token;
 use super::{Body, body};
-use crate::approval::{Desk, NotDecided};
+use crate::approval::{ApprovalApi, DecisionError};
 use crate::config::Scope;
 use crate::message::{Json, ReadLimits, quote};
 use crate::proxy::Gate;
@@ -28,18 +28,18 @@ const ANSWER_BYTES: usize = 4096;
 const JSON: &str = "application/json";
 
 /// Where people answer.
-pub struct Counter {
-    desk: Desk,
+pub struct ApprovalEndpoint {
+    desk: ApprovalApi,
     token: Arc<Token>,
 }
 
-impl Counter {
+impl ApprovalEndpoint {
     /// Makes a token and writes it to `file`, for its owner alone. The gate counts on somebody to answer from now on.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn open(gate: &Gate, file: &Path) -> io::Result<Self> {
-        let token = Arc::new(Token::make(file, gate.limits().wrong_tokens_per_minute)?);
+        let token = Arc::new(Token::create(file, gate.limits().wrong_tokens_per_minute)?);
         Ok(Self { desk: gate.desk(), token })
     }
 
@@ -57,11 +57,11 @@ impl Counter {
         connection: &Connection,
     ) -> Response<Body> {
         if !same_origin(request.headers()) {
-            gate.tell(Event::TurnedAway { reason: "origin" });
-            return refuse(StatusCode::FORBIDDEN, "a page of another origin cannot ask or answer here");
+            gate.record(Event::Rejected { reason: "origin" });
+            return refuse(StatusCode::FORBIDDEN, "requests from other origins are not allowed");
         }
         if let Err(denied) = self.token.check_bearer(connection.from, request.headers(), Instant::now()) {
-            let mut response = denied_for(gate, &denied, "show the token of the token file, as `lychgate approve` does");
+            let mut response = denied_for(gate, &denied, "send the token of the token file, as `lychgate approve` does");
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
@@ -85,7 +85,7 @@ impl Counter {
     }
 
     /// The questions.
-    pub(super) fn desk(&self) -> &Desk {
+    pub(super) fn desk(&self) -> &ApprovalApi {
         &self.desk
     }
 
@@ -111,12 +111,12 @@ impl Counter {
         };
         match self.desk.decide(id, yes, word("by").as_deref()) {
             Ok(()) => text(StatusCode::OK, JSON, "{\"decided\":true}".into()),
-            Err(NotDecided::Unknown) => refuse(StatusCode::NOT_FOUND, "there is no such question, or its time is over"),
-            Err(NotDecided::Already) => refuse(StatusCode::CONFLICT, "it was answered before"),
-            Err(NotDecided::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "the audit log cannot be written"),
-            Err(NotDecided::Scope(scopes)) => {
+            Err(DecisionError::Unknown) => refuse(StatusCode::NOT_FOUND, "no such request, or it has expired"),
+            Err(DecisionError::Already) => refuse(StatusCode::CONFLICT, "it was already answered"),
+            Err(DecisionError::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "cannot write the audit log"),
+            Err(DecisionError::Scope(scopes)) => {
                 let words: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
-                refuse(StatusCode::FORBIDDEN, &format!("the policy allows a yes for {} only", words.join(", ")))
+                refuse(StatusCode::FORBIDDEN, &format!("the policy allows approval for {} only", words.join(", ")))
             }
         }
     }

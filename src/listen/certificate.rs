@@ -13,13 +13,13 @@ const OBJECT: u8 = 0x06;
 
 /// Names, each with its kind: `dns:`, `uri:`, or `cn:` where there is neither of both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct CertificateNames {
     /// Whether there is a certificate at all.
     pub(super) shown: bool,
     names: Vec<String>,
 }
 
-impl Names {
+impl CertificateNames {
     /// Those of a chain's first certificate.
     pub(super) fn of(chain: Option<&[CertificateDer<'_>]>) -> Self {
         let Some(first) = chain.and_then(<[_]>::first) else { return Self::default() };
@@ -102,7 +102,7 @@ mod tests {
         params.distinguished_name.push(DnType::OrganizationName, "An organisation");
         common.iter().for_each(|name| params.distinguished_name.push(DnType::CommonName, *name));
         let made = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        let names = Names::of(Some(&[made.der().clone()]));
+        let names = CertificateNames::of(Some(&[made.der().clone()]));
         assert!(names.shown);
         names.names
     }
@@ -114,10 +114,10 @@ mod tests {
         assert_eq!(names(&[dns.clone(), uri], &["root"]), ["dns:ci.example.org", "uri:spiffe://example.org/ci"]);
         assert_eq!(names(&[], &["ann"]), ["cn:ann"]);
         assert_eq!(names(&[], &[]), [""; 0]);
-        assert_eq!(Names::of(None), Names::default());
-        assert!(!Names::of(None).have("cn:ann"));
+        assert_eq!(CertificateNames::of(None), CertificateNames::default());
+        assert!(!CertificateNames::of(None).have("cn:ann"));
         let broken = CertificateDer::from(vec![1, 2, 3]);
-        assert_eq!(Names::of(Some(&[broken])), Names { shown: true, names: vec![] });
+        assert_eq!(CertificateNames::of(Some(&[broken])), CertificateNames { shown: true, names: vec![] });
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::certificate::Names;
+use super::certificate::CertificateNames;
 use crate::config::Limits;
 
 /// The open connections of one listener.
@@ -24,11 +24,11 @@ pub(super) struct ConnectionTable {
     /// The name of that limit.
     total_name: &'static str,
     unauthenticated: usize,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnection>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnection {
     next_id: u64,
     total: usize,
     unauthenticated: usize,
@@ -44,7 +44,7 @@ struct Address {
 
 /// A new connection and what its admission took.
 #[derive(Debug)]
-pub(super) struct Admitted {
+pub(super) struct Admission {
     pub(super) connection: Connection,
     /// The limit for which an unauthenticated connection is closed in its place.
     pub(super) limit: Option<&'static str>,
@@ -67,7 +67,7 @@ impl ConnectionTable {
         Arc::new(Self { limits, total, total_name, unauthenticated, open: Mutex::default() })
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnection> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,7 +75,7 @@ impl ConnectionTable {
     ///
     /// # Errors
     /// The name of the limit that leaves no room for it.
-    pub(super) fn admit(self: &Arc<Self>, from: IpAddr, needs_credential: bool) -> Result<Admitted, &'static str> {
+    pub(super) fn admit(self: &Arc<Self>, from: IpAddr, needs_credential: bool) -> Result<Admission, &'static str> {
         let key = key(from);
         let mut open = self.open();
         if open.addresses.get(&key).is_some_and(|address| address.connections >= self.limits.per_address(key)) {
@@ -101,12 +101,12 @@ impl ConnectionTable {
             address.unauthenticated.insert(id, activity.clone());
             open.unauthenticated += 1;
         }
-        let connection = Connection { names: Names::default(), from: key, id, activity, table: self.clone() };
-        Ok(Admitted { connection, limit })
+        let connection = Connection { names: CertificateNames::default(), from: key, id, activity, table: self.clone() };
+        Ok(Admission { connection, limit })
     }
 }
 
-impl Open {
+impl OpenConnection {
     /// Closes one unauthenticated connection, if there is any.
     fn evict(&mut self) -> bool {
         let busiest = self.addresses.iter().max_by_key(|(_, address)| address.unauthenticated.len());
@@ -196,7 +196,7 @@ impl Activity {
 #[derive(Debug)]
 pub(super) struct Connection {
     /// The names in the certificate that its peer has shown.
-    pub(super) names: Names,
+    pub(super) names: CertificateNames,
     /// Its remote address, as limits count it.
     pub(super) from: IpAddr,
     id: u64,
@@ -258,7 +258,7 @@ impl Connection {
 #[cfg(test)]
 impl Connection {
     /// A connection from 192.0.2.1 whose peer has shown a certificate with these names.
-    pub(super) fn testing(names: Names) -> Self {
+    pub(super) fn testing(names: CertificateNames) -> Self {
         let table = ConnectionTable::for_agents(&Limits::default());
         let admitted = table.admit(IpAddr::from([192, 0, 2, 1]), true);
         let mut connection = admitted.map_err(str::to_owned).unwrap().connection;

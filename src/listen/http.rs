@@ -11,15 +11,15 @@ use http::header::{
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::admit::{Site, TurnedAway, is_listed, turned};
+use super::admit::{AllowedOrigins, Rejection, is_listed, turned};
+use super::authentication::Authenticator;
 use super::connections::Connection;
-use super::entry::Entry;
-use super::who::Who;
-use super::{Body, Front, body, guesses, keep_alive, mcp_page, prove, resource};
+use super::identity::Identity;
+use super::{Body, Frontend, body, failed_logins, keep_alive, mcp_page, prove, resource};
 use crate::message::Message;
 use crate::protocol::{
-    Ask, Call, CallError, Carrier, Context, Era, Frames, Framing, Payload, Reply, SessionId, UpstreamName, Wire, answer, header,
-    headers, sse,
+    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Frames, Framing, Payload, Reply, SessionId, UpstreamName,
+    answer, header, headers, sse,
 };
 use crate::record::Event;
 
@@ -28,7 +28,7 @@ const NAMES_SHOWN: usize = 32;
 
 /// Answers one request.
 #[inline]
-pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Body> {
+pub(super) async fn answer(front: Arc<Frontend>, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
     let uri = request.uri().clone();
     let path = uri.path();
@@ -39,9 +39,9 @@ pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connec
     let site = is_named.then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound)).flatten();
     let answered = try_answer(&front, request, &connection, &entry, path, site.as_deref()).await;
     let mut response = answered.unwrap_or_else(|turned| {
-        front.gate.tell(Event::TurnedAway { reason: turned.reason });
+        front.gate.record(Event::Rejected { reason: turned.reason });
         if turned.status == StatusCode::TOO_MANY_REQUESTS {
-            front.gate.tell(Event::Limit { name: "wrong_tokens_per_minute" });
+            front.gate.record(Event::Limit { name: "wrong_tokens_per_minute" });
         }
         let challenge = resource::challenge(&turned, path, site.as_deref(), &entry);
         turn_away(&turned, challenge, browses)
@@ -64,7 +64,7 @@ pub(super) async fn answer(front: Arc<Front>, request: Request<Incoming>, connec
 }
 
 /// Answers who is turned away: with a page, where a browser asks without a credential.
-fn turn_away(turned: &TurnedAway, challenge: Option<HeaderValue>, browses: bool) -> Response<Body> {
+fn turn_away(turned: &Rejection, challenge: Option<HeaderValue>, browses: bool) -> Response<Body> {
     let mut response = if browses && turned.status == StatusCode::UNAUTHORIZED {
         mcp_page::unauthorized(&turned.hint)
     } else {
@@ -75,7 +75,7 @@ fn turn_away(turned: &TurnedAway, challenge: Option<HeaderValue>, browses: bool)
         response
     };
     if turned.status == StatusCode::TOO_MANY_REQUESTS {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(guesses::WINDOW.as_secs()));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(failed_logins::WINDOW.as_secs()));
     }
     if let Some(challenge) = challenge {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
@@ -84,14 +84,14 @@ fn turn_away(turned: &TurnedAway, challenge: Option<HeaderValue>, browses: bool)
 }
 
 async fn try_answer(
-    front: &Arc<Front>,
+    front: &Arc<Frontend>,
     request: Request<Incoming>,
     connection: &Connection,
-    entry: &Entry,
+    entry: &Authenticator,
     path: &str,
     site: Option<&str>,
-) -> Result<Response<Body>, TurnedAway> {
-    Site::of_agents(&front.listen).check(&request)?;
+) -> Result<Response<Body>, Rejection> {
+    AllowedOrigins::of_agents(&front.listen).check(&request)?;
     if request.method() == Method::OPTIONS {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -108,7 +108,7 @@ async fn try_answer(
         return Ok(metadata);
     }
     let audiences = || resource::audiences(site, path);
-    let who = entry.who(request.headers(), connection, audiences, &front.guesses).await?;
+    let who = entry.authenticate(request.headers(), connection, audiences, &front.guesses).await?;
     connection.authenticated();
     let unknown = || unknown_path(front, &who);
     let own = resource::alias_of(path).map(|name| format!("/mcp/{name}"));
@@ -134,7 +134,7 @@ async fn try_answer(
 
 /// The refusal of a path that leads nowhere. It names the upstreams that this caller may use and no others: a hidden one
 /// reads as one that does not exist.
-fn unknown_path(front: &Front, who: &Who) -> TurnedAway {
+fn unknown_path(front: &Frontend, who: &Identity) -> Rejection {
     let may_use =
         |name: &UpstreamName| who.reaches(name) && who.caller.access.as_ref().is_none_or(|access| access.upstream(name).is_ok());
     let upstreams = front.gate.upstreams();
@@ -148,19 +148,25 @@ fn unknown_path(front: &Front, who: &Who) -> TurnedAway {
         (false, 0) => format!("no such path; available: {} (`/sse/` instead of `/mcp/` for HTTP+SSE)", shown.join(", ")),
         (false, more) => format!("no such path; available: {} and {more} more", shown.join(", ")),
     };
-    TurnedAway { hint: hint.into(), ..turned(StatusCode::NOT_FOUND, "path", "") }
+    Rejection { hint: hint.into(), ..turned(StatusCode::NOT_FOUND, "path", "") }
 }
 
 /// One request to an upstream's transparent path.
-pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
+pub(super) async fn endpoint(
+    front: &Arc<Frontend>,
+    request: Request<Incoming>,
+    who: Identity,
+    upstream: UpstreamName,
+) -> Response<Body> {
     let (agent, caller) = (who.agent.clone(), who.caller.clone());
-    let mut context = Context { caller, wire: Wire::new(Carrier::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
+    let mut context =
+        Context { caller, wire: AgentWire::new(AgentTransport::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
     let (call, message) = match read(front, request, &mut context).await {
         Ok((ask, headers)) => {
             let (headers, message) = match &ask {
-                Ask::Send(message) => (headers::travelling(headers), Some(message.clone())),
+                CallKind::Send(message) => (headers::travelling(headers), Some(message.clone())),
                 // A stream may be open for hours.
-                Ask::Listen | Ask::Close => (headers::copied(headers::travelling(headers)), None),
+                CallKind::Listen | CallKind::Close => (headers::copied(headers::travelling(headers)), None),
             };
             (Call { ask, headers, context }, message)
         }
@@ -176,10 +182,10 @@ pub(super) async fn endpoint(front: &Arc<Front>, request: Request<Incoming>, who
 
 /// Reads what is asked, and fills in who asks.
 async fn read(
-    front: &Front,
+    front: &Frontend,
     request: Request<Incoming>,
     context: &mut Context,
-) -> Result<(Ask, HeaderMap), (CallError, Option<Message>)> {
+) -> Result<(CallKind, HeaderMap), (CallError, Option<Message>)> {
     let (head, body) = request.into_parts();
     let headers = head.headers;
     let alone = |error| (error, None);
@@ -193,19 +199,19 @@ async fn read(
             content(&headers).map_err(alone)?;
             let reservation = front.gate.in_flight().reservation(&context.agent);
             let bytes = body::read(body, front.gate.limits(), reservation).await.map_err(alone)?;
-            Ask::Send(Message::parse(bytes, &front.gate.limits().read).map_err(|error| alone(CallError::BadMessage(error)))?)
+            CallKind::Send(Message::parse(bytes, &front.gate.limits().read).map_err(|error| alone(CallError::BadMessage(error)))?)
         }
-        Method::GET => Ask::Listen,
-        Method::DELETE => Ask::Close,
+        Method::GET => CallKind::Listen,
+        Method::DELETE => CallKind::Close,
         _ => return Err(alone(CallError::NotOffered)),
     };
-    let message = if let Ask::Send(message) = &ask { Some(message) } else { None };
-    context.wire = Wire::new(Carrier::Http, headers::version(&headers, message).as_deref());
+    let message = if let CallKind::Send(message) = &ask { Some(message) } else { None };
+    context.wire = AgentWire::new(AgentTransport::Http, headers::version(&headers, message).as_deref());
     context.era = headers::era(&headers, message).map_err(|error| (error, message.cloned()))?;
     match (context.era, &ask) {
         // Modern peers have neither sessions nor a stream of their own (2026-07-28, changelog, 1 and 4).
-        (Era::Modern, Ask::Listen | Ask::Close) => Err(alone(CallError::NotOffered)),
-        (Era::Modern, Ask::Send(_)) => {
+        (Era::Modern, CallKind::Listen | CallKind::Close) => Err(alone(CallError::NotOffered)),
+        (Era::Modern, CallKind::Send(_)) => {
             context.session = None;
             Ok((ask, headers))
         }
@@ -251,7 +257,7 @@ pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message
 
 /// Writes a reply as HTTP. Streams on which somebody only `listens` end when the gate drains, or when that one may no more;
 /// others may finish.
-pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: Option<Who>) -> Response<Body> {
+pub(super) async fn respond(front: &Arc<Frontend>, reply: Reply, listens: Option<Identity>) -> Response<Body> {
     let Reply { status, mut headers, framing, mut frames } = reply;
     let mut content_type = None;
     let body = match framing {
@@ -292,8 +298,8 @@ pub(super) async fn respond(front: &Arc<Front>, reply: Reply, listens: Option<Wh
 
 /// A stream that ends when the gate drains, or when who listens may no more.
 pub(super) fn until_over(
-    front: &Arc<Front>,
-    who: Who,
+    front: &Arc<Frontend>,
+    who: Identity,
     bytes: stream::BoxStream<'static, io::Result<Bytes>>,
 ) -> stream::BoxStream<'static, io::Result<Bytes>> {
     let (mut draining, over) = (front.draining.clone(), front.clone().over(who));

@@ -121,7 +121,7 @@ impl Server {
         let service = service_fn(|request| {
             let open = Some(connection.request());
             // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
-            Answer { response: Box::pin(answer(request)), open }
+            ResponseFuture { response: Box::pin(answer(request)), open }
         });
         let stream = TokioIo::new(stream);
         match version {
@@ -173,30 +173,30 @@ fn limit_of(ended: hyper::Result<()>, connection: &Connection) -> Result<(), &'s
 }
 
 /// The response to a request. The future is boxed as it is made: each move would copy 11 kB.
-struct Answer<F> {
+struct ResponseFuture<F> {
     response: Pin<Box<F>>,
     open: Option<OpenRequest>,
 }
 
-impl<F: Future<Output = Response<Body>>> Future for Answer<F> {
-    type Output = Result<Response<Tracked>, Infallible>;
+impl<F: Future<Output = Response<Body>>> Future for ResponseFuture<F> {
+    type Output = Result<Response<TrackedBody>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let response = ready!(self.response.as_mut().poll(context));
         let open = self.open.take();
-        Poll::Ready(Ok(response.map(|body| Tracked { body, rest: Bytes::new(), _open: open })))
+        Poll::Ready(Ok(response.map(|body| TrackedBody { body, rest: Bytes::new(), _open: open })))
     }
 }
 
 /// A response's body, whose request is open until it has been sent.
-struct Tracked {
+struct TrackedBody {
     body: Body,
     /// What is left of a frame that is handed over in pieces.
     rest: Bytes,
     _open: Option<OpenRequest>,
 }
 
-impl HttpBody for Tracked {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -234,7 +234,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::listen::certificate::Names;
+    use crate::listen::certificate::CertificateNames;
 
     /// Whether a connection has had no open request for a moment.
     async fn is_idle(connection: &Connection) -> bool {
@@ -275,11 +275,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_is_open_until_the_last_piece_of_its_response_is_handed_over() {
-        let connection = Connection::testing(Names::default());
+        let connection = Connection::testing(CertificateNames::default());
         let bytes: Vec<u8> = (0..PIECE_BYTES * 2 + 10).map(|number| number as u8).collect();
         let stream = futures_util::stream::iter([Ok(Bytes::from(bytes.clone())), Ok(Bytes::from_static(b"end"))]);
         for (body, end) in [(Body::Whole(bytes.clone().into()), &b""[..]), (Body::Stream(Box::pin(stream)), b"end")] {
-            let mut tracked = Tracked { body, rest: Bytes::new(), _open: Some(connection.request()) };
+            let mut tracked = TrackedBody { body, rest: Bytes::new(), _open: Some(connection.request()) };
             let mut read = Vec::new();
             while let Some(frame) = tracked.frame().await {
                 let piece = frame.unwrap().into_data().unwrap();

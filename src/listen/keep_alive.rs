@@ -10,9 +10,9 @@ use futures_util::{StreamExt, stream};
 use http::header::ACCEPT;
 use http::{HeaderMap, StatusCode};
 
-use super::{Front, http as endpoint};
+use super::{Frontend, http as endpoint};
 use crate::protocol::sse::Fields;
-use crate::protocol::{Ask, Call, Era, Frame, Frames, Framing, Payload, Reply, answer};
+use crate::protocol::{Call, CallKind, Era, Frame, Frames, Framing, Payload, Reply, answer};
 
 /// The stream with a comment after each `silence`; without any where that is zero. Comments say nothing to any client (WHATWG
 /// HTML, 9.2.6).
@@ -38,7 +38,7 @@ pub(super) fn commented(
 
 /// Carries a call and gives its reply, a failed one too. A call over stdio or HTTP+SSE that is silent for long gets an event
 /// stream: the gate itself makes the HTTP of that reply, so nothing of the server's is lost by it.
-pub(super) async fn carry(front: &Arc<Front>, call: Call) -> Reply {
+pub(super) async fn carry(front: &Arc<Frontend>, call: Call) -> Reply {
     let silence = front.gate.limits().keep_alive;
     if silence.is_zero() || front.gate.speaks_http(&call.context.upstream) || !may_open(&call) {
         return carried(front, call).await;
@@ -48,7 +48,7 @@ pub(super) async fn carry(front: &Arc<Front>, call: Call) -> Reply {
 }
 
 /// Carries a call whose reply becomes an event stream after `silence`.
-async fn carry_on_stream(front: Arc<Front>, call: Call, silence: Duration) -> Reply {
+async fn carry_on_stream(front: Arc<Frontend>, call: Call, silence: Duration) -> Reply {
     let mut carried = Box::pin(async move { carried(&front, call).await });
     if let Ok(reply) = tokio::time::timeout(silence, &mut carried).await {
         return reply;
@@ -65,8 +65,8 @@ async fn carry_on_stream(front: Arc<Front>, call: Call, silence: Duration) -> Re
     Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames }
 }
 
-async fn carried(front: &Front, call: Call) -> Reply {
-    let message = if let Ask::Send(message) = &call.ask { Some(message.clone()) } else { None };
+async fn carried(front: &Frontend, call: Call) -> Reply {
+    let message = if let CallKind::Send(message) = &call.ask { Some(message.clone()) } else { None };
     let context = call.context.clone();
     match front.gate.carry(call).await {
         Ok(reply) => endpoint::closed_off(reply, context, message),
@@ -77,7 +77,7 @@ async fn carried(front: &Front, call: Call) -> Reply {
 /// Whether the answer may come on a stream with status 200: not that to `initialize`, whose headers name the session, and not in
 /// the modern era, where errors have statuses of their own (2026-07-28, Streamable HTTP, Error Handling).
 fn may_open(call: &Call) -> bool {
-    let Ask::Send(message) = &call.ask else { return false };
+    let CallKind::Send(message) = &call.ask else { return false };
     let asks = message.single().is_some_and(|envelope| envelope.is_request() && envelope.method() != Some("initialize"));
     let accepts = |value: &http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/event-stream"));
     asks && call.context.era == Era::Legacy && call.headers.get_all(ACCEPT).iter().any(accepts)

@@ -14,9 +14,9 @@ use hyper::body::Incoming;
 
 pub(super) use page::{escape, page};
 
-use super::{Body, Front, body};
+use super::{Body, Frontend, body};
 use crate::oauth::grant::Answer;
-use crate::oauth::{From, LoginError, identity};
+use crate::oauth::{CallbackRoute, LoginError, identity};
 
 /// Longest form that is read, in bytes: an address that somebody pasted.
 const FORM_BYTES: usize = 16 << 10;
@@ -26,36 +26,36 @@ const COOKIES: &str = "lychgate-login-";
 const LOOKED_AT: usize = 64;
 
 /// Answers a request for `/oauth/PATH`.
-pub(super) async fn answer(front: &Arc<Front>, request: Request<Incoming>, path: &str) -> Response<Body> {
+pub(super) async fn answer(front: &Arc<Frontend>, request: Request<Incoming>, path: &str) -> Response<Body> {
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method().clone(), parts.as_slice()) {
-        (Method::GET, ["login", ticket]) => match front.logins.logins.shown(ticket) {
+        (Method::GET, ["login", ticket]) => match front.logins.logins.page(ticket) {
             Some(shown) => html(StatusCode::OK, page::login(&shown)),
-            None => html(StatusCode::NOT_FOUND, page::over()),
+            None => html(StatusCode::NOT_FOUND, page::expired()),
         },
         (Method::POST, ["login", ticket]) => posted(front, request, ticket).await,
         (Method::GET, ["callback"]) => called_back(front, &request).await,
         (Method::GET, ["client.json"]) => document(front),
         (_, ["login", _] | ["callback"] | ["client.json"]) => {
-            html(StatusCode::METHOD_NOT_ALLOWED, page::failed("this page is read with GET"))
+            html(StatusCode::METHOD_NOT_ALLOWED, page::failed("use GET for this page"))
         }
-        _ => html(StatusCode::NOT_FOUND, page::over()),
+        _ => html(StatusCode::NOT_FOUND, page::expired()),
     }
 }
 
 /// Somebody goes on from the page of a ticket, or has pasted the address at which their browser ended.
-async fn posted(front: &Front, request: Request<Incoming>, ticket: &str) -> Response<Body> {
+async fn posted(front: &Frontend, request: Request<Incoming>, ticket: &str) -> Response<Body> {
     let Ok(form) = body::read_at_most(request.into_body(), front.gate.limits(), FORM_BYTES).await else {
-        return html(StatusCode::BAD_REQUEST, page::failed("the form could not be read"));
+        return html(StatusCode::BAD_REQUEST, page::failed("invalid form"));
     };
     let pasted = form_urlencoded::parse(&form).find(|(name, _)| name == "address").map(|(_, address)| address.into_owned());
     match pasted {
-        Some(address) => ended(front.logins.logins.end(&Answer::of_pasted(&address), From::Page(ticket)).await),
-        None => begun(front, ticket).await,
+        Some(address) => outcome_page(front.logins.logins.end(&Answer::of_pasted(&address), CallbackRoute::Page(ticket)).await),
+        None => begin(front, ticket).await,
     }
 }
 
-async fn begun(front: &Front, ticket: &str) -> Response<Body> {
+async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
     let (url, browser) = match front.logins.logins.begin(ticket).await {
         Ok(begun) => begun,
         Err(error) => return failed(&error),
@@ -69,7 +69,7 @@ async fn begun(front: &Front, ticket: &str) -> Response<Body> {
         browser.expose()
     );
     let (Ok(cookie), Ok(location)) = (HeaderValue::from_str(&cookie), HeaderValue::from_str(&url)) else {
-        return html(StatusCode::BAD_GATEWAY, page::failed("the authorization server's address cannot be sent to a browser"));
+        return html(StatusCode::BAD_GATEWAY, page::failed("invalid authorization server URL"));
     };
     let mut response = html(StatusCode::SEE_OTHER, String::new());
     response.headers_mut().insert(SET_COOKIE, cookie);
@@ -77,10 +77,10 @@ async fn begun(front: &Front, ticket: &str) -> Response<Body> {
     response
 }
 
-async fn called_back(front: &Front, request: &Request<Incoming>) -> Response<Body> {
+async fn called_back(front: &Frontend, request: &Request<Incoming>) -> Response<Body> {
     let answer = Answer::of_query(request.uri().query().unwrap_or_default());
     let shown = cookies(request.headers());
-    ended(front.logins.logins.end(&answer, From::Browser(&shown)).await)
+    outcome_page(front.logins.logins.end(&answer, CallbackRoute::Browser(&shown)).await)
 }
 
 /// What a browser shows of the logins that it began.
@@ -90,9 +90,9 @@ fn cookies(headers: &HeaderMap) -> Vec<&str> {
     pairs.filter(|(name, _)| name.starts_with(COOKIES)).map(|(_, value)| value).take(LOOKED_AT).collect()
 }
 
-fn ended(outcome: Result<String, LoginError>) -> Response<Body> {
+fn outcome_page(outcome: Result<String, LoginError>) -> Response<Body> {
     match outcome {
-        Ok(upstream) => html(StatusCode::OK, page::done(&upstream)),
+        Ok(upstream) => html(StatusCode::OK, page::success(&upstream)),
         Err(error) => failed(&error),
     }
 }
@@ -103,10 +103,10 @@ fn failed(error: &LoginError) -> Response<Body> {
 }
 
 /// What the gate says of itself to servers that take an address as a client's id.
-fn document(front: &Front) -> Response<Body> {
+fn document(front: &Frontend) -> Response<Body> {
     let logins = &front.logins.logins;
     let (Some(id), Some(redirect)) = (logins.document_url(), logins.redirect_uri()) else {
-        return html(StatusCode::NOT_FOUND, page::over());
+        return html(StatusCode::NOT_FOUND, page::expired());
     };
     let text = identity::document(&id, &[redirect], &front.logins.config.client_name);
     let mut response = Response::new(Body::Whole(text.into()));

@@ -3,14 +3,15 @@
 pub mod admin;
 mod admit;
 pub mod approvals;
+mod authentication;
 mod body;
 mod certificate;
 mod connections;
 pub mod console;
-mod entry;
-mod guesses;
+mod failed_logins;
 mod http;
 mod http_server;
+mod identity;
 mod keep_alive;
 mod lines;
 mod logins;
@@ -22,7 +23,6 @@ mod sse;
 pub mod stdio;
 pub mod tls;
 mod token;
-mod who;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -39,32 +39,32 @@ use crate::document::Fault;
 use crate::oauth::Shared;
 use crate::proxy::Gate;
 use crate::record::Event;
+pub use authentication::Authenticator;
 pub use body::Body;
-use certificate::Names;
-use connections::{Admitted, Connection, ConnectionTable};
-pub use entry::Entry;
-use guesses::Guesses;
+use certificate::CertificateNames;
+use connections::{Admission, Connection, ConnectionTable};
+use failed_logins::FailedLogins;
 use http_server::{Server, Version};
-use who::Who;
+use identity::Identity;
 
 /// What every request from an agent needs.
-pub struct Front {
+pub struct Frontend {
     gate: Arc<Gate>,
     listen: Listen,
-    entry: ArcSwap<Entry>,
+    entry: ArcSwap<Authenticator>,
     /// Ticks when there is another.
     entered: watch::Sender<()>,
     bound: SocketAddr,
     logins: Arc<Shared>,
     channels: sse::Channels,
     /// Wrong tokens of agents.
-    guesses: Guesses,
+    guesses: FailedLogins,
     draining: watch::Receiver<bool>,
     /// Who may try the gate with canaries, once somebody may.
-    prover: OnceLock<prove::Prover>,
+    prover: OnceLock<prove::ProveEndpoint>,
 }
 
-impl Front {
+impl Frontend {
     /// Puts the parts together, for a listener that is `bound` to an address. `draining` turns true when streams shall end.
     ///
     /// # Errors
@@ -77,10 +77,10 @@ impl Front {
         draining: watch::Receiver<bool>,
     ) -> Result<Self, Fault> {
         let evicted = gate.recorder().limit_hits("verified_tokens");
-        let entry = Entry::new(config, None, &evicted).map_err(|error| Fault::of_file("issuer", error, None))?;
+        let entry = Authenticator::new(config, None, &evicted).map_err(|error| Fault::of_file("issuer", error, None))?;
         let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
         let entered = watch::Sender::new(());
-        let guesses = Guesses::new(gate.limits().wrong_tokens_per_minute);
+        let guesses = FailedLogins::new(gate.limits().wrong_tokens_per_minute);
         Ok(Self { gate, listen, entry, entered, bound, logins, channels, guesses, draining, prover: OnceLock::new() })
     }
 
@@ -89,23 +89,23 @@ impl Front {
     /// # Errors
     /// As [`crate::record::Recorder::aside`].
     pub fn prove_by(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
-        let recorder = Arc::new(self.gate.recorder().aside()?);
+        let recorder = Arc::new(self.gate.recorder().trial_recorder()?);
         // The first one stays.
-        let _first = self.prover.set(prove::Prover::new(token_sha256, recorder));
+        let _first = self.prover.set(prove::ProveEndpoint::new(token_sha256, recorder));
         Ok(())
     }
 
     /// Who may come in by another config.
     ///
     /// # Errors
-    /// As [`Front::new`].
-    pub fn entry(&self, config: &Config) -> Result<Entry, Fault> {
+    /// As [`Frontend::new`].
+    pub fn entry(&self, config: &Config) -> Result<Authenticator, Fault> {
         let evicted = self.gate.recorder().limit_hits("verified_tokens");
-        Entry::new(config, Some(&self.entry.load()), &evicted).map_err(|error| Fault::of_file("issuer", error, None))
+        Authenticator::new(config, Some(&self.entry.load()), &evicted).map_err(|error| Fault::of_file("issuer", error, None))
     }
 
     /// Puts that in force.
-    pub fn admit_by(&self, entry: Entry) {
+    pub fn admit_by(&self, entry: Authenticator) {
         let before = self.entry.swap(Arc::new(entry));
         self.entered.send_replace(());
         if !before.shows_like(&self.entry.load()) {
@@ -114,7 +114,7 @@ impl Front {
     }
 
     /// Returns when somebody who has come in would not come in any more, or not to the same.
-    async fn over(self: Arc<Self>, who: Who) {
+    async fn over(self: Arc<Self>, who: Identity) {
         let (mut entered, before) = (self.entered.subscribe(), self.entry.load_full());
         while self.entry.load().still_admits(&who, &before) {
             let stays = async {
@@ -137,7 +137,7 @@ impl Front {
 }
 
 /// Accepts agents until the gate drains, then lets open connections end.
-pub async fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsAcceptor>) {
     let limits = Arc::new(front.gate.limits().clone());
     let table = ConnectionTable::for_agents(&limits);
     let server = Arc::new(Server::new(&limits));
@@ -151,12 +151,12 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcce
         };
         let needs_credential = !front.entry.load().is_open();
         let connection = match table.admit(from, needs_credential) {
-            Ok(Admitted { connection, limit }) => {
-                limit.into_iter().for_each(|name| front.gate.tell(Event::Limit { name }));
+            Ok(Admission { connection, limit }) => {
+                limit.into_iter().for_each(|name| front.gate.record(Event::Limit { name }));
                 connection
             }
             Err(name) => {
-                front.gate.tell(Event::Limit { name });
+                front.gate.record(Event::Limit { name });
                 tokio::spawn(turn_away(stream));
                 continue;
             }
@@ -188,7 +188,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
             }
             Err(error) => {
                 // Out of file descriptors or the like: let others end before the next try.
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
         }
@@ -202,7 +202,7 @@ async fn drained(draining: &mut watch::Receiver<bool>) {
 
 /// Speaks TLS, if that is on, and HTTP.
 async fn connect(
-    front: Arc<Front>,
+    front: Arc<Frontend>,
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     connection: Connection,
@@ -217,7 +217,7 @@ async fn connect(
     let version = tokio::select! {
         version = Version::of(&stream) => version,
         () = drained(&mut draining) => return,
-        () = connection.idle(limits.request_read) => return front.gate.tell(Event::Limit { name: "request_read_seconds" }),
+        () = connection.idle(limits.request_read) => return front.gate.record(Event::Limit { name: "request_read_seconds" }),
     };
     match version {
         Ok(version) => handle(&front, version, stream, connection, server).await,
@@ -226,7 +226,7 @@ async fn connect(
 }
 
 async fn connect_tls(
-    front: Arc<Front>,
+    front: Arc<Frontend>,
     stream: TcpStream,
     tls: TlsAcceptor,
     mut connection: Connection,
@@ -235,36 +235,36 @@ async fn connect_tls(
 ) {
     let handshake = async {
         if plain_http::is_next(&stream).await? {
-            return Ok(Greeting::PlainHttp(stream));
+            return Ok(FirstBytes::PlainHttp(stream));
         }
-        Ok::<_, std::io::Error>(Greeting::Tls(Box::new(tls.accept(stream).await?)))
+        Ok::<_, std::io::Error>(FirstBytes::Tls(Box::new(tls.accept(stream).await?)))
     };
     match tokio::time::timeout(limits.request_read, handshake).await {
-        Ok(Ok(Greeting::Tls(stream))) => {
+        Ok(Ok(FirstBytes::Tls(stream))) => {
             let (_, session) = stream.get_ref();
-            connection.names = Names::of(session.peer_certificates());
+            connection.names = CertificateNames::of(session.peer_certificates());
             let version = Version::of_protocol(session.alpn_protocol());
             connection.rest();
             handle(&front, version, stream, connection, server).await;
         }
-        Ok(Ok(Greeting::PlainHttp(stream))) => {
-            front.gate.tell(Event::TurnedAway { reason: "tls" });
+        Ok(Ok(FirstBytes::PlainHttp(stream))) => {
+            front.gate.record(Event::Rejected { reason: "tls" });
             if let Err(error) = plain_http::refuse(stream).await {
                 tracing::debug!(%error, "connection closed before the answer to plain HTTP was sent");
             }
         }
-        _ => front.gate.tell(Event::TurnedAway { reason: "tls" }),
+        _ => front.gate.record(Event::Rejected { reason: "tls" }),
     }
 }
 
 /// What a connection to the TLS port begins with.
-enum Greeting {
+enum FirstBytes {
     Tls(Box<TlsStream<TcpStream>>),
     PlainHttp(TcpStream),
 }
 
 /// Answers requests on a connection until it ends.
-async fn handle<S>(front: &Arc<Front>, version: Version, stream: S, connection: Connection, server: &Server)
+async fn handle<S>(front: &Arc<Frontend>, version: Version, stream: S, connection: Connection, server: &Server)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -272,7 +272,7 @@ where
     let answer = |request| http::answer(front.clone(), request, connection.clone());
     let mut draining = front.draining.clone();
     if let Err(name) = server.run(version, stream, &connection, &mut draining, answer).await {
-        front.gate.tell(Event::Limit { name });
+        front.gate.record(Event::Limit { name });
     }
 }
 
@@ -281,6 +281,6 @@ async fn turn_away(mut stream: TcpStream) {
     const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let write = tokio::time::timeout(std::time::Duration::from_secs(1), stream.write_all(FULL)).await;
     if !matches!(write, Ok(Ok(()))) {
-        tracing::debug!("a connection beyond the limit went before it was told");
+        tracing::debug!("rejected connection closed early");
     }
 }

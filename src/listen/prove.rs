@@ -14,11 +14,11 @@ use hyper::body::Incoming;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::admit::{TurnedAway, one, turned};
+use super::admit::{Rejection, single_header, turned};
+use super::authentication::{Authenticator, guessed};
 use super::connections::Connection;
-use super::entry::{Entry, guessed};
-use super::guesses::Denied;
-use super::{Body, Front, http as endpoints};
+use super::failed_logins::SecretError;
+use super::{Body, Frontend, http as endpoints};
 use crate::config::Config;
 use crate::inspect::{InspectContext, Policy};
 use crate::message::{Direction, Message, ReadLimits, quote};
@@ -35,14 +35,14 @@ pub(super) fn path(path: &str) -> Option<&str> {
 }
 
 /// Lets the holder of a token try the gate.
-pub(super) struct Prover {
+pub(super) struct ProveEndpoint {
     token_sha256: [u8; 32],
     recorder: Arc<Recorder>,
     /// The gate of the run at hand: what one run leaves behind (refusals again and again, budgets) is none of the next.
-    run: ArcSwapOption<Front>,
+    run: ArcSwapOption<Frontend>,
 }
 
-impl Prover {
+impl ProveEndpoint {
     pub(super) fn new(token_sha256: [u8; 32], recorder: Arc<Recorder>) -> Self {
         Self { token_sha256, recorder, run: ArcSwapOption::empty() }
     }
@@ -53,32 +53,32 @@ impl Prover {
     /// 401 without the token, 429 after too many wrong ones, 404 for an upstream that there is not.
     pub(super) async fn answer(
         &self,
-        front: &Front,
+        front: &Frontend,
         request: Request<Incoming>,
         name: &str,
         connection: &Connection,
-    ) -> Result<Response<Body>, TurnedAway> {
+    ) -> Result<Response<Body>, Rejection> {
         self.check(front, request.headers(), connection)?;
         connection.authenticated();
         if name.is_empty() {
             let run =
-                self.begin(front).ok_or(turned(StatusCode::SERVICE_UNAVAILABLE, "prove", "the gate cannot be tried now"))?;
-            return Ok(json(listed(front, &run)));
+                self.begin(front).ok_or(turned(StatusCode::SERVICE_UNAVAILABLE, "prove", "the gateway cannot be tested now"))?;
+            return Ok(json(targets(front, &run)));
         }
-        let unknown = || turned(StatusCode::NOT_FOUND, "path", "there is no such upstream; `/prove` names them");
+        let unknown = || turned(StatusCode::NOT_FOUND, "path", "no such upstream; `/prove` lists them");
         let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
         let run = self.run.load_full().ok_or_else(unknown)?;
         // Judged by what is in force now, not by what was when the run began.
         run.gate.replace((*front.gate.policies()).clone());
         if request.method() == Method::GET {
             let policy = run.gate.policies().get(&upstream).cloned().ok_or_else(unknown)?;
-            return Ok(json(judged(&policy, &upstream)));
+            return Ok(json(verdicts(&policy, &upstream)));
         }
-        let canary = one(request.headers(), &HeaderName::from_static(CANARY)).ok().flatten().and_then(Canary::named);
-        Ok(endpoints::endpoint(&run, request, Entry::prover(canary), upstream).await)
+        let canary = single_header(request.headers(), &HeaderName::from_static(CANARY)).ok().flatten().and_then(Canary::named);
+        Ok(endpoints::endpoint(&run, request, Authenticator::prover(canary), upstream).await)
     }
 
-    fn begin(&self, front: &Front) -> Option<Arc<Front>> {
+    fn begin(&self, front: &Frontend) -> Option<Arc<Frontend>> {
         // Nothing on disk, no questions to people, no logins: what a canary leaves behind ends with its run.
         let config = Config { listen: front.listen.clone(), limits: front.gate.limits().clone(), ..Config::default() };
         let upstreams = front.gate.upstreams().into_iter();
@@ -87,28 +87,28 @@ impl Prover {
         let told =
             |faults: Vec<crate::document::Fault>| tracing::error!(first = ?faults.first().map(ToString::to_string), "no proof");
         let gate = gate.map_err(told).ok()?;
-        let made = Front::new(Arc::new(gate), &config, front.bound, front.logins.clone(), front.draining.clone());
+        let made = Frontend::new(Arc::new(gate), &config, front.bound, front.logins.clone(), front.draining.clone());
         let run = made.map(Arc::new).map_err(|fault| told(vec![fault])).ok()?;
         self.run.store(Some(run.clone()));
         Some(run)
     }
 
-    fn check(&self, front: &Front, headers: &HeaderMap, connection: &Connection) -> Result<(), TurnedAway> {
+    fn check(&self, front: &Frontend, headers: &HeaderMap, connection: &Connection) -> Result<(), Rejection> {
         let wrong =
-            turned(StatusCode::UNAUTHORIZED, "token", "show the token of the gate's token file, as `lychgate prove` does");
-        let shown = one(headers, &AUTHORIZATION).ok().flatten().and_then(|value| value.strip_prefix("Bearer "));
+            turned(StatusCode::UNAUTHORIZED, "token", "send the token of the gateway's token file, as `lychgate prove` does");
+        let shown = single_header(headers, &AUTHORIZATION).ok().flatten().and_then(|value| value.strip_prefix("Bearer "));
         let Some(shown) = shown else { return Err(wrong) };
         let shown: [u8; 32] = Sha256::digest(shown.trim().as_bytes()).into();
         let right = shown.ct_eq(&self.token_sha256).into();
         front.guesses.judge(connection.from, &shown, right, Instant::now()).map_err(|denied| match denied {
-            Denied::Wrong => wrong,
-            Denied::TooMany => guessed(),
+            SecretError::Wrong => wrong,
+            SecretError::TooMany => guessed(),
         })
     }
 }
 
 /// The upstreams of a run, in order.
-fn listed(front: &Front, run: &Front) -> String {
+fn targets(front: &Frontend, run: &Frontend) -> String {
     let policies = run.gate.policies();
     let mut upstreams: Vec<String> = policies
         .iter()
@@ -123,7 +123,7 @@ fn listed(front: &Front, run: &Front) -> String {
 }
 
 /// What a policy makes of each canary, and which rules are in force in it, as JSON.
-pub fn judged(policy: &Policy, upstream: &UpstreamName) -> String {
+pub fn verdicts(policy: &Policy, upstream: &UpstreamName) -> String {
     let of: Vec<String> = CANARIES.iter().filter_map(|canary| judge(policy, upstream, canary)).collect();
     let rules = |direction| {
         let each = policy.rules(direction).rules().iter();
@@ -144,7 +144,7 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
     let limits = ReadLimits::default();
     let request = Message::parse(canary.request().0.into(), &limits).ok()?;
     let context = Context {
-        asked: headers::asked(&request).into(),
+        asked: headers::requests(&request).into(),
         ..Context::new(AgentName(AGENT.into()), upstream.clone(), Era::Modern)
     };
     let (direction, message) = match canary.goes_out() {

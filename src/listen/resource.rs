@@ -6,8 +6,8 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 
 use super::Body;
-use super::admit::{self, TurnedAway};
-use super::entry::Entry;
+use super::admit::{self, Rejection};
+use super::authentication::Authenticator;
 use crate::config::{Listen, is_name};
 use crate::message::quote;
 use crate::protocol::UpstreamName;
@@ -83,7 +83,7 @@ pub(super) fn metadata(
     method: &Method,
     path: &str,
     site: Option<&str>,
-    entry: &Entry,
+    entry: &Authenticator,
     only: impl FnOnce() -> Option<UpstreamName>,
 ) -> Option<Response<Body>> {
     let asked = path.strip_prefix(WELL_KNOWN)?;
@@ -106,7 +106,7 @@ pub(super) fn metadata(
 }
 
 /// The challenge that goes with a refusal.
-pub(super) fn challenge(turned: &TurnedAway, path: &str, site: Option<&str>, entry: &Entry) -> Option<HeaderValue> {
+pub(super) fn challenge(turned: &Rejection, path: &str, site: Option<&str>, entry: &Authenticator) -> Option<HeaderValue> {
     if !matches!(turned.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && turned.error.is_none() {
         return None;
     }

@@ -13,12 +13,13 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
-use super::who::Who;
-use super::{Body, Front, body, http as endpoint, keep_alive};
+use super::identity::Identity;
+use super::{Body, Frontend, body, http as endpoint, keep_alive};
 use crate::message::Message;
 use crate::protocol::sse::{self, Data, Fields};
 use crate::protocol::{
-    Ask, Call, CallError, Carrier, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, Wire, answer, header, headers,
+    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer,
+    header, headers,
 };
 use crate::record::Event;
 
@@ -28,7 +29,7 @@ pub(super) struct Channels(Mutex<HashMap<String, Arc<Channel>>>);
 
 /// One agent's stream.
 struct Channel {
-    who: Who,
+    who: Identity,
     upstream: UpstreamName,
     /// The session that the upstream opened, if it has any.
     session: Mutex<Option<SessionId>>,
@@ -42,23 +43,24 @@ impl Channels {
 }
 
 /// Ends the channel when its stream is dropped.
-struct Guard {
-    front: Arc<Front>,
+struct ChannelGuard {
+    front: Arc<Frontend>,
     id: String,
 }
 
-impl Drop for Guard {
+impl Drop for ChannelGuard {
     fn drop(&mut self) {
         let Some(channel) = self.front.channels.open().remove(&self.id) else { return };
         let front = self.front.clone();
-        let Some(call) = channel.call(Ask::Close, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
+        let Some(call) =
+            channel.call(CallKind::Close, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
         else {
             return;
         };
         tokio::spawn(async move {
             // The stream's end is the session's end in this revision; the upstream is told as its own lays down.
             if let Err(error) = front.gate.carry(call).await {
-                tracing::debug!(%error, "a session could not be closed");
+                tracing::debug!(%error, "cannot close a session");
             }
         });
     }
@@ -70,21 +72,25 @@ impl Channel {
     }
 
     /// A call by whoever opened the stream, with what it may use `as_of` a request.
-    fn call(&self, ask: Ask, mut headers: HeaderMap, as_of: &Who) -> Option<Call> {
+    fn call(&self, ask: CallKind, mut headers: HeaderMap, as_of: &Identity) -> Option<Call> {
         let session = self.session().clone();
         if let Some(session) = &session {
             headers.insert(header::SESSION, HeaderValue::from_str(session.expose()).ok()?);
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (agent, upstream, caller) = (as_of.agent.clone(), self.upstream.clone(), as_of.caller.clone());
-        let context =
-            Context { session, caller, wire: Wire::new(Carrier::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
+        let context = Context {
+            session,
+            caller,
+            wire: AgentWire::new(AgentTransport::Http, None),
+            ..Context::new(agent, upstream, Era::Legacy)
+        };
         Some(Call { ask, headers, context })
     }
 }
 
 /// GET: opens a stream.
-pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, who: Who, upstream: UpstreamName) -> Response<Body> {
+pub(super) fn open(front: &Arc<Frontend>, request: &Request<Incoming>, who: Identity, upstream: UpstreamName) -> Response<Body> {
     if request.method() != Method::GET {
         return status(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -95,13 +101,13 @@ pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, who: Who, up
         let mut channels = front.channels.open();
         if channels.len() >= limits.sessions {
             drop(channels);
-            front.gate.tell(Event::Limit { name: "sessions" });
+            front.gate.record(Event::Limit { name: "sessions" });
             return status(StatusCode::SERVICE_UNAVAILABLE);
         }
         channels.insert(id.clone(), Arc::new(Channel { who, upstream: upstream.clone(), session: Mutex::default(), out }));
     }
     let first = Fields::named("endpoint").with(Some(Data::Text(format!("/sse/{upstream}/{id}").as_bytes())));
-    let guard = Guard { front: front.clone(), id };
+    let guard = ChannelGuard { front: front.clone(), id };
     let events = stream::unfold((inbox, guard), |(mut inbox, guard)| async move {
         inbox.recv().await.map(|event| (Ok(event), (inbox, guard)))
     });
@@ -115,9 +121,9 @@ pub(super) fn open(front: &Arc<Front>, request: &Request<Incoming>, who: Who, up
 
 /// POST: takes a message; its answer comes on the stream.
 pub(super) async fn post(
-    front: &Arc<Front>,
+    front: &Arc<Frontend>,
     request: Request<Incoming>,
-    who: Who,
+    who: Identity,
     upstream: &UpstreamName,
     id: &str,
 ) -> Response<Body> {
@@ -125,7 +131,7 @@ pub(super) async fn post(
         return status(StatusCode::METHOD_NOT_ALLOWED);
     }
     let channel = front.channels.open().get(id).cloned();
-    let Some(channel) = channel.filter(|channel| channel.who.is(&who) && channel.upstream == *upstream) else {
+    let Some(channel) = channel.filter(|channel| channel.who.is_same(&who) && channel.upstream == *upstream) else {
         return status(StatusCode::NOT_FOUND);
     };
     let (head, body) = request.into_parts();
@@ -138,7 +144,7 @@ pub(super) async fn post(
     let message = match read {
         Ok(message) => message,
         Err(error) => {
-            if let Some(call) = channel.call(Ask::Listen, HeaderMap::new(), &channel.who) {
+            if let Some(call) = channel.call(CallKind::Listen, HeaderMap::new(), &channel.who) {
                 front.gate.tell_failed(&call.context, &error);
             }
             return endpoint::respond(front, answer::failed(&error, None, None), None).await;
@@ -155,8 +161,8 @@ pub(super) async fn post(
 }
 
 /// Carries one message and writes what comes back to the stream.
-async fn carry(front: Arc<Front>, channel: Arc<Channel>, message: Message, sent: HeaderMap, who: Who) {
-    let Some(call) = channel.call(Ask::Send(message.clone()), sent, &who) else { return };
+async fn carry(front: Arc<Frontend>, channel: Arc<Channel>, message: Message, sent: HeaderMap, who: Identity) {
+    let Some(call) = channel.call(CallKind::Send(message.clone()), sent, &who) else { return };
     let context = call.context.clone();
     let reply = match front.gate.carry(call).await {
         Ok(reply) => reply,
@@ -173,8 +179,8 @@ async fn carry(front: Arc<Front>, channel: Arc<Channel>, message: Message, sent:
 }
 
 /// Hands on what the server says unasked, on a stream that this agent does not know of.
-async fn listen(front: Arc<Front>, channel: Arc<Channel>) {
-    let Some(call) = channel.call(Ask::Listen, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
+async fn listen(front: Arc<Frontend>, channel: Arc<Channel>) {
+    let Some(call) = channel.call(CallKind::Listen, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
     else {
         return;
     };

@@ -27,7 +27,7 @@ use crate::protocol::Frames;
 use crate::proxy::Gate;
 use crate::proxy::lines::{Answer, LineSession, one_line};
 
-/// How long the child gets to end by itself once the agent has closed its side. Clients that still live send
+/// How long the child gets to end by itself once the agent closed its side. Clients that still live send
 /// SIGTERM after 2 s; the others are gone, and nobody is kept waiting.
 const AFTER_CLOSE: Duration = Duration::from_secs(10);
 /// How long it gets after SIGTERM: less than the 2 s after which clients send SIGKILL, which would leave it behind.
@@ -51,7 +51,7 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     let stdout = child.stdout.take().ok_or_else(taken)?;
     let agent = Arc::new(AgentOutput(Mutex::new(tokio::io::stdout())));
     let carried = Arc::new(AtomicU64::new(0));
-    tokio::spawn(look(session.gate().clone()));
+    tokio::spawn(poll_files(session.gate().clone()));
     tokio::spawn(tell_changes(session.changes(), agent.clone()));
     let (server, count) = (session.clone(), carried.clone());
     let (to_agent, input) = (agent.clone(), session.input().clone());
@@ -66,7 +66,7 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     let status = tokio::select! {
         status = attend(&mut child, &mut signals, group) => status,
         _ = &mut agent_side => {
-            tracing::debug!("the agent has closed its side");
+            tracing::debug!("the agent closed its side");
             finish(&mut child, &mut signals, group).await
         }
     }?;
@@ -225,12 +225,12 @@ async fn from_server(
 }
 
 /// Looks now and then at what people have done with pins and in quarantine.
-async fn look(gate: Arc<Gate>) {
+async fn poll_files(gate: Arc<Gate>) {
     loop {
         sleep(LOOK).await;
         let looks = gate.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || looks.look()).await {
-            tracing::error!(%error, "the lock file and the quarantine cannot be looked at");
+        if let Err(error) = tokio::task::spawn_blocking(move || looks.reload_pins()).await {
+            tracing::error!(%error, "cannot check the lock file and the quarantine");
             return;
         }
     }
@@ -252,7 +252,7 @@ fn is_blank(line: &[u8]) -> bool {
 
 fn log_end(side: &str, carried: io::Result<()>) {
     if let Err(error) = carried {
-        tracing::debug!("{side} broke off: {error}");
+        tracing::debug!("{side} failed: {error}");
     }
 }
 

@@ -32,10 +32,10 @@ pub fn acceptor(tls: &ListenTls) -> Result<TlsAcceptor, String> {
         }
     };
     let key = PrivateKeyDer::from_pem_file(&tls.key)
-        .map_err(|error| format!("`{}` holds no private key: {error}", tls.key.display()))?;
+        .map_err(|error| format!("`{}` contains no private key: {error}", tls.key.display()))?;
     let mut config = builder
         .with_single_cert(certificates(&tls.cert)?, key)
-        .map_err(|error| format!("`{}` and `{}` do not fit: {error}", tls.cert.display(), tls.key.display()))?;
+        .map_err(|error| format!("`{}` and `{}` do not match: {error}", tls.cert.display(), tls.key.display()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
@@ -43,5 +43,5 @@ pub fn acceptor(tls: &ListenTls) -> Result<TlsAcceptor, String> {
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found = read.map_err(|error| format!("`{}` cannot be read: {error}", file.display()))?;
-    if found.is_empty() { Err(format!("`{}` holds no certificate", file.display())) } else { Ok(found) }
+    if found.is_empty() { Err(format!("`{}` contains no certificate", file.display())) } else { Ok(found) }
 }

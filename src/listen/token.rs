@@ -10,13 +10,13 @@ use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::guesses::{Denied, Digest as Shown, Guesses};
+use super::failed_logins::{Digest as Shown, FailedLogins, SecretError};
 use crate::approval::private;
 
 /// A token, of which only the digest is kept here, and the wrong ones that were shown in its place.
 pub(super) struct Token {
     sha256: Shown,
-    guesses: Guesses,
+    guesses: FailedLogins,
 }
 
 impl Token {
@@ -24,10 +24,10 @@ impl Token {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn make(file: &Path, guesses: usize) -> io::Result<Self> {
+    pub(super) fn create(file: &Path, guesses: usize) -> io::Result<Self> {
         let token = secret();
         private(file, format!("{token}\n").as_bytes())?;
-        Ok(Self { sha256: digest(&token), guesses: Guesses::new(guesses) })
+        Ok(Self { sha256: digest(&token), guesses: FailedLogins::new(guesses) })
     }
 
     /// Its digest.
@@ -39,7 +39,7 @@ impl Token {
     ///
     /// # Errors
     /// As [`Guesses::judge`].
-    pub(super) fn check(&self, from: IpAddr, shown: &str, now: Instant) -> Result<(), Denied> {
+    pub(super) fn check(&self, from: IpAddr, shown: &str, now: Instant) -> Result<(), SecretError> {
         let shown = digest(shown.trim());
         self.guesses.judge(from, &shown, shown.ct_eq(&self.sha256).into(), now)
     }
@@ -48,10 +48,10 @@ impl Token {
     ///
     /// # Errors
     /// As [`Token::check`].
-    pub(super) fn check_bearer(&self, from: IpAddr, headers: &HeaderMap, now: Instant) -> Result<(), Denied> {
+    pub(super) fn check_bearer(&self, from: IpAddr, headers: &HeaderMap, now: Instant) -> Result<(), SecretError> {
         let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
-        self.check(from, shown.ok_or(Denied::Wrong)?, now)
+        self.check(from, shown.ok_or(SecretError::Wrong)?, now)
     }
 }
 

@@ -57,7 +57,7 @@ impl Loopback {
     /// not end the wait. Listens no longer once one has come; `None` where none comes in this time.
     pub async fn answer(self, within: Duration, ours: impl Fn(&str) -> bool + Send + Sync + 'static) -> Option<Hidden> {
         let (found, mut answers) = mpsc::channel(1);
-        let door = Arc::new(Door { ours, found: Mutex::new(Some(found)) });
+        let door = Arc::new(CallbackState { ours, found: Mutex::new(Some(found)) });
         let mut connections = JoinSet::new();
         let serve = async {
             loop {
@@ -99,13 +99,13 @@ pub fn redirect_uri(port: u16) -> String {
 }
 
 /// Who may come in, and whom to tell.
-struct Door<F> {
+struct CallbackState<F> {
     ours: F,
     /// Taken by the first answer that is ours: there is no second.
     found: Mutex<Option<mpsc::Sender<Hidden>>>,
 }
 
-async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, door: Arc<Door<F>>) {
+async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, door: Arc<CallbackState<F>>) {
     let answer = Arc::new(Mutex::new(None));
     let service = service_fn(|request: Request<Incoming>| {
         let (page, found) = respond(&request, &door);
@@ -126,9 +126,9 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, d
     }
 }
 
-type Found = Option<(mpsc::Sender<Hidden>, Hidden)>;
+type MatchedAnswer = Option<(mpsc::Sender<Hidden>, Hidden)>;
 
-fn respond<F: Fn(&str) -> bool>(request: &Request<Incoming>, door: &Door<F>) -> (Response<Full<Bytes>>, Found) {
+fn respond<F: Fn(&str) -> bool>(request: &Request<Incoming>, door: &CallbackState<F>) -> (Response<Full<Bytes>>, MatchedAnswer) {
     if request.uri().path() != PATH {
         return (page(StatusCode::NOT_FOUND, "Nothing is here."), None);
     }

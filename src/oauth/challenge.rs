@@ -35,23 +35,23 @@ pub fn parse(headers: &HeaderMap) -> Challenge {
 
 /// One challenge as it is read.
 #[derive(Default)]
-struct Read {
+struct ParsedChallenge {
     bearer: bool,
-    resource_metadata: Said,
-    scope: Said,
-    error: Said,
+    resource_metadata: Parameter,
+    scope: Parameter,
+    error: Parameter,
 }
 
 /// A parameter. What is said twice is not said (RFC 9110, section 11.2: once only).
 #[derive(Default)]
-enum Said {
+enum Parameter {
     #[default]
     Not,
     Once(String),
     Twice,
 }
 
-impl Said {
+impl Parameter {
     fn hear(&mut self, value: String) {
         *self = if matches!(self, Self::Not) { Self::Once(value) } else { Self::Twice };
     }
@@ -61,7 +61,7 @@ impl Said {
     }
 }
 
-impl Read {
+impl ParsedChallenge {
     fn hear(&mut self, name: &[u8], value: String) {
         for (known, said) in
             [("resource_metadata", &mut self.resource_metadata), ("scope", &mut self.scope), ("error", &mut self.error)]
@@ -84,11 +84,11 @@ impl Read {
 /// Reads one line from left to right, each byte a bounded number of times.
 struct Reader<'h> {
     rest: &'h [u8],
-    read: Vec<Read>,
+    read: Vec<ParsedChallenge>,
 }
 
 impl<'h> Reader<'h> {
-    fn all(mut self) -> Vec<Read> {
+    fn all(mut self) -> Vec<ParsedChallenge> {
         loop {
             self.skip(|b| is_space(b) || b == b',');
             if self.rest.is_empty() {
@@ -105,7 +105,7 @@ impl<'h> Reader<'h> {
                 self.parameter(word);
                 continue;
             }
-            self.read.push(Read { bearer: word.eq_ignore_ascii_case(b"bearer"), ..Read::default() });
+            self.read.push(ParsedChallenge { bearer: word.eq_ignore_ascii_case(b"bearer"), ..ParsedChallenge::default() });
             if spaces > 0 {
                 self.token68();
             }

@@ -13,10 +13,10 @@ pub use error::DiscoverError;
 pub(super) use error::{shown, shown_host};
 pub use server::server_metadata;
 
-use self::place::Place;
+use self::place::UrlParts;
 use super::challenge::Challenge;
 use super::fetch::{FetchError, Fetcher};
-use super::{Scopes, Server, bounds};
+use super::{AuthorizationServer, Scopes, bounds};
 
 /// Authorization servers of one resource that are tried.
 const SERVERS: usize = 3;
@@ -28,7 +28,7 @@ pub struct Discovered {
     /// What tokens are for: as the resource's metadata spells it, or the server's URL without its query.
     pub resource: String,
     /// Who gives them.
-    pub server: Server,
+    pub server: AuthorizationServer,
     /// Scopes that the resource's metadata names.
     pub scopes: Scopes,
     /// Whether there is no metadata of the resource, so that the server is of 2025-03-26 or older, and its own
@@ -63,13 +63,13 @@ pub async fn discover(
     challenge: &Challenge,
     expected: Expected<'_>,
 ) -> Result<Discovered, DiscoverError> {
-    let mcp = Place::read(mcp_url).ok_or(DiscoverError::Url)?;
+    let mcp = UrlParts::read(mcp_url).ok_or(DiscoverError::Url)?;
     match resource_metadata(fetcher, &mcp, challenge).await? {
         Some((url, metadata)) => {
             let named = &metadata.resource;
             let is_expected = match expected.resource {
                 Some(resource) => named == resource,
-                None => bounds::url(named) && Place::read(named).is_some_and(|named| named.is_resource_of(&mcp, &url)),
+                None => bounds::url(named) && UrlParts::read(named).is_some_and(|named| named.is_resource_of(&mcp, &url)),
             };
             if !is_expected {
                 return Err(DiscoverError::Resource { said: metadata.resource });
@@ -87,7 +87,7 @@ pub async fn discover(
 /// URL that it was at.
 async fn resource_metadata(
     fetcher: &Fetcher,
-    mcp: &Place<'_>,
+    mcp: &UrlParts<'_>,
     challenge: &Challenge,
 ) -> Result<Option<(String, ResourceMetadata)>, DiscoverError> {
     let amiss = |url: &str, error| DiscoverError::Metadata { url: url.to_owned(), error };
@@ -140,7 +140,11 @@ async fn by_metadata(
 
 /// Servers of 2025-03-26 are their own authorization servers, with metadata at the root of their origin, or at least with
 /// endpoints under names that everybody knows (MCP 2025-03-26, `basic/authorization`, 2.3.2 and 2.3.3).
-async fn without_metadata(fetcher: &Fetcher, mcp: &Place<'_>, preferred: Option<&str>) -> Result<Server, DiscoverError> {
+async fn without_metadata(
+    fetcher: &Fetcher,
+    mcp: &UrlParts<'_>,
+    preferred: Option<&str>,
+) -> Result<AuthorizationServer, DiscoverError> {
     let origin = mcp.start;
     match preferred {
         // What another issuer has is asked of that issuer, never taken from the server's word.

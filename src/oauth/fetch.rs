@@ -47,7 +47,7 @@ pub enum FetchError {
         reach: Reach,
     },
     /// The name has no address, nothing listens there, or TLS failed.
-    #[error("`{}` cannot be reached: {why}", shown_host(.host))]
+    #[error("cannot reach `{}`: {why}", shown_host(.host))]
     Unreachable {
         /// The host as the URL has it.
         host: String,
@@ -201,8 +201,8 @@ fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>,
 /// The code of an error, if the answer has one.
 fn error_code(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Told {
+    struct ErrorBody {
         error: String,
     }
-    strict::read::<Told>(body).and_then(|told| bounds::code(told.error))
+    strict::read::<ErrorBody>(body).and_then(|told| bounds::code(told.error))
 }

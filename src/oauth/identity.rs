@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::discover::shown;
 use super::fetch::{FetchError, Fetcher};
-use super::{Client, ClientAuth, Hidden, Origin, Server, unix_now};
+use super::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, unix_now};
 use crate::config::{Grant, LoginConfig};
 
 /// A secret that ends so soon is not begun with.
@@ -73,7 +73,7 @@ pub enum IdentityError {
 }
 
 impl IdentityError {
-    fn needs_operator(server: &Server, redirect_uris: &[String]) -> Self {
+    fn needs_operator(server: &AuthorizationServer, redirect_uris: &[String]) -> Self {
         Self::NeedsOperator { issuer: server.issuer.clone(), redirect_uris: redirect_uris.to_vec() }
     }
 
@@ -90,7 +90,7 @@ impl IdentityError {
 /// The gate is nobody there, and why.
 pub async fn identify(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     config: &LoginConfig,
     document_url: Option<&str>,
     redirect_uris: &[String],
@@ -144,7 +144,7 @@ pub fn document(client_id_url: &str, redirect_uris: &[String], client_name: &str
 }
 
 /// What the config names is for the issuer that it names, and for no other.
-fn preregistered(server: &Server, config: &LoginConfig, id: &str) -> Result<Client, IdentityError> {
+fn preregistered(server: &AuthorizationServer, config: &LoginConfig, id: &str) -> Result<Client, IdentityError> {
     if config.issuer.as_deref() != Some(server.issuer.as_str()) {
         let configured = config.issuer.clone().unwrap_or_default();
         return Err(IdentityError::OtherIssuer { configured, found: server.issuer.clone() });
@@ -163,7 +163,7 @@ fn preregistered(server: &Server, config: &LoginConfig, id: &str) -> Result<Clie
 
 /// As the config says, or else the best of what it has means for and the server takes. A server that does not say takes
 /// `client_secret_basic` (RFC 8414, section 2).
-fn configured_auth(server: &Server, config: &LoginConfig) -> Result<ClientAuth, IdentityError> {
+fn configured_auth(server: &AuthorizationServer, config: &LoginConfig) -> Result<ClientAuth, IdentityError> {
     let offered = &server.token_endpoint_auth_methods;
     let fault = |missing| IdentityError::Auth { offered: offered.clone(), missing };
     let (key, secret) = (config.client_key.is_some(), config.client_secret.is_some());

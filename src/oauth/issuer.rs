@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub struct Issuer {
     config: IssuerConfig,
     fetcher: Fetcher,
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedKeys>,
     verified: VerifiedTokens,
     /// Held by whoever fetches: others wait for what comes of it.
     fetching: tokio::sync::Mutex<()>,
@@ -31,14 +31,14 @@ pub struct Issuer {
 }
 
 #[derive(Clone, Default)]
-struct Kept {
+struct CachedKeys {
     keys: Option<(Arc<Keys>, Instant)>,
     tried: Option<Instant>,
 }
 
 /// Why a token does not count.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum TokenRefused {
     /// It is not in order.
     Invalid(JwtError),
     /// The issuer's keys cannot be had.
@@ -84,19 +84,25 @@ impl Issuer {
     ///
     /// # Errors
     /// It does not count.
-    pub async fn check(&self, token: &str, digest: &TokenDigest, audiences: &[String]) -> Result<Claims, Refused> {
+    pub async fn check(&self, token: &str, digest: &TokenDigest, audiences: &[String]) -> Result<Claims, TokenRefused> {
         self.check_at(unix_now(), token, digest, audiences).await
     }
 
-    async fn check_at(&self, now_unix: u64, token: &str, digest: &TokenDigest, audiences: &[String]) -> Result<Claims, Refused> {
+    async fn check_at(
+        &self,
+        now_unix: u64,
+        token: &str,
+        digest: &TokenDigest,
+        audiences: &[String],
+    ) -> Result<Claims, TokenRefused> {
         let leeway = self.config.leeway;
         let audiences = if self.config.audience.is_empty() { audiences } else { &self.config.audience };
         let valid =
-            |signed: &SignedClaims| signed.check(now_unix, &self.config.issuer, audiences, leeway).map_err(Refused::Invalid);
-        let Some(mut keys) = self.keys(None).await else { return Err(Refused::Unreachable) };
+            |signed: &SignedClaims| signed.check(now_unix, &self.config.issuer, audiences, leeway).map_err(TokenRefused::Invalid);
+        let Some(mut keys) = self.keys(None).await else { return Err(TokenRefused::Unreachable) };
         if let Some(signed) = self.verified.get(digest, &keys) {
             let claims = valid(&signed);
-            if matches!(claims, Err(Refused::Invalid(JwtError::Expired))) {
+            if matches!(claims, Err(TokenRefused::Invalid(JwtError::Expired))) {
                 self.verified.remove(digest);
             }
             return claims;
@@ -108,7 +114,7 @@ impl Issuer {
             keys = newer;
             signed = SignedClaims::verify(token, &keys);
         }
-        let signed = signed.map_err(Refused::Invalid)?;
+        let signed = signed.map_err(TokenRefused::Invalid)?;
         let claims = valid(&signed)?;
         let expires_unix = claims.expires_unix().saturating_add(leeway.as_secs());
         self.verified.insert(*digest, &keys, signed, expires_unix, now_unix);
@@ -117,34 +123,34 @@ impl Issuer {
 
     /// The keys of now; others than `but`, if there are any. `None` where there are none that count any more.
     async fn keys(&self, but: Option<&Arc<Keys>>) -> Option<Arc<Keys>> {
-        let fits = |kept: &Kept| {
+        let fits = |kept: &CachedKeys| {
             let (keys, since) = kept.keys.as_ref()?;
             let other = but.is_none_or(|but| !Arc::ptr_eq(but, keys));
             (other && since.elapsed() < FRESH).then(|| keys.clone())
         };
-        if let Some(keys) = fits(&self.kept()) {
+        if let Some(keys) = fits(&self.lock()) {
             return Some(keys);
         }
         let _mine = self.fetching.lock().await;
-        let now = self.kept().clone();
+        let now = self.lock().clone();
         if let Some(keys) = fits(&now) {
             return Some(keys);
         }
         if now.tried.is_none_or(|tried| tried.elapsed() >= self.pause) {
             let fetched = self.fetch().await;
-            let mut kept = self.kept();
+            let mut kept = self.lock();
             kept.tried = Some(Instant::now());
             match fetched {
                 Ok(keys) => kept.keys = Some((Arc::new(keys), Instant::now())),
-                Err(why) => tracing::warn!(issuer = self.config.issuer, why, "the issuer's keys cannot be fetched"),
+                Err(why) => tracing::warn!(issuer = self.config.issuer, why, "cannot fetch the issuer's keys"),
             }
         }
-        let kept = self.kept();
+        let kept = self.lock();
         let (keys, since) = kept.keys.as_ref()?;
         (since.elapsed() < self.config.keys_keep).then(|| keys.clone())
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CachedKeys> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -82,7 +82,7 @@ impl Bench {
         *self.published.lock().unwrap() = keys.map(SigningKey::jwks);
     }
 
-    async fn check(&self, key: &SigningKey) -> Result<(), Refused> {
+    async fn check(&self, key: &SigningKey) -> Result<(), TokenRefused> {
         self.show(&self.token(key, "ann"), "gate").await
     }
 
@@ -93,11 +93,11 @@ impl Bench {
         key.sign(&said, &[]).unwrap().expose().to_owned()
     }
 
-    async fn show(&self, token: &str, audience: &str) -> Result<(), Refused> {
+    async fn show(&self, token: &str, audience: &str) -> Result<(), TokenRefused> {
         self.show_at(unix_now(), token, audience).await
     }
 
-    async fn show_at(&self, now_unix: u64, token: &str, audience: &str) -> Result<(), Refused> {
+    async fn show_at(&self, now_unix: u64, token: &str, audience: &str) -> Result<(), TokenRefused> {
         self.issuer.check_at(now_unix, token, &digest(token), &[audience.to_owned()]).await.map(drop)
     }
 
@@ -117,7 +117,7 @@ async fn a_new_key_is_fetched_when_a_token_needs_it_and_an_old_one_is_over() {
     assert_eq!((bench.check(&one).await, bench.check(&one).await, bench.fetches()), (Ok(()), Ok(()), 1));
     bench.publish(Some(&two));
     assert_eq!((bench.check(&two).await, bench.fetches()), (Ok(()), 2));
-    assert_eq!(bench.check(&one).await, Err(Refused::Invalid(JwtError::UnknownKey)));
+    assert_eq!(bench.check(&one).await, Err(TokenRefused::Invalid(JwtError::UnknownKey)));
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn tokens_of_unknown_keys_cannot_make_the_gate_ask_often() {
     bench.publish(Some(&one));
     assert_eq!(bench.check(&one).await, Ok(()));
     for _ in 0..20 {
-        assert_eq!(bench.check(&two).await, Err(Refused::Invalid(JwtError::UnknownKey)));
+        assert_eq!(bench.check(&two).await, Err(TokenRefused::Invalid(JwtError::UnknownKey)));
     }
     let all = futures_util::future::join_all((0..50).map(|_| bench.check(&one))).await;
     assert!(all.iter().all(Result::is_ok));
@@ -136,15 +136,15 @@ async fn tokens_of_unknown_keys_cannot_make_the_gate_ask_often() {
 #[tokio::test]
 async fn known_keys_count_for_a_while_when_the_issuer_is_gone() {
     let (bench, one, two) = (Bench::new(Duration::ZERO, Duration::from_secs(60)).await, key("one"), key("two"));
-    assert_eq!(bench.check(&one).await, Err(Refused::Unreachable), "none are known yet");
+    assert_eq!(bench.check(&one).await, Err(TokenRefused::Unreachable), "none are known yet");
     bench.publish(Some(&one));
     assert_eq!(bench.check(&one).await, Ok(()));
     bench.publish(None);
-    assert_eq!(bench.check(&two).await, Err(Refused::Invalid(JwtError::UnknownKey)));
+    assert_eq!(bench.check(&two).await, Err(TokenRefused::Invalid(JwtError::UnknownKey)));
     assert_eq!(bench.check(&one).await, Ok(()));
     let short = Bench::new(Duration::ZERO, Duration::ZERO).await;
     short.publish(Some(&one));
-    assert_eq!(short.check(&one).await, Err(Refused::Unreachable), "kept for no time at all");
+    assert_eq!(short.check(&one).await, Err(TokenRefused::Unreachable), "kept for no time at all");
 }
 
 #[tokio::test]
@@ -158,11 +158,11 @@ async fn a_verified_token_is_checked_for_audience_and_times_at_every_use() {
     // Neither its signature nor its form is looked at again: what is shown is the digest's token.
     let of_the_same_digest = bench.issuer.check("no JWT", &digest(&token), &["gate".to_owned()]).await;
     assert_eq!(of_the_same_digest.unwrap().subject().as_deref(), Some("ann"));
-    assert_eq!(bench.show(&token, "another").await, Err(Refused::Invalid(JwtError::Audience)));
-    assert_eq!(bench.show_at(now - 30, &token, "gate").await, Err(Refused::Invalid(JwtError::NotYet)));
+    assert_eq!(bench.show(&token, "another").await, Err(TokenRefused::Invalid(JwtError::Audience)));
+    assert_eq!(bench.show_at(now - 30, &token, "gate").await, Err(TokenRefused::Invalid(JwtError::NotYet)));
     assert_eq!(bench.show_at(now + 59, &token, "gate").await, Ok(()));
     assert!(bench.is_cached(&token));
-    assert_eq!(bench.show_at(now + 62, &token, "gate").await, Err(Refused::Invalid(JwtError::Expired)));
+    assert_eq!(bench.show_at(now + 62, &token, "gate").await, Err(TokenRefused::Invalid(JwtError::Expired)));
     assert!(!bench.is_cached(&token), "an expired token is removed");
     let changed = format!("{token}A");
     assert!(bench.show(&changed, "gate").await.is_err() && !bench.is_cached(&changed), "another token, another digest");
@@ -173,8 +173,8 @@ async fn a_token_that_does_not_count_is_not_cached() {
     let (bench, one, two) = (Bench::new(PAUSE, Duration::from_secs(60)).await, key("one"), key("one"));
     bench.publish(Some(&one));
     let (good, forged) = (bench.token(&one, "ann"), bench.token(&two, "ann"));
-    assert_eq!(bench.show(&forged, "gate").await, Err(Refused::Invalid(JwtError::Signature)));
-    assert_eq!(bench.show(&good, "another").await, Err(Refused::Invalid(JwtError::Audience)));
+    assert_eq!(bench.show(&forged, "gate").await, Err(TokenRefused::Invalid(JwtError::Signature)));
+    assert_eq!(bench.show(&good, "another").await, Err(TokenRefused::Invalid(JwtError::Audience)));
     assert_eq!((bench.is_cached(&forged), bench.is_cached(&good)), (false, false));
 }
 
@@ -187,23 +187,23 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
     // The issuer withdraws the key; the gate learns of it when a token of the new one is shown.
     bench.publish(Some(&two));
     assert_eq!(bench.check(&two).await, Ok(()));
-    assert_eq!(bench.show(&token, "gate").await, Err(Refused::Invalid(JwtError::UnknownKey)));
+    assert_eq!(bench.show(&token, "gate").await, Err(TokenRefused::Invalid(JwtError::UnknownKey)));
     assert!(!bench.is_cached(&token));
     // The same keys, fetched anew, verify anew.
     let token = bench.token(&two, "ann");
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     let before = bench.fetches();
-    bench.issuer.kept().keys = None;
+    bench.issuer.lock().keys = None;
     assert_eq!(
         bench.issuer.check("no JWT", &digest(&token), &["gate".to_owned()]).await.err(),
-        Some(Refused::Invalid(JwtError::NotJwt))
+        Some(TokenRefused::Invalid(JwtError::NotJwt))
     );
     assert_eq!(bench.fetches(), before + 1);
     // Nor does it count when there are no keys at all.
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     bench.publish(None);
-    bench.issuer.kept().keys = None;
-    assert_eq!(bench.show(&token, "gate").await, Err(Refused::Unreachable));
+    bench.issuer.lock().keys = None;
+    assert_eq!(bench.show(&token, "gate").await, Err(TokenRefused::Unreachable));
 }
 
 #[tokio::test]

@@ -22,8 +22,8 @@ mod types;
 pub mod vault;
 mod verified;
 
-pub use authorizer::{Authorizer, Bearer, Begun, OnDevice, Refusal, Shared};
+pub use authorizer::{Authorizer, Bearer, DeviceLogin, Refusal, Shared, StartedLogin};
 pub use error::LoginError;
-pub use logins::{From, Logins, Plan, Shown};
-pub use types::{Client, ClientAuth, Granted, Hidden, Origin, Party, Principal, Scopes, Server, unix_now};
+pub use logins::{CallbackRoute, LoginPage, Logins, Plan};
+pub use types::{AuthorizationServer, Client, ClientAuth, Hidden, LoginParty, Origin, Principal, Scopes, TokenGrant, unix_now};
 pub use verified::TokenDigest;

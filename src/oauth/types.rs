@@ -65,7 +65,7 @@ impl fmt::Display for Principal {
 
 /// What every credential belongs to. A changed issuer is another party, so that it never sees what the old one gave.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Party {
+pub struct LoginParty {
     /// The authorization server's issuer identifier, as it came (RFC 8414, section 2).
     pub issuer: String,
     /// The resource that tokens are for, as its metadata spells it (RFC 9728, section 2; RFC 8707).
@@ -76,7 +76,7 @@ pub struct Party {
 
 /// What an authorization server says of itself, as far as a client needs it (RFC 8414, section 2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Server {
+pub struct AuthorizationServer {
     /// Its identifier, as it came.
     pub issuer: String,
     /// Where people are sent to; absent where only grants without people are offered.
@@ -178,7 +178,7 @@ impl Scopes {
 
 /// What a token endpoint gave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Granted {
+pub struct TokenGrant {
     /// The token for the server.
     pub access: Hidden,
     /// The token for the next one, if it came.

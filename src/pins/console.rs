@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::{Lock, Store, Visible, visible};
+use super::{Lock, PinStore, VisibleChanges, visible};
 use crate::document::Fault;
 use crate::inspect::definitions::{Key, Pin, Pins};
 
-impl Store {
+impl PinStore {
     /// What is pinned of every upstream.
     pub(crate) fn all(&self) -> Arc<Lock> {
         self.now.load_full()
@@ -16,11 +16,11 @@ impl Store {
     ///
     /// # Errors
     /// The lock file cannot be read or written; nothing was approved.
-    pub(crate) fn approve(&self, upstream: &str, key: &Key, sha256: &str) -> Result<(bool, Visible), Vec<Fault>> {
+    pub(crate) fn approve(&self, upstream: &str, key: &Key, sha256: &str) -> Result<(bool, VisibleChanges), Vec<Fault>> {
         if let Some(file) = &self.file {
             // What agents see changes when the file is read again.
             let approved = file.edit(|lock| approve(lock.of_mut(upstream), key, sha256))?;
-            return Ok((approved, Visible::new()));
+            return Ok((approved, VisibleChanges::new()));
         }
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.now.load_full();

@@ -55,7 +55,7 @@ impl LockFile {
             Err(error) => return Err(self.fault(&error)),
         }
         if text.len() as u64 > FILE_BYTES {
-            return Err(self.fault(&io::Error::other(format!("it is longer than {FILE_BYTES} bytes"))));
+            return Err(self.fault(&io::Error::other(format!("it exceeds {FILE_BYTES} bytes"))));
         }
         Lock::read(&self.0.display().to_string(), &text)
     }
@@ -97,7 +97,7 @@ impl LockFile {
                 Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(io::Error::other("another process holds it")),
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(io::Error::other("another process has locked it")),
                 // Some network file systems lock nothing; a file put in place whole is all that can be had there.
                 Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL) => return Ok(folder),
                 Err(error) => return Err(error.into()),

@@ -18,7 +18,7 @@ pub use file::LockFile;
 pub use lock::Lock;
 
 /// The pins in force. Readers never wait.
-pub(crate) struct Store {
+pub(crate) struct PinStore {
     now: ArcSwap<Lock>,
     /// The names of all tools in it.
     names: ArcSwap<Names>,
@@ -26,18 +26,18 @@ pub(crate) struct Store {
     /// An upstream that is pinned by another name than its own, and that name.
     alias: Option<(Box<str>, Box<str>)>,
     /// Held while pins change; the state of the file as it was last read or written, and what is gone and told of.
-    changing: Mutex<Changing>,
+    changing: Mutex<FileState>,
 }
 
 #[derive(Default)]
-struct Changing {
+struct FileState {
     stamp: file::Stamp,
     gone: std::collections::HashSet<(Box<str>, Key)>,
 }
 
 /// Something that became of a definition, to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Became {
+pub(crate) struct DefinitionEvent {
     pub(crate) key: Key,
     pub(crate) classes: Vec<ChangeClass>,
     pub(crate) action: ChangeAction,
@@ -47,8 +47,8 @@ pub(crate) struct Became {
 
 /// What keeping a list came to.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub(crate) became: Vec<Became>,
+pub(crate) struct PinOutcome {
+    pub(crate) became: Vec<DefinitionEvent>,
     /// Definitions pinned of a server that is seen for the first time.
     pub(crate) first: usize,
     /// Why the lock file could not be written; in memory everything holds.
@@ -56,9 +56,9 @@ pub(crate) struct Kept {
 }
 
 /// Kinds of definitions of an upstream that agents see otherwise from now on.
-pub(crate) type Visible = Vec<(Box<str>, Kind)>;
+pub(crate) type VisibleChanges = Vec<(Box<str>, Kind)>;
 
-impl Store {
+impl PinStore {
     /// With what the file holds, if there is one.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Store {
         let stamp = file.as_ref().and_then(LockFile::stamp);
         let mut lock = file.as_ref().map(LockFile::read).transpose()?.unwrap_or_default();
         complete(&mut lock);
-        let changing = Mutex::new(Changing { stamp, ..Changing::default() });
+        let changing = Mutex::new(FileState { stamp, ..FileState::default() });
         Ok(Self { names: ArcSwap::from_pointee(names(&lock)), now: ArcSwap::from_pointee(lock), file, alias: None, changing })
     }
 
@@ -111,10 +111,10 @@ impl Store {
     }
 
     /// Keeps what a list that has passed says.
-    pub(crate) fn keep(&self, upstream: &str, listed: &Listed) -> Kept {
+    pub(crate) fn keep(&self, upstream: &str, listed: &Listed) -> PinOutcome {
         let upstream = self.pinned_as(upstream);
         let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut kept, before) = (Kept::default(), self.now.load_full());
+        let (mut kept, before) = (PinOutcome::default(), self.now.load_full());
         let fresh = listed.seen.iter().any(|seen| !seen.waits);
         let mut after = Lock::clone(&before);
         match &self.file {
@@ -124,7 +124,7 @@ impl Store {
                     after = carried(&before, lock, upstream);
                 }
                 Err(faults) => {
-                    kept = Kept { faults, ..Kept::default() };
+                    kept = PinOutcome { faults, ..PinOutcome::default() };
                     apply(after.of_mut(upstream), &listed.seen, &mut kept);
                 }
             },
@@ -135,7 +135,7 @@ impl Store {
             if changing.gone.insert((upstream.into(), key.clone())) {
                 let old = before.of(upstream).get(key).and_then(|pin| pin.content.clone());
                 let classes = vec![ChangeClass::Gone];
-                kept.became.push(Became { key: key.clone(), classes, action: ChangeAction::Pass, old, new: None });
+                kept.became.push(DefinitionEvent { key: key.clone(), classes, action: ChangeAction::Pass, old, new: None });
             }
         }
         if !changing.gone.is_empty() {
@@ -150,7 +150,7 @@ impl Store {
     ///
     /// # Errors
     /// What is wrong in it: the pins in force stay.
-    pub(crate) fn look(&self) -> Result<Option<Visible>, Vec<Fault>> {
+    pub(crate) fn reload(&self) -> Result<Option<VisibleChanges>, Vec<Fault>> {
         let Some(file) = &self.file else { return Ok(None) };
         let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = file.stamp();
@@ -178,7 +178,7 @@ fn names(lock: &Lock) -> Names {
 }
 
 /// Does to the pins what the policy says of what was seen, unless they have changed since.
-fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut Kept) {
+fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut PinOutcome) {
     for Seen { key, content, pinned, classes, action, waits } in seen {
         let now = pins.get(key);
         if *waits || now.and_then(|pin| pin.content.as_ref()) != pinned.as_ref() {
@@ -195,7 +195,7 @@ fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut Kept) {
             continue;
         }
         let (key, classes, old) = (key.clone(), classes.clone(), pinned.clone());
-        kept.became.push(Became { key, classes, action: *action, old, new: Some(content.clone()) });
+        kept.became.push(DefinitionEvent { key, classes, action: *action, old, new: Some(content.clone()) });
     }
 }
 
@@ -226,8 +226,8 @@ fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
 }
 
 /// What is listed otherwise: another definition is in force, or what waited does so no longer.
-fn visible(before: &Lock, after: &Lock) -> Visible {
-    let mut out = Visible::new();
+fn visible(before: &Lock, after: &Lock) -> VisibleChanges {
+    let mut out = VisibleChanges::new();
     for (upstream, old) in before.iter() {
         let new = after.of(upstream);
         for (key, pin) in old.iter() {

@@ -19,14 +19,14 @@ fn seen(pinned: Option<&str>, text: &str, action: ChangeAction) -> Listed {
 fn processes_that_share_a_file_agree() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/lychgate.lock");
-    let (one, two) = (Store::open(Some(&path)).unwrap(), Store::open(Some(&path)).unwrap());
+    let (one, two) = (PinStore::open(Some(&path)).unwrap(), PinStore::open(Some(&path)).unwrap());
     assert_eq!(one.keep("up", &seen(None, "old", ChangeAction::Pass)).first, 1);
     // The other has not looked yet: what it sees first was seen before, and it takes that over.
     assert_eq!(two.keep("up", &seen(None, "new", ChangeAction::Pass)).first, 0);
     assert_eq!(two.of("up").get(&key()).unwrap().content, Some(content("old")));
     assert_eq!(two.keep("up", &seen(Some("old"), "new", ChangeAction::Hold)).became.len(), 1);
-    assert_eq!(one.look().unwrap().unwrap(), [("up".into(), Kind::Tool)]);
-    assert_eq!(one.look().unwrap(), None, "it is read once");
+    assert_eq!(one.reload().unwrap().unwrap(), [("up".into(), Kind::Tool)]);
+    assert_eq!(one.reload().unwrap(), None, "it is read once");
     assert_eq!(one.of("up").get(&key()).unwrap().held.as_ref().unwrap().content, content("new"));
     let names: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["lychgate.lock"], "nothing else is left behind");
@@ -40,7 +40,7 @@ fn many_at_once_lose_nothing() {
         for writer in 0..4 {
             let path = &path;
             scope.spawn(move || {
-                let store = Store::open(Some(path)).unwrap();
+                let store = PinStore::open(Some(path)).unwrap();
                 for n in 0..5 {
                     store.keep(&format!("up-{writer}-{n}"), &seen(None, "old", ChangeAction::Pass));
                 }
@@ -54,21 +54,21 @@ fn many_at_once_lose_nothing() {
 fn what_is_broken_is_neither_used_nor_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lychgate.lock");
-    let store = Store::open(Some(&path)).unwrap();
+    let store = PinStore::open(Some(&path)).unwrap();
     store.keep("up", &seen(None, "old", ChangeAction::Pass));
     std::fs::write(&path, "[[pin]\n").unwrap();
-    let fault = store.look().unwrap_err().remove(0);
+    let fault = store.reload().unwrap_err().remove(0);
     assert_eq!((fault.line, fault.column), (1, 7), "{fault}");
     let kept = store.keep("up", &seen(Some("old"), "new", ChangeAction::Hold));
     assert_eq!((kept.faults.len(), kept.became.len()), (1, 1), "it holds in memory");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "[[pin]\n");
     assert!(store.of("up").get(&key()).unwrap().held.is_some());
-    assert!(Store::open(Some(&path)).is_err());
+    assert!(PinStore::open(Some(&path)).is_err());
 }
 
 #[test]
 fn what_is_gone_is_told_once_and_stays_pinned() {
-    let store = Store::open(None).unwrap();
+    let store = PinStore::open(None).unwrap();
     store.keep("up", &seen(None, "old", ChangeAction::Pass));
     let gone = Listed { gone: vec![key()], ended: vec![Kind::Tool], ..Listed::default() };
     assert_eq!(store.keep("up", &gone).became[0].classes, [ChangeClass::Gone]);

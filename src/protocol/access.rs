@@ -66,10 +66,10 @@ pub enum Denied {
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nobody => f.write_str("no `[access]` table is for this caller"),
+            Self::Nobody => f.write_str("no `[access]` table matches this caller"),
             Self::Listed(table) => write!(f, "`[access.{table}]` denies it"),
-            Self::NotListed(tables) => write!(f, "it is not among what is allowed by `[access]` table {tables}"),
-            Self::ReadOnly(table) => write!(f, "`[access.{table}]` is read-only, and the tool is not known to only read"),
+            Self::NotListed(tables) => write!(f, "it is not allowed by `[access]` table {tables}"),
+            Self::ReadOnly(table) => write!(f, "`[access.{table}]` is read-only, and the tool is not known to be read-only"),
         }
     }
 }

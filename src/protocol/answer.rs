@@ -13,7 +13,7 @@ pub const REFUSED: i32 = 1403;
 
 /// Why a message is not passed on, in words for whoever reads the answer. Never the payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
+pub struct RefusalReason {
     /// One sentence or two.
     pub text: String,
     /// The rule, for programs.
@@ -24,8 +24,8 @@ pub struct Reason {
 
 /// What stands in for a request's answer: a tool result with `isError` where a tool was called, since models read
 /// those and may not read protocol errors (2025-11-25 and 2026-07-28, `server/tools`, Error Handling); else an error.
-pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &Reason) -> String {
-    let Reason { text, rule, audit } = reason;
+pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason) -> String {
+    let RefusalReason { text, rule, audit } = reason;
     let meta = format!(r#"{{"lychgate/rule":{},"lychgate/audit":"{audit}"}}"#, quote(rule));
     if method == Some("tools/call") {
         let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
@@ -81,12 +81,12 @@ pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> Str
 
 /// Answers a message that was not sent on. `reasons` are those of each of its items; an item without one fell with
 /// the batch that it came in.
-pub fn refuse(context: &Context, message: &Message, reasons: &[Option<Reason>]) -> Reply {
+pub fn refuse(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Reply {
     refusals(context, message, reasons).map_or_else(|| empty(StatusCode::ACCEPTED), |text| body(StatusCode::OK, text))
 }
 
 /// As [`refuse`], for transports without HTTP: `None` where nobody waits for an answer.
-pub fn refusals(context: &Context, message: &Message, reasons: &[Option<Reason>]) -> Option<String> {
+pub fn refusals(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Option<String> {
     let other = reasons.iter().flatten().next();
     let answers: Vec<String> = message
         .envelopes()
@@ -99,7 +99,7 @@ pub fn refusals(context: &Context, message: &Message, reasons: &[Option<Reason>]
                 Some(reason) => Some(instead(id, envelope.method(), context.era, reason)),
                 None => other.map(|other| {
                     let text = "Not sent: another message of the same batch was refused. Send it on its own.".to_owned();
-                    instead(id, envelope.method(), context.era, &Reason { text, ..other.clone() })
+                    instead(id, envelope.method(), context.era, &RefusalReason { text, ..other.clone() })
                 }),
             }
         })
@@ -113,11 +113,11 @@ pub fn refusals(context: &Context, message: &Message, reasons: &[Option<Reason>]
 
 /// What the agent gets in place of one message from the server that is not passed on: an answer in the place of an
 /// answer; `None` for a notification or a question, which vanish.
-pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reason: &Reason) -> Option<String> {
+pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reason: &RefusalReason) -> Option<String> {
     match envelope.kind {
         MessageKind::Result | MessageKind::Error => {
             let id = message.id(envelope);
-            let method = id.and_then(|id| context.asked(id)).map(|asked| &*asked.method);
+            let method = id.and_then(|id| context.open_request(id)).map(|asked| &*asked.method);
             match id {
                 Some(id) => Some(instead(id, method, context.era, reason)),
                 None => Some(error(None, REFUSED, &reason.text, None)),
@@ -230,10 +230,10 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::BadMessage(_) | CallError::NoBatches | CallError::MediaType(_) | CallError::BrokenOff(_) => {
             "Send one JSON-RPC 2.0 message in UTF-8.".to_owned()
         }
-        CallError::HeaderMismatch(_) | CallError::BadMeta(_) => "Make headers and body say the same.".to_owned(),
+        CallError::HeaderMismatch(_) | CallError::BadMeta(_) => "Make the headers match the body.".to_owned(),
         CallError::BadApproval => "Send the call again without `requestState` and `inputResponses`.".to_owned(),
         CallError::Withdrawn => "Nothing was sent.".to_owned(),
-        CallError::UnknownSession => "Start anew with `initialize`.".to_owned(),
+        CallError::UnknownSession => "Start again with `initialize`.".to_owned(),
         CallError::NotOffered => return "Method not allowed.".to_owned(),
         CallError::Limit("concurrent_calls") => "Wait for an earlier call of this tool to end, then send it again.".to_owned(),
         CallError::Limit(BYTES_IN_FLIGHT | BYTES_IN_FLIGHT_PER_AGENT) => {
@@ -242,11 +242,11 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
         CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),
         CallError::TooFast { wait, .. } => format!("Nothing was sent. Wait {} s, then send the call again.", seconds(*wait)),
         CallError::Spent { .. } => {
-            "Nothing was sent, and no further call of this session will be. Tell your user what is left to do.".to_owned()
+            "Nothing was sent; no further calls of this session will be. Tell your user what remains to be done.".to_owned()
         }
         CallError::TooLong { .. } => "Nothing was sent. Send less at a time.".to_owned(),
         CallError::Connect(_) | CallError::Silent(_) => {
-            format!("Try again later, or ask the operator of the gateway to look at {upstream}.")
+            format!("Try again later, or ask the gateway's operator to check {upstream}.")
         }
         CallError::Process(fault) => {
             let output = match (fault.output.is_empty(), fault.inspected) {
@@ -256,22 +256,22 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
             };
             match fault.kind {
                 ProcessFaultKind::SessionEnded => format!("{output}Start a new session with `initialize`."),
-                _ => format!("{output}Try again later, or ask the operator of the gateway to look at {upstream}."),
+                _ => format!("{output}Try again later, or ask the gateway's operator to check {upstream}."),
             }
         }
-        CallError::NotStarted(_) => format!("Ask the operator of the gateway to correct `command` of {upstream}."),
+        CallError::NotStarted(_) => format!("Ask the gateway's operator to correct `command` of {upstream}."),
         CallError::NotMcp(_) | CallError::BadReply(_) => {
             format!("The gateway withheld it: ask its operator to look at {upstream}.")
         }
-        CallError::AuthRequired => format!("Ask the operator of the gateway to log in to {upstream}."),
+        CallError::AuthRequired => format!("Ask the gateway's operator to log in to {upstream}."),
         CallError::LoginOwed { link: Some(link) } => {
             format!("Nothing was sent. Ask your user to open {link} and to log in to {upstream}, then make the call again.")
         }
         CallError::LoginOwed { link: None } => {
-            format!("Nothing was sent. Ask the operator of the gateway to log in to {upstream} with `lychgate login`.")
+            format!("Nothing was sent. Ask the gateway's operator to log in to {upstream} with `lychgate login`.")
         }
-        CallError::NoToken(_) => format!("Nothing was sent. Ask the operator of the gateway to look at {upstream}."),
-        CallError::Audit(_) => "The gateway passes nothing on until its operator has repaired it.".to_owned(),
+        CallError::NoToken(_) => format!("Nothing was sent. Ask the gateway's operator to check {upstream}."),
+        CallError::Audit(_) => "The gateway forwards nothing until its operator has fixed this.".to_owned(),
     };
     let mut text = error.to_string();
     if let Some(first) = text.get(..1).map(str::to_uppercase) {
@@ -322,8 +322,8 @@ mod tests {
         }
     }
 
-    fn reason() -> Reason {
-        Reason { text: "Blocked: \"no\".".into(), rule: "r".into(), audit: AuditId(uuid::Uuid::nil()) }
+    fn reason() -> RefusalReason {
+        RefusalReason { text: "Blocked: \"no\".".into(), rule: "r".into(), audit: AuditId(uuid::Uuid::nil()) }
     }
 
     #[tokio::test]

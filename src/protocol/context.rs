@@ -144,14 +144,14 @@ impl Era {
 
 /// What carries an agent's messages to the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
+pub enum AgentTransport {
     /// HTTP.
     Http,
     /// Standard input and output.
     Pipe,
 }
 
-impl Carrier {
+impl AgentTransport {
     /// The name of what it stands on, as OpenTelemetry has it (`network.transport`).
     pub fn transport(self) -> &'static str {
         match self {
@@ -166,18 +166,18 @@ const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11
 
 /// How an agent's messages come, as far as that is known.
 #[derive(Clone, Debug, Default)]
-pub struct Wire {
+pub struct AgentWire {
     /// What carries them.
-    pub carrier: Option<Carrier>,
+    pub carrier: Option<AgentTransport>,
     /// The revision of MCP that they say they are of, or that both sides have agreed on.
     pub revision: Option<Cow<'static, str>>,
     /// What ended the line that a message came on, for a pipe.
     pub line_end: Option<Bytes>,
 }
 
-impl Wire {
+impl AgentWire {
     /// Messages that say of which revision they are. What cannot be the name of one is not taken for it.
-    pub fn new(carrier: Carrier, revision: Option<&str>) -> Self {
+    pub fn new(carrier: AgentTransport, revision: Option<&str>) -> Self {
         let named =
             |text: &&str| text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
         let revision = revision.filter(named).map(|text| match REVISIONS.into_iter().find(|known| *known == text) {
@@ -189,13 +189,13 @@ impl Wire {
 
     /// Whether messages come as lines, without headers of their own.
     pub fn is_pipe(&self) -> bool {
-        self.carrier == Some(Carrier::Pipe)
+        self.carrier == Some(AgentTransport::Pipe)
     }
 }
 
 /// A request that waits for its answer, as far as judging the answer needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct OpenRequest {
     /// Its id as written.
     pub id: Box<str>,
     /// Its method.
@@ -232,13 +232,13 @@ pub struct Context {
     /// The legacy session, once there is one.
     pub session: Option<SessionId>,
     /// The requests that the reply at hand may answer.
-    pub asked: Arc<[Asked]>,
+    pub asked: Arc<[OpenRequest]>,
     /// Who stands behind the agent.
     pub caller: Caller,
     /// The trace that it is a part of, if it is part of one.
     pub trace: Option<Arc<Trace>>,
     /// How it came.
-    pub wire: Wire,
+    pub wire: AgentWire,
 }
 
 impl Context {
@@ -252,13 +252,13 @@ impl Context {
             asked: Arc::default(),
             caller: Caller::default(),
             trace: None,
-            wire: Wire::default(),
+            wire: AgentWire::default(),
         }
     }
 
     /// The request that an answer with this id (as written) belongs to: the one with the same spelling if there is one,
     /// else the last one that some client takes for the same.
-    pub fn asked(&self, id: &str) -> Option<&Asked> {
+    pub fn open_request(&self, id: &str) -> Option<&OpenRequest> {
         let latest = || self.asked.iter().rev();
         latest().find(|asked| *asked.id == *id).or_else(|| latest().find(|asked| same_id(&asked.id, id)))
     }
@@ -267,7 +267,7 @@ impl Context {
     /// call. An error without an id answers none.
     pub fn is_stray(&self, message: &Message) -> bool {
         let mut answers = message.envelopes().iter().filter(|envelope| envelope.is_answer());
-        answers.any(|envelope| message.id(envelope).is_some_and(|id| self.asked(id).is_none()))
+        answers.any(|envelope| message.id(envelope).is_some_and(|id| self.open_request(id).is_none()))
     }
 }
 

@@ -35,7 +35,7 @@ impl Side {
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The agent's body is not a message.
-    #[error("the request body cannot be read: {0}")]
+    #[error("cannot read the request body: {0}")]
     BadMessage(#[source] ParseError),
     /// A header disagrees with the body, or one that must be there is missing (2026-07-28, Header Validation).
     #[error("header mismatch: {0}")]
@@ -44,13 +44,13 @@ pub enum CallError {
     #[error("the request's `_meta` lacks {0}")]
     BadMeta(&'static str),
     /// A batch in a revision that has none.
-    #[error("batches exist in revision 2025-03-26 only")]
+    #[error("batches are supported only in revision 2025-03-26")]
     NoBatches,
     /// The body is of a kind that is not read.
     #[error("{0}")]
     MediaType(&'static str),
     /// The agent broke off before its request was whole.
-    #[error("the request broke off")]
+    #[error("the request was interrupted")]
     BrokenOff(#[source] io::Error),
     /// The session is not this agent's, or is not known.
     #[error("no such session")]
@@ -92,37 +92,37 @@ pub enum CallError {
         most: usize,
     },
     /// The upstream cannot be reached, or broke off.
-    #[error("the server cannot be reached")]
+    #[error("cannot reach the server")]
     Connect(#[source] io::Error),
     /// The process of a stdio server ended, or prints something else than answers.
     #[error("{0}")]
     Process(Box<ProcessFault>),
     /// The process of a stdio server cannot be started; why, in the gateway's own words.
-    #[error("the server's process cannot be started: {0}")]
+    #[error("cannot start the server's process: {0}")]
     NotStarted(#[source] io::Error),
     /// The upstream said something that is not MCP.
-    #[error("the server's answer cannot be read: {0}")]
+    #[error("invalid answer from the server: {0}")]
     NotMcp(#[source] ParseError),
     /// The upstream broke the rules of its transport.
-    #[error("the server's answer cannot be read: {0}")]
+    #[error("invalid answer from the server: {0}")]
     BadReply(&'static str),
     /// The upstream did not answer in time.
     #[error("the server did not answer within {} s", .0.as_secs_f32())]
     Silent(Duration),
     /// The upstream wants a login.
-    #[error("the server wants a login")]
+    #[error("the server requires authentication")]
     AuthRequired,
     /// A person has to log in at the upstream first. `Display` tells nothing of the link: it is a secret.
-    #[error("a login is owed at the server")]
+    #[error("authentication required for the upstream")]
     LoginOwed {
         /// The page to open; `None` where the gate has none to show.
         link: Option<Box<str>>,
     },
     /// There is no token for the upstream; why, in the gate's own words.
-    #[error("the gate is not logged in: {0}")]
+    #[error("the gateway is not logged in: {0}")]
     NoToken(String),
     /// The audit log cannot be written and is required.
-    #[error("the audit log cannot be written")]
+    #[error("cannot write the audit log")]
     Audit(#[source] io::Error),
     /// The gateway is shutting down.
     #[error("the gateway is shutting down")]
@@ -133,7 +133,7 @@ impl CallError {
     /// The server returned a web page.
     pub const WEB_PAGE: Self = Self::BadReply("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint");
     /// The server answered a request that is not open.
-    pub const STRAY_ANSWER: Self = Self::BadReply("it answers no open request");
+    pub const STRAY_ANSWER: Self = Self::BadReply("it does not match an open request");
 
     /// Whose fault it is.
     pub fn side(&self) -> Side {

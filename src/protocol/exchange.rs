@@ -14,7 +14,7 @@ use crate::message::Message;
 
 /// What an agent asks of a server.
 #[derive(Clone)]
-pub enum Ask {
+pub enum CallKind {
     /// POST: take this message.
     Send(Message),
     /// GET: what the server says unasked (legacy sessions).
@@ -27,7 +27,7 @@ pub enum Ask {
 #[derive(Clone)]
 pub struct Call {
     /// What is asked.
-    pub ask: Ask,
+    pub ask: CallKind,
     /// The agent's headers that may travel on: already without credentials, cookies, forwarding and hop-by-hop headers.
     pub headers: HeaderMap,
     /// Who asks whom.
@@ -39,9 +39,9 @@ impl Call {
     /// `basic/patterns/subscriptions`).
     pub fn listens(&self) -> bool {
         match &self.ask {
-            Ask::Listen => true,
-            Ask::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
-            Ask::Close => false,
+            CallKind::Listen => true,
+            CallKind::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
+            CallKind::Close => false,
         }
     }
 }

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Asked, CallError, CallTarget, Era, MODERN, header, is_web_url, names_source_file};
+use super::{CallError, CallTarget, Era, MODERN, OpenRequest, header, is_web_url, names_source_file};
 use crate::message::{Envelope, Message, Value, ValueKind};
 
 /// The `_meta` key that makes a request a modern one.
@@ -133,12 +133,12 @@ pub fn has_links(version: &str) -> bool {
 }
 
 /// The requests of a message, as far as judging their answers needs them.
-pub fn asked(message: &Message) -> Vec<Asked> {
+pub fn requests(message: &Message) -> Vec<OpenRequest> {
     let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());
     let asked = requests.filter_map(|envelope| {
         let tool = named(message, envelope).map(|name| name.into());
         let continues = message.body(envelope).is_some_and(|params| params.get("cursor").is_some());
-        Some(Asked {
+        Some(OpenRequest {
             id: message.id(envelope)?.into(),
             method: envelope.method()?.into(),
             tool,

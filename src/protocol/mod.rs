@@ -17,9 +17,11 @@ pub mod trace;
 
 pub use access::{Access, Denied, Thing};
 pub use caller::{Caller, Holder};
-pub use context::{AgentName, Asked, AuditId, CallTarget, Carrier, Context, Era, SessionId, UpstreamName, Wire};
+pub use context::{
+    AgentName, AgentTransport, AgentWire, AuditId, CallTarget, Context, Era, OpenRequest, SessionId, UpstreamName,
+};
 pub use error::{CallError, Side};
-pub use exchange::{Ask, Call, Frame, Frames, Framing, Payload, Reply};
+pub use exchange::{Call, CallKind, Frame, Frames, Framing, Payload, Reply};
 pub use in_flight::{BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, InFlight, Reservation};
 pub use process::{ProcessFault, ProcessFaultKind, ProcessOutput};
 pub use source_url::{is_web_url, names_source_file};

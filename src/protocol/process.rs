@@ -57,7 +57,7 @@ pub enum ProcessFaultKind {
 
 impl ProcessFault {
     /// The process ended.
-    pub fn ended(what: impl Into<Box<str>>, output: ProcessOutput) -> Self {
+    pub fn exited(what: impl Into<Box<str>>, output: ProcessOutput) -> Self {
         Self { kind: ProcessFaultKind::Ended, what: what.into(), output, inspected: false }
     }
 

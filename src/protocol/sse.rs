@@ -55,7 +55,7 @@ impl Decoder {
     }
 
     /// Bytes held for an event that has not ended.
-    pub fn held(&self) -> usize {
+    pub fn buffered(&self) -> usize {
         self.buffer.len()
     }
 

@@ -15,12 +15,12 @@ use crate::record::{self, Event, Recorder};
 ///
 /// # Errors
 /// It cannot be told, and must be.
-pub(super) fn refused(
+pub(super) fn check_access(
     message: &Message,
     context: &Context,
     (tools, pins): (&Tools, &Pins),
     recorder: &Recorder,
-) -> Result<Option<Refused>, CallError> {
+) -> Result<Option<AccessRefusal>, CallError> {
     let barred = access::barred(message, context, tools, pins);
     if barred.is_empty() {
         return Ok(None);
@@ -28,17 +28,17 @@ pub(super) fn refused(
     for Barred { thing, name, why, .. } in &barred {
         let Context { agent, caller, upstream, .. } = context;
         let (thing, why) = (thing.name(), why.to_string());
-        let event = record::Barred { agent, caller, upstream, thing, name, why: &why };
-        recorder.tell(Event::Barred(event)).map_err(CallError::Audit)?;
+        let event = record::AccessDenied { agent, caller, upstream, thing, name, why: &why };
+        recorder.record(Event::AccessDenied(event)).map_err(CallError::Audit)?;
     }
     let unknown: Vec<(usize, Thing, &str)> = barred.iter().map(|barred| (barred.item, barred.thing, &*barred.name)).collect();
-    Ok(Some(Refused(answer::unknown(context, message, &unknown))))
+    Ok(Some(AccessRefusal(answer::unknown(context, message, &unknown))))
 }
 
 /// What whoever asked is told, if anybody waits for it.
-pub(super) struct Refused(pub(super) Option<String>);
+pub(super) struct AccessRefusal(pub(super) Option<String>);
 
-impl Refused {
+impl AccessRefusal {
     /// As a reply.
     pub(super) fn reply(self) -> Reply {
         self.0.map_or_else(|| answer::empty(StatusCode::ACCEPTED), |text| answer::body(StatusCode::OK, text))
@@ -52,27 +52,27 @@ impl Gate {
         message: &Message,
         context: &Context,
         upstream: &UpstreamState,
-    ) -> Result<Option<Refused>, CallError> {
+    ) -> Result<Option<AccessRefusal>, CallError> {
         if context.caller.access.is_none() {
             return Ok(None);
         }
         let pins = self.pins.of(&upstream.name.0);
-        refused(message, context, (&upstream.tools, &pins), &self.recorder)
+        check_access(message, context, (&upstream.tools, &pins), &self.recorder)
     }
 
     /// Whether an upstream is there for a caller; that it is not is told.
     pub fn is_there_for(&self, agent: &AgentName, caller: &Caller, upstream: &UpstreamName) -> bool {
         let Some(why) = caller.access.as_ref().and_then(|access| access.upstream(upstream).err()) else { return true };
         let why = why.to_string();
-        let barred = record::Barred { agent, caller, upstream, thing: "upstream", name: &upstream.0, why: &why };
-        self.tell(Event::Barred(barred));
+        let barred = record::AccessDenied { agent, caller, upstream, thing: "upstream", name: &upstream.0, why: &why };
+        self.record(Event::AccessDenied(barred));
         false
     }
 
     /// Tells agents that they may see other lists from now on.
     pub fn access_changed(&self) {
         for upstream in self.upstreams.names() {
-            [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().for_each(|kind| self.changed.tell(&upstream, kind));
+            [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().for_each(|kind| self.changed.notify(&upstream, kind));
         }
     }
 }

@@ -48,7 +48,7 @@ impl AgentMemory {
     }
 
     /// What is known for a message to or from an upstream.
-    pub(super) fn of(&mut self, from: usize, now: Instant) -> Memory {
+    pub(super) fn view(&mut self, from: usize, now: Instant) -> Memory {
         self.used = now;
         self.traces.expire(now);
         Memory {

@@ -15,7 +15,7 @@ use crate::protocol::{CallError, Context};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Most rates and places remembered. What a config names needs fewer; past it, those at rest are forgotten.
-const COUNTED: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// What has been called so far.
 pub(super) struct Budgets {
@@ -25,10 +25,10 @@ pub(super) struct Budgets {
 }
 
 /// Places among the calls of a tool, given back when they are dropped.
-pub(super) type Held = Vec<OwnedSemaphorePermit>;
+pub(super) type Permits = Vec<OwnedSemaphorePermit>;
 
 /// A call that is counted.
-struct Spender<'a> {
+struct CallCharge<'a> {
     context: &'a Context,
     session: &'a Session,
     now: Instant,
@@ -42,7 +42,7 @@ struct State {
 }
 
 /// Calls that are counted together, and how many may be.
-struct Counted {
+struct CallGroup {
     name: &'static str,
     key: String,
     most: u32,
@@ -64,11 +64,11 @@ impl Budgets {
         context: &Context,
         session: &Session,
         policy: &Policy,
-    ) -> Result<Held, CallError> {
-        let mut held = Held::new();
-        let spender = Spender { context, session, now: Instant::now() };
+    ) -> Result<Permits, CallError> {
+        let mut held = Permits::new();
+        let spender = CallCharge { context, session, now: Instant::now() };
         for envelope in message.envelopes() {
-            if result_paging::asked(message).is_some() {
+            if result_paging::requested_part(message).is_some() {
                 self.spend_one(0, &spender, None, &mut held)?;
                 continue;
             }
@@ -86,21 +86,21 @@ impl Budgets {
     fn spend_one(
         &self,
         size: usize,
-        spender: &Spender<'_>,
+        spender: &CallCharge<'_>,
         of_tool: Option<(&str, &ToolLimits)>,
-        held: &mut Held,
+        held: &mut Permits,
     ) -> Result<(), CallError> {
         let longest = of_tool.and_then(|(_, limits)| limits.argument_bytes).or(self.limits.argument_bytes);
         if let Some(most) = longest.filter(|most| size > *most) {
             return Err(CallError::TooLong { limit: "argument_bytes", most });
         }
-        let Spender { context, session, now } = *spender;
+        let CallCharge { context, session, now } = *spender;
         let (agent, upstream) = (&session.agent.holder, &context.upstream);
         let shared = |glob: &str| format!("{agent}\n{upstream}\n{glob}");
         // A key is made only where there is a limit.
         let mut rates = Vec::new();
         let mut rate = |name, most: Option<u32>, key: &dyn Fn() -> String| {
-            rates.extend(most.map(|most| Counted { name, key: key(), most }));
+            rates.extend(most.map(|most| CallGroup { name, key: key(), most }));
         };
         rate("calls_per_minute_per_agent", self.limits.per_minute_per_agent, &|| format!("agent\n{agent}"));
         rate("calls_per_minute_per_upstream", self.limits.per_minute_per_upstream, &|| format!("upstream\n{upstream}"));
@@ -112,7 +112,7 @@ impl Budgets {
         let budgets: [Option<(&str, u32)>; 2] = [self.limits.per_session.map(|most| ("", most)), of_glob];
         let place = of_tool.and_then(|(glob, limits)| {
             let most = limits.concurrent?;
-            Some(Counted { name: "concurrent_calls", key: shared(glob), most })
+            Some(CallGroup { name: "concurrent_calls", key: shared(glob), most })
         });
         if rates.is_empty() && place.is_none() && budgets == [None, None] {
             return Ok(());
@@ -149,21 +149,21 @@ impl Budgets {
 
 impl State {
     /// How long until a rate has room for one more.
-    fn wait(&self, rate: &Counted, now: Instant) -> Option<Duration> {
+    fn wait(&self, rate: &CallGroup, now: Instant) -> Option<Duration> {
         let ahead = self.rates.get(&rate.key)?.saturating_duration_since(now);
         (ahead + MINUTE / rate.most).checked_sub(MINUTE).filter(|wait| !wait.is_zero())
     }
 
-    fn go(&mut self, rate: Counted, now: Instant) {
-        if self.rates.len() >= COUNTED {
+    fn go(&mut self, rate: CallGroup, now: Instant) {
+        if self.rates.len() >= MAX_ENTRIES {
             self.rates.retain(|_, rest| *rest > now);
         }
         let rest = self.rates.entry(rate.key).or_insert(now);
         *rest = (*rest).max(now) + MINUTE / rate.most;
     }
 
-    fn place(&mut self, place: &Counted) -> Result<OwnedSemaphorePermit, CallError> {
-        if self.places.len() >= COUNTED {
+    fn place(&mut self, place: &CallGroup) -> Result<OwnedSemaphorePermit, CallError> {
+        if self.places.len() >= MAX_ENTRIES {
             self.places.retain(|_, places| Arc::strong_count(places) > 1);
         }
         // A reload may have changed how many there are: those of before run out.
@@ -178,8 +178,8 @@ impl State {
 mod tests {
     use super::*;
 
-    fn rate(most: u32) -> Counted {
-        Counted { name: "calls_per_minute", key: "k".into(), most }
+    fn rate(most: u32) -> CallGroup {
+        CallGroup { name: "calls_per_minute", key: "k".into(), most }
     }
 
     #[test]

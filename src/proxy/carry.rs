@@ -5,13 +5,13 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::Gate;
-use super::asking::Next;
+use super::approval_wait::AskResult;
 use super::route::{OpenCall, Route};
 use super::session::Permit;
 use super::upstreams::UpstreamState;
-use crate::approval::Matter;
+use crate::approval::ApprovalRequest;
 use crate::message::Message;
-use crate::protocol::{Ask, Call, CallError, Context, Reply, answer, header, headers};
+use crate::protocol::{Call, CallError, CallKind, Context, Reply, answer, header, headers};
 
 impl Gate {
     /// Carries one call: checks, admits, judges and sends it, and judges what comes back.
@@ -22,11 +22,11 @@ impl Gate {
         call.context.trace = self.recorder.trace_of(&call);
         let context = call.context.clone();
         let carried = match &call.ask {
-            Ask::Send(message) => {
+            CallKind::Send(message) => {
                 let message = message.clone();
                 self.carry_message(call, message).await
             }
-            Ask::Listen | Ask::Close => self.carry_stream(call).await,
+            CallKind::Listen | CallKind::Close => self.carry_stream(call).await,
         };
         carried.inspect_err(|error| self.tell_failed(&context, error))
     }
@@ -53,11 +53,11 @@ impl Gate {
         let restored = self.approvals.restored(&call.context, &message)?;
         let message = restored.as_ref().map_or(message, |restored| restored.message.clone());
         let next = self.judge_outbound(&message, &call, &route, restored.as_ref()).await?;
-        call.ask = Ask::Send(message);
+        call.ask = CallKind::Send(message);
         match next {
-            Next::Answer(reply) => Ok(*reply),
-            Next::Stream(asked) => Ok(self.ask_on_stream(call, route, asked, permit)),
-            Next::Send(approved) => match self.released_answer(&call, &route).await? {
+            AskResult::Answer(reply) => Ok(*reply),
+            AskResult::Stream(asked) => Ok(self.ask_on_stream(call, route, asked, permit)),
+            AskResult::Send(approved) => match self.released_answer(&call, &route).await? {
                 Some(reply) => Ok(reply),
                 None => self.send(call, route, permit, approved).await,
             },
@@ -85,12 +85,12 @@ impl Gate {
         mut call: Call,
         route: Route,
         permit: Permit,
-        approved: Option<Box<Matter>>,
+        approved: Option<Box<ApprovalRequest>>,
     ) -> Result<Reply, CallError> {
         let era = call.context.era;
         call.context.asked = match &call.ask {
-            Ask::Send(message) => route.session.asking(era, message),
-            Ask::Listen | Ask::Close => route.session.asked(era),
+            CallKind::Send(message) => route.session.asking(era, message),
+            CallKind::Listen | CallKind::Close => route.session.open_requests(era),
         };
         let open = Arc::new(OpenCall::new(call, route, permit, approved));
         let (upstream, context) = (&open.route.upstream, open.context());
@@ -105,10 +105,10 @@ impl Gate {
                 };
             }
         };
-        if matches!(open.call.ask, Ask::Close) && reply.status.is_success() {
+        if matches!(open.call.ask, CallKind::Close) && reply.status.is_success() {
             self.sessions.forget(context);
         } else {
-            self.sessions.learn(&open.route.session, context, open.sent(), &reply);
+            self.sessions.observe(&open.route.session, context, open.sent(), &reply);
         }
         Ok(self.judge_reply(reply, open).await)
     }
@@ -125,6 +125,6 @@ fn agree(call: &Call, message: &Message, upstream: &UpstreamState, is_there: boo
         return Err(CallError::NoBatches);
     }
     let tool = message.single().filter(|_| is_there).and_then(|envelope| headers::named(message, envelope));
-    let mirrors = tool.and_then(|tool| upstream.mirrors.of(&tool));
+    let mirrors = tool.and_then(|tool| upstream.mirrors.get(&tool));
     headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
 }

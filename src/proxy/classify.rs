@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::config::ClassifierConfig;
 use crate::inspect::{Classified, ClassifierFailure, Inspection, Policy, Unclassified};
 use crate::message::{Json, ReadLimits, quote};
-use crate::upstream::{NoAnswer, Service};
+use crate::upstream::{Service, ServiceError};
 
 /// Longest answer.
 const ANSWER_BYTES: usize = 64 << 10;
@@ -19,10 +19,10 @@ const NAME_CHARS: usize = 64;
 
 /// The classifiers that are asked: one for each policy in force that names one.
 #[derive(Default)]
-pub(super) struct Classifiers(Mutex<Vec<Known>>);
+pub(super) struct Classifiers(Mutex<Vec<CachedClassifier>>);
 
 /// A classifier, and the policy's word on it: a reload makes another word, and another classifier.
-type Known = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);
+type CachedClassifier = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);
 
 impl Classifiers {
     /// What the policy's classifier says of a judged message, for a task: `None` if it is not to be asked.
@@ -44,7 +44,7 @@ impl Classifiers {
         };
         let took = started.elapsed();
         match answer {
-            Ok(Said { name, version, scores }) => Classified { name, version, scores: Ok(scores), took },
+            Ok(ClassifierReply { name, version, scores }) => Classified { name, version, scores: Ok(scores), took },
             Err(why) => Classified { name: String::new(), version: None, scores: Err(why), took },
         }
     }
@@ -56,14 +56,14 @@ impl Classifiers {
             return service.clone();
         }
         let made = Service::new(&config.server, config.calls_at_once, ANSWER_BYTES).map(Arc::new);
-        let service = made.map_err(|error| tracing::error!(%error, "the external classifier cannot be asked"));
+        let service = made.map_err(|error| tracing::error!(%error, "cannot reach the external classifier"));
         known.push((Arc::downgrade(config), service.clone()));
         service
     }
 }
 
 /// What a classifier says.
-struct Said {
+struct ClassifierReply {
     name: String,
     version: Option<String>,
     scores: HashMap<String, f64>,
@@ -81,7 +81,7 @@ fn request(open: &Unclassified) -> Bytes {
 }
 
 /// The scores that an answer gives to the texts, one for each and in their order; `None` if it is anything else.
-fn read(answer: Bytes, open: Unclassified) -> Option<Said> {
+fn read(answer: Bytes, open: Unclassified) -> Option<ClassifierReply> {
     let json = Json::parse(answer, &ReadLimits { message_bytes: ANSWER_BYTES, ..ReadLimits::default() }).ok()?;
     let root = json.root();
     let label = |key: &str| root.get(key)?.str().filter(|label| is_label(label)).map(|label| label.into_owned());
@@ -94,19 +94,19 @@ fn read(answer: Bytes, open: Unclassified) -> Option<Said> {
         return None;
     }
     let scores = open.texts.into_iter().map(|text| text.text).zip(scores).collect();
-    Some(Said { name, version, scores })
+    Some(ClassifierReply { name, version, scores })
 }
 
 fn is_label(text: &str) -> bool {
     (1..=NAME_CHARS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn failure(no_answer: NoAnswer) -> ClassifierFailure {
+fn failure(no_answer: ServiceError) -> ClassifierFailure {
     match no_answer {
-        NoAnswer::Late => ClassifierFailure::Timeout,
-        NoAnswer::Busy => ClassifierFailure::Busy,
-        NoAnswer::Unreachable => ClassifierFailure::Unreachable,
-        NoAnswer::Unusable => ClassifierFailure::BadAnswer,
+        ServiceError::Late => ClassifierFailure::Timeout,
+        ServiceError::Busy => ClassifierFailure::Busy,
+        ServiceError::Unreachable => ClassifierFailure::Unreachable,
+        ServiceError::Unusable => ClassifierFailure::BadAnswer,
     }
 }
 

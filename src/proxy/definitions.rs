@@ -11,12 +11,12 @@ use crate::inspect::access::narrowed;
 use crate::inspect::definitions::{Key, Kind, Listed, Pins};
 use crate::inspect::{Mode, Policy};
 use crate::message::Message;
-use crate::pins::{Became, Kept, Lock, Store, Visible};
+use crate::pins::{DefinitionEvent, Lock, PinOutcome, PinStore, VisibleChanges};
 use crate::protocol::{CallError, Context, UpstreamName};
 use crate::record::{DefinitionChange, Event, Recorder};
 
 /// A message from a server as agents are to see it.
-pub(super) struct Shown {
+pub(super) struct ServedList {
     listed: Listed,
     /// With pinned definitions in their places, if that is another message.
     pinned: Option<Message>,
@@ -26,7 +26,7 @@ pub(super) struct Shown {
     narrowed: Option<Message>,
 }
 
-impl Shown {
+impl ServedList {
     /// What becomes of what a server told. That it is another list is told.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Shown {
                 let (told_bytes, shown_bytes) = (said.bytes().len(), bytes.len());
                 let shown = read(bytes)?;
                 let event = Event::Overlaid { context, policy: &policy.name, told_bytes, shown_bytes };
-                recorder.tell(event).map_err(CallError::Audit)?;
+                recorder.record(event).map_err(CallError::Audit)?;
                 Some(shown)
             }
             None => None,
@@ -58,22 +58,22 @@ impl Shown {
     }
 
     /// What the server is held to: what it told, where that is pinned.
-    pub(super) fn said<'m>(&'m self, told: &'m Message) -> &'m Message {
+    pub(super) fn pinned<'m>(&'m self, told: &'m Message) -> &'m Message {
         self.pinned.as_ref().unwrap_or(told)
     }
 
     /// What agents see, if nothing in it is found.
     pub(super) fn message<'m>(&'m self, told: &'m Message) -> &'m Message {
-        self.narrowed.as_ref().or(self.overlaid.as_ref()).unwrap_or(self.said(told))
+        self.narrowed.as_ref().or(self.overlaid.as_ref()).unwrap_or(self.pinned(told))
     }
 
     /// The same, if it is not what the server told.
-    pub(super) fn other(self) -> Option<Message> {
+    pub(super) fn into_message(self) -> Option<Message> {
         self.narrowed.or(self.overlaid).or(self.pinned)
     }
 
     /// What is to be kept of it, if anything is.
-    pub(super) fn listed(&mut self) -> Option<Listed> {
+    pub(super) fn take_listed(&mut self) -> Option<Listed> {
         let Listed { seen, ended, gone, full, .. } = &self.listed;
         let any = !seen.is_empty() || !ended.is_empty() || !gone.is_empty() || *full;
         any.then(|| std::mem::take(&mut self.listed))
@@ -84,16 +84,16 @@ impl Shown {
 ///
 /// # Errors
 /// What must be told and cannot be is not passed on.
-pub(super) fn keep(
-    store: &Store,
+pub(super) fn pin(
+    store: &PinStore,
     name: &str,
     listed: &Listed,
     mode: Mode,
     context: &Context,
     recorder: &Recorder,
 ) -> Result<(), CallError> {
-    let Kept { became, first, faults } = store.keep(name, listed);
-    let tell = |event: Event<'_>| recorder.tell(event).map_err(CallError::Audit);
+    let PinOutcome { became, first, faults } = store.keep(name, listed);
+    let tell = |event: Event<'_>| recorder.record(event).map_err(CallError::Audit);
     if listed.full {
         tell(Event::Limit { name: "pinned_definitions" })?;
     }
@@ -103,7 +103,7 @@ pub(super) fn keep(
     if first > 0 {
         tell(Event::Pinned { context, count: first })?;
     }
-    for Became { key, classes, action, old, new } in &became {
+    for DefinitionEvent { key, classes, action, old, new } in &became {
         let observed = mode == Mode::Observe && *action != ChangeAction::Pass;
         let digest = |content: &Option<crate::inspect::definitions::Content>| content.as_ref().map(|content| content.digest());
         let (old, new) = (digest(old), digest(new));
@@ -119,77 +119,77 @@ pub(super) fn keep(
         }))?;
     }
     if !became.is_empty() || first > 0 {
-        tell_held(store, name, &context.upstream, recorder)?;
+        record_held(store, name, &context.upstream, recorder)?;
     }
     Ok(())
 }
 
-fn tell_held(store: &Store, name: &str, upstream: &UpstreamName, recorder: &Recorder) -> Result<(), CallError> {
-    recorder.tell(Event::Held { upstream, count: store.of(name).held() }).map_err(CallError::Audit)
+fn record_held(store: &PinStore, name: &str, upstream: &UpstreamName, recorder: &Recorder) -> Result<(), CallError> {
+    recorder.record(Event::Held { upstream, count: store.of(name).held() }).map_err(CallError::Audit)
 }
 
 impl Gate {
     /// What becomes of what a server told. A long list is compared where it holds up nobody.
-    pub(super) async fn shown(
+    pub(super) async fn served_list(
         &self,
         policy: &Arc<Policy>,
         told: &Message,
         context: &Context,
         upstream: &UpstreamState,
-    ) -> Result<Shown, CallError> {
+    ) -> Result<ServedList, CallError> {
         let pins = self.pins.of(&upstream.name.0);
         if told.bytes().len() <= INLINE_WORK {
-            return Shown::of(policy, told, context, &pins, &self.limits, &self.recorder);
+            return ServedList::of(policy, told, context, &pins, &self.limits, &self.recorder);
         }
         let (policy, told, context) = (policy.clone(), told.clone(), context.clone());
         let (limits, recorder) = (self.limits.clone(), self.recorder.clone());
         let _permits = self.judging_permits(upstream).await?;
-        let shown = tokio::task::spawn_blocking(move || Shown::of(&policy, &told, &context, &pins, &limits, &recorder));
-        shown.await.map_err(|_| CallError::BadReply("comparing it failed"))?
+        let shown = tokio::task::spawn_blocking(move || ServedList::of(&policy, &told, &context, &pins, &limits, &recorder));
+        shown.await.map_err(|_| CallError::BadReply("comparing definitions failed"))?
     }
 
     /// Pins what a list says, where the disk holds up nobody.
     pub(super) async fn keep(&self, listed: Listed, mode: Mode, context: &Context) -> Result<(), CallError> {
         let (store, recorder, context) = (self.pins.clone(), self.recorder.clone(), context.clone());
-        let kept = move || keep(&store, &context.upstream.0, &listed, mode, &context, &recorder);
+        let kept = move || pin(&store, &context.upstream.0, &listed, mode, &context, &recorder);
         if !self.pins.is_on_disk() {
             return kept();
         }
-        tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning it failed"))?
+        tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning definitions failed"))?
     }
 
     /// Looks at what people have done with pins and in quarantine, and forgets what is too old there. To be called now and then; may wait for the disk.
-    pub fn look(&self) {
+    pub fn reload_pins(&self) {
         self.look_at_pins();
-        self.releases.look(&self.recorder);
-        self.recorder.forget_old();
+        self.releases.refresh(&self.recorder);
+        self.recorder.apply_retention();
     }
 
     /// Reads the lock file again if it has changed. To be called now and then; may wait for the disk.
     pub fn look_at_pins(&self) {
-        match self.pins.look() {
+        match self.pins.reload() {
             Ok(None) => {}
             Ok(Some(visible)) => self.show_pins(&visible),
-            Err(faults) => self.tell(Event::PinsRefused { faults: &faults }),
+            Err(faults) => self.record(Event::PinsRefused { faults: &faults }),
         }
     }
 
     /// Tells agents and the log of pins that have changed.
-    pub(super) fn show_pins(&self, visible: &Visible) {
+    pub(super) fn show_pins(&self, visible: &VisibleChanges) {
         let known = |name: &str| self.upstream_named(self.pins.upstream_of(name));
         visible.iter().filter_map(|(name, kind)| Some((known(name)?, kind))).for_each(|(upstream, kind)| {
-            self.changed.tell(&upstream, *kind);
+            self.changed.notify(&upstream, *kind);
         });
         let mut upstreams: Vec<&str> = visible.iter().map(|(name, _)| &**name).collect();
         upstreams.dedup();
-        self.tell(Event::PinsReloaded { upstreams: &upstreams });
+        self.record(Event::PinsReloaded { upstreams: &upstreams });
         self.tell_held();
     }
 
     /// Tells how many definitions wait.
     pub fn tell_held(&self) {
         for upstream in self.upstreams.names() {
-            self.tell(Event::Held { upstream: &upstream, count: self.pins.of(&upstream.0).held() });
+            self.record(Event::Held { upstream: &upstream, count: self.pins.of(&upstream.0).held() });
         }
     }
 
@@ -198,9 +198,9 @@ impl Gate {
         for (upstream, policy) in new.iter() {
             let before = old.get(upstream);
             if before.is_some_and(|before| !before.shows_tools_like(policy)) {
-                self.changed.tell(upstream, Kind::Tool);
+                self.changed.notify(upstream, Kind::Tool);
             } else if before.is_some_and(|before| !before.holds_like(policy)) {
-                self.pins.of(&upstream.0).held_kinds().into_iter().for_each(|kind| self.changed.tell(upstream, kind));
+                self.pins.of(&upstream.0).held_kinds().into_iter().for_each(|kind| self.changed.notify(upstream, kind));
             }
         }
     }

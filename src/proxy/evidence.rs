@@ -12,7 +12,7 @@ use crate::inspect::{Finding, Inspection, Mode, Policy, Verdict};
 use crate::message::{Direction, Edit, Envelope, Message};
 use crate::protocol::{AuditId, Context, headers};
 use crate::record::Recorder;
-use crate::record::kept::{About, Kept};
+use crate::record::stores::{MessageInfo, StoredMessage};
 use crate::rules::Action;
 use crate::text::cut;
 
@@ -23,14 +23,14 @@ const POINTER_BYTES: usize = 512;
 impl Subject<'_> {
     /// The message, if something of it is withheld from the agent: it is kept in quarantine. `open` is the call that it
     /// answers.
-    pub(super) fn taken_out(&self, inspection: &Inspection, open: Option<&OpenCall>) -> Option<Kept> {
+    pub(super) fn taken_out(&self, inspection: &Inspection, open: Option<&OpenCall>) -> Option<StoredMessage> {
         let takes = matches!(inspection.verdict, Verdict::Rewrite(_) | Verdict::Block(_))
             && inspection.findings.iter().any(|finding| finding.action >= Action::Quarantine);
         let inbound = self.direction == Direction::Inbound && self.policy.mode == Mode::Enforce;
         // Only an answer can be given as one.
         let answers = self.message.single().is_some_and(Envelope::is_answer);
         let call = || open.filter(|_| answers).and_then(OpenCall::digest);
-        (takes && inbound).then(|| self.kept(inspection, call()))
+        (takes && inbound).then(|| self.keep(inspection, call()))
     }
 
     /// Offers the message to the evidence store, where the policy wants that.
@@ -38,31 +38,31 @@ impl Subject<'_> {
         if self.policy.evidence == Keeps::Sealed
             && let Some(evidence) = recorder.evidence()
         {
-            evidence.offer(self.kept(inspection, None));
+            evidence.offer(self.keep(inspection, None));
         }
     }
 
-    fn kept(&self, inspection: &Inspection, call: Option<CallDigest>) -> Kept {
+    fn keep(&self, inspection: &Inspection, call: Option<CallDigest>) -> StoredMessage {
         let Self { ref policy, direction, message, context, audit, .. } = *self;
         let (method, tool) = about_what(message, context);
         let taken = inspection.findings.iter().filter(|finding| finding.action >= Action::Quarantine);
-        let about = About {
+        let about = MessageInfo {
             method,
             tool,
             call: call.map(|call| call.hex()),
             bytes: message.bytes().len() as u64,
-            ..about(policy, direction, context, audit, taken)
+            ..message_info(policy, direction, context, audit, taken)
         };
-        Kept { about, message: message.bytes().clone() }
+        StoredMessage { info: about, message: message.bytes().clone() }
     }
 }
 
 impl Gate {
     /// Keeps what was taken out, if anything was; whether it is kept now.
-    pub(super) async fn quarantines(&self, kept: Option<Kept>) -> bool {
+    pub(super) async fn quarantines(&self, kept: Option<StoredMessage>) -> bool {
         let Some(kept) = kept.filter(|_| self.recorder.quarantine().is_some()) else { return false };
         let recorder = self.recorder.clone();
-        tokio::task::spawn_blocking(move || recorder.quarantines(&kept)).await.unwrap_or(false)
+        tokio::task::spawn_blocking(move || recorder.quarantine_message(&kept)).await.unwrap_or(false)
     }
 
     /// A text that is no message, if something of it is taken out.
@@ -77,21 +77,22 @@ impl Gate {
         let taken = || findings.iter().filter(|finding| finding.action >= Action::Quarantine);
         let takes = policy.mode == Mode::Enforce && taken().next().is_some() && self.recorder.quarantine().is_some();
         let kept = takes.then(|| {
-            let about = About { bytes: text.len() as u64, ..about(policy, Direction::Inbound, context, audit, taken()) };
-            Kept { about, message: text.to_owned().into() }
+            let about =
+                MessageInfo { bytes: text.len() as u64, ..message_info(policy, Direction::Inbound, context, audit, taken()) };
+            StoredMessage { info: about, message: text.to_owned().into() }
         });
         self.quarantines(kept).await
     }
 }
 
 /// What is known of any message.
-fn about<'f>(
+fn message_info<'f>(
     policy: &Policy,
     direction: Direction,
     context: &Context,
     audit: AuditId,
     taken: impl Iterator<Item = &'f Finding>,
-) -> About {
+) -> MessageInfo {
     let taken: Vec<&Finding> = taken.take(NAMED).collect();
     let mut why: Vec<String> = taken.iter().map(|finding| finding.rule.to_string()).collect();
     why.sort();
@@ -99,7 +100,7 @@ fn about<'f>(
     let mut withheld: Vec<String> = taken.iter().map(|finding| cut(&finding.at, POINTER_BYTES).to_owned()).collect();
     withheld.sort();
     withheld.dedup();
-    About {
+    MessageInfo {
         audit,
         at: SystemTime::now(),
         direction,
@@ -124,7 +125,7 @@ fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<S
     if !envelope.is_answer() {
         return (envelope.method().map(owned), headers::named(message, envelope).map(|named| owned(&named)));
     }
-    let asked = message.id(envelope).and_then(|id| context.asked(id));
+    let asked = message.id(envelope).and_then(|id| context.open_request(id));
     (asked.map(|asked| owned(&asked.method)), asked.and_then(|asked| asked.tool.as_deref()).map(owned))
 }
 

@@ -10,11 +10,11 @@ use http::StatusCode;
 use super::Gate;
 use super::evidence;
 use super::judge::{Delivery, Outcome, Subject, limits_hit};
-use super::list_changed::Listens;
+use super::list_changed::Listening;
 use super::route::{OpenCall, Route};
 use crate::inspect::{Mode, TextVerdict};
 use crate::message::{Direction, Message};
-use crate::protocol::{Ask, AuditId, Call, CallError, Context, Frame, Frames, Framing, Payload, Reply};
+use crate::protocol::{AuditId, Call, CallError, CallKind, Context, Frame, Frames, Framing, Payload, Reply};
 use crate::record::Event;
 
 impl Gate {
@@ -52,8 +52,8 @@ impl Gate {
         }
         let upstream = call.context().upstream.clone();
         self.changed.told_on(judged, upstream, move |kind| match &call.listens {
-            Some(Listens::Session) => call.route.upstream.declared.told(kind),
-            Some(Listens::To(subscription)) => subscription.told(kind),
+            Some(Listening::Session) => call.route.upstream.declared.notification(kind),
+            Some(Listening::To(subscription)) => subscription.notification(kind),
             None => None,
         })
     }
@@ -103,34 +103,34 @@ impl Gate {
                 let Route { upstream, session, .. } = &open.route;
                 let policy = open.policy()?;
                 let mode = policy.mode;
-                let mut shown = self.shown(&policy, told, context, upstream).await?;
+                let mut shown = self.served_list(&policy, told, context, upstream).await?;
                 let message = shown.message(told);
-                upstream.mirrors.learn(shown.said(told), context);
+                upstream.mirrors.observe(shown.pinned(told), context);
                 let subject = Subject::inbound(policy, message, context, open);
                 let judged = self.judge(&subject, &open.route, Some(open)).await?;
-                session.answered(context.era, message);
+                session.close_answered(context.era, message);
                 if let Some(approved) = &open.approved {
                     self.approvals.goes_on(approved, message);
                 }
                 let Delivery { outcome, to_server } = judged.carry_out(message, context)?;
                 // What is learnt is what the server said and what is pinned: it is what its calls are held to.
-                if outcome != Outcome::Dropped && upstream.tools.learn(shown.said(told), context) {
-                    self.tell(Event::Limit { name: "tool_definitions" });
+                if outcome != Outcome::Dropped && upstream.tools.learn(shown.pinned(told), context) {
+                    self.record(Event::Limit { name: "tool_definitions" });
                 }
                 if judged.goes_on()
-                    && let Some(listed) = shown.listed()
+                    && let Some(listed) = shown.take_listed()
                 {
                     self.keep(listed, mode, context).await?;
                 }
-                upstream.declared.learn(told, context);
-                if let Some(Listens::To(subscription)) = &open.listens {
-                    subscription.learn(told);
+                upstream.declared.observe(told, context);
+                if let Some(Listening::To(subscription)) = &open.listens {
+                    subscription.observe(told);
                 }
                 // A request that does not reach the agent is answered with an error.
                 for error in to_server {
                     self.tell_server(&open.call, &open.route, error);
                 }
-                match (outcome, shown.other()) {
+                match (outcome, shown.into_message()) {
                     (Outcome::Verbatim, Some(shown)) => Outcome::Replaced(shown.bytes().clone()),
                     (outcome, _) => outcome,
                 }
@@ -150,7 +150,7 @@ impl Gate {
     /// Sends a server a message of the gateway's own: that a request did not reach the agent, or that an answer was withheld.
     pub(super) fn tell_server(self: &Arc<Self>, call: &Call, route: &Route, message: String) {
         let Ok(message) = Message::parse(message.into(), &self.limits.read) else { return };
-        let call = Call { ask: Ask::Send(message), headers: call.headers.clone(), context: call.context.clone() };
+        let call = Call { ask: CallKind::Send(message), headers: call.headers.clone(), context: call.context.clone() };
         let (gate, route) = (self.clone(), route.clone());
         tokio::spawn(async move {
             let Ok(_places) = route.session.take_places(false, &route.upstream.places) else { return };
@@ -186,9 +186,9 @@ impl Gate {
         let (findings, coverage) = (&judged.findings[..], &judged.coverage);
         let kept = self.quarantines_text(text, &policy, context, audit, &judged.findings).await;
         let event = Event::JudgedText { audit, context, bytes: text.len(), verdict, findings, coverage, mode, rules };
-        self.recorder.tell(event).map_err(CallError::Audit)?;
+        self.recorder.record(event).map_err(CallError::Audit)?;
         let learnt = std::mem::take(&mut judged.learnt);
-        limits_hit(&self.recorder, &open.route.session.learn(Direction::Inbound, learnt))?;
+        limits_hit(&self.recorder, &open.route.session.remember(Direction::Inbound, learnt))?;
         Ok(match (mode, judged.verdict) {
             (Mode::Observe, _) | (_, TextVerdict::Pass) => Outcome::Verbatim,
             (_, TextVerdict::Rewrite(new)) if kept => Outcome::Replaced(evidence::with_kept(&new, audit).into()),
@@ -205,6 +205,6 @@ fn with_answered<'c>(message: &Message, open: &'c OpenCall) -> Cow<'c, Context> 
     if !context.is_stray(message) {
         return Cow::Borrowed(context);
     }
-    let asked = open.route.session.asked(context.era).iter().chain(&*context.asked).cloned().collect();
+    let asked = open.route.session.open_requests(context.era).iter().chain(&*context.asked).cloned().collect();
     Cow::Owned(Context { asked, ..context.clone() })
 }

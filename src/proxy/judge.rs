@@ -12,7 +12,7 @@ use crate::detect::work;
 use crate::inspect::{InspectContext, Inspection, Mode, Policy, Question, Refusal, Verdict};
 use crate::message::{Direction, Envelope, Message, splice};
 use crate::protocol::{AuditId, CallError, Context, answer, headers};
-use crate::record::{Event, Recorder, Written};
+use crate::record::{Event, PendingWrite, Recorder};
 use crate::rules::Action;
 
 /// A message that is judged.
@@ -27,7 +27,7 @@ pub(super) struct Subject<'a> {
 }
 
 /// The inspection of a message, and its name in the audit log.
-pub(super) struct Judged {
+pub(super) struct Judgement {
     inspection: Inspection,
     mode: Mode,
     pub(super) audit: AuditId,
@@ -54,19 +54,19 @@ pub(super) struct Delivery {
 }
 
 /// What becomes of a message from an agent.
-pub(super) enum Onward<'j> {
+pub(super) enum OutboundOutcome<'j> {
     /// It goes on.
     Pass,
     /// It does not.
-    Refused(Refused),
+    Refused(RefusedMessage),
     /// A person is asked about it: it is one request.
     Ask(&'j Question),
 }
 
 /// A message from an agent that does not go on.
-pub(super) struct Refused {
+pub(super) struct RefusedMessage {
     /// For each message of the body; one without a reason fell with the others.
-    pub(super) reasons: Vec<Option<answer::Reason>>,
+    pub(super) reasons: Vec<Option<answer::RefusalReason>>,
     /// Errors in the place of the agent's answers that are withheld.
     pub(super) to_server: Vec<String>,
 }
@@ -88,7 +88,12 @@ impl<'a> Subject<'a> {
 impl Gate {
     /// Judges a message and records the verdict. What must be recorded and cannot be is not passed on. For a reply, `open` is
     /// the call that it belongs to.
-    pub(super) async fn judge(&self, subject: &Subject<'_>, route: &Route, open: Option<&OpenCall>) -> Result<Judged, CallError> {
+    pub(super) async fn judge(
+        &self,
+        subject: &Subject<'_>,
+        route: &Route,
+        open: Option<&OpenCall>,
+    ) -> Result<Judgement, CallError> {
         let mut known = self.inspect_context(subject, route, open);
         let (mut inspection, mut took) = self.inspect(subject, &known, route).await?;
         let resolved = self.resolver.more_for(&subject.policy, &mut inspection).await;
@@ -137,12 +142,12 @@ impl Gate {
         took: Duration,
         kept: bool,
         route: &Route,
-    ) -> Result<(Judged, Written), CallError> {
+    ) -> Result<(Judgement, PendingWrite), CallError> {
         let Subject { ref policy, direction, message, context, audit, waited } = *subject;
         let (mode, evidence, rules) = (policy.mode, policy.evidence, policy.rules_digest(direction));
         let event =
             Event::Judged { audit, direction, context, message, inspection: &inspection, mode, evidence, rules, took, waited };
-        let written = self.recorder.begin(event);
+        let written = self.recorder.start(event);
         subject.offer(&self.recorder, &inspection);
         if !inspection.findings.is_empty() {
             let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
@@ -159,13 +164,13 @@ impl Gate {
             if matches!(inspection.verdict, Verdict::Ask(_)) {
                 inspection.learnt.flow.unsaid();
             }
-            limits_hit(&self.recorder, &route.session.learn(direction, std::mem::take(&mut inspection.learnt)))?;
+            limits_hit(&self.recorder, &route.session.remember(direction, std::mem::take(&mut inspection.learnt)))?;
         }
-        Ok((Judged { inspection, mode, audit, kept }, written))
+        Ok((Judgement { inspection, mode, audit, kept }, written))
     }
 }
 
-impl Judged {
+impl Judgement {
     /// Whether nothing of it is refused.
     pub(super) fn goes_on(&self) -> bool {
         self.mode == Mode::Observe || !matches!(self.inspection.verdict, Verdict::Block(_))
@@ -175,18 +180,18 @@ impl Judged {
     ///
     /// # Errors
     /// A rule asks for what is never done: a changed argument is a call that the agent did not make.
-    pub(super) fn outbound(&self, message: &Message) -> Result<Onward<'_>, CallError> {
+    pub(super) fn outbound(&self, message: &Message) -> Result<OutboundOutcome<'_>, CallError> {
         let refusals = match (&self.inspection.verdict, self.mode) {
-            (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(Onward::Pass),
+            (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(OutboundOutcome::Pass),
             (Verdict::Block(refusals), _) => refusals,
             (Verdict::Ask(questions), _) => match questions.as_slice() {
-                [question] if message.single().is_some_and(Envelope::is_request) => return Ok(Onward::Ask(question)),
+                [question] if message.single().is_some_and(Envelope::is_request) => return Ok(OutboundOutcome::Ask(question)),
                 questions => &questions.iter().map(|question| unasked(question, message)).collect::<Vec<_>>(),
             },
-            (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("a rule would rewrite what an agent sends")),
+            (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("rewriting an outbound message is not supported")),
         };
         let of_item = |item| refusals.iter().find(|refusal| refusal.item == item).map(|refusal| self.reason(refusal));
-        let reasons: Vec<Option<answer::Reason>> = (0..message.envelopes().len()).map(of_item).collect();
+        let reasons: Vec<Option<answer::RefusalReason>> = (0..message.envelopes().len()).map(of_item).collect();
         let mut to_server = Vec::new();
         for (envelope, reason) in message.envelopes().iter().zip(&reasons) {
             if let (true, Some(id), Some(reason)) = (envelope.is_answer(), message.id(envelope), reason) {
@@ -194,7 +199,7 @@ impl Judged {
                 to_server.push(answer::error(Some(id), answer::REFUSED, &text, None));
             }
         }
-        Ok(Onward::Refused(Refused { reasons, to_server }))
+        Ok(OutboundOutcome::Refused(RefusedMessage { reasons, to_server }))
     }
 
     /// What becomes of a message from a server.
@@ -213,7 +218,7 @@ impl Judged {
                 let new = splice(message.bytes(), edits).ok_or(CallError::BadReply("its edits overlap"))?;
                 return done(Outcome::Replaced(new));
             }
-            (Verdict::Ask(_), _) => return Err(CallError::BadReply("a rule would ask about what a server says")),
+            (Verdict::Ask(_), _) => return Err(CallError::BadReply("asking about an inbound message is not supported")),
             (Verdict::Block(refusals), _) => refusals,
         };
         let (mut left, mut to_server) = (Vec::new(), Vec::new());
@@ -248,11 +253,11 @@ impl Judged {
     }
 
     /// The words of a refusal, as the agent reads them.
-    fn reason(&self, refusal: &Refusal) -> answer::Reason {
+    fn reason(&self, refusal: &Refusal) -> answer::RefusalReason {
         let (Refusal { rule, title, why, .. }, audit) = (refusal, self.audit);
         let look = if self.kept { format!("; {}", evidence::KEPT) } else { String::new() };
         let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{look})");
-        answer::Reason { text, rule: rule.to_string(), audit }
+        answer::RefusalReason { text, rule: rule.to_string(), audit }
     }
 }
 
@@ -261,16 +266,16 @@ impl Judged {
 /// # Errors
 /// What must be told and cannot be is not passed on.
 pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<(), CallError> {
-    names.iter().try_for_each(|name| recorder.tell(Event::Limit { name }).map_err(CallError::Audit))
+    names.iter().try_for_each(|name| recorder.record(Event::Limit { name }).map_err(CallError::Audit))
 }
 
 /// A person is asked about one call at a time: whatever else would need a yes does not go on.
 fn unasked(question: &Question, message: &Message) -> Refusal {
     let Question { item, title, why, .. } = question.clone();
     let next = if message.is_batch() {
-        "It needs a person's yes: send it on its own, not in a batch."
+        "It requires approval: send it on its own, not in a batch."
     } else {
-        "It needs a person's yes, which only requests can wait for."
+        "It requires approval, which is available only for requests."
     };
     Refusal { item, rule: question.rule().clone(), title, why: format!("{why} {next}") }
 }

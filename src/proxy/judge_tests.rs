@@ -45,7 +45,11 @@ async fn what_is_too_much_to_look_at_is_refused_and_counted() {
         let mut context = Context::new(AgentName("a".into()), name.clone(), Era::Legacy);
         let route = gate.route(gate.upstreams.get(&name).unwrap(), &mut context).unwrap();
         let judged = gate.judge(&Subject::outbound(&route, &message, &context), &route, None).await.unwrap();
-        assert!(matches!(judged.outbound(&message).unwrap(), Onward::Refused(_)), "{limit}: {:?}", judged.inspection.verdict);
+        assert!(
+            matches!(judged.outbound(&message).unwrap(), OutboundOutcome::Refused(_)),
+            "{limit}: {:?}",
+            judged.inspection.verdict
+        );
         let (metrics, line) = (recorder.metrics_text(), format!("lychgate_limits_hit_total{{limit=\"{limit}\"}} 1"));
         assert!(metrics.contains(&line), "{limit}: {:?}", judged.inspection.findings);
     }

@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt, stream};
 use http::HeaderMap;
 use http::header::{ACCEPT, HeaderValue};
 
-use super::open_calls::{Answered, OpenCalls};
+use super::open_calls::{AnsweredCalls, OpenCalls};
 use super::route::{OpenCall, Route};
 use super::session::Permit;
 use super::{Gate, Policies};
@@ -17,11 +17,11 @@ use crate::config::{AccessConfig, Config};
 use crate::document::Fault;
 use crate::inspect::Policy;
 use crate::message::{Direction, Envelope, Message, ParseError};
-use crate::pins::Store;
+use crate::pins::PinStore;
 use crate::protocol::sse::Fields;
 use crate::protocol::{
-    AgentName, Ask, Call, CallError, Caller, Carrier, Context, Era, Frame, Frames, Framing, Payload, UpstreamName, Wire, answer,
-    header, headers,
+    AgentName, AgentTransport, AgentWire, Call, CallError, CallKind, Caller, Context, Era, Frame, Frames, Framing, Payload,
+    UpstreamName, answer, header, headers,
 };
 use crate::record::{Recorder, printable};
 use crate::upstream::{ServerInput, Upstream};
@@ -64,7 +64,7 @@ impl LineSession {
     ) -> Result<Self, Vec<Fault>> {
         let input = Arc::<ServerInput>::default();
         let policies = Policies::from([(name.clone(), Arc::new(policy))]);
-        let pins = Store::open(config.pins.file.as_deref())?.with_alias(&name.0, pinned_as);
+        let pins = PinStore::open(config.pins.file.as_deref())?.with_alias(&name.0, pinned_as);
         let gate = Gate::build(vec![(name.clone(), Upstream::wrapped(input.clone()))], policies, recorder, config, pins, true)?;
         let missing = || vec![Fault::of_file("wrap", "the gate has no upstream".to_owned(), None)];
         let upstream = gate.upstreams.get(&name).ok_or_else(missing)?;
@@ -131,7 +131,7 @@ impl LineSession {
             Ok(message) => message,
             Err(error) => return self.unread_of_server(&line, error),
         };
-        let Answered { call, is_stray } = self.open()?.answered(&message);
+        let AnsweredCalls { call, is_stray } = self.open()?.take_answered(&message);
         let call = call.unwrap_or_else(|| Arc::new(self.unasked(&message)));
         let context = call.context();
         if is_stray {
@@ -141,7 +141,7 @@ impl LineSession {
         self.agree(&message, context);
         let frame = Frame { payload: Payload::Message(message.clone()), fields: Fields::default() };
         let judged = self.gate.judge_frame(frame, Framing::Events, &call).await;
-        self.open().inspect(|open| open.learn(&message));
+        self.open().inspect(|open| open.observe(&message));
         match judged.map(|frame| frame.map(|frame| frame.payload)) {
             Ok(Some(Payload::Message(_))) => Some(line),
             Ok(Some(Payload::Inspected(text))) => Some(one_line(text)),
@@ -167,8 +167,8 @@ impl LineSession {
     pub fn changes(&self) -> impl Stream<Item = Bytes> + Send + use<> {
         let upstream = self.route.upstream.clone();
         let told = move |kind| {
-            let of_subscriptions = upstream.open.as_ref().map(|open| open.told(kind)).unwrap_or_default();
-            upstream.declared.told(kind).into_iter().chain(of_subscriptions)
+            let of_subscriptions = upstream.open.as_ref().map(|open| open.notifications(kind)).unwrap_or_default();
+            upstream.declared.notification(kind).into_iter().chain(of_subscriptions)
         };
         let frames = self.gate.changed.told_on(Frames::stream(stream::pending()), self.name.clone(), told);
         frames.filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) })
@@ -189,7 +189,7 @@ impl LineSession {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let revision = self.agreed_on().and_then(|revision| HeaderValue::from_str(&revision).ok());
         revision.and_then(|revision| headers.insert(header::VERSION, revision));
-        Call { ask: Ask::Send(message), headers, context }
+        Call { ask: CallKind::Send(message), headers, context }
     }
 
     /// Who sent a message, to whom.
@@ -198,21 +198,21 @@ impl LineSession {
         let none = HeaderMap::new();
         let era = headers::era(&none, Some(message)).unwrap_or(Era::Legacy);
         let agreed = self.agreed_on();
-        let wire = Wire::new(Carrier::Pipe, headers::version(&none, Some(message)).as_deref().or(agreed.as_deref()));
+        let wire = AgentWire::new(AgentTransport::Pipe, headers::version(&none, Some(message)).as_deref().or(agreed.as_deref()));
         Context { era, wire, ..self.of_no_message() }
     }
 
     fn of_no_message(&self) -> Context {
         Context {
             caller: self.caller.clone(),
-            wire: Wire::new(Carrier::Pipe, self.agreed_on().as_deref()),
+            wire: AgentWire::new(AgentTransport::Pipe, self.agreed_on().as_deref()),
             ..Context::new(local(), self.name.clone(), Era::Legacy)
         }
     }
 
     /// The call to which a message of the server's belongs that answers none: one that only listens.
     fn unasked(&self, message: &Message) -> OpenCall {
-        let call = Call { ask: Ask::Listen, headers: HeaderMap::new(), context: self.context(message) };
+        let call = Call { ask: CallKind::Listen, headers: HeaderMap::new(), context: self.context(message) };
         OpenCall::new(call, self.route.clone(), Permit::default(), None)
     }
 
@@ -242,8 +242,7 @@ impl LineSession {
             let begins = printable(line, &[], BEGINNING_BYTES);
             tracing::warn!(
                 upstream = %self.name, %begins,
-                "the server printed a line that is not an MCP message to its standard output. Each line there must be one \
-                 message: have the server log to standard error"
+                "the server wrote a line to standard output that is not an MCP message; it must log to standard error"
             );
         }
         self.withheld_answer(&CallError::NotMcp(error), meant)
@@ -252,7 +251,7 @@ impl LineSession {
     /// What cannot be read is withheld. If it was `meant` as a message and one request is open, it was that one's
     /// answer: whoever waits is told rather than left waiting.
     fn withheld_answer(&self, error: &CallError, meant: bool) -> Option<Bytes> {
-        let Some((id, call)) = self.open().filter(|_| meant).and_then(OpenCalls::only) else {
+        let Some((id, call)) = self.open().filter(|_| meant).and_then(OpenCalls::single) else {
             self.withhold(&self.of_no_message(), error);
             return None;
         };
@@ -266,7 +265,7 @@ impl LineSession {
     }
 
     fn log_withheld(&self, error: &CallError) {
-        tracing::warn!(upstream = %self.name, "a line was withheld: {error}");
+        tracing::warn!(upstream = %self.name, "line withheld: {error}");
     }
 }
 
@@ -279,7 +278,7 @@ fn local() -> AgentName {
 fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     let caller = Caller::new(&local(), None, Vec::new(), tables);
     if let Some(Err(why)) = caller.access.as_ref().map(|access| access.upstream(upstream)) {
-        tracing::warn!(%upstream, %why, "nothing of this server may be used");
+        tracing::warn!(%upstream, %why, "access to this server is denied");
     }
     caller
 }
@@ -291,7 +290,7 @@ fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
     if !body.contains(&b'\r') {
         return line.clone();
     }
-    tracing::warn!(direction = direction.name(), "a line held a carriage return: it became a space");
+    tracing::warn!(direction = direction.name(), "replaced a carriage return in a line by a space");
     one_line(body)
 }
 

@@ -8,23 +8,23 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::inspect::definitions::Kind;
 use crate::message::Message;
-use crate::protocol::{Ask, Call, Context, Era, Frame, Frames, UpstreamName};
+use crate::protocol::{Call, CallKind, Context, Era, Frame, Frames, UpstreamName};
 
 /// Changes that a stream may be behind; one that is further behind is told of every list.
 const CHANGES: usize = 64;
 
 /// Tells open streams of changes.
-pub(super) struct Changed(broadcast::Sender<(UpstreamName, Kind)>);
+pub(super) struct ListChanges(broadcast::Sender<(UpstreamName, Kind)>);
 
-impl Default for Changed {
+impl Default for ListChanges {
     fn default() -> Self {
         Self(broadcast::channel(CHANGES).0)
     }
 }
 
-impl Changed {
+impl ListChanges {
     /// Tells that agents see a list otherwise from now on.
-    pub(super) fn tell(&self, upstream: &UpstreamName, kind: Kind) {
+    pub(super) fn notify(&self, upstream: &UpstreamName, kind: Kind) {
         // Without a stream there is nobody to hear it.
         let _heard = self.0.send((upstream.clone(), kind)).ok();
     }
@@ -60,13 +60,13 @@ impl Changed {
 
 /// Of which lists a server has said that they may change (2024-11-05 to 2025-11-25, `ServerCapabilities`).
 #[derive(Default)]
-pub(super) struct Declared(AtomicU8);
+pub(super) struct DeclaredLists(AtomicU8);
 
-impl Declared {
+impl DeclaredLists {
     /// Learns from a message, if it answers `initialize`.
-    pub(super) fn learn(&self, message: &Message, context: &Context) {
+    pub(super) fn observe(&self, message: &Message, context: &Context) {
         for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
-            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            let asked = message.id(envelope).and_then(|id| context.open_request(id));
             if asked.is_some_and(|asked| &*asked.method == "initialize")
                 && let Some(capabilities) = message.body(envelope).and_then(|result| result.get("capabilities"))
             {
@@ -80,7 +80,7 @@ impl Declared {
     }
 
     /// The notification that a list has changed, if the server has said that it may.
-    pub(super) fn told(&self, kind: Kind) -> Option<String> {
+    pub(super) fn notification(&self, kind: Kind) -> Option<String> {
         let declared = self.0.load(Ordering::Relaxed) & bits([kind]) != 0;
         let list = kind.list().filter(|_| declared)?;
         Some(format!(r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#))
@@ -102,7 +102,7 @@ impl Subscription {
     }
 
     /// Learns from a message, if it is the server's agreement to this subscription.
-    pub(super) fn learn(&self, message: &Message) {
+    pub(super) fn observe(&self, message: &Message) {
         for envelope in message.envelopes() {
             let agrees = envelope.method() == Some("notifications/subscriptions/acknowledged");
             let Some(params) = message.body(envelope).filter(|_| agrees) else { continue };
@@ -119,7 +119,7 @@ impl Subscription {
     }
 
     /// The notification that a list has changed, if the subscription is for it.
-    pub(super) fn told(&self, kind: Kind) -> Option<String> {
+    pub(super) fn notification(&self, kind: Kind) -> Option<String> {
         let agreed = self.agreed.load(Ordering::Relaxed) & bits([kind]) != 0;
         let (list, id) = (kind.list().filter(|_| agreed)?, &self.id);
         let method = format!("notifications/{list}/list_changed");
@@ -131,19 +131,19 @@ impl Subscription {
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What a call opens a stream for, if it is one on which changes are told.
-pub(super) enum Listens {
+pub(super) enum Listening {
     /// The session's own stream.
     Session,
     /// A subscription.
     To(Subscription),
 }
 
-impl Listens {
+impl Listening {
     /// That of a call.
     pub(super) fn of(call: &Call) -> Option<Self> {
         match (&call.ask, call.context.era) {
-            (Ask::Listen, Era::Legacy) => Some(Self::Session),
-            (Ask::Send(message), Era::Modern) => Subscription::of(message).map(Self::To),
+            (CallKind::Listen, Era::Legacy) => Some(Self::Session),
+            (CallKind::Send(message), Era::Modern) => Subscription::of(message).map(Self::To),
             _ => None,
         }
     }

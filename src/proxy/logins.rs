@@ -37,7 +37,7 @@ impl Gate {
                 let data = format!(
                     r#"{{"elicitations":[{{"mode":"url","elicitationId":"{elicitation}","message":{text},"url":{link}}}]}}"#
                 );
-                answer::error(Some(id), URL_ELICITATION_REQUIRED, "a login is owed at the server", Some(&data))
+                answer::error(Some(id), URL_ELICITATION_REQUIRED, "authentication required for the upstream", Some(&data))
             }
             _ => return None,
         };

@@ -2,7 +2,7 @@
 
 mod access;
 mod agent_memory;
-mod asking;
+mod approval_wait;
 mod budgets;
 mod carry;
 mod classify;
@@ -31,25 +31,25 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use crate::approval::{self, Approvals, Desk};
+use crate::approval::{self, ApprovalApi, Approvals};
 use crate::config::{Config, Limits};
 use crate::document::Fault;
 use crate::inspect::Policy;
-use crate::pins::Store;
+use crate::pins::PinStore;
 use crate::protocol::{CallError, Context, InFlight, UpstreamName};
 use crate::record::{Event, Recorder};
 use crate::upstream::Upstream;
 use budgets::Budgets;
 use classify::Classifiers;
-use list_changed::Changed;
+use list_changed::ListChanges;
 use offload::Offload;
-use quarantine_release::Releases;
+use quarantine_release::PendingReleases;
 use resolve::Resolver;
-use result_paging::Pages;
+use result_paging::StoredResults;
 use sessions::Sessions;
-use upstreams::{Parts, Upstreams};
+use upstreams::{UpstreamInputs, Upstreams};
 
-pub use presence::Present;
+pub use presence::ConnectedClient;
 pub use upstreams::UpstreamChanges;
 
 /// The policies in force, by upstream; a reload swaps them whole.
@@ -60,12 +60,12 @@ pub struct Gate {
     policies: ArcSwap<Policies>,
     upstreams: Upstreams,
     sessions: Sessions,
-    pages: Pages,
+    pages: StoredResults,
     budgets: Budgets,
     approvals: Arc<Approvals>,
-    pins: Arc<Store>,
-    changed: Changed,
-    releases: Arc<Releases>,
+    pins: Arc<PinStore>,
+    changed: ListChanges,
+    releases: Arc<PendingReleases>,
     resolver: Resolver,
     classifiers: Classifiers,
     offload: Offload,
@@ -85,7 +85,7 @@ impl Gate {
         recorder: Arc<Recorder>,
         config: &Config,
     ) -> Result<Self, Vec<Fault>> {
-        Self::build(upstreams, policies, recorder, config, Store::open(config.pins.file.as_deref())?, false)
+        Self::build(upstreams, policies, recorder, config, PinStore::open(config.pins.file.as_deref())?, false)
     }
 
     /// The same with these pins; a gate of `one_session` ends with it.
@@ -94,7 +94,7 @@ impl Gate {
         policies: Policies,
         recorder: Arc<Recorder>,
         config: &Config,
-        pins: Store,
+        pins: PinStore,
         one_session: bool,
     ) -> Result<Self, Vec<Fault>> {
         let limits = config.limits.clone();
@@ -103,16 +103,16 @@ impl Gate {
         let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), one_session).map_err(fault)?;
         let approvals = approvals.notified_by(approval::notifier(config, &recorder)?);
         let in_flight = InFlight::new(limits.bytes_in_flight, limits.bytes_in_flight_per_agent);
-        let parts = Parts { policies: &policies, pins: &pins, limits: &limits, in_flight: &in_flight };
+        let parts = UpstreamInputs { policies: &policies, pins: &pins, limits: &limits, in_flight: &in_flight };
         Ok(Self {
             upstreams: Upstreams::new(upstreams, &parts),
             policies: ArcSwap::from_pointee(policies),
             budgets: Budgets::new(&limits),
             sessions: Sessions::new(&limits),
-            pages: Pages::new(&limits.kept),
+            pages: StoredResults::new(&limits.kept),
             approvals: Arc::new(approvals),
             pins: Arc::new(pins),
-            changed: Changed::default(),
+            changed: ListChanges::default(),
             releases: Arc::default(),
             resolver: Resolver::default(),
             classifiers: Classifiers::default(),
@@ -142,8 +142,8 @@ impl Gate {
     }
 
     /// The questions to people, for whoever answers them through the gate itself. From now on there is somebody.
-    pub fn desk(&self) -> Desk {
-        Desk::open(self.approvals.clone())
+    pub fn desk(&self) -> ApprovalApi {
+        ApprovalApi::open(self.approvals.clone())
     }
 
     /// Forgets the questions whose time is over, and tells of them. To be called now and then.
@@ -164,15 +164,15 @@ impl Gate {
     /// Tells of a call that failed, and of the limit if one was hit.
     pub fn tell_failed(&self, context: &Context, error: &CallError) {
         if let Some(name) = error.limit() {
-            self.tell(Event::Limit { name });
+            self.record(Event::Limit { name });
         }
-        self.tell(Event::Failed { context, error });
+        self.record(Event::Failed { context, error });
     }
 
     /// Tells of something that is no message: if the log cannot take it, the next message will not pass.
-    pub fn tell(&self, event: Event<'_>) {
-        if let Err(error) = self.recorder.tell(event) {
-            tracing::error!(%error, "the audit log cannot be written");
+    pub fn record(&self, event: Event<'_>) {
+        if let Err(error) = self.recorder.record(event) {
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 

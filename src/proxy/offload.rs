@@ -66,7 +66,7 @@ impl Gate {
             let started = Instant::now();
             let judge = move || policy.inspect(direction, &message, &context, audit, &known);
             let judged = tokio::task::spawn_blocking(judge).await;
-            Ok((judged.map_err(|_| CallError::BadReply("judging it failed"))?, started.elapsed()))
+            Ok((judged.map_err(|_| CallError::BadReply("inspection failed"))?, started.elapsed()))
         })
         .await
     }
@@ -88,7 +88,7 @@ impl Gate {
         };
         if expected > INLINE_WORK {
             let _permits = self.judging_permits(&open.route.upstream).await?;
-            return tokio::task::spawn_blocking(judge).await.map_err(|_| CallError::BadReply("judging it failed"))?;
+            return tokio::task::spawn_blocking(judge).await.map_err(|_| CallError::BadReply("inspection failed"))?;
         }
         let started = Instant::now();
         let judged = judge();
@@ -103,7 +103,7 @@ impl Gate {
         }
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (upstream, direction) = (&context.upstream, direction.name());
-        tracing::warn!(%audit, %upstream, direction, milliseconds, "judging a message held up traffic");
-        self.tell(Event::Limit { name: "judging_milliseconds" });
+        tracing::warn!(%audit, %upstream, direction, milliseconds, "slow inspection delayed other traffic");
+        self.record(Event::Limit { name: "judging_milliseconds" });
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::list_changed::Listens;
+use super::list_changed::Listening;
 use super::route::OpenCall;
 use crate::inspect::Heard;
 use crate::inspect::definitions::Kind;
@@ -15,13 +15,13 @@ const OPEN: usize = 1024;
 /// The open calls, oldest first.
 #[derive(Default)]
 pub(super) struct OpenCalls {
-    open: Mutex<VecDeque<Open>>,
+    open: Mutex<VecDeque<OpenRequest>>,
     /// The last texts on the stream: the agent reads them one after the other, whatever call they belong to.
     pub(super) tail: Mutex<Heard>,
 }
 
 /// A request without an answer.
-struct Open {
+struct OpenRequest {
     /// Its id as written.
     id: Box<str>,
     call: Arc<OpenCall>,
@@ -30,15 +30,15 @@ struct Open {
 }
 
 /// What a message answers.
-pub(super) struct Answered {
+pub(super) struct AnsweredCalls {
     /// The call of the first of the requests.
     pub(super) call: Option<Arc<OpenCall>>,
-    /// Whether something in it answers no open request.
+    /// Whether something in it does not match an open request.
     pub(super) is_stray: bool,
 }
 
 impl OpenCalls {
-    fn open(&self) -> MutexGuard<'_, VecDeque<Open>> {
+    fn open(&self) -> MutexGuard<'_, VecDeque<OpenRequest>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,7 +52,7 @@ impl OpenCalls {
             }
         }
         let requests = call.context().asked.iter().map(|asked| asked.id.clone());
-        open.extend(requests.map(|id| Open { id, call: call.clone(), cancelled: false }));
+        open.extend(requests.map(|id| OpenRequest { id, call: call.clone(), cancelled: false }));
         let extra = open.len().saturating_sub(OPEN);
         open.drain(..extra);
     }
@@ -68,9 +68,9 @@ impl OpenCalls {
     }
 
     /// The requests that a message answers, which are open no more.
-    pub(super) fn answered(&self, message: &Message) -> Answered {
+    pub(super) fn take_answered(&self, message: &Message) -> AnsweredCalls {
         let mut open = self.open();
-        let mut answered = Answered { call: None, is_stray: false };
+        let mut answered = AnsweredCalls { call: None, is_stray: false };
         for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
             let Some(id) = message.id(envelope) else { continue };
             let exact = open.iter().position(|open| *open.id == *id);
@@ -84,7 +84,7 @@ impl OpenCalls {
     }
 
     /// The only request that waits for an answer, with its id; it is open no more.
-    pub(super) fn only(&self) -> Option<(Box<str>, Arc<OpenCall>)> {
+    pub(super) fn single(&self) -> Option<(Box<str>, Arc<OpenCall>)> {
         let mut open = self.open();
         let mut waits = (0..).zip(open.iter()).filter(|(_, open)| !open.cancelled).map(|(at, _)| at);
         let at = waits.next().filter(|_| waits.next().is_none())?;
@@ -92,22 +92,22 @@ impl OpenCalls {
     }
 
     /// Learns from a message what a subscription was granted.
-    pub(super) fn learn(&self, message: &Message) {
+    pub(super) fn observe(&self, message: &Message) {
         for open in self.open().iter() {
-            if let Some(Listens::To(subscription)) = &open.call.listens {
-                subscription.learn(message);
+            if let Some(Listening::To(subscription)) = &open.call.listens {
+                subscription.observe(message);
             }
         }
     }
 
     /// What subscriptions are told of a list that has changed.
-    pub(super) fn told(&self, kind: Kind) -> Vec<String> {
+    pub(super) fn notifications(&self, kind: Kind) -> Vec<String> {
         let open = self.open();
         let subscriptions = open.iter().filter(|open| !open.cancelled).filter_map(|open| match &open.call.listens {
-            Some(Listens::To(subscription)) => Some(subscription),
+            Some(Listening::To(subscription)) => Some(subscription),
             _ => None,
         });
-        subscriptions.filter_map(|subscription| subscription.told(kind)).collect()
+        subscriptions.filter_map(|subscription| subscription.notification(kind)).collect()
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Gate;
-use super::asking::Next;
-use super::judge::{Onward, Refused, Subject};
+use super::approval_wait::AskResult;
+use super::judge::{OutboundOutcome, RefusedMessage, Subject};
 use super::route::Route;
-use crate::approval::Restored;
+use crate::approval::RestoredRequest;
 use crate::inspect::Mode;
 use crate::message::{Direction, Message};
 use crate::protocol::{Call, CallError, answer};
@@ -18,29 +18,29 @@ impl Gate {
         message: &Message,
         call: &Call,
         route: &Route,
-        restored: Option<&Restored>,
-    ) -> Result<Next, CallError> {
+        restored: Option<&RestoredRequest>,
+    ) -> Result<AskResult, CallError> {
         let (context, policy) = (&call.context, &route.policy);
         let rules = policy.rules_digest(Direction::Outbound);
         if policy.mode == Mode::Enforce
             && let Some(reason) =
-                self.approvals.refusal_loop.known(context, message, rules, &self.recorder).map_err(CallError::Audit)?
+                self.approvals.refusal_loop.short_answer(context, message, rules, &self.recorder).map_err(CallError::Audit)?
         {
-            return Ok(Next::Answer(Box::new(answer::refuse(context, message, &[Some(reason)]))));
+            return Ok(AskResult::Answer(Box::new(answer::refuse(context, message, &[Some(reason)]))));
         }
         let judged = self.judge(&Subject::outbound(route, message, context), route, None).await?;
         match judged.outbound(message)? {
-            Onward::Pass => Ok(Next::Send(None)),
-            Onward::Ask(question) => Box::pin(self.ask(question, judged.audit, (call, message), route, restored)).await,
-            Onward::Refused(Refused { mut reasons, to_server }) => {
+            OutboundOutcome::Pass => Ok(AskResult::Send(None)),
+            OutboundOutcome::Ask(question) => Box::pin(self.ask(question, judged.audit, (call, message), route, restored)).await,
+            OutboundOutcome::Refused(RefusedMessage { mut reasons, to_server }) => {
                 if let [Some(reason)] = reasons.as_mut_slice() {
-                    self.approvals.refusal_loop.judged(context, message, rules, reason, &self.recorder);
+                    self.approvals.refusal_loop.note_verdict(context, message, rules, reason, &self.recorder);
                 }
                 // The server waits for an answer that is withheld: it is told.
                 for error in to_server {
                     self.tell_server(call, route, error);
                 }
-                Ok(Next::Answer(Box::new(answer::refuse(context, message, &reasons))))
+                Ok(AskResult::Answer(Box::new(answer::refuse(context, message, &reasons))))
             }
         }
     }

@@ -13,18 +13,18 @@ const TOOLS: usize = 4096;
 
 /// The mirrors of one upstream's tools.
 #[derive(Default)]
-pub(super) struct Mirrors(Mutex<HashMap<String, Arc<[Mirror]>>>);
+pub(super) struct ParamHeaders(Mutex<HashMap<String, Arc<[Mirror]>>>);
 
-impl Mirrors {
+impl ParamHeaders {
     /// Those of a tool, if its definition was seen.
-    pub(super) fn of(&self, tool: &str) -> Option<Arc<[Mirror]>> {
+    pub(super) fn get(&self, tool: &str) -> Option<Arc<[Mirror]>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
     }
 
     /// Learns from a message, if it is a list of tools that was asked for.
-    pub(super) fn learn(&self, message: &Message, context: &Context) {
+    pub(super) fn observe(&self, message: &Message, context: &Context) {
         for envelope in message.envelopes() {
-            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            let asked = message.id(envelope).and_then(|id| context.open_request(id));
             if asked.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }
@@ -61,7 +61,7 @@ fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
 mod tests {
     use super::*;
     use crate::message::ReadLimits;
-    use crate::protocol::{AgentName, Asked, CallTarget, Era, UpstreamName};
+    use crate::protocol::{AgentName, CallTarget, Era, OpenRequest, UpstreamName};
 
     #[test]
     fn annotations_are_learnt_from_lists_that_were_asked_for() {
@@ -69,14 +69,14 @@ mod tests {
             "region":{"type":"string","x-mcp-header":"Region"},"deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"plain":{}}}}]}}"#;
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
         let asked =
-            Asked { id: "3".into(), method: "tools/list".into(), tool: None, continues: false, target: CallTarget::Other };
+            OpenRequest { id: "3".into(), method: "tools/list".into(), tool: None, continues: false, target: CallTarget::Other };
         let mut context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern);
-        let mirrors = Mirrors::default();
-        mirrors.learn(&message, &context);
-        assert!(mirrors.of("q").is_none());
+        let mirrors = ParamHeaders::default();
+        mirrors.observe(&message, &context);
+        assert!(mirrors.get("q").is_none());
         context.asked = [asked].into();
-        mirrors.learn(&message, &context);
-        let learnt: Vec<_> = mirrors.of("q").unwrap().iter().map(|m| (m.header.clone(), m.path.join("."))).collect();
+        mirrors.observe(&message, &context);
+        let learnt: Vec<_> = mirrors.get("q").unwrap().iter().map(|m| (m.header.clone(), m.path.join("."))).collect();
         assert_eq!(learnt, [("region".to_owned(), "region".to_owned()), ("n".to_owned(), "deep.n".to_owned())]);
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Gate;
 use super::session::Session;
 use crate::message::Message;
-use crate::protocol::{Ask, Call, SessionId};
+use crate::protocol::{Call, CallKind, SessionId};
 use crate::text::cut;
 
 /// Maximum number of sessions that are listed: those that were used last.
@@ -22,10 +22,10 @@ const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 #[derive(Default)]
 pub(super) struct Presence {
     pub(super) client: Option<Client>,
-    seen: Option<Seen>,
+    seen: Option<LastCall>,
 }
 
-struct Seen {
+struct LastCall {
     era: &'static str,
     since: SystemTime,
     last: SystemTime,
@@ -56,13 +56,13 @@ impl Client {
 impl Presence {
     /// Notes a call.
     pub(super) fn note(&mut self, call: &Call, now: SystemTime) {
-        if let Ask::Send(message) = &call.ask
+        if let CallKind::Send(message) = &call.ask
             && let Some(client) = Client::of(message)
         {
             self.client = Some(client);
         }
         let era = call.context.era.name();
-        let seen = self.seen.get_or_insert(Seen { era, since: now, last: now, calls: 0 });
+        let seen = self.seen.get_or_insert(LastCall { era, since: now, last: now, calls: 0 });
         (seen.era, seen.last) = (era, now);
         seen.calls += u64::from(!call.listens());
     }
@@ -70,7 +70,7 @@ impl Presence {
 
 /// One who is connected, to one upstream, in one session if it has any.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Present {
+pub struct ConnectedClient {
     /// The agent's name.
     pub agent: String,
     /// Its user, where its credential names one.
@@ -97,7 +97,7 @@ pub struct Present {
     pub streams: usize,
 }
 
-impl Present {
+impl ConnectedClient {
     fn of(session: &Session) -> Option<Self> {
         let state = session.state();
         let Presence { client, seen } = &state.presence;
@@ -123,8 +123,9 @@ impl Present {
 
 impl Gate {
     /// Who is connected.
-    pub fn present(&self) -> Vec<Present> {
-        let mut present: Vec<Present> = self.sessions.live().iter().filter_map(|session| Present::of(session)).collect();
+    pub fn present(&self) -> Vec<ConnectedClient> {
+        let mut present: Vec<ConnectedClient> =
+            self.sessions.live().iter().filter_map(|session| ConnectedClient::of(session)).collect();
         present.sort_by_key(|one| std::cmp::Reverse(one.last));
         present.truncate(LISTED);
         present.sort_by(|a, b| (&a.agent, &a.upstream, a.since, &a.session).cmp(&(&b.agent, &b.upstream, b.since, &b.session)));

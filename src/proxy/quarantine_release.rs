@@ -6,64 +6,64 @@ use http::StatusCode;
 
 use super::Gate;
 use super::judge::limits_hit;
-use super::result_paging::{asked, unknown};
+use super::result_paging::{requested_part, unknown};
 use super::route::Route;
 use crate::approval::CallDigest;
 use crate::message::{Edit, Message, ReadLimits, quote, splice};
-use crate::protocol::{Ask, Call, CallError, Context, Era, Reply, answer};
-use crate::record::kept::{KeptError, Quarantine, Release};
-use crate::record::{Event, Quarantined, Recorder};
+use crate::protocol::{Call, CallError, CallKind, Context, Era, Reply, answer};
+use crate::record::stores::{Quarantine, Release, StoreError};
+use crate::record::{Event, QuarantineEvent, Recorder};
 
 /// What stands before the id of what was released, in its address.
 const AT: &str = "lychgate://quarantine/";
 
 /// The releases that wait for their agents, as they were last seen on the disk.
 #[derive(Default)]
-pub(super) struct Releases(Mutex<Vec<Arc<Release>>>);
+pub(super) struct PendingReleases(Mutex<Vec<Arc<Release>>>);
 
 /// How what was released is asked for.
 #[derive(Clone)]
-pub(super) enum Wanted {
+pub(super) enum ReleaseRequest {
     /// By the same call.
     Call(Arc<Release>),
     /// As a resource; `None` where nothing is released under this address, or not to this agent.
     Resource(Option<Arc<Release>>),
 }
 
-impl Releases {
+impl PendingReleases {
     /// Looks at the disk: what was released is known from then on, and what people did is told. May wait for the disk.
-    pub(super) fn look(&self, recorder: &Recorder) {
+    pub(super) fn refresh(&self, recorder: &Recorder) {
         let Some(quarantine) = recorder.quarantine() else { return };
         if let Err(error) = self.try_look(quarantine, recorder) {
-            tracing::warn!(%error, "the quarantine cannot be looked at");
+            tracing::warn!(%error, "cannot read the quarantine");
         }
     }
 
-    fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), KeptError> {
+    fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), StoreError> {
         let (over, open): (Vec<_>, Vec<_>) = quarantine.releases()?.into_iter().partition(Release::is_over);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = open.into_iter().map(Arc::new).collect();
         for note in quarantine.notes()? {
             let (agent, upstream) = (note.agent.as_deref(), note.upstream.as_deref());
             let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
-            let told = Quarantined { audit: note.audit, outcome: note.act.name(), agent, upstream, by, reason, way: None };
+            let told = QuarantineEvent { audit: note.audit, outcome: note.act.name(), agent, upstream, by, reason, way: None };
             // Told before it is forgotten: rather twice than never.
-            match recorder.tell(Event::Quarantined(&told)) {
+            match recorder.record(Event::Quarantine(&told)) {
                 Ok(()) => quarantine.told(&note)?,
-                Err(error) => tracing::error!(%error, "the audit log cannot be written"),
+                Err(error) => tracing::error!(%error, "cannot write the audit log"),
             }
         }
         for release in over {
             if quarantine.expire(&release)?
-                && let Err(error) = recorder.tell(Event::Quarantined(&of(&release, "expired", None)))
+                && let Err(error) = recorder.record(Event::Quarantine(&release_event(&release, "expired", None)))
             {
-                tracing::error!(%error, "the audit log cannot be written");
+                tracing::error!(%error, "cannot write the audit log");
             }
         }
         Ok(())
     }
 
     /// Whether a message asks for something that was released. Costs nothing while nothing is.
-    pub(super) fn of_call(&self, message: &Message, context: &Context) -> Option<Wanted> {
+    pub(super) fn of_call(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.is_empty() {
             return None;
@@ -73,16 +73,16 @@ impl Releases {
         let same = |release: &&Arc<Release>| {
             release.about.call.as_deref() == Some(&*call) && release.about.era == context.era.name() && !release.is_over()
         };
-        waiting.iter().find(same).cloned().map(Wanted::Call)
+        waiting.iter().find(same).cloned().map(ReleaseRequest::Call)
     }
 
     /// Whether a message reads a resource of the quarantine.
-    pub(super) fn of_resource(&self, message: &Message, context: &Context) -> Option<Wanted> {
-        let (_, uri) = asked(message)?;
+    pub(super) fn of_resource(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
+        let (_, uri) = requested_part(message)?;
         let id = uri.strip_prefix(AT)?;
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let here = |release: &&Arc<Release>| release.audit.to_string() == id && is_of(release, context) && !release.is_over();
-        Some(Wanted::Resource(waiting.iter().find(here).cloned()))
+        Some(ReleaseRequest::Resource(waiting.iter().find(here).cloned()))
     }
 
     /// The answer with what was released, if it still waits: of several who ask, one gets it. What goes out is on the record
@@ -92,25 +92,25 @@ impl Releases {
     /// It cannot be told of, and must be.
     pub(super) fn give(
         &self,
-        wanted: &Wanted,
+        wanted: &ReleaseRequest,
         message: &Message,
         context: &Context,
         recorder: &Recorder,
         route: &Route,
     ) -> Result<Option<Vec<u8>>, CallError> {
         let (release, way) = match wanted {
-            Wanted::Call(release) => (Some(release), "call"),
-            Wanted::Resource(release) => (release.as_ref(), "resource"),
+            ReleaseRequest::Call(release) => (Some(release), "call"),
+            ReleaseRequest::Resource(release) => (release.as_ref(), "resource"),
         };
         let taken = release.and_then(|release| self.take(release, wanted, message, context, recorder));
         let (Some((answer, kept)), Some(release)) = (taken, release) else {
             return Ok(match wanted {
                 // The server answers it.
-                Wanted::Call(_) => None,
-                Wanted::Resource(_) => gone(message, context),
+                ReleaseRequest::Call(_) => None,
+                ReleaseRequest::Resource(_) => not_found(message, context),
             });
         };
-        recorder.tell(Event::Quarantined(&of(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
+        recorder.record(Event::Quarantine(&release_event(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
         // A body that is no message says nothing that could be told apart.
         if let Ok(kept) = Message::parse(kept, &most()) {
             let learnt = route.policy.released(&kept, release.about.tool.as_deref(), &route.session.memory());
@@ -122,18 +122,18 @@ impl Releases {
     fn take(
         &self,
         release: &Release,
-        wanted: &Wanted,
+        wanted: &ReleaseRequest,
         message: &Message,
         context: &Context,
         recorder: &Recorder,
     ) -> Option<(Vec<u8>, bytes::Bytes)> {
         let taken = recorder.quarantine()?.take(release);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|waiting| waiting.id != release.id);
-        let kept = taken.map_err(|error| tracing::error!(%error, "what was released cannot be given")).ok().flatten()?;
+        let kept = taken.map_err(|error| tracing::error!(%error, "cannot deliver the released message")).ok().flatten()?;
         let id = message.id(message.single()?)?;
         let answer = match wanted {
-            Wanted::Call(_) => with_id(kept.message.clone(), id)?,
-            Wanted::Resource(_) => as_resource(&kept.message, id, &format!("{AT}{}", release.audit), context.era),
+            ReleaseRequest::Call(_) => with_id(kept.message.clone(), id)?,
+            ReleaseRequest::Resource(_) => as_resource(&kept.message, id, &format!("{AT}{}", release.audit), context.era),
         };
         Some((answer, kept.message))
     }
@@ -162,13 +162,13 @@ impl Gate {
     /// # Errors
     /// It cannot be recorded, and must be.
     pub(super) async fn released_answer(&self, call: &Call, route: &Route) -> Result<Option<Reply>, CallError> {
-        let Ask::Send(message) = &call.ask else { return Ok(None) };
+        let CallKind::Send(message) = &call.ask else { return Ok(None) };
         self.released(self.releases.of_call(message, &call.context), message, &call.context, route).await
     }
 
     async fn released(
         &self,
-        wanted: Option<Wanted>,
+        wanted: Option<ReleaseRequest>,
         message: &Message,
         context: &Context,
         route: &Route,
@@ -180,7 +180,7 @@ impl Gate {
 
     async fn give_released(
         &self,
-        wanted: Wanted,
+        wanted: ReleaseRequest,
         message: &Message,
         context: &Context,
         route: &Route,
@@ -189,7 +189,7 @@ impl Gate {
         let (message, context) = (message.clone(), context.clone());
         let give = move || releases.give(&wanted, &message, &context, &recorder, &route);
         let given = tokio::task::spawn_blocking(give).await;
-        let given = given.map_err(|_| CallError::BadReply("giving what was released failed"))??;
+        let given = given.map_err(|_| CallError::BadReply("delivering the released message failed"))??;
         Ok(given.map(|bytes| answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())))
     }
 }
@@ -201,10 +201,10 @@ fn is_of(release: &Release, context: &Context) -> bool {
         && about.upstream == *context.upstream.0
 }
 
-fn of<'r>(release: &'r Release, outcome: &'static str, way: Option<&'static str>) -> Quarantined<'r> {
+fn release_event<'r>(release: &'r Release, outcome: &'static str, way: Option<&'static str>) -> QuarantineEvent<'r> {
     let (agent, upstream) = (Some(release.about.agent.as_str()), Some(release.about.upstream.as_str()));
     let (by, reason) = (Some(release.by.who.as_str()), release.by.reason.as_deref());
-    Quarantined { audit: release.audit, outcome, agent, upstream, by, reason, way }
+    QuarantineEvent { audit: release.audit, outcome, agent, upstream, by, reason, way }
 }
 
 /// What was kept once was within bounds.
@@ -226,8 +226,8 @@ fn as_resource(message: &[u8], id: &str, uri: &str, era: Era) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":{contents}}}}}"#).into_bytes()
 }
 
-fn gone(message: &Message, context: &Context) -> Option<Vec<u8>> {
+fn not_found(message: &Message, context: &Context) -> Option<Vec<u8>> {
     let id = message.id(message.single()?)?;
-    let text = "Nothing is released to you under this address: it has to be released by a person, and is given once.";
+    let text = "No released message is available at this address: an operator must release it, and it is delivered once.";
     Some(unknown(id, context.era, text).into_bytes())
 }

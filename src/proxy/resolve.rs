@@ -20,10 +20,10 @@ const AT_ONCE: usize = 64;
 const ADDRESSES: usize = 256;
 
 /// Something that is looked up: ends when the addresses are there.
-pub(super) type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+pub(super) type PendingLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Looks up one name.
-pub(super) type LookUp = dyn Fn(String) -> Looking + Send + Sync;
+pub(super) type LookUp = dyn Fn(String) -> PendingLookup + Send + Sync;
 
 /// Looks up the names that judging would know of.
 pub(super) struct Resolver {

@@ -10,7 +10,7 @@ use crate::config::KeptResults;
 use crate::inspect::{AT, Paging, Portions, Rest, address, between_markers, footer};
 use crate::message::{Message, quote};
 use crate::protocol::{CallError, Context, Era, Holder, SessionId, UpstreamName, answer};
-use crate::record::{Event, Page, Recorder};
+use crate::record::{Event, Recorder, ResultPage};
 
 /// The scheme of addresses that the gate answers itself; a server never sees them.
 const SCHEME: &str = "lychgate:";
@@ -19,13 +19,13 @@ const SCHEME: &str = "lychgate:";
 const HOLDERS: usize = 256;
 
 /// The texts kept for all agents. Each agent has bounds of its own, so that none can drive out another's.
-pub(super) struct Pages {
-    kept: Mutex<HashMap<Holder, VecDeque<Kept>>>,
+pub(super) struct StoredResults {
+    kept: Mutex<HashMap<Holder, VecDeque<StoredResult>>>,
     limits: KeptResults,
 }
 
 /// A text that one session reads on in.
-struct Kept {
+struct StoredResult {
     upstream: UpstreamName,
     session: Option<SessionId>,
     since: Instant,
@@ -34,7 +34,7 @@ struct Kept {
     ends: Vec<usize>,
 }
 
-impl Pages {
+impl StoredResults {
     /// Within these bounds.
     pub(super) fn new(limits: &KeptResults) -> Self {
         Self { kept: Mutex::default(), limits: limits.clone() }
@@ -66,10 +66,10 @@ impl Pages {
         let since = Instant::now();
         for (rest, ends) in rests {
             let (upstream, session) = (context.upstream.clone(), context.session.clone());
-            kept.push_back(Kept { upstream, session, since, rest, ends });
+            kept.push_back(StoredResult { upstream, session, since, rest, ends });
         }
         self.forget_old(kept);
-        let mut bytes: usize = kept.iter().map(Kept::bytes).sum();
+        let mut bytes: usize = kept.iter().map(StoredResult::bytes).sum();
         while kept.len() > self.limits.count || bytes > self.limits.bytes {
             hit.push(if kept.len() > self.limits.count { "kept_results" } else { "kept_result_bytes" });
             bytes -= kept.pop_front().map_or(bytes, |oldest| oldest.bytes());
@@ -82,13 +82,16 @@ impl Pages {
     /// # Errors
     /// It cannot be told of, and must be.
     pub(super) fn answer(&self, message: &Message, context: &Context, recorder: &Recorder) -> Result<Option<String>, CallError> {
-        let Some((id, uri)) = asked(message) else { return Ok(None) };
+        let Some((id, uri)) = requested_part(message) else { return Ok(None) };
         let page = self.page(context, &uri);
-        let told =
-            Page { context, outcome: if page.is_some() { "read" } else { "gone" }, bytes: page.as_ref().map_or(0, String::len) };
-        recorder.tell(Event::Page(&told)).map_err(CallError::Audit)?;
+        let told = ResultPage {
+            context,
+            outcome: if page.is_some() { "read" } else { "gone" },
+            bytes: page.as_ref().map_or(0, String::len),
+        };
+        recorder.record(Event::ResultPage(&told)).map_err(CallError::Audit)?;
         let Some(text) = page else {
-            let text = "There is no such part of an answer any more, or it is another session's. Call the tool again, for less at a time.";
+            let text = "This part of the result is no longer available, or belongs to another session. Call the tool again and request less at a time.";
             return Ok(Some(unknown(id, context.era, text)));
         };
         let modern = if context.era == Era::Modern { r#""resultType":"complete","ttlMs":0,"cacheScope":"private","# } else { "" };
@@ -106,18 +109,18 @@ impl Pages {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = all.get_mut(&context.holder())?;
         self.forget_old(kept);
-        let of_session = |kept: &&Kept| kept.upstream == context.upstream && kept.session == context.session;
+        let of_session = |kept: &&StoredResult| kept.upstream == context.upstream && kept.session == context.session;
         kept.iter().filter(of_session).find(|kept| kept.rest.id == id)?.page(index)
     }
 
-    fn forget_old(&self, kept: &mut VecDeque<Kept>) {
+    fn forget_old(&self, kept: &mut VecDeque<StoredResult>) {
         while kept.front().is_some_and(|oldest| oldest.since.elapsed() >= self.limits.age) {
             kept.pop_front();
         }
     }
 }
 
-impl Kept {
+impl StoredResult {
     fn bytes(&self) -> usize {
         self.rest.text.len()
     }
@@ -155,7 +158,7 @@ fn ends(rest: &Rest) -> Vec<usize> {
 }
 
 /// The id and address of a request for something that the gate serves.
-pub(super) fn asked(message: &Message) -> Option<(&str, Cow<'_, str>)> {
+pub(super) fn requested_part(message: &Message) -> Option<(&str, Cow<'_, str>)> {
     let envelope = message.single().filter(|envelope| envelope.is_request() && envelope.method() == Some("resources/read"))?;
     let uri = message.body(envelope)?.get("uri")?.str()?;
     let ours = uri.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
@@ -180,8 +183,8 @@ mod tests {
         Rest { id: id.into(), text: text.into(), page_bytes: 10, before_bytes: 10, wrapped: None }
     }
 
-    fn pages(count: usize, bytes: usize, age: Duration) -> Pages {
-        Pages::new(&KeptResults { count, bytes, age })
+    fn pages(count: usize, bytes: usize, age: Duration) -> StoredResults {
+        StoredResults::new(&KeptResults { count, bytes, age })
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::list_changed::Listens;
+use super::list_changed::Listening;
 use super::session::{Permit, Session};
 use super::upstreams::UpstreamState;
-use crate::approval::{CallDigest, Matter};
+use crate::approval::{ApprovalRequest, CallDigest};
 use crate::inspect::{Heard, Policy};
 use crate::message::Message;
-use crate::protocol::{Ask, Call, CallError, Context};
+use crate::protocol::{Call, CallError, CallKind, Context};
 
 /// Where a call goes, and what it is judged by. All of it is from one moment: a reload changes nothing for a call that is on its
 /// way.
@@ -26,9 +26,9 @@ pub(super) struct OpenCall {
     pub(super) route: Route,
     pub(super) started: Instant,
     /// What a person was asked about the call, if one was.
-    pub(super) approved: Option<Box<Matter>>,
+    pub(super) approved: Option<Box<ApprovalRequest>>,
     /// The stream that the call opens, if it opens one on which changes are announced.
-    pub(super) listens: Option<Listens>,
+    pub(super) listens: Option<Listening>,
     /// The last texts of the reply so far.
     tail: Mutex<Heard>,
     /// The places of the call, held until the reply has ended or is not wanted any more.
@@ -36,8 +36,8 @@ pub(super) struct OpenCall {
 }
 
 impl OpenCall {
-    pub(super) fn new(call: Call, route: Route, permit: Permit, approved: Option<Box<Matter>>) -> Self {
-        let listens = Listens::of(&call);
+    pub(super) fn new(call: Call, route: Route, permit: Permit, approved: Option<Box<ApprovalRequest>>) -> Self {
+        let listens = Listening::of(&call);
         let (tail, permit) = (Mutex::default(), Mutex::new(permit));
         Self { call, route, started: Instant::now(), approved, listens, tail, permit }
     }
@@ -48,7 +48,7 @@ impl OpenCall {
 
     /// What was sent, if it was a message.
     pub(super) fn sent(&self) -> Option<&Message> {
-        if let Ask::Send(message) = &self.call.ask { Some(message) } else { None }
+        if let CallKind::Send(message) = &self.call.ask { Some(message) } else { None }
     }
 
     /// The policy for a message of the reply: that of the call, or for a stream without a call of its own the one in force.

@@ -10,11 +10,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::agent_memory::AgentMemory;
 use super::presence::Presence;
-use crate::approval::Elicits;
+use crate::approval::ElicitationSupport;
 use crate::inspect::files::{Files, Wrote};
 use crate::inspect::memory::{Learnt, Memory, Piece};
 use crate::message::{Direction, Envelope, Message, same_id};
-use crate::protocol::{Asked, Call, CallError, Context, Era, Holder, SessionId, UpstreamName, headers};
+use crate::protocol::{Call, CallError, Context, Era, Holder, OpenRequest, SessionId, UpstreamName, headers};
 
 /// Maximum number of open requests per session, for answers that come on another stream than their request's.
 const OPEN: usize = 256;
@@ -61,9 +61,9 @@ pub(super) struct Session {
 /// What changes from call to call.
 pub(super) struct State {
     pub(super) used: Instant,
-    requests: Requests,
+    requests: RecentRequests,
     /// What the client puts to its user.
-    pub(super) elicits: Elicits,
+    pub(super) elicits: ElicitationSupport,
     /// Calls counted against a budget, by the glob of their tools, and when the last one was.
     spent: HashMap<Box<str>, (u32, Instant)>,
     pieces: VecDeque<(Instant, Piece)>,
@@ -74,13 +74,13 @@ pub(super) struct State {
 
 /// The last requests of a session.
 #[derive(Default)]
-struct Requests {
-    open: VecDeque<Asked>,
-    answered: VecDeque<Asked>,
+struct RecentRequests {
+    open: VecDeque<OpenRequest>,
+    answered: VecDeque<OpenRequest>,
 }
 
-impl Requests {
-    fn add(&mut self, asked: &[Asked]) {
+impl RecentRequests {
+    fn add(&mut self, asked: &[OpenRequest]) {
         self.open.extend(asked.iter().cloned());
         let extra = self.open.len().saturating_sub(OPEN);
         self.open.drain(..extra);
@@ -100,8 +100,8 @@ impl Session {
         let from = agent.memory().number(&upstream);
         let state = State {
             used: now,
-            requests: Requests::default(),
-            elicits: Elicits::default(),
+            requests: RecentRequests::default(),
+            elicits: ElicitationSupport::default(),
             spent: HashMap::new(),
             pieces: VecDeque::new(),
             files: Arc::default(),
@@ -131,12 +131,12 @@ impl Session {
     }
 
     /// Records that a call is carried, or that a stream is open, until the result is dropped.
-    pub(super) fn enter(self: &Arc<Self>, call: &Call) -> Carried {
+    pub(super) fn enter(self: &Arc<Self>, call: &Call) -> InFlightGuard {
         let listens = call.listens();
         self.state().presence.note(call, SystemTime::now());
         let counter = if listens { &self.streams } else { &self.calls };
         counter.fetch_add(1, Ordering::Relaxed);
-        Carried { session: self.clone(), listens }
+        InFlightGuard { session: self.clone(), listens }
     }
 
     /// Whether a budget of `most` calls of the tools that `glob` fits has room for one more. It starts anew after `idle`.
@@ -155,8 +155,8 @@ impl Session {
     }
 
     /// Records the requests of a message as open, and returns them. A modern request belongs to no session.
-    pub(super) fn asking(&self, era: Era, message: &Message) -> Arc<[Asked]> {
-        let asked = headers::asked(message);
+    pub(super) fn asking(&self, era: Era, message: &Message) -> Arc<[OpenRequest]> {
+        let asked = headers::requests(message);
         if !asked.is_empty() && self.keeps_requests(era) {
             self.state().requests.add(&asked);
         }
@@ -164,7 +164,7 @@ impl Session {
     }
 
     /// The open requests of the session, and the last ones that were answered.
-    pub(super) fn asked(&self, era: Era) -> Arc<[Asked]> {
+    pub(super) fn open_requests(&self, era: Era) -> Arc<[OpenRequest]> {
         if !self.keeps_requests(era) {
             return Arc::default();
         }
@@ -173,7 +173,7 @@ impl Session {
     }
 
     /// Records that the requests which a message answers are no longer open.
-    pub(super) fn answered(&self, era: Era, message: &Message) {
+    pub(super) fn close_answered(&self, era: Era, message: &Message) {
         let mut answers = message.envelopes().iter().filter(|envelope: &&Envelope| envelope.is_answer()).peekable();
         if answers.peek().is_some() && self.keeps_requests(era) {
             let mut state = self.state();
@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// Adds the requests of a call that opened the session.
-    pub(super) fn opened_by(&self, asked: &[Asked]) {
+    pub(super) fn opened_by(&self, asked: &[OpenRequest]) {
         self.state().requests.add(asked);
     }
 
@@ -201,12 +201,12 @@ impl Session {
             let files = if now.duration_since(state.wrote) < FILES_AGE { state.files.clone() } else { Arc::default() };
             (pieces, files)
         };
-        let memory = self.agent.memory().of(self.from, now);
+        let memory = self.agent.memory().view(self.from, now);
         Memory { pieces, files, ..memory }
     }
 
     /// Adds what a judged message leaves behind. Returns the limits that were hit, by name.
-    pub(super) fn learn(&self, direction: Direction, learnt: Learnt) -> Vec<&'static str> {
+    pub(super) fn remember(&self, direction: Direction, learnt: Learnt) -> Vec<&'static str> {
         if learnt.is_empty() {
             return Vec::new();
         }
@@ -229,7 +229,7 @@ impl Session {
         let traces = self.agent.memory().traces();
         traces.release(&learnt.flow, self.from);
         learnt.flow.unwithheld();
-        self.learn(Direction::Inbound, learnt)
+        self.remember(Direction::Inbound, learnt)
     }
 
     /// Whether the session is a caller's.
@@ -265,24 +265,24 @@ impl State {
 pub(super) struct Permit {
     /// Among the calls of its agent, its upstream and its tool.
     places: Vec<OwnedSemaphorePermit>,
-    _carried: Option<Carried>,
+    _carried: Option<InFlightGuard>,
 }
 
 impl Permit {
     /// The same, with places among the calls of a tool, and presence.
-    pub(super) fn with(mut self, of_tool: Vec<OwnedSemaphorePermit>, carried: Carried) -> Self {
+    pub(super) fn with(mut self, of_tool: Vec<OwnedSemaphorePermit>, carried: InFlightGuard) -> Self {
         self.places.extend(of_tool);
         Self { _carried: Some(carried), ..self }
     }
 }
 
 /// A call in flight or an open stream, counted with its session until it is dropped.
-pub(super) struct Carried {
+pub(super) struct InFlightGuard {
     session: Arc<Session>,
     listens: bool,
 }
 
-impl Drop for Carried {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let counter = if self.listens { &self.session.streams } else { &self.session.calls };
         counter.fetch_sub(1, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::agent_memory::AgentMemory;
 use super::session::{AgentRecord, Session};
-use crate::approval::{Elicits, asks};
+use crate::approval::{ElicitationSupport, asks};
 use crate::config::Limits;
 use crate::detect::flow::TraceLimits;
 use crate::message::Message;
@@ -102,7 +102,7 @@ impl Sessions {
     }
 
     /// Records the session that a reply opens, and what the client that sent `message` puts to its user.
-    pub(super) fn learn(&self, asker: &Session, context: &Context, message: Option<&Message>, reply: &Reply) {
+    pub(super) fn observe(&self, asker: &Session, context: &Context, message: Option<&Message>, reply: &Reply) {
         if !reply.status.is_success() {
             return;
         }
@@ -159,7 +159,7 @@ impl Sessions {
 }
 
 /// What the client of a message puts to its user, if the message opens a session.
-fn opens(message: &Message) -> Option<Elicits> {
+fn opens(message: &Message) -> Option<ElicitationSupport> {
     let opens = message.single().is_some_and(|envelope| envelope.method() == Some("initialize"));
     opens.then(|| asks(message, Era::Legacy))
 }

@@ -11,14 +11,14 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{Semaphore, watch};
 
-use super::list_changed::Declared;
+use super::list_changed::DeclaredLists;
 use super::open_calls::OpenCalls;
-use super::param_headers::Mirrors;
+use super::param_headers::ParamHeaders;
 use super::{Gate, Policies, offload};
 use crate::config::Limits;
 use crate::inspect::Policy;
 use crate::inspect::tools::Tools;
-use crate::pins::Store;
+use crate::pins::PinStore;
 use crate::protocol::{Call, CallError, Frames, Framing, InFlight, Reply, UpstreamName};
 use crate::upstream::Upstream;
 
@@ -30,9 +30,9 @@ pub(super) struct UpstreamState {
     /// The policy in force. That of a removed upstream stays in force for its open calls.
     policy: ArcSwapOption<Policy>,
     pub(super) upstream: Arc<Upstream>,
-    pub(super) mirrors: Arc<Mirrors>,
+    pub(super) mirrors: Arc<ParamHeaders>,
     pub(super) tools: Arc<Tools>,
-    pub(super) declared: Arc<Declared>,
+    pub(super) declared: Arc<DeclaredLists>,
     /// Its open calls, where their answers come on one stream.
     pub(super) open: Option<OpenCalls>,
     /// Places for calls in flight.
@@ -44,7 +44,7 @@ pub(super) struct UpstreamState {
 }
 
 impl UpstreamState {
-    fn new(name: UpstreamName, upstream: Upstream, parts: &Parts<'_>) -> Self {
+    fn new(name: UpstreamName, upstream: Upstream, parts: &UpstreamInputs<'_>) -> Self {
         let limits = parts.limits;
         Self {
             pinned_as: parts.pins.pinned_as(&name.0).into(),
@@ -87,7 +87,7 @@ impl UpstreamState {
             drop(ended.wait_for(|ended| *ended).await);
         };
         let mut last = (!call.listens()).then(|| {
-            let reason = "the upstream was changed or removed by a reload, and the call did not end within `drain_seconds`";
+            let reason = "the upstream was changed or removed by a reload, and the call did not finish within `drain_seconds`";
             Err(CallError::Connect(io::Error::other(reason)))
         });
         let mut end = Box::pin(end);
@@ -110,7 +110,7 @@ impl UpstreamState {
     async fn retire(&self, limits: &Limits) {
         let all = u32::try_from(limits.calls_per_upstream).unwrap_or(u32::MAX);
         if tokio::time::timeout(limits.drain, self.places.acquire_many(all)).await.is_err() {
-            tracing::warn!(limit = "drain_seconds", "calls to a changed or removed upstream were cut off");
+            tracing::warn!(limit = "drain_seconds", "closed calls to a changed or removed upstream");
         }
         self.shutdown().await;
     }
@@ -122,9 +122,9 @@ impl UpstreamState {
 }
 
 /// What the states of upstreams are made with.
-pub(super) struct Parts<'p> {
+pub(super) struct UpstreamInputs<'p> {
     pub(super) policies: &'p Policies,
-    pub(super) pins: &'p Store,
+    pub(super) pins: &'p PinStore,
     pub(super) limits: &'p Limits,
     pub(super) in_flight: &'p Arc<InFlight>,
 }
@@ -149,7 +149,7 @@ pub struct UpstreamChanges {
 }
 
 impl Upstreams {
-    pub(super) fn new(upstreams: Vec<(UpstreamName, Upstream)>, parts: &Parts<'_>) -> Self {
+    pub(super) fn new(upstreams: Vec<(UpstreamName, Upstream)>, parts: &UpstreamInputs<'_>) -> Self {
         let state = |(name, upstream): (UpstreamName, _)| (name.clone(), Arc::new(UpstreamState::new(name, upstream, parts)));
         Self {
             table: ArcSwap::from_pointee(upstreams.into_iter().map(state).collect()),
@@ -226,7 +226,7 @@ impl Gate {
     pub fn replace_upstreams(self: &Arc<Self>, policies: Policies, changes: UpstreamChanges) {
         self.replace(policies);
         let policies = self.policies();
-        let parts = Parts { policies: &policies, pins: &self.pins, limits: &self.limits, in_flight: &self.in_flight };
+        let parts = UpstreamInputs { policies: &policies, pins: &self.pins, limits: &self.limits, in_flight: &self.in_flight };
         let old = self.upstreams.table.load_full();
         let mut new = Table::clone(&old);
         let mut retired = Vec::new();

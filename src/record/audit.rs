@@ -76,8 +76,8 @@ impl Audit {
             item: Some(item),
             kind: item.kind,
             bytes: item.value.raw().len(),
-            wanted: item.wanted,
-            done: item.done(body.mode),
+            wanted: item.verdict,
+            done: item.outcome(body.mode),
             findings: &item.findings,
             uninspected: &item.uninspected,
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Approval, Barred, DefinitionChange, Login, Page, Quarantined};
+use super::{AccessDenied, Approval, DefinitionChange, Login, QuarantineEvent, ResultPage};
 use crate::config::Keeps;
 use crate::inspect::{Coverage, Finding, Inspection, Mode};
 use crate::message::{Direction, Message};
@@ -60,19 +60,19 @@ pub enum Event<'a> {
         error: &'a CallError,
     },
     /// A request was turned away before it was a call: unknown token, wrong `Host` and the like.
-    TurnedAway {
+    Rejected {
         /// Why: a short name, a metric label.
         reason: &'static str,
     },
     /// Somebody asked for what is not theirs to use, and was told that it is not there.
-    Barred(Barred<'a>),
+    AccessDenied(AccessDenied<'a>),
     /// A limit of the config was hit.
     Limit {
         /// Its name in the config.
         name: &'static str,
     },
     /// An agent reads on in an answer that was too long.
-    Page(&'a Page<'a>),
+    ResultPage(&'a ResultPage<'a>),
     /// Something happened to a login at a server.
     Login(&'a Login<'a>),
     /// Something happened to a question to a person.
@@ -102,7 +102,7 @@ pub enum Event<'a> {
         shown_bytes: usize,
     },
     /// Something became of a message in quarantine.
-    Quarantined(&'a Quarantined<'a>),
+    Quarantine(&'a QuarantineEvent<'a>),
     /// A definition is not what it was when it was pinned.
     Definition(&'a DefinitionChange<'a>),
     /// Definitions of a server were pinned that was not known before.

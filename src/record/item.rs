@@ -29,7 +29,7 @@ pub(super) struct Item<'a> {
     /// Whether it answers a request.
     pub(super) is_answer: bool,
     /// What the rules want done with it.
-    pub(super) wanted: &'static str,
+    pub(super) verdict: &'static str,
     /// The rule that refuses it or has a person asked, if one does.
     pub(super) refused_by: Option<&'a RuleId>,
     /// What was found in it.
@@ -37,7 +37,7 @@ pub(super) struct Item<'a> {
     /// What no rule looked at.
     pub(super) uninspected: Vec<&'a Uninspected>,
     /// The names of the tools that it describes, if it lists tools; made when first asked for.
-    described: OnceCell<Vec<Option<Cow<'a, str>>>>,
+    listed_tools: OnceCell<Vec<Option<Cow<'a, str>>>>,
 }
 
 /// The messages of a judged body. What was found is dealt out once, so that a batch of many
@@ -65,7 +65,7 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
             for edit in edits {
                 let index = starts.partition_point(|start| *start <= edit.span.start).saturating_sub(1);
                 if let Some(item) = items.get_mut(index) {
-                    item.wanted = "rewrite";
+                    item.verdict = "rewrite";
                 }
             }
         }
@@ -73,7 +73,7 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
             for question in questions {
                 if let Some(item) = items.get_mut(question.item) {
                     item.refused_by = Some(question.rule());
-                    item.wanted = "ask";
+                    item.verdict = "ask";
                 }
             }
         }
@@ -89,7 +89,7 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
                     item.refused_by = item.refused_by.or(refusals.first().map(|refusal| &refusal.rule));
                 }
                 if item.refused_by.is_some() {
-                    item.wanted = "block";
+                    item.verdict = "block";
                 }
             }
         }
@@ -99,7 +99,7 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
 
 fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context: &'a Context) -> Item<'a> {
     let (id, body) = (message.id(envelope), message.body(envelope));
-    let asked = if envelope.is_answer() { id.and_then(|id| context.asked(id)) } else { None };
+    let asked = if envelope.is_answer() { id.and_then(|id| context.open_request(id)) } else { None };
     let method = envelope.method().or(asked.map(|asked| &*asked.method));
     let names = match method {
         Some("tools/call") => Some((member::tool::NAME, "name")),
@@ -130,11 +130,11 @@ fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context:
         value: message.value(envelope),
         body,
         is_answer: envelope.is_answer(),
-        wanted: "pass",
+        verdict: "pass",
         refused_by: None,
         findings: Vec::new(),
         uninspected: Vec::new(),
-        described: OnceCell::new(),
+        listed_tools: OnceCell::new(),
     }
 }
 
@@ -150,9 +150,9 @@ impl<'a> Item<'a> {
     }
 
     /// What was done with it.
-    pub(super) fn done(&self, mode: Mode) -> &'static str {
+    pub(super) fn outcome(&self, mode: Mode) -> &'static str {
         match mode {
-            Mode::Enforce => self.wanted,
+            Mode::Enforce => self.verdict,
             Mode::Observe => "pass",
         }
     }
@@ -164,7 +164,7 @@ impl<'a> Item<'a> {
         }
         let mut steps = finding.at.split('/').skip_while(|step| *step != "tools").skip(1);
         let index: usize = steps.next()?.parse().ok()?;
-        self.described.get_or_init(|| self.tool_names()).get(index)?.as_deref()
+        self.listed_tools.get_or_init(|| self.tool_names()).get(index)?.as_deref()
     }
 
     /// What is shown and digested of it: the arguments of a tool call, or all that an agent sends along.

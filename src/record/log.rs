@@ -10,23 +10,23 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
 /// The environment variable that says what is logged.
-const VARIABLE: &str = "LYCHGATE_LOG";
+const LOG_VARIABLE: &str = "LYCHGATE_LOG";
 /// What is logged where it says nothing.
-const USUAL: &str = "warn,lychgate=info";
+const DEFAULT_FILTER: &str = "warn,lychgate=info";
 
 /// Starts the log: for people on a terminal, JSON otherwise. `LYCHGATE_LOG` chooses what is logged, as in
 /// `debug` or `lychgate=debug,hyper=info`. Called twice, the second call has no effect.
 pub fn start_log() {
-    let wanted = std::env::var(VARIABLE).unwrap_or_else(|_| USUAL.to_owned());
+    let wanted = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| DEFAULT_FILTER.to_owned());
     let (filter, fault) = match EnvFilter::try_new(&wanted) {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new(USUAL), Some(error)),
+        Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some(error)),
     };
     let is_terminal = std::io::stderr().is_terminal();
     let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let started = tracing_subscriber::registry().with(layer(filter, is_terminal, colour, std::io::stderr)).try_init();
     if let (Ok(()), Some(error)) = (started, fault) {
-        tracing::warn!(%error, "invalid {VARIABLE}; using \"{USUAL}\"");
+        tracing::warn!(%error, "invalid {LOG_VARIABLE}; using \"{DEFAULT_FILTER}\"");
     }
 }
 
@@ -91,9 +91,9 @@ mod tests {
 
     #[test]
     fn people_read_lines_and_machines_json() {
-        let log = logged(USUAL, true);
+        let log = logged(DEFAULT_FILTER, true);
         assert!(log.contains("INFO ours") && log.contains("upstream=\"files\"") && !log.contains('\u{1b}'), "{log}");
-        let log = logged(USUAL, false);
+        let log = logged(DEFAULT_FILTER, false);
         assert_eq!(log.lines().count(), 1, "{log}");
         #[allow(clippy::disallowed_types, reason = "a second opinion")]
         let read: serde_json::Value = serde_json::from_str(log.trim()).unwrap();

@@ -57,7 +57,7 @@ impl Logins {
         self.renewals.announce(upstream);
     }
 
-    pub(super) fn tell(&self, login: &Login<'_>) {
+    pub(super) fn count(&self, login: &Login<'_>) {
         let upstream = [login.upstream];
         self.owed.with(&upstream).set(i64::try_from(login.owed).unwrap_or(i64::MAX));
         if RENEWALS.contains(&login.outcome) {

@@ -17,19 +17,19 @@ use crate::rules::{Action, RuleSet};
 use super::Recorder;
 use super::approval::{Approval, OUTCOMES, WAYS};
 use super::definition::{self, DefinitionChange};
+use super::exporter::ExportCounters;
 use super::item::Item;
-use super::keeping::Keeping;
 use super::label::{Counters, Gauges, Histograms, Maker};
 use super::login::Logins;
-use super::notified::Notifications;
-use super::outlet::Exports;
+use super::notifications::NotificationCounters;
 use super::process;
-use super::series::{ByDirection, OfUpstreams};
+use super::retention::StoreCounters;
+use super::series::{ByDirection, UpstreamSeries};
 use super::sink::Counts;
 use super::stream::OpenStream;
-use super::suppressed::Suppressions;
+use super::suppression_counters::SuppressionCounters;
 use super::table;
-use super::unread::Unlooked;
+use super::uninspected::UninspectedCounters;
 
 /// What is done about a match where the policy only observes.
 const OBSERVED: &str = "observed";
@@ -93,13 +93,13 @@ pub(super) struct Metrics {
     registry: Registry,
     messages: Counters,
     findings: Counters,
-    pub(super) suppressions: Suppressions,
+    pub(super) suppressions: SuppressionCounters,
     injections: Counters,
     injected_messages: Counters,
     commands_blocked: Counters,
     inspect: ByDirection,
     upstream: Histograms,
-    of_upstreams: OfUpstreams,
+    of_upstreams: UpstreamSeries,
     flow_pieces: Counters,
     approvals: Counters,
     definitions: Counters,
@@ -109,15 +109,15 @@ pub(super) struct Metrics {
     pub(super) logins: Logins,
     failures: Counters,
     turned_away: Counters,
-    pub(super) unlooked: Unlooked,
+    pub(super) uninspected: UninspectedCounters,
     limits_hit: Counters,
     reloads: Counters,
     pages: Counters,
     rules: Gauges,
-    pub(super) keeping: Keeping,
+    pub(super) stores: StoreCounters,
     audit: Counts,
-    pub(super) exports: Exports,
-    pub(super) notifications: Notifications,
+    pub(super) exports: ExportCounters,
+    pub(super) notifications: NotificationCounters,
     streams: IntGauge,
     memory: Gauge,
     cpu: Counter,
@@ -134,13 +134,13 @@ impl Metrics {
         let made = Self {
             messages: made.counters(table::MESSAGES)?,
             findings: made.counters(table::FINDINGS)?,
-            suppressions: Suppressions::new(&made)?,
+            suppressions: SuppressionCounters::new(&made)?,
             injections: made.counters(table::INJECTIONS)?,
             injected_messages: made.counters(table::INJECTED_MESSAGES)?,
             commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
             inspect: ByDirection::of(&made.histograms(table::INSPECT)?),
             upstream: made.histograms(table::UPSTREAM)?,
-            of_upstreams: OfUpstreams::default(),
+            of_upstreams: UpstreamSeries::default(),
             flow_pieces: made.counters(table::FLOW_PIECES)?,
             approvals: made.counters(table::APPROVALS)?,
             definitions: made.counters(table::DEFINITION_CHANGES)?,
@@ -150,15 +150,15 @@ impl Metrics {
             logins: Logins::new(&made)?,
             failures: made.counters(table::FAILURES)?,
             turned_away: made.counters(table::TURNED_AWAY)?,
-            unlooked: Unlooked::new(&made)?,
+            uninspected: UninspectedCounters::new(&made)?,
             limits_hit: made.counters(table::LIMITS_HIT)?,
             reloads: made.counters(table::RELOADS)?,
             pages: made.counters(table::PAGES)?,
             rules: made.gauges(table::RULES_IN_FORCE)?,
-            keeping: Keeping::new(&made)?,
+            stores: StoreCounters::new(&made)?,
             audit: Counts::new(&made)?,
-            exports: Exports::new(&made)?,
-            notifications: Notifications::new(&made)?,
+            exports: ExportCounters::new(&made)?,
+            notifications: NotificationCounters::new(&made)?,
             streams: made.level(table::STREAMS)?,
             memory: made.gauge(table::PROCESS_MEMORY)?,
             cpu: made.counter(table::PROCESS_CPU)?,
@@ -241,8 +241,8 @@ impl Metrics {
         waited: Option<Duration>,
     ) {
         let waited = waited.filter(|_| item.is_answer).map(|waited| waited.as_secs_f64());
-        if !self.of_upstreams.count(upstream, direction, item.done(mode), waited) {
-            self.messages.with(&[&upstream.0, direction.name(), item.done(mode)]).inc();
+        if !self.of_upstreams.count(upstream, direction, item.outcome(mode), waited) {
+            self.messages.with(&[&upstream.0, direction.name(), item.outcome(mode)]).inc();
             waited.into_iter().for_each(|seconds| self.upstream.with(&[&upstream.0]).observe(seconds));
         }
         for finding in &item.findings {
@@ -251,7 +251,7 @@ impl Metrics {
         if let Some(first) = item.findings.iter().find(|finding| counts_as_injection(direction, finding)) {
             self.injected_messages.with(&[&*upstream.0, item.tool_of(first).unwrap_or("")]).inc();
         }
-        if let (Direction::Outbound, "block", Some(rule)) = (direction, item.done(mode), item.refused_by) {
+        if let (Direction::Outbound, "block", Some(rule)) = (direction, item.outcome(mode), item.refused_by) {
             self.commands_blocked.with(&[&*upstream.0, item.tool().unwrap_or(""), rule.as_str()]).inc();
         }
     }
@@ -276,7 +276,7 @@ impl Metrics {
         tool: impl FnOnce() -> Option<&'t str>,
     ) {
         if finding.suppressed.is_some() {
-            self.suppressions.found(finding.rule.as_str());
+            self.suppressions.count(finding.rule.as_str());
             self.findings.with(&[finding.rule.as_str(), SUPPRESSED]).inc();
             return;
         }
@@ -293,7 +293,7 @@ impl Metrics {
     }
 
     /// A request was turned away.
-    pub(super) fn turned_away(&self, reason: &'static str) {
+    pub(super) fn rejected(&self, reason: &'static str) {
         self.turned_away.with(&[reason]).inc();
     }
 
@@ -370,7 +370,7 @@ impl Metrics {
     pub(super) fn text(&self) -> String {
         let mut out = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.gather(), &mut out) {
-            tracing::error!(%error, "the metrics cannot be written");
+            tracing::error!(%error, "cannot encode metrics");
         }
         String::from_utf8(out).unwrap_or_default()
     }

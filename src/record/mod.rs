@@ -1,40 +1,40 @@
 //! Telling what happened: said once, heard by the audit log, the counters and the log.
 
+mod access_denied;
 mod approval;
-mod aside;
 mod audit;
-mod barred;
 mod chain;
+mod console_feed;
 mod definition;
 mod digits;
 pub mod entry;
+mod escape;
 mod event;
+mod event_lines;
+mod exporter;
 mod item;
-mod keeping;
-pub mod kept;
 mod label;
-mod line;
-mod live;
 mod log;
 mod login;
 mod metrics;
-mod notified;
-mod outlet;
-mod page;
+mod notifications;
 mod printable;
 mod process;
-mod pulse;
+mod recent_stats;
 mod redact;
+mod result_page;
+mod retention;
 mod series;
+mod side_log;
 mod sink;
+pub mod stores;
 mod stream;
-mod suppressed;
+mod suppression_counters;
 pub mod table;
-mod told;
+mod tail;
 mod trace;
-mod unread;
+mod uninspected;
 pub mod verify;
-mod watched;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -48,31 +48,31 @@ use crate::protocol::Side;
 use crate::rules::RuleId;
 
 use audit::{Audit, Body};
-use kept::Stores;
+use console_feed::ConsoleFeed;
 use metrics::Metrics;
 use sink::Sink;
-use watched::Watched;
+use stores::Stores;
 
+pub use access_denied::AccessDenied;
 pub use approval::Approval;
-pub use barred::Barred;
 pub use chain::PublicKey;
+pub use console_feed::Reload;
 pub use definition::DefinitionChange;
+pub use escape::{terminal_safe, terminal_safe_json};
 pub use event::Event;
-pub use keeping::{QUARANTINE_OUTCOMES, Quarantined};
-pub use line::{harmless, harmless_json};
-pub use live::{Batch, Live, Watch};
+pub use exporter::{ExportCounts, Exporters, LineExporter};
 pub use log::start_log;
 pub use login::{LOGIN_OUTCOMES, Login};
 pub use metrics::{InForce, is_injection};
-pub use notified::Notified;
-pub use outlet::{Exported, Lines, Outlets};
-pub use page::Page;
+pub use notifications::NotificationCounts;
 pub use printable::printable;
-pub use pulse::{BUCKET_SECONDS, Counts, Hits, Moment, Served};
+pub use recent_stats::{BUCKET_SECONDS, Counts, RuleHits, StatsBucket, UpstreamStats};
 pub use redact::Redactor;
-pub use sink::Written;
+pub use result_page::ResultPage;
+pub use retention::{QUARANTINE_OUTCOMES, QuarantineEvent};
+pub use sink::PendingWrite;
 pub use stream::OpenStream;
-pub use watched::Reload;
+pub use tail::{AuditTail, TailBatch, TailReader};
 
 /// Hears events and tells them on. Shared by the whole process.
 pub struct Recorder {
@@ -80,8 +80,8 @@ pub struct Recorder {
     audit: Audit,
     sink: Arc<Sink>,
     stores: Stores,
-    watched: Watched,
-    outlets: Arc<OnceLock<Outlets>>,
+    console_feed: ConsoleFeed,
+    exporters: Arc<OnceLock<Exporters>>,
     /// Whether it records what `lychgate prove` sends: its lines are marked, and nothing is logged.
     is_trial: bool,
 }
@@ -99,8 +99,8 @@ impl Recorder {
             audit: Audit::new().map_err(io::Error::other)?,
             sink,
             stores: Stores::default(),
-            watched: Watched::default(),
-            outlets: Arc::default(),
+            console_feed: ConsoleFeed::default(),
+            exporters: Arc::default(),
             is_trial: false,
         })
     }
@@ -114,8 +114,8 @@ impl Recorder {
     }
 
     /// Whether what must be told can be: false while the audit log is required and cannot be written.
-    pub fn can_tell(&self) -> bool {
-        self.sink.can_tell()
+    pub fn can_record(&self) -> bool {
+        self.sink.can_record()
     }
 
     /// Waits, for at most 5 s, until every audit line told so far is written. To be called before the process ends.
@@ -128,19 +128,19 @@ impl Recorder {
     ///
     /// # Errors
     /// Only where the audit log is required and cannot be written: then the call must not go on.
-    pub fn tell(&self, event: Event<'_>) -> io::Result<()> {
-        self.begin(event).wait()
+    pub fn record(&self, event: Event<'_>) -> io::Result<()> {
+        self.start(event).wait()
     }
 
     /// As [`Self::tell`], for who waits in another way until the lines are written.
-    pub fn begin(&self, event: Event<'_>) -> Written {
+    pub fn start(&self, event: Event<'_>) -> PendingWrite {
         if !self.is_trial {
-            return self.record(event);
+            return self.dispatch(event);
         }
-        with_default(NoSubscriber::new(), || self.record(event))
+        with_default(NoSubscriber::new(), || self.dispatch(event))
     }
 
-    fn record(&self, event: Event<'_>) -> Written {
+    fn dispatch(&self, event: Event<'_>) -> PendingWrite {
         match event {
             Event::Judged { audit, direction, context, message, inspection, mode, evidence, rules, took, waited } => {
                 self.metrics.remembered(&context.upstream, inspection.learnt.flow.counts());
@@ -161,7 +161,7 @@ impl Recorder {
                     took: Some(took),
                     waited,
                 };
-                self.judged(&body, &item::items(message, context, inspection))
+                self.record_judged(&body, &item::items(message, context, inspection))
             }
             Event::JudgedText { audit, context, bytes, verdict, findings, coverage, mode, rules } => {
                 let body = Body {
@@ -179,55 +179,55 @@ impl Recorder {
                     waited: None,
                 };
                 let done = if mode == Mode::Observe { "pass" } else { verdict };
-                self.metrics.unlooked.tell(coverage);
+                self.metrics.uninspected.count(coverage);
                 self.metrics.judged_text(&context.upstream, done, findings, mode);
-                self.watched.judged(&body, done, findings.iter(), None);
+                self.console_feed.count_judged(&body, done, findings.iter(), None);
                 self.log(&body, verdict, findings.first());
                 self.line(|| self.audit.judged_text(&body, bytes, verdict, done, findings))
             }
             Event::Failed { context, error } => {
                 let side = error.side();
                 self.metrics.failed(&context.upstream, side);
-                self.watched.pulse.failed(&context.upstream);
+                self.console_feed.stats.count_failed(&context.upstream);
                 let (upstream, agent) = (&context.upstream, &context.agent);
                 let told = self.audit.chain(error);
                 match side {
-                    Side::Agent => tracing::debug!(%upstream, %agent, error = ?told, "a call failed by the agent's fault"),
-                    Side::Server => tracing::warn!(%upstream, %agent, error = ?told, "a call failed by the server's fault"),
-                    Side::Gateway => tracing::warn!(%upstream, %agent, error = ?told, "a call failed in the gateway"),
+                    Side::Agent => tracing::debug!(%upstream, %agent, error = ?told, "call failed: invalid request"),
+                    Side::Server => tracing::warn!(%upstream, %agent, error = ?told, "call failed: upstream error"),
+                    Side::Gateway => tracing::warn!(%upstream, %agent, error = ?told, "call failed: gateway error"),
                 }
                 self.failed_in_trace(context, error);
                 self.line(|| self.audit.failed(context, error))
             }
-            Event::TurnedAway { reason } => {
-                self.metrics.turned_away(reason);
-                tracing::debug!(reason, "a request was turned away");
-                self.line(|| told::turned_away(reason))
+            Event::Rejected { reason } => {
+                self.metrics.rejected(reason);
+                tracing::debug!(reason, "request rejected");
+                self.line(|| event_lines::rejected(reason))
             }
-            Event::Barred(barred) => {
-                self.metrics.turned_away("access");
+            Event::AccessDenied(barred) => {
+                self.metrics.rejected("access");
                 let (upstream, agent, thing, why) = (barred.upstream, barred.agent, barred.thing, barred.why);
                 tracing::info!(%upstream, %agent, thing, why, "access denied");
-                self.line(|| told::denied(&barred))
+                self.line(|| event_lines::access_denied(&barred))
             }
             Event::Limit { name } => {
                 self.metrics.limit_hit(name);
-                tracing::debug!(limit = name, "a limit was hit");
-                Written::done()
+                tracing::debug!(limit = name, "limit reached");
+                PendingWrite::done()
             }
-            Event::Page(page) => {
+            Event::ResultPage(page) => {
                 self.metrics.page(page.outcome);
-                self.line(|| told::page(page))
+                self.line(|| event_lines::page(page))
             }
             Event::Login(login) => {
-                self.metrics.logins.tell(login);
+                self.metrics.logins.count(login);
                 let Login { upstream, principal, outcome, error, .. } = *login;
                 match outcome {
-                    "owed" => tracing::warn!(upstream, principal, "a login is owed: see `lychgate login {upstream}`"),
-                    "logged_in" | "renewed" => tracing::info!(upstream, principal, outcome, "a login at a server"),
-                    _ => tracing::warn!(upstream, principal, outcome, error, "a login at a server"),
+                    "owed" => tracing::warn!(upstream, principal, "login required; run `lychgate login {upstream}`"),
+                    "logged_in" | "renewed" => tracing::info!(upstream, principal, outcome, "upstream login"),
+                    _ => tracing::warn!(upstream, principal, outcome, error, "upstream login"),
                 }
-                self.line(|| told::login(login))
+                self.line(|| event_lines::login(login))
             }
             Event::Approval(approval) => {
                 self.metrics.approval(approval);
@@ -235,69 +235,69 @@ impl Recorder {
                 let Approval { id, outcome, way, .. } = *approval;
                 let (upstream, agent) = (&approval.context.upstream, &approval.context.agent);
                 let rule = approval.rules.first().map(RuleId::as_str);
-                tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "a person's yes is wanted");
+                tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "approval requested");
                 self.line(|| self.audit.approval(approval))
             }
             Event::RefusedAgain { context, tool, rule, times, audit } => {
                 self.metrics.limit_hit("repeated_refusals");
                 if audit.is_some() {
                     self.metrics.refused_unjudged(&context.upstream, tool, rule);
-                    self.watched.pulse.refused_unjudged(&context.upstream, rule);
+                    self.console_feed.stats.count_refused_unjudged(&context.upstream, rule);
                 }
-                tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "refused again");
+                tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "repeated call refused");
                 if audit.is_some() {
                     trace::refused_again(context, rule);
                 }
                 self.line(|| self.audit.refused_again(audit, context, tool, rule, times))
             }
             Event::Overlaid { context, policy, told_bytes, shown_bytes } => {
-                tracing::debug!(upstream = %context.upstream, policy, "a list of tools was overlaid");
+                tracing::debug!(upstream = %context.upstream, policy, "tool list overlaid");
                 self.line(|| self.audit.overlaid(context, policy, told_bytes, shown_bytes))
             }
-            Event::Quarantined(what) => {
-                self.metrics.keeping.count(what.outcome, 1);
-                let Quarantined { audit, outcome, agent, upstream, .. } = *what;
-                tracing::info!(%audit, outcome, agent, upstream, "a message in quarantine");
-                self.line(|| told::quarantined(what))
+            Event::Quarantine(what) => {
+                self.metrics.stores.count(what.outcome, 1);
+                let QuarantineEvent { audit, outcome, agent, upstream, .. } = *what;
+                tracing::info!(%audit, outcome, agent, upstream, "quarantine");
+                self.line(|| event_lines::quarantined(what))
             }
             Event::Definition(change) => {
                 self.metrics.definition(change);
                 let DefinitionChange { upstream, kind, action, .. } = *change;
                 let class = change.class();
                 match action {
-                    "pass" => tracing::info!(%upstream, kind, class, action, "a definition has changed"),
-                    _ => tracing::warn!(%upstream, kind, class, action, "a definition has changed: see `lychgate pins`"),
+                    "pass" => tracing::info!(%upstream, kind, class, action, "definition changed"),
+                    _ => tracing::warn!(%upstream, kind, class, action, "definition changed; see `lychgate pins`"),
                 }
                 self.line(|| self.audit.definition(change))
             }
             Event::Pinned { context, count } => {
-                tracing::info!(upstream = %context.upstream, count, "definitions of a new server were pinned");
-                self.line(|| told::pinned(context, count))
+                tracing::info!(upstream = %context.upstream, count, "definitions of a new server pinned");
+                self.line(|| event_lines::pinned(context, count))
             }
             Event::Held { upstream, count } => {
                 self.metrics.held(upstream, count);
-                Written::done()
+                PendingWrite::done()
             }
             Event::PinsReloaded { upstreams } => {
-                tracing::info!(?upstreams, "the pins of the lock file are in force");
-                self.line(|| told::pins_reloaded(upstreams))
+                tracing::info!(?upstreams, "lock file reloaded");
+                self.line(|| event_lines::pins_reloaded(upstreams))
             }
             Event::PinsRefused { faults } => {
-                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the lock file is not used");
-                self.line(|| told::pins_refused(faults))
+                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "invalid lock file; keeping the pins in force");
+                self.line(|| event_lines::pins_refused(faults))
             }
             Event::Reloaded { rules, weakened } => {
-                self.watched.reloaded(true, weakened.iter().cloned());
+                self.console_feed.reloaded(true, weakened.iter().cloned());
                 self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });
-                tracing::info!(rules, "new rules are in force");
-                weakened.iter().for_each(|what| tracing::warn!(?what, "the new rules protect less than before"));
-                self.line(|| told::reloaded(rules, weakened))
+                tracing::info!(rules, "config reloaded");
+                weakened.iter().for_each(|what| tracing::warn!(?what, "reload weakened protection"));
+                self.line(|| event_lines::reloaded(rules, weakened))
             }
             Event::ReloadRefused { faults } => {
-                self.watched.reloaded(false, faults.iter().map(ToString::to_string));
+                self.console_feed.reloaded(false, faults.iter().map(ToString::to_string));
                 self.metrics.reloaded("refused");
-                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "the reload was refused; the old rules stay");
-                self.line(|| told::reload_refused(faults))
+                tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "reload rejected; keeping the old rules");
+                self.line(|| event_lines::reload_refused(faults))
             }
         }
     }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::config::names_a_secret;
 use crate::message::{Role, Step, Value, ValueKind};
 
-use super::line::quote_into;
+use super::escape::write_quoted;
 
 /// Longest string shown, in bytes.
 pub(super) const TEXT_BYTES: usize = 512;
@@ -282,7 +282,7 @@ impl Writer {
             self.out.push(',');
         }
         if let Some(key) = key {
-            quote_into(key, &mut self.out);
+            write_quoted(key, &mut self.out);
             self.out.push(':');
         }
     }
@@ -293,7 +293,7 @@ impl Writer {
     }
 
     fn string(&mut self, text: &str) {
-        quote_into(text, &mut self.out);
+        write_quoted(text, &mut self.out);
     }
 
     fn close(mut self) -> Shown {

@@ -33,7 +33,7 @@ impl ByDirection {
 
 /// The series of the upstreams of the config.
 #[derive(Default)]
-pub(super) struct OfUpstreams(ArcSwap<HashMap<UpstreamName, Series>>);
+pub(super) struct UpstreamSeries(ArcSwap<HashMap<UpstreamName, Series>>);
 
 struct Series {
     /// In the order of [`VERDICTS`].
@@ -41,7 +41,7 @@ struct Series {
     waited: Histogram,
 }
 
-impl OfUpstreams {
+impl UpstreamSeries {
     /// Looks up the series of these upstreams, which makes those that are not there yet.
     pub(super) fn resolve<'u>(
         &self,

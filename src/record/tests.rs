@@ -10,7 +10,7 @@ use crate::detect::Surface;
 use crate::document::{Day, Fault};
 use crate::inspect::{Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict};
 use crate::message::{Edit, Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, AuditId, CallError, CallTarget, Context, Era, SessionId, UpstreamName};
+use crate::protocol::{AgentName, AuditId, CallError, CallTarget, Context, Era, OpenRequest, SessionId, UpstreamName};
 use crate::rules::{Action, Library, RuleId, Severity};
 
 use super::table::{Kind, METRICS};
@@ -57,7 +57,7 @@ fn message(text: &str) -> Message {
 }
 
 fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
-    let asked = asked.iter().map(|(id, method, tool)| Asked {
+    let asked = asked.iter().map(|(id, method, tool)| OpenRequest {
         id: (*id).into(),
         method: (*method).into(),
         tool: tool.map(Into::into),
@@ -118,7 +118,7 @@ fn judge(
     inspection: &Inspection,
 ) -> io::Result<()> {
     let evidence = if mode == Mode::Observe { Keeps::None } else { Keeps::Redacted };
-    told.recorder.tell(Event::Judged {
+    told.recorder.record(Event::Judged {
         audit: AuditId(uuid::Uuid::nil()),
         direction,
         context,
@@ -156,7 +156,7 @@ fn lines_of_every_event() {
         judge(&told, Direction::Inbound, Mode::Enforce, &asking, result, &quarantined).unwrap();
         let findings = [finding("ignore-previous", Action::Quarantine, Surface::Error, "", 0)];
         told.recorder
-            .tell(Event::JudgedText {
+            .record(Event::JudgedText {
                 audit: AuditId(uuid::Uuid::nil()),
                 context: &plain,
                 bytes: 99,
@@ -168,9 +168,9 @@ fn lines_of_every_event() {
             })
             .unwrap();
         let error = CallError::Connect(io::Error::other("refused by\nAuthorization: Bearer abcdefgh1234"));
-        told.recorder.tell(Event::Failed { context: &context(&[("7", "tools/call", Some("shell"))]), error: &error }).unwrap();
-        told.recorder.tell(Event::TurnedAway { reason: "origin" }).unwrap();
-        told.recorder.tell(Event::Limit { name: "depth" }).unwrap();
+        told.recorder.record(Event::Failed { context: &context(&[("7", "tools/call", Some("shell"))]), error: &error }).unwrap();
+        told.recorder.record(Event::Rejected { reason: "origin" }).unwrap();
+        told.recorder.record(Event::Limit { name: "depth" }).unwrap();
         let rules = [RuleId::new("ask-first")];
         let asked = Approval {
             context: &plain,
@@ -193,14 +193,14 @@ fn lines_of_every_event() {
             audit: None,
             ..asked
         };
-        told.recorder.tell(Event::Approval(&asked)).unwrap();
-        told.recorder.tell(Event::Approval(&answered)).unwrap();
-        told.recorder.tell(Event::Page(&Page { context: &plain, outcome: "read", bytes: 7 })).unwrap();
+        told.recorder.record(Event::Approval(&asked)).unwrap();
+        told.recorder.record(Event::Approval(&answered)).unwrap();
+        told.recorder.record(Event::ResultPage(&ResultPage { context: &plain, outcome: "read", bytes: 7 })).unwrap();
         let audit = Some(AuditId(uuid::Uuid::nil()));
         let again = Event::RefusedAgain { context: &plain, tool: "shell", rule: "delete-root", times: 6, audit };
-        told.recorder.tell(again).unwrap();
+        told.recorder.record(again).unwrap();
         let list = Event::Overlaid { context: &plain, policy: "default", told_bytes: 900, shown_bytes: 700 };
-        told.recorder.tell(list).unwrap();
+        told.recorder.record(list).unwrap();
         let change = DefinitionChange {
             context: Some(&plain),
             upstream: &plain.upstream,
@@ -211,15 +211,15 @@ fn lines_of_every_event() {
             old: Some("00aa"),
             new: Some("00bb"),
         };
-        told.recorder.tell(Event::Definition(&change)).unwrap();
-        told.recorder.tell(Event::Pinned { context: &plain, count: 3 }).unwrap();
-        told.recorder.tell(Event::Held { upstream: &plain.upstream, count: 1 }).unwrap();
-        told.recorder.tell(Event::PinsReloaded { upstreams: &["files"] }).unwrap();
+        told.recorder.record(Event::Definition(&change)).unwrap();
+        told.recorder.record(Event::Pinned { context: &plain, count: 3 }).unwrap();
+        told.recorder.record(Event::Held { upstream: &plain.upstream, count: 1 }).unwrap();
+        told.recorder.record(Event::PinsReloaded { upstreams: &["files"] }).unwrap();
         let fault = Fault::of_file("lychgate.lock", "cannot be read", None);
-        told.recorder.tell(Event::PinsRefused { faults: &[fault] }).unwrap();
-        told.recorder.tell(Event::Reloaded { rules: 60, weakened: &["`delete-root` is off".to_owned()] }).unwrap();
+        told.recorder.record(Event::PinsRefused { faults: &[fault] }).unwrap();
+        told.recorder.record(Event::Reloaded { rules: 60, weakened: &["`delete-root` is off".to_owned()] }).unwrap();
         let fault = Fault::of_file("rules/a.toml", "cannot be read", None);
-        told.recorder.tell(Event::ReloadRefused { faults: &[fault] }).unwrap();
+        told.recorder.record(Event::ReloadRefused { faults: &[fault] }).unwrap();
 
         let lines = told.lines();
         for line in &lines {
@@ -296,10 +296,10 @@ fn a_required_log_that_fails_refuses_the_call() {
         waited: None,
     };
     let recorder = full(true);
-    assert_eq!(recorder.tell(event()).unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert_eq!(recorder.record(event()).unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert!(recorder.metrics_text().contains("lychgate_audit_lines_total{outcome=\"failed\"} 1"));
-    assert!(full(false).tell(event()).is_ok());
-    assert!(Recorder::new(&AuditConfig::default()).unwrap().tell(event()).is_ok());
+    assert!(full(false).record(event()).is_ok());
+    assert!(Recorder::new(&AuditConfig::default()).unwrap().record(event()).is_ok());
 }
 
 fn rule_sets() -> (crate::rules::RuleSet, crate::rules::RuleSet) {
@@ -384,7 +384,7 @@ fn the_table_names_every_metric_and_nothing_else() {
         expires_unix: Some(4_000_000_000),
         owed: 0,
     };
-    told.recorder.tell(Event::Login(&login)).unwrap();
+    told.recorder.record(Event::Login(&login)).unwrap();
     told.recorder.upstream_is_up(&files, true);
     let text = told.recorder.metrics_text();
     for metric in METRICS {

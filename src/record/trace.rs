@@ -14,8 +14,8 @@ use super::redact::Redactor;
 use super::{Approval, Recorder};
 use crate::inspect::Finding;
 use crate::message::{Direction, Message};
-use crate::protocol::trace::{Attribute, Note, Parent, Span, SpanId, SpanKind, Told, TraceId};
-use crate::protocol::{Ask, Call, CallError, Carrier, Context, Trace, headers};
+use crate::protocol::trace::{Attribute, Parent, Span, SpanEvent, SpanId, SpanKind, TraceHeaders, TraceId};
+use crate::protocol::{AgentTransport, Call, CallError, CallKind, Context, Trace, headers};
 
 /// Most findings that a span tells of.
 const FINDINGS: usize = 32;
@@ -25,19 +25,19 @@ const OTHER: &str = "_OTHER";
 impl Recorder {
     /// The trace that a call over HTTP belongs to, as [`Self::trace`].
     pub fn trace_of(&self, call: &Call) -> Option<Arc<Trace>> {
-        let Ask::Send(message) = &call.ask else { return None };
+        let CallKind::Send(message) = &call.ask else { return None };
         self.trace(&call.context, &call.headers, message)
     }
 
     /// The trace that a call belongs to, if its agent says so or spans of it are recorded. Its span begins now.
     pub fn trace(&self, context: &Context, headers: &HeaderMap, message: &Message) -> Option<Arc<Trace>> {
-        let Told { parent, carrier: linked } = Told::of(headers, message);
-        let outlets = self.outlets.get();
+        let TraceHeaders { parent, carrier: linked } = TraceHeaders::of(headers, message);
+        let outlets = self.exporters.get();
         let (id, to) = match (&parent, outlets) {
             (Some(parent), Some(outlets)) => (parent.trace, outlets.spans.as_ref().filter(|_| parent.sampled)),
             (None, Some(outlets)) if outlets.spans.is_some() => {
                 let id = TraceId::make();
-                (id, outlets.chosen(id))
+                (id, outlets.sampled(id))
             }
             _ => return parent.map(|parent| Arc::new(Trace::passing(&parent))),
         };
@@ -49,8 +49,8 @@ impl Recorder {
             span.state = self.shown_state(&parent);
         }
         span.links = linked.into_iter().map(|linked| Parent { state: self.shown_state(&linked), ..linked }).collect();
-        span.add(self.told(context, message));
-        Some(Arc::new(Trace::begun(span, to.clone())))
+        span.add(self.attributes(context, message));
+        Some(Arc::new(Trace::start(span, to.clone())))
     }
 
     /// A `tracestate`, unless something in it would be masked in the audit log.
@@ -58,7 +58,7 @@ impl Recorder {
         parent.state.clone().filter(|state| self.audit.name(state) == **state)
     }
 
-    fn told(&self, context: &Context, message: &Message) -> Vec<Attribute> {
+    fn attributes(&self, context: &Context, message: &Message) -> Vec<Attribute> {
         let mut out: Vec<Attribute> = Vec::with_capacity(16);
         let text = |text: &str| (&*self.audit.name(text)).into();
         if let Some(envelope) = message.single() {
@@ -86,7 +86,7 @@ impl Recorder {
         if let Some(carrier) = context.wire.carrier {
             out.push((member::transport::NAME, carrier.transport().into()));
         }
-        if context.wire.carrier == Some(Carrier::Http) {
+        if context.wire.carrier == Some(AgentTransport::Http) {
             out.push(("network.protocol.name", "http".into()));
         }
         out.push((member::agent::NAME, (&*context.agent.0).into()));
@@ -99,17 +99,17 @@ impl Recorder {
         let Some(trace) = body.context.trace.as_deref().filter(|trace| trace.is_recorded()) else { return };
         let (took, now) = (body.took.unwrap_or_default(), SystemTime::now());
         let findings = items.iter().flat_map(|item| item.findings.iter().copied());
-        let notes = findings.take(FINDINGS).map(|finding| note(finding, now)).collect();
-        let worst = items.iter().find(|item| item.wanted == "block").or(items.iter().find(|item| item.wanted != "pass"));
+        let notes = findings.take(FINDINGS).map(|finding| finding_note(finding, now)).collect();
+        let worst = items.iter().find(|item| item.verdict == "block").or(items.iter().find(|item| item.verdict != "pass"));
         let mut tells: Vec<Attribute> = vec![(member::audit::NAME, body.audit.to_string().as_str().into())];
-        tells.push((member::verdict::NAME, worst.map_or("pass", |item| item.done(body.mode)).into()));
-        if let Some(worst) = worst.filter(|worst| worst.done(body.mode) != worst.wanted) {
-            tells.push((member::would::NAME, worst.wanted.into()));
+        tells.push((member::verdict::NAME, worst.map_or("pass", |item| item.outcome(body.mode)).into()));
+        if let Some(worst) = worst.filter(|worst| worst.outcome(body.mode) != worst.verdict) {
+            tells.push((member::would::NAME, worst.verdict.into()));
         }
         let rule = worst.and_then(|item| item.refused_by);
-        if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.done(body.mode))) {
+        if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.outcome(body.mode))) {
             tells.push((member::rule::NAME, rule.as_str().into()));
-            trace.tells([(member::rule::NAME, rule.as_str().into())]);
+            trace.add_attributes([(member::rule::NAME, rule.as_str().into())]);
             trace.fails("blocked");
         }
         let name = match body.direction {
@@ -129,7 +129,7 @@ impl Recorder {
     /// Tells of a call that failed in its span.
     pub(super) fn failed_in_trace(&self, context: &Context, error: &CallError) {
         if let Some(trace) = &context.trace {
-            trace.tells([(member::side::NAME, error.side().name().into())]);
+            trace.add_attributes([(member::side::NAME, error.side().name().into())]);
             trace.fails(error.name());
         }
     }
@@ -137,7 +137,9 @@ impl Recorder {
     /// Tells of a question to a person in the span of its call.
     pub(super) fn asked_in_trace(&self, approval: &Approval<'_>) {
         let Some(trace) = &approval.context.trace else { return };
-        trace.tells([(member::outcome::NAME, approval.outcome.into())].into_iter().filter(|_| approval.outcome != "asked"));
+        trace.add_attributes(
+            [(member::outcome::NAME, approval.outcome.into())].into_iter().filter(|_| approval.outcome != "asked"),
+        );
         if matches!(approval.outcome, "denied" | "expired" | "cancelled" | "nobody") {
             trace.fails(approval.outcome);
         }
@@ -151,7 +153,7 @@ impl Recorder {
 /// Tells of a call that was refused unjudged, since it was before.
 pub(super) fn refused_again(context: &Context, rule: &str) {
     if let Some(trace) = &context.trace {
-        trace.tells([(member::rule::NAME, rule.into())]);
+        trace.add_attributes([(member::rule::NAME, rule.into())]);
         trace.fails("blocked");
     }
 }
@@ -161,7 +163,7 @@ fn answered(trace: &Trace, item: &Item<'_>) {
     match (item.kind, item.body) {
         ("error", body) => {
             let code = body.and_then(|error| error.get("code")).map(|code| code.raw()).filter(|code| code.parse::<i64>().is_ok());
-            trace.tells(code.map(|code| (member::status::NAME, code.into())));
+            trace.add_attributes(code.map(|code| (member::status::NAME, code.into())));
             trace.fails(code.unwrap_or(OTHER));
         }
         (_, Some(result)) if result.get("isError").is_some_and(|is_error| is_error.raw() == "true") => trace.fails("tool_error"),
@@ -169,14 +171,14 @@ fn answered(trace: &Trace, item: &Item<'_>) {
     }
 }
 
-fn note(finding: &Finding, at: SystemTime) -> Note {
+fn finding_note(finding: &Finding, at: SystemTime) -> SpanEvent {
     let tells: Vec<Attribute> = vec![
         (finding::rule::NAME, finding.rule.as_str().into()),
         (finding::severity::NAME, finding.severity.name().into()),
         (finding::action::NAME, finding.action.name().into()),
         (finding::surface::NAME, finding.surface.name().into()),
     ];
-    Note { name: "lychgate.finding", at, tells }
+    SpanEvent { name: "lychgate.finding", at, tells }
 }
 
 /// A span's name: the method, and the tool or prompt. Both are an agent's words: those that are no names, or may be secrets,

@@ -23,7 +23,7 @@ impl ConfigEdit {
     /// The file cannot be read, or `edit` returns why it cannot be edited.
     pub(super) fn new(path: &Path, edit: impl FnOnce(&str) -> Result<String, String>) -> Result<Self, Vec<Fault>> {
         let before = std::fs::read_to_string(path).map_err(|error| {
-            let hint = "name another with `--config FILE`";
+            let hint = "name another file with `--config FILE`";
             vec![Fault::of_file(path.display().to_string(), format!("cannot be read: {error}"), Some(hint))]
         })?;
         let after = edit(&before).map_err(|why| vec![Fault::of_file(path.display().to_string(), why, None)])?;

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::entry::{Entry, LINE_BYTES};
-use super::log::{Bad, Entries, Log, hung};
+use super::log::{BadLine, Entries, Log, hung};
 use crate::record::verify::Chain;
 
 /// A log as it grows: its file from the start, and then whatever is added, through rotation and truncation.
 pub struct Follow {
     log: Log,
     path: Arc<Path>,
-    open: Option<Live>,
+    open: Option<LiveFile>,
     /// Files that were rotated away since the last look and were never seen under the log's own name.
     between: VecDeque<PathBuf>,
     reading: Option<Entries>,
@@ -26,7 +26,7 @@ pub struct Follow {
     trouble: Option<String>,
 }
 
-struct Live {
+struct LiveFile {
     reader: BufReader<File>,
     id: (u64, u64),
     position: u64,
@@ -54,7 +54,7 @@ impl Follow {
     }
 
     /// The next line, if there is one by now.
-    pub fn poll(&mut self) -> Option<Result<Entry, Bad>> {
+    pub fn poll(&mut self) -> Option<Result<Entry, BadLine>> {
         if let Some(entry) = self.next.take() {
             return Some(Ok(entry));
         }
@@ -71,7 +71,7 @@ impl Follow {
             }
             match self.step() {
                 Ok(Step::Line(line, number)) => {
-                    let bad = |why| Bad { file: self.path.to_path_buf(), line: number, why };
+                    let bad = |why| BadLine { file: self.path.to_path_buf(), line: number, why };
                     let hangs = self.chain.next(&line);
                     let (now, next) = hung(hangs, Entry::read(line.into(), &self.path, number).map_err(bad), bad);
                     (self.next, self.trouble) = (next, None);
@@ -83,7 +83,7 @@ impl Follow {
                     self.open = None;
                     let why = error.to_string();
                     let known = self.trouble.replace(why.clone()).is_some_and(|known| known == why);
-                    return (!known).then(|| Err(Bad { file: self.path.to_path_buf(), line: 0, why }));
+                    return (!known).then(|| Err(BadLine { file: self.path.to_path_buf(), line: 0, why }));
                 }
             }
         }
@@ -95,7 +95,7 @@ impl Follow {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Step::Nothing),
                 file => file?,
             };
-            self.open = Some(Live::new(file)?);
+            self.open = Some(LiveFile::new(file)?);
             return Ok(Step::Again);
         };
         if let Some(line) = live.read()? {
@@ -123,7 +123,7 @@ enum Step {
     Nothing,
 }
 
-impl Live {
+impl LiveFile {
     fn new(file: File) -> io::Result<Self> {
         let id = of(&file.metadata()?);
         let reader = BufReader::with_capacity(64 << 10, file);

@@ -15,7 +15,7 @@ const HINT: &str =
 
 /// An id that somebody has named.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct AuditIds {
     whole: Option<AuditId>,
     /// Its hexadecimal digits, if it is a part.
     digits: String,
@@ -23,7 +23,7 @@ pub struct Named {
     given: String,
 }
 
-impl Named {
+impl AuditIds {
     /// Reads what was given.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ mod tests {
     fn an_id_is_known_by_its_beginning_or_end() {
         let a = id("01a205d6-03f4-7710-9a93-c7540d6eac97");
         let b = id("01a205d6-03f4-7711-8bb0-1c7540d6eac0");
-        let one = |given: &str| Named::read(given).unwrap().one_of([a, b, a]);
+        let one = |given: &str| AuditIds::read(given).unwrap().one_of([a, b, a]);
         for given in ["0d6eac97", "0D6EAC97", "-c7540d6eac97", "01a205d6-03f4-7710", "01a205d603f47710", &a.to_string()] {
             assert_eq!(one(given), Ok(Some(a)), "{given}");
         }
@@ -99,7 +99,7 @@ mod tests {
         let several = one("01a205d6").unwrap_err();
         assert!(several.contains(&a.to_string()) && several.contains(&b.to_string()), "{several}");
         let many: Vec<AuditId> = (0..9).map(|n| id(&format!("01a205d6-03f4-7710-9a93-00000000000{n}"))).collect();
-        let several = Named::read("01a205").unwrap().one_of(many).unwrap_err();
+        let several = AuditIds::read("01a205").unwrap().one_of(many).unwrap_err();
         assert_eq!((several.matches("9a93").count(), several.contains("and more")), (LISTED, true), "{several}");
     }
 
@@ -108,9 +108,9 @@ mod tests {
         for (given, why) in
             [("no-id", "is no audit id"), ("abcde", "too short"), ("", "too short"), ("x\u{1b}[2J", "x\\u{1b}[2J")]
         {
-            let told = Named::read(given).unwrap_err();
+            let told = AuditIds::read(given).unwrap_err();
             assert!(told.contains(why) && told.contains("the last 8"), "{told}");
         }
-        assert!(Named::read(&"a".repeat(33)).is_err());
+        assert!(AuditIds::read(&"a".repeat(33)).is_err());
     }
 }

@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::entry::{Entry, LINE_BYTES};
 use super::follow::of;
-use crate::record::verify::{Chain, Hangs, Part};
+use crate::record::verify::{Chain, Continuity, LogPart};
 
 /// Most that one packed file is unpacked to, in bytes.
 const UNPACKED_BYTES: u64 = 16 << 30;
@@ -28,7 +28,7 @@ pub struct Log {
 
 /// A line, or a part of a file, that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bad {
+pub struct BadLine {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -42,14 +42,14 @@ pub struct Entries {
     log: Log,
     /// The first line of the last rotated file that was begun, and until when that was written.
     last: Option<(u64, SystemTime)>,
-    open: Option<Open>,
+    open: Option<OpenLog>,
     chain: Chain,
     /// Read, and to be given after it was told that it does not follow.
     next: Option<Entry>,
     done: bool,
 }
 
-struct Open {
+struct OpenLog {
     reader: Box<dyn BufRead + Send>,
     file: Arc<Path>,
     line: u64,
@@ -73,7 +73,7 @@ impl Log {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
         }
         if !path.exists() && log.rotated()?.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no audit log `{}`", path.display())));
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log at `{}`", path.display())));
         }
         Ok(log)
     }
@@ -86,7 +86,7 @@ impl Log {
     /// The files that were rotated away after the one with this device and number, if it is one of them.
     pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
         let rotated = self.rotated()?;
-        let is = |part: &Part| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
+        let is = |part: &LogPart| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
         let after = rotated.iter().rposition(is).map_or(rotated.len(), |at| at + 1);
         Ok(rotated.into_iter().skip(after).map(|part| part.path).collect())
     }
@@ -121,8 +121,8 @@ impl Log {
         Ok(self.rotated()?.into_iter().map(|part| part.path).collect())
     }
 
-    fn rotated(&self) -> io::Result<Vec<Part>> {
-        let mut parts = Part::of(&self.path)?;
+    fn rotated(&self) -> io::Result<Vec<LogPart>> {
+        let mut parts = LogPart::of(&self.path)?;
         parts.retain(|part| self.since.is_none_or(|since| part.until >= since));
         Ok(parts)
     }
@@ -145,7 +145,7 @@ impl Entries {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             log => Some(log?),
         };
-        let newer = |part: &Part| self.last.is_none_or(|last| (part.first, part.until) > last);
+        let newer = |part: &LogPart| self.last.is_none_or(|last| (part.first, part.until) > last);
         if let Some(part) = self.log.rotated()?.into_iter().find(newer) {
             // Its name may change while it is read; where it stands does not.
             let until = if part.first > 0 { SystemTime::now() } else { part.until };
@@ -154,17 +154,17 @@ impl Entries {
             return Ok(true);
         }
         self.done = true;
-        self.open = log.map(|log| Open::new(Box::new(BufReader::with_capacity(CHUNK_BYTES, log)), &self.log.path));
+        self.open = log.map(|log| OpenLog::new(Box::new(BufReader::with_capacity(CHUNK_BYTES, log)), &self.log.path));
         Ok(self.open.is_some())
     }
 
-    fn bad(&self, file: &Path, line: u64, why: String) -> Bad {
-        Bad { file: file.to_owned(), line, why }
+    fn bad(&self, file: &Path, line: u64, why: String) -> BadLine {
+        BadLine { file: file.to_owned(), line, why }
     }
 }
 
 /// Opens a rotated file, packed or not; nothing, if it has been deleted. It may be packed just now.
-fn open(path: &Path) -> io::Result<Option<Open>> {
+fn open(path: &Path) -> io::Result<Option<OpenLog>> {
     let packed = PathBuf::from(format!("{}{PACKED}", path.display()));
     let (path, file) = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match File::open(&packed) {
@@ -179,10 +179,10 @@ fn open(path: &Path) -> io::Result<Option<Open>> {
     } else {
         Box::new(BufReader::with_capacity(CHUNK_BYTES, file))
     };
-    Ok(Some(Open::new(reader, &path)))
+    Ok(Some(OpenLog::new(reader, &path)))
 }
 
-impl Open {
+impl OpenLog {
     fn new(reader: Box<dyn BufRead + Send>, path: &Path) -> Self {
         Self { reader, file: path.into(), line: 0 }
     }
@@ -224,7 +224,7 @@ impl Open {
 }
 
 impl Iterator for Entries {
-    type Item = Result<Entry, Bad>;
+    type Item = Result<Entry, BadLine>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(entry) = self.next.take() {
@@ -271,11 +271,17 @@ impl Iterator for Entries {
 
 /// What to give of a line, and what after it: one that the gate did not write is none; one that does not follow from the one
 /// before is given after that was told.
-pub(super) fn hung(hangs: Hangs, read: Result<Entry, Bad>, bad: impl Fn(String) -> Bad) -> (Result<Entry, Bad>, Option<Entry>) {
+pub(super) fn hung(
+    hangs: Continuity,
+    read: Result<Entry, BadLine>,
+    bad: impl Fn(String) -> BadLine,
+) -> (Result<Entry, BadLine>, Option<Entry>) {
     let verify = "`lychgate audit verify` tells what is wrong with the log";
     match (hangs, read) {
-        (Hangs::Not, Ok(_)) => (Err(bad(format!("the gate did not write this line: {verify}"))), None),
-        (Hangs::Badly, Ok(entry)) => (Err(bad(format!("this line does not follow from the one before: {verify}"))), Some(entry)),
+        (Continuity::Not, Ok(_)) => (Err(bad(format!("the gate did not write this line: {verify}"))), None),
+        (Continuity::Badly, Ok(entry)) => {
+            (Err(bad(format!("this line does not follow from the one before: {verify}"))), Some(entry))
+        }
         (_, read) => (read, None),
     }
 }

@@ -9,8 +9,8 @@ use crate::inspect::{Inspection, Mode};
 use crate::record::entry::member;
 use crate::text::{cut, visible};
 
-use super::rebuilt::{Rebuilt, recorded};
-use super::{Entry, Judges, Missing};
+use super::rejudge::{Rebuilt, recorded};
+use super::{Entry, Missing, PolicySet};
 
 /// Examples kept of each class.
 const EXAMPLES: usize = 5;
@@ -123,14 +123,14 @@ impl Report {
 
 /// Judges recorded messages by the rules in force and by a candidate, one after the other. Holds a few examples and counts.
 pub struct Replay<'j> {
-    current: &'j Judges,
-    candidate: &'j Judges,
+    current: &'j PolicySet,
+    candidate: &'j PolicySet,
     report: Report,
 }
 
 impl<'j> Replay<'j> {
     /// Nothing is judged yet.
-    pub fn new(current: &'j Judges, candidate: &'j Judges) -> Self {
+    pub fn new(current: &'j PolicySet, candidate: &'j PolicySet) -> Self {
         let classes = Class::ALL.map(|class| (class, 0)).into();
         Self { current, candidate, report: Report { classes, ..Report::default() } }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::ConfigEdit;
-use super::explain::{Told, written};
+use super::explain::{FindingExplanation, written};
 use crate::config::{self, Config, Suppression};
 use crate::document::{Day, Fault};
 use crate::text::visible;
@@ -40,7 +40,7 @@ impl Decision {
     }
 
     /// The suppressions of these passages.
-    pub fn suppressions<'t>(&self, passages: impl IntoIterator<Item = &'t Told>) -> Vec<Suppression> {
+    pub fn suppressions<'t>(&self, passages: impl IntoIterator<Item = &'t FindingExplanation>) -> Vec<Suppression> {
         let decided = |one: &Suppression| Suppression {
             reason: self.reason.clone(),
             until: self.until.clone().unwrap_or_else(|| one.until.clone()),

@@ -64,7 +64,7 @@ impl Keychain {
             keys = self.sources.load()?;
             if keys.first().is_none() {
                 spares(&keys)?;
-                self.sources.make()?;
+                self.sources.create()?;
                 // What counts is what is there now: another process may have been faster.
                 keys = self.sources.load()?;
             }

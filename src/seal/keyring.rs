@@ -37,7 +37,7 @@ enum Style {
 }
 
 /// What a program said.
-struct Said {
+struct ToolOutput {
     code: Option<i32>,
     out: Zeroizing<String>,
     err: String,
@@ -101,7 +101,7 @@ impl Keyring {
         if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
     }
 
-    fn run(&self, args: &[&str], input: &str) -> Result<Said, SealError> {
+    fn run(&self, args: &[&str], input: &str) -> Result<ToolOutput, SealError> {
         let program = &self.program;
         let trouble = |what: &str| SealError::Key(format!("`{program}` {what}"));
         let mut child = Command::new(program)
@@ -122,7 +122,7 @@ impl Keyring {
             // A program that does not read says below what is wrong with it.
             stdin.write_all(input.as_bytes()).unwrap_or_default();
         }
-        let (out, err) = (hear(child.stdout.take()), hear(child.stderr.take()));
+        let (out, err) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
         let began = Instant::now();
         let status = loop {
             match child.try_wait() {
@@ -139,10 +139,10 @@ impl Keyring {
         let out = std::str::from_utf8(&out?)
             .map(|text| Zeroizing::new(text.to_owned()))
             .map_err(|_| trouble("says what is no text"))?;
-        Ok(Said { code: status.code(), out, err: String::from_utf8_lossy(&err?).into_owned() })
+        Ok(ToolOutput { code: status.code(), out, err: String::from_utf8_lossy(&err?).into_owned() })
     }
 
-    fn failed(&self, said: &Said) -> SealError {
+    fn failed(&self, said: &ToolOutput) -> SealError {
         let line: String =
             said.err.lines().next().unwrap_or("it says nothing").chars().filter(|c| !c.is_control()).take(200).collect();
         let hint = "the keyring must run and be unlocked for the user who runs the gate; on a server, keep the key in a file \
@@ -152,7 +152,7 @@ impl Keyring {
 }
 
 /// Reads what a program says, up to the limit, on a thread of its own: whoever waits need not wait for ever.
-fn hear(from: Option<impl Read + Send + 'static>) -> Receiver<Zeroizing<Vec<u8>>> {
+fn read_all(from: Option<impl Read + Send + 'static>) -> Receiver<Zeroizing<Vec<u8>>> {
     let (said, heard) = channel();
     std::thread::spawn(move || {
         // With room for all of it: a vector that grows leaves copies behind.

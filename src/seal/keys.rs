@@ -11,7 +11,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use zeroize::Zeroizing;
 
 use super::keyring::Keyring;
-use super::{KEY_BYTES, Key, SealError, Use};
+use super::{KEY_BYTES, Key, KeyUse, SealError};
 use crate::config::VaultKey;
 
 /// Longest key file that is read, in bytes.
@@ -20,7 +20,7 @@ const FILE_BYTES: u64 = 1024;
 /// The keys that the config names: the first seals, all open.
 #[derive(Debug)]
 pub struct Sources {
-    what: Use,
+    what: KeyUse,
     first: Source,
     earlier: Vec<Source>,
 }
@@ -30,7 +30,7 @@ impl Sources {
     ///
     /// # Errors
     /// A key given as a value is none, or one is kept in the folder that it seals.
-    pub fn new(what: Use, first: &VaultKey, earlier: &[VaultKey], folder: &Path) -> Result<Self, SealError> {
+    pub fn new(what: KeyUse, first: &VaultKey, earlier: &[VaultKey], folder: &Path) -> Result<Self, SealError> {
         let source = |key| Source::new(key, what, folder);
         Ok(Self { what, first: source(first)?, earlier: earlier.iter().map(source).collect::<Result<_, _>>()? })
     }
@@ -69,7 +69,7 @@ impl Sources {
     ///
     /// # Errors
     /// It cannot be kept where it should be.
-    pub fn make(&self) -> Result<(), SealError> {
+    pub fn create(&self) -> Result<(), SealError> {
         let key = Key::drawn().map_err(|error| SealError::Key(error.to_string()))?;
         match &self.first {
             Source::Value(_) => Ok(()),
@@ -120,7 +120,7 @@ enum Source {
 }
 
 impl Source {
-    fn new(key: &VaultKey, what: Use, folder: &Path) -> Result<Self, SealError> {
+    fn new(key: &VaultKey, what: KeyUse, folder: &Path) -> Result<Self, SealError> {
         let path = match key {
             VaultKey::Value(secret) => {
                 let hint = "make one with `openssl rand -hex 32`";

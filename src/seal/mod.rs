@@ -4,24 +4,24 @@
 //! ([`Sources`]); what is sealed says which key sealed it and is bound to where it belongs ([`seal`], [`open`]).
 
 mod error;
+mod folder;
 mod keychain;
 mod keyring;
 mod keys;
-mod place;
 mod sealed;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use error::{SealError, Sealed};
+pub use folder::{Listed, SealedFolder, check_writable};
 pub use keychain::Keychain;
 pub use keys::{Keys, Sources, others_read};
-pub use place::{Listed, Place, check_writable};
 pub use sealed::{KEY_BYTES, Key, OVERHEAD_BYTES, Purpose, draw, open, seal};
 
 /// What keys are for, in the words of the config and of messages.
 #[derive(Clone, Copy, Debug)]
-pub struct Use {
+pub struct KeyUse {
     /// What they seal, as in "an earlier key of … cannot be used".
     pub of: &'static str,
     /// Where the config names the first one, as in "name one: …".

@@ -152,7 +152,7 @@ impl<'s> Timer<'s> {
 }
 
 /// An event stream as it is read.
-pub(super) struct Events {
+pub(super) struct EventStream {
     body: ResponseBody,
     decoder: Decoder,
     limits: ReadLimits,
@@ -160,7 +160,7 @@ pub(super) struct Events {
     reservation: Option<Reservation>,
 }
 
-impl Events {
+impl EventStream {
     pub(super) fn new(body: ResponseBody, limits: ReadLimits) -> Self {
         Self { body, decoder: Decoder::default(), limits, reservation: None }
     }
@@ -186,12 +186,12 @@ impl Events {
                 return Ok(Some(event));
             }
             let limit = self.limits.message_bytes;
-            if self.decoder.held() > limit {
+            if self.decoder.buffered() > limit {
                 return Err(CallError::NotMcp(ParseError::TooLarge { limit }));
             }
             match piece(&mut self.body).await? {
                 Some(piece) => {
-                    let bytes = self.decoder.held() + piece.len();
+                    let bytes = self.decoder.buffered() + piece.len();
                     self.reservation.as_mut().map_or(Ok(()), |reservation| reservation.grow(bytes))?;
                     self.decoder.push(&piece);
                 }
@@ -202,7 +202,7 @@ impl Events {
 
     /// The frames of this stream. It ends with an error at the first event that cannot be judged, and with
     /// `Limit("stream_idle_seconds")` or `Silent` when no event came for `gap`.
-    pub(super) fn frames(self, gap: Gap) -> Frames {
+    pub(super) fn frames(self, gap: MaxSilence) -> Frames {
         let open = Some((self, gap));
         Frames::stream(futures_util::stream::unfold(open, async |open| {
             let (mut events, gap) = open?;
@@ -222,14 +222,14 @@ impl Events {
 
 /// How long a stream may be silent.
 #[derive(Clone, Copy)]
-pub(super) enum Gap {
+pub(super) enum MaxSilence {
     /// The limit `stream_idle_seconds`.
     Idle(Duration),
     /// The time for an answer to `initialize` or the like, and once something came the limit `stream_idle_seconds`.
     Answer(Duration, Duration),
 }
 
-impl Gap {
+impl MaxSilence {
     pub(super) fn time(self) -> Duration {
         match self {
             Self::Idle(time) | Self::Answer(time, _) => time,

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::message::{Envelope, Message, ReadLimits, quote};
 use crate::protocol::sse::Fields;
-use crate::protocol::{Ask, Call, CallError, Frame, Frames, Framing, MODERN, Payload, Reply, answer, headers};
+use crate::protocol::{Call, CallError, CallKind, Frame, Frames, Framing, MODERN, Payload, Reply, answer, headers};
 
 /// The agent in whose name canaries are sent: what is to leave them out knows them by it.
 pub const AGENT: &str = "lychgate-prove";
@@ -34,12 +34,12 @@ pub struct Canary {
     pub attack: bool,
     /// Whether it is among the few that a quick look tries.
     pub quick: bool,
-    way: Way,
+    way: CanaryPayload,
 }
 
 /// How it travels.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum CanaryPayload {
     /// Out, as an argument of a tool.
     Argument { tool: &'static str, name: &'static str, value: fn() -> String },
     /// In, as a text in a tool's answer: the text, and the part of it that must not arrive.
@@ -59,7 +59,7 @@ pub const CANARIES: [Canary; 18] = [
         "poisoned-tool",
         "an order in a tool's description",
         true,
-        Way::Description { tool: "add", text: || POISON.into(), payload: || POISON_PART.into() },
+        CanaryPayload::Description { tool: "add", text: || POISON.into(), payload: || POISON_PART.into() },
     ),
     attack(
         "dangerous-command",
@@ -95,25 +95,25 @@ pub const CANARIES: [Canary; 18] = [
         "plain-tool",
         "an ordinary description of a tool",
         false,
-        Way::Description { tool: "sum", text: || "Adds two numbers and gives their sum.".into(), payload: String::new },
+        CanaryPayload::Description { tool: "sum", text: || "Adds two numbers and gives their sum.".into(), payload: String::new },
     ),
     harmless("plain-command", "an ordinary command", true, argument("run_command", "command", || "git status --short".into())),
 ];
 
-const fn attack(id: &'static str, title: &'static str, quick: bool, way: Way) -> Canary {
+const fn attack(id: &'static str, title: &'static str, quick: bool, way: CanaryPayload) -> Canary {
     Canary { id, title, attack: true, quick, way }
 }
 
-const fn harmless(id: &'static str, title: &'static str, quick: bool, way: Way) -> Canary {
+const fn harmless(id: &'static str, title: &'static str, quick: bool, way: CanaryPayload) -> Canary {
     Canary { id, title, attack: false, quick, way }
 }
 
-const fn answer_of(text: fn() -> String, payload: fn() -> String) -> Way {
-    Way::Answer { text, payload }
+const fn answer_of(text: fn() -> String, payload: fn() -> String) -> CanaryPayload {
+    CanaryPayload::Answer { text, payload }
 }
 
-const fn argument(tool: &'static str, name: &'static str, value: fn() -> String) -> Way {
-    Way::Argument { tool, name, value }
+const fn argument(tool: &'static str, name: &'static str, value: fn() -> String) -> CanaryPayload {
+    CanaryPayload::Argument { tool, name, value }
 }
 
 impl Canary {
@@ -124,7 +124,7 @@ impl Canary {
 
     /// Whether it goes out, to the server.
     pub fn goes_out(&self) -> bool {
-        matches!(self.way, Way::Argument { .. })
+        matches!(self.way, CanaryPayload::Argument { .. })
     }
 
     /// What the agent asks, and the tool that it names.
@@ -136,11 +136,11 @@ impl Canary {
         );
         let call = |tool: &str, arguments: String| format!(r#"{{"name":"{tool}","arguments":{{{arguments}}},{meta}}}"#);
         let (method, tool, params) = match self.way {
-            Way::Argument { tool, name, value } => {
+            CanaryPayload::Argument { tool, name, value } => {
                 ("tools/call", Some(tool), call(tool, format!(r#""{name}":{}"#, quote(&value()))))
             }
-            Way::Answer { .. } => ("tools/call", Some(TOOL), call(TOOL, String::new())),
-            Way::Description { .. } => ("tools/list", None, format!("{{{meta}}}")),
+            CanaryPayload::Answer { .. } => ("tools/call", Some(TOOL), call(TOOL, String::new())),
+            CanaryPayload::Description { .. } => ("tools/list", None, format!("{{{meta}}}")),
         };
         (format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#), method, tool)
     }
@@ -148,9 +148,9 @@ impl Canary {
     /// What the server answers to it.
     pub fn answer(&self) -> String {
         let result = match self.way {
-            Way::Argument { .. } => said("received"),
-            Way::Answer { text, .. } => said(&text()),
-            Way::Description { tool, text, .. } => format!(
+            CanaryPayload::Argument { .. } => said("received"),
+            CanaryPayload::Answer { text, .. } => said(&text()),
+            CanaryPayload::Description { tool, text, .. } => format!(
                 r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{{"name":"{tool}","description":{},"inputSchema":{{"type":"object","properties":{{"a":{{"type":"number"}},"b":{{"type":"number"}}}}}}}}]}}"#,
                 quote(&text())
             ),
@@ -161,8 +161,8 @@ impl Canary {
     /// The part of the answer that must not arrive; empty where all of it may.
     pub fn payload(&self) -> String {
         match self.way {
-            Way::Argument { .. } => String::new(),
-            Way::Answer { payload, .. } | Way::Description { payload, .. } => payload(),
+            CanaryPayload::Argument { .. } => String::new(),
+            CanaryPayload::Answer { payload, .. } | CanaryPayload::Description { payload, .. } => payload(),
         }
     }
 }
@@ -178,7 +178,7 @@ pub fn digest(message: &[u8]) -> String {
 
 /// Answers as the built-in server.
 pub(super) fn call(call: &Call, limits: &ReadLimits) -> Result<Reply, CallError> {
-    let Ask::Send(message) = &call.ask else { return Ok(answer::empty(StatusCode::METHOD_NOT_ALLOWED)) };
+    let CallKind::Send(message) = &call.ask else { return Ok(answer::empty(StatusCode::METHOD_NOT_ALLOWED)) };
     let envelope = message.single().filter(|envelope| envelope.is_request()).ok_or(CallError::NotOffered)?;
     let Some(canary) = meant(message, envelope) else {
         let text = answer::error(message.id(envelope), -32601, "the built-in server knows canaries only", None);

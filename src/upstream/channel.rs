@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::end::End;
+use super::end::ChannelEnd;
 use super::ids::{key, settles};
-use super::ticket::{Listener, Ticket};
+use super::in_flight_call::{InFlightCall, Listener};
 use crate::config::Limits;
 use crate::message::{Envelope, Message, ParseError, ReadLimits, Value};
 use crate::protocol::{CallError, Era, UpstreamName, headers};
@@ -30,17 +30,17 @@ pub(super) struct Channel {
 struct State {
     modern: bool,
     /// By order of arrival.
-    calls: BTreeMap<u64, Waiting>,
+    calls: BTreeMap<u64, PendingRequest>,
     arrivals: u64,
     listener: Option<mpsc::UnboundedSender<Delivery>>,
     queue: VecDeque<Incoming>,
-    ended: Option<End>,
+    ended: Option<ChannelEnd>,
     used: Instant,
 }
 
-struct Waiting {
+struct PendingRequest {
     /// Requests without an answer so far.
-    open: Vec<Id>,
+    open: Vec<RequestKey>,
     tokens: Vec<Box<str>>,
     /// A modern subscription: only what names it belongs to it.
     subscribes: bool,
@@ -48,7 +48,7 @@ struct Waiting {
 }
 
 /// A request's id: comparable, and as written.
-struct Id {
+struct RequestKey {
     key: Box<str>,
     raw: Box<str>,
 }
@@ -93,7 +93,7 @@ impl Channel {
     ///
     /// # Errors
     /// Why the channel has ended.
-    pub(super) fn begin(self: &Arc<Self>, message: &Message) -> Result<Option<Ticket>, CallError> {
+    pub(super) fn register(self: &Arc<Self>, message: &Message) -> Result<Option<InFlightCall>, CallError> {
         let mut state = self.state();
         if let Some(end) = &state.ended {
             return Err(end.error());
@@ -102,7 +102,7 @@ impl Channel {
         for envelope in message.envelopes().iter().filter(|envelope| envelope.is_request()) {
             let id = message.value(envelope).get("id");
             if let (Some(key), Some(raw)) = (id.and_then(key), message.id(envelope)) {
-                open.push(Id { key, raw: raw.into() });
+                open.push(RequestKey { key, raw: raw.into() });
             }
             let token = message.body(envelope).and_then(|params| params.at(&["_meta", "progressToken"]));
             tokens.extend(token.and_then(key));
@@ -119,8 +119,8 @@ impl Channel {
         state.arrivals += 1;
         let number = state.arrivals;
         state.used = Instant::now();
-        state.calls.insert(number, Waiting { open, tokens, subscribes, to });
-        let mut ticket = Ticket::new(self.clone(), number, from, subscribes);
+        state.calls.insert(number, PendingRequest { open, tokens, subscribes, to });
+        let mut ticket = InFlightCall::new(self.clone(), number, from, subscribes);
         ticket.has_meta = headers::has_meta(message);
         Ok(Some(ticket))
     }
@@ -197,7 +197,7 @@ impl Channel {
     }
 
     /// Ends the channel: every open call fails, and later ones do at once. The first reason stays.
-    pub(super) fn end(&self, end: End) {
+    pub(super) fn end(&self, end: ChannelEnd) {
         let mut state = self.state();
         for call in std::mem::take(&mut state.calls).into_values() {
             // A call that is being given up need not hear why.
@@ -209,7 +209,7 @@ impl Channel {
     }
 
     /// Why it has ended, if it has.
-    pub(super) fn ended(&self) -> Option<End> {
+    pub(super) fn ended(&self) -> Option<ChannelEnd> {
         self.state().ended.clone()
     }
 
@@ -276,7 +276,7 @@ impl Channel {
     fn drop_oldest(&self, state: &mut State) -> bool {
         let dropped = state.queue.pop_front().is_some();
         if dropped {
-            tracing::warn!(upstream = %self.upstream, limit = "queued_messages", "a message that nobody came for was dropped");
+            tracing::warn!(upstream = %self.upstream, limit = "queued_messages", "dropped a message without a reader");
         }
         dropped
     }
@@ -288,11 +288,11 @@ impl Channel {
         let place = match place {
             Some(call) => Some(call),
             None if answers && message.envelopes().iter().all(|e| e.is_answer() && message.id(e).is_some()) => {
-                return tracing::debug!(upstream = %self.upstream, "an answer came that nobody waits for; dropped");
+                return tracing::debug!(upstream = %self.upstream, "dropped an unexpected answer");
             }
             None if self.era == Era::Modern => match state.only_call() {
                 Some(call) => Some(call),
-                None => return tracing::debug!(upstream = %self.upstream, "a message that belongs to no call was dropped"),
+                None => return tracing::debug!(upstream = %self.upstream, "dropped a message that belongs to no call"),
             },
             None => None,
         };
@@ -324,7 +324,7 @@ impl Channel {
     }
 }
 
-impl Waiting {
+impl PendingRequest {
     fn holds(&self, key: &str) -> bool {
         self.open.iter().any(|id| &*id.key == key)
     }

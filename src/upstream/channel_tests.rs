@@ -1,7 +1,7 @@
 use futures_util::FutureExt;
 use futures_util::StreamExt;
 
-use super::super::body::Gap;
+use super::super::body::MaxSilence;
 use super::super::testing::{limits, message, next};
 use super::*;
 use crate::protocol::{Framing, Reply};
@@ -12,8 +12,8 @@ fn channel(era: Era) -> Arc<Channel> {
     Channel::new(era, UpstreamName("it".into()), &Limits { queued_messages: 2, ..limits() })
 }
 
-fn ask(channel: &Arc<Channel>, text: &str) -> Ticket {
-    channel.begin(&message(text)).unwrap().expect("the id is free")
+fn ask(channel: &Arc<Channel>, text: &str) -> InFlightCall {
+    channel.register(&message(text)).unwrap().expect("the id is free")
 }
 
 async fn say(channel: &Channel, text: &str) {
@@ -21,8 +21,8 @@ async fn say(channel: &Channel, text: &str) {
     drop(channel.receive(Bytes::copy_from_slice(text.as_bytes())).await);
 }
 
-async fn reply(ticket: Ticket) -> Reply {
-    ticket.reply(LONG, Gap::Idle(LONG)).await.unwrap().reply
+async fn reply(ticket: InFlightCall) -> Reply {
+    ticket.reply(LONG, MaxSilence::Idle(LONG)).await.unwrap().reply
 }
 
 fn quiet(reply: &mut Reply) -> bool {
@@ -77,7 +77,7 @@ async fn what_nobody_comes_for_is_kept_up_to_a_bound() {
     for name in ["a", "b", "c"] {
         say(&channel, &format!(r#"{{"jsonrpc":"2.0","method":"{name}"}}"#)).await;
     }
-    let mut listener = channel.listen().unwrap().reply(Gap::Idle(LONG));
+    let mut listener = channel.listen().unwrap().reply(MaxSilence::Idle(LONG));
     assert!(next(&mut listener).await.contains("\"b\"") && next(&mut listener).await.contains("\"c\""));
     drop(listener);
     // More bytes than there is room for: the oldest make place, and nothing waits.
@@ -110,7 +110,7 @@ async fn modern_messages_go_to_the_one_call_they_can_belong_to() {
     let listen = ask(&channel, r#"{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen"}"#);
     let call = ask(&channel, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":1}}}"#);
     let taken = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"_meta":{"progressToken":1}}}"#;
-    assert!(channel.begin(&message(taken)).unwrap().is_none(), "the progress token is in use");
+    assert!(channel.register(&message(taken)).unwrap().is_none(), "the progress token is in use");
     say(&channel, r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"hi"}}"#).await;
     let changed = r#"{"jsonrpc":"2.0","method":"n","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":9}}}"#;
     say(&channel, changed).await;

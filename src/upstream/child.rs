@@ -20,11 +20,11 @@ use tokio::time::{sleep, timeout};
 
 use super::body::within;
 use super::channel::Channel;
-use super::end::End;
+use super::end::ChannelEnd;
+use super::in_flight_call::InFlightCall;
 use super::lines::{Line, Lines, one_line};
-use super::output::{Output, Tail};
-use super::sessions::Link;
-use super::ticket::Ticket;
+use super::output::{Output, OutputTail};
+use super::sessions::ServerLink;
 use crate::config::{Limits, StdioTransport};
 use crate::message::Message;
 use crate::protocol::{CallError, Era, ProcessFault, ProcessFaultKind, UpstreamName};
@@ -37,12 +37,12 @@ const DRAIN: Duration = Duration::from_millis(500);
 const STDERR_LINE_BYTES: usize = 64 << 10;
 
 /// What is started, for whom.
-pub(super) struct Spec {
+pub(super) struct ChildSpec {
     pub(super) upstream: UpstreamName,
     pub(super) transport: StdioTransport,
     pub(super) limits: Limits,
     /// What all its processes printed last.
-    pub(super) output: Arc<Tail>,
+    pub(super) output: Arc<OutputTail>,
 }
 
 /// A running child. When the last handle is dropped, the child is ended.
@@ -61,7 +61,7 @@ struct Outgoing {
 }
 
 /// How a child ended.
-pub(super) enum Ended {
+pub(super) enum ChildExit {
     /// As it was told to.
     Told,
     /// By itself.
@@ -72,11 +72,11 @@ impl Child {
     /// Starts a child, which ends when nobody used it for `idle`. `ended` is called once it and its whole process group are gone, `place` is kept until then.
     /// When `closing` turns true it is ended.
     pub(super) fn start(
-        spec: &Spec,
+        spec: &ChildSpec,
         (era, idle): (Era, Duration),
         place: OwnedSemaphorePermit,
         closing: watch::Receiver<bool>,
-        ended: impl FnOnce(Ended) + Send + 'static,
+        ended: impl FnOnce(ChildExit) + Send + 'static,
     ) -> io::Result<Arc<Self>> {
         let mut command = command(&spec.transport)?;
         let (stdin, stdout, stderr) = streams(&mut command)?;
@@ -113,7 +113,7 @@ impl Child {
     }
 }
 
-impl Link for Child {
+impl ServerLink for Child {
     fn channel(&self) -> &Arc<Channel> {
         &self.channel
     }
@@ -121,12 +121,12 @@ impl Link for Child {
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let line = one_line(message.bytes());
         let wanted = u32::try_from(line.len()).unwrap_or(u32::MAX);
-        let gone = || self.channel.ended().unwrap_or(End::Gone("the server's process has ended".into())).error();
+        let gone = || self.channel.ended().unwrap_or(ChannelEnd::Gone("the server's process has ended".into())).error();
         let room = within(time, async { self.room.clone().acquire_many_owned(wanted).await.map_err(|_| gone()) }).await?;
         self.lines.send(Outgoing { line, _room: Some(room) }).map_err(|_| gone())
     }
 
-    fn arm(&self, ticket: &mut Ticket) {
+    fn arm(&self, ticket: &mut InFlightCall) {
         let lines = self.lines.clone();
         ticket.cancels_by(move |message: Bytes| {
             // A child that is gone needs no cancellation.
@@ -146,11 +146,11 @@ impl Link for Child {
             time.as_secs_f32()
         );
         let kind = ProcessFaultKind::NoAnswer;
-        CallError::Process(Box::new(ProcessFault { kind, ..ProcessFault::ended(what, output) }))
+        CallError::Process(Box::new(ProcessFault { kind, ..ProcessFault::exited(what, output) }))
     }
 
     fn close(&self) {
-        self.channel.end(End::Closed);
+        self.channel.end(ChannelEnd::Closed);
         self.stop.send_replace(true);
     }
 }
@@ -216,7 +216,7 @@ async fn read(mut lines: Lines<UnixStream>, channel: Arc<Channel>, output: Arc<O
                 }
             }
             Line::Cut(_) => {
-                channel.end(End::TooLarge(limit));
+                channel.end(ChannelEnd::TooLarge(limit));
                 return true;
             }
         }
@@ -245,7 +245,7 @@ struct Supervisor {
     closing: watch::Receiver<bool>,
 }
 
-enum Cause {
+enum ExitCause {
     Exit(io::Result<ExitStatus>),
     NoMoreOutput {
         too_long: bool,
@@ -255,10 +255,10 @@ enum Cause {
 }
 
 impl Supervisor {
-    async fn run(mut self) -> Ended {
+    async fn run(mut self) -> ChildExit {
         let mut at_once = false;
         let why = match self.cause().await {
-            Cause::Exit(status) => {
+            ExitCause::Exit(status) => {
                 let drained = timeout(DRAIN, &mut self.reading).await;
                 tracing::debug!(whole = drained.is_ok(), "the rest of a server's output was read");
                 match status {
@@ -266,28 +266,28 @@ impl Supervisor {
                     Err(error) => Some(format!("the server's process was lost: {error}")),
                 }
             }
-            Cause::NoMoreOutput { too_long: true } => {
+            ExitCause::NoMoreOutput { too_long: true } => {
                 at_once = true;
-                Some("the server said a line longer than `message_bytes`".to_owned())
+                Some("the server wrote a line longer than `message_bytes`".to_owned())
             }
-            Cause::NoMoreOutput { .. } => match timeout(DRAIN, self.process.wait()).await {
+            ExitCause::NoMoreOutput { .. } => match timeout(DRAIN, self.process.wait()).await {
                 Ok(Ok(status)) => Some(format!("the server's process ended ({status})")),
                 _ => Some("the server closed its output".to_owned()),
             },
-            Cause::Told => None,
+            ExitCause::Told => None,
         };
         let how = match why {
             Some(why) => {
                 // What it wrote last to standard error says why.
                 let drained = timeout(DRAIN, &mut self.logging).await;
                 tracing::debug!(whole = drained.is_ok(), "the rest of a server's standard error was read");
-                let fault = Arc::new(ProcessFault::ended(why, self.output.kept()));
-                self.channel.end(End::Process(fault.clone()));
-                Ended::ByItself(fault)
+                let fault = Arc::new(ProcessFault::exited(why, self.output.kept()));
+                self.channel.end(ChannelEnd::Process(fault.clone()));
+                ChildExit::ByItself(fault)
             }
             None => {
-                self.channel.end(End::Gone("the session was ended".into()));
-                Ended::Told
+                self.channel.end(ChannelEnd::Gone("the session was ended".into()));
+                ChildExit::Told
             }
         };
         if at_once {
@@ -298,13 +298,13 @@ impl Supervisor {
         how
     }
 
-    async fn cause(&mut self) -> Cause {
+    async fn cause(&mut self) -> ExitCause {
         tokio::select! {
-            status = self.process.wait() => Cause::Exit(status),
-            too_long = &mut self.reading => Cause::NoMoreOutput { too_long: too_long.unwrap_or(false) },
-            _ = self.stopping.wait_for(|stop| *stop) => Cause::Told,
-            _ = self.closing.wait_for(|closing| *closing) => Cause::Told,
-            () = self.channel.unused_for(self.idle) => Cause::Told,
+            status = self.process.wait() => ExitCause::Exit(status),
+            too_long = &mut self.reading => ExitCause::NoMoreOutput { too_long: too_long.unwrap_or(false) },
+            _ = self.stopping.wait_for(|stop| *stop) => ExitCause::Told,
+            _ = self.closing.wait_for(|closing| *closing) => ExitCause::Told,
+            () = self.channel.unused_for(self.idle) => ExitCause::Told,
         }
     }
 

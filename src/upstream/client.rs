@@ -24,7 +24,7 @@ const PROBED: Duration = Duration::from_secs(60);
 
 /// How long a response is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lasting {
+pub(super) enum ReadDeadline {
     /// Until the answer is in.
     Call,
     /// Until one side has had enough.
@@ -36,8 +36,8 @@ const MORE_TRIES: usize = 3;
 
 /// One request.
 #[derive(Clone)]
-pub(super) struct Sent<'r> {
-    pub(super) lasting: Lasting,
+pub(super) struct ClientRequest<'r> {
+    pub(super) lasting: ReadDeadline,
     pub(super) method: Method,
     pub(super) url: &'r Uri,
     pub(super) headers: &'r HeaderMap,
@@ -81,7 +81,7 @@ impl Client {
     pub(super) async fn send_as(
         &self,
         context: &Context,
-        request: Sent<'_>,
+        request: ClientRequest<'_>,
         time: Duration,
         timer: &mut Timer<'_>,
     ) -> Result<Response<ResponseBody>, CallError> {
@@ -97,7 +97,7 @@ impl Client {
         &self,
         login: &Arc<Authorizer>,
         context: &Context,
-        request: Sent<'_>,
+        request: ClientRequest<'_>,
         time: Duration,
     ) -> Result<Response<ResponseBody>, CallError> {
         let who = login.principal(context).map_err(no_token)?;
@@ -110,7 +110,7 @@ impl Client {
         }
         let response = within(time, self.exchange(request, bearer.as_ref())).await?;
         if refusal(&response).is_some() {
-            return Err(CallError::NoToken("the server takes none of its tokens".into()));
+            return Err(CallError::NoToken("the server rejects its tokens".into()));
         }
         answered(response)
     }
@@ -120,7 +120,7 @@ impl Client {
     ///
     /// # Errors
     /// `Connect` where no response came, `AuthRequired` on 401, `BadReply` on a redirect, which is never followed.
-    pub(super) async fn send(&self, request: Sent<'_>) -> Result<Response<ResponseBody>, CallError> {
+    pub(super) async fn send(&self, request: ClientRequest<'_>) -> Result<Response<ResponseBody>, CallError> {
         answered(self.exchange(request, None).await?)
     }
 
@@ -128,8 +128,12 @@ impl Client {
     ///
     /// # Errors
     /// `Connect` where no response came.
-    pub(super) async fn exchange(&self, sent: Sent<'_>, bearer: Option<&Bearer>) -> Result<Response<ResponseBody>, CallError> {
-        let Sent { lasting, method, url, headers, body } = sent;
+    pub(super) async fn exchange(
+        &self,
+        sent: ClientRequest<'_>,
+        bearer: Option<&Bearer>,
+    ) -> Result<Response<ResponseBody>, CallError> {
+        let ClientRequest { lasting, method, url, headers, body } = sent;
         let mut headers = self.outgoing(&method, headers);
         if let Some(bearer) = bearer {
             let value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()));
@@ -140,7 +144,7 @@ impl Client {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = headers;
-        let pool = if lasting == Lasting::Stream { &self.streams } else { &self.calls };
+        let pool = if lasting == ReadDeadline::Stream { &self.streams } else { &self.calls };
         pool.request(url, request).await.map_err(|error| CallError::Connect(io::Error::other(self.peer.fault(&*error))))
     }
 

@@ -8,7 +8,7 @@ use crate::protocol::{CallError, ProcessFault};
 
 /// Why a channel carries no more.
 #[derive(Clone, Debug)]
-pub(super) enum End {
+pub(super) enum ChannelEnd {
     /// The server went away, or was sent away.
     Gone(Arc<str>),
     /// The server's process ended, or was lost.
@@ -19,7 +19,7 @@ pub(super) enum End {
     TooLarge(usize),
 }
 
-impl End {
+impl ChannelEnd {
     pub(super) fn error(&self) -> CallError {
         match self {
             Self::Gone(why) => CallError::Connect(io::Error::new(io::ErrorKind::BrokenPipe, why.to_string())),

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::probe::Finding;
+use super::probe::ProbeResult;
 use crate::protocol::{CallError, ProcessFaultKind, Reply};
 
 /// How long an answer counts without asking again.
@@ -44,7 +44,7 @@ impl Health {
 
 /// What calls and probes have found of a server.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub(super) struct HealthTracker {
     state: Mutex<State>,
     /// Held by the one who asks: others wait for that answer.
     asking: tokio::sync::Mutex<()>,
@@ -59,7 +59,7 @@ struct State {
     served: bool,
 }
 
-impl Pulse {
+impl HealthTracker {
     /// Notes what an outcome shows of the server, and hands it on. Faults of the agent and of the gateway show nothing.
     pub(super) fn felt(&self, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
         match &outcome {
@@ -103,7 +103,7 @@ impl Pulse {
     }
 
     /// What was found recently, else what `ask` finds now.
-    pub(super) async fn health(&self, ask: impl Future<Output = Finding>) -> Health {
+    pub(super) async fn health(&self, ask: impl Future<Output = ProbeResult>) -> Health {
         if let Some(health) = self.recent() {
             return health;
         }
@@ -122,12 +122,12 @@ impl Pulse {
             return health.clone();
         }
         let health = match finding {
-            Finding::Answers => Health::Up,
+            ProbeResult::Answers => Health::Up,
             // The probe shows no login: a server that takes the agents' is up.
-            Finding::AuthRequired if state.served => Health::Up,
-            Finding::AuthRequired => Health::AuthRequired,
-            Finding::Unclear(_) if state.served => Health::Up,
-            Finding::Unclear(reason) | Finding::Down(reason) => Health::Down(reason),
+            ProbeResult::AuthRequired if state.served => Health::Up,
+            ProbeResult::AuthRequired => Health::AuthRequired,
+            ProbeResult::Unclear(_) if state.served => Health::Up,
+            ProbeResult::Unclear(reason) | ProbeResult::Down(reason) => Health::Down(reason),
         };
         state.doubtful = false;
         state.found = Some((Instant::now(), health.clone()));
@@ -162,37 +162,37 @@ mod tests {
         Ok(Reply { status, headers: HeaderMap::new(), framing: Framing::Empty, frames })
     }
 
-    async fn asked(pulse: &Pulse, finding: Finding) -> Health {
+    async fn asked(pulse: &HealthTracker, finding: ProbeResult) -> Health {
         pulse.health(ready(finding)).await
     }
 
     #[tokio::test]
     async fn one_bad_answer_makes_the_server_be_asked_and_does_not_decide() {
-        let pulse = Pulse::default();
-        assert_eq!(asked(&pulse, Finding::Down("a page".into())).await, Health::Down("a page".into()));
+        let pulse = HealthTracker::default();
+        assert_eq!(asked(&pulse, ProbeResult::Down("a page".into())).await, Health::Down("a page".into()));
         drop(pulse.felt(answered(200)));
-        assert_eq!(asked(&pulse, Finding::Down("not asked".into())).await, Health::Up);
+        assert_eq!(asked(&pulse, ProbeResult::Down("not asked".into())).await, Health::Up);
         drop(pulse.felt(Err(CallError::BadReply("a page"))));
-        assert_eq!(asked(&pulse, Finding::Answers).await, Health::Up);
+        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Up);
         drop(pulse.felt(Err(CallError::BadReply("a page"))));
-        assert_eq!(asked(&pulse, Finding::Down("a page".into())).await, Health::Down("a page".into()));
+        assert_eq!(asked(&pulse, ProbeResult::Down("a page".into())).await, Health::Down("a page".into()));
         drop(pulse.felt(Err(CallError::Connect(io::Error::other("refused")))));
-        assert_eq!(asked(&pulse, Finding::Answers).await, Health::Down("refused".into()), "it was found just now");
+        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Down("refused".into()), "it was found just now");
         drop(pulse.felt(answered(502)));
-        assert_eq!(asked(&pulse, Finding::Answers).await, Health::Up);
+        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Up);
     }
 
     #[tokio::test]
     async fn a_probe_without_a_login_does_not_undo_what_calls_have_shown() {
-        let pulse = Pulse::default();
-        assert_eq!(asked(&pulse, Finding::AuthRequired).await, Health::AuthRequired);
+        let pulse = HealthTracker::default();
+        assert_eq!(asked(&pulse, ProbeResult::AuthRequired).await, Health::AuthRequired);
         drop(pulse.felt(answered(200)));
         drop(pulse.felt(answered(404)));
-        assert_eq!(asked(&pulse, Finding::AuthRequired).await, Health::Up);
+        assert_eq!(asked(&pulse, ProbeResult::AuthRequired).await, Health::Up);
         drop(pulse.felt(answered(404)));
-        assert_eq!(asked(&pulse, Finding::Unclear("404".into())).await, Health::Up);
+        assert_eq!(asked(&pulse, ProbeResult::Unclear("404".into())).await, Health::Up);
         drop(pulse.felt(Err(CallError::AuthRequired)));
-        assert_eq!(asked(&pulse, Finding::Answers).await, Health::AuthRequired);
+        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::AuthRequired);
         assert_eq!(pulse.last(), Some(Health::AuthRequired));
     }
 }

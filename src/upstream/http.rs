@@ -9,16 +9,16 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use hyper::body::Body;
 use tokio::time::sleep;
 
-use super::body::{self, Events, Gap, Timer};
-use super::client::{self, Client, Lasting, Sent};
-use super::health::{Health, Pulse};
+use super::body::{self, EventStream, MaxSilence, Timer};
+use super::client::{self, Client, ClientRequest, ReadDeadline};
+use super::health::{Health, HealthTracker};
 use super::pool::ResponseBody;
 use super::{page, probe};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
 use crate::oauth::Authorizer;
 use crate::protocol::sse::Fields;
-use crate::protocol::{Ask, Call, CallError, Context, Frame, Frames, Framing, InFlight, Payload, Reply};
+use crate::protocol::{Call, CallError, CallKind, Context, Frame, Frames, Framing, InFlight, Payload, Reply};
 
 /// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
 pub(super) struct Http {
@@ -27,7 +27,7 @@ pub(super) struct Http {
     stream_idle: Duration,
     initialize_timeout: Duration,
     request_timeout: Duration,
-    pulse: Pulse,
+    pulse: HealthTracker,
     in_flight: Arc<InFlight>,
 }
 
@@ -46,7 +46,7 @@ impl Http {
             stream_idle: limits.stream_idle,
             initialize_timeout: config.initialize_timeout,
             request_timeout: config.request_timeout,
-            pulse: Pulse::default(),
+            pulse: HealthTracker::default(),
             in_flight: InFlight::unlimited(),
         })
     }
@@ -72,17 +72,19 @@ impl Http {
 
     async fn exchange(&self, call: &Call) -> Result<Reply, CallError> {
         let (method, body, time, gap) = match &call.ask {
-            Ask::Send(message) if initializes(message) => {
+            CallKind::Send(message) if initializes(message) => {
                 let time = self.initialize_timeout;
-                (Method::POST, message.bytes().clone(), time, Gap::Answer(time, self.stream_idle))
+                (Method::POST, message.bytes().clone(), time, MaxSilence::Answer(time, self.stream_idle))
             }
-            Ask::Send(message) => (Method::POST, message.bytes().clone(), self.request_timeout, Gap::Idle(self.stream_idle)),
+            CallKind::Send(message) => {
+                (Method::POST, message.bytes().clone(), self.request_timeout, MaxSilence::Idle(self.stream_idle))
+            }
             // Some servers send no head before the first event.
-            Ask::Listen => (Method::GET, Bytes::new(), self.stream_idle, Gap::Idle(self.stream_idle)),
-            Ask::Close => (Method::DELETE, Bytes::new(), self.request_timeout, Gap::Idle(self.stream_idle)),
+            CallKind::Listen => (Method::GET, Bytes::new(), self.stream_idle, MaxSilence::Idle(self.stream_idle)),
+            CallKind::Close => (Method::DELETE, Bytes::new(), self.request_timeout, MaxSilence::Idle(self.stream_idle)),
         };
-        let lasting = if call.listens() { Lasting::Stream } else { Lasting::Call };
-        let sent = Sent { lasting, method, url: &self.client.url, headers: &call.headers, body };
+        let lasting = if call.listens() { ReadDeadline::Stream } else { ReadDeadline::Call };
+        let sent = ClientRequest { lasting, method, url: &self.client.url, headers: &call.headers, body };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
         let response = self.client.send_as(&call.context, sent, time, &mut timer).await?;
@@ -94,7 +96,7 @@ impl Http {
         &self,
         response: Response<ResponseBody>,
         time: Duration,
-        gap: Gap,
+        gap: MaxSilence,
         context: &Context,
         timer: &mut Timer<'_>,
     ) -> Result<Reply, CallError> {
@@ -106,7 +108,7 @@ impl Http {
             return if failed {
                 Ok(empty(status, headers))
             } else {
-                Err(CallError::BadReply("it is compressed, which was not asked for"))
+                Err(CallError::BadReply("it is compressed, which was not requested"))
             };
         }
         headers.remove(header::CONTENT_ENCODING);
@@ -116,7 +118,8 @@ impl Http {
             return Ok(empty(status, headers));
         }
         if kind == ContentKind::Events {
-            let frames = Events::new(body, self.limits.clone()).reserved(self.in_flight.reservation(&context.agent)).frames(gap);
+            let frames =
+                EventStream::new(body, self.limits.clone()).reserved(self.in_flight.reservation(&context.agent)).frames(gap);
             return Ok(Reply { status, headers, framing: Framing::Events, frames });
         }
         let reservation = self.in_flight.reservation(&context.agent);

@@ -182,7 +182,7 @@ async fn a_stream_without_events_ends_at_the_limit_and_one_with_them_does_not() 
     .await;
     let short = crate::config::Limits { stream_idle: Duration::from_millis(400), ..limits() };
     let upstream = upstream(Transport::Http(http(format!("http://{address}/"))), &short);
-    let reply = upstream.call(&call(Ask::Listen, Era::Legacy, Some("s"))).await.unwrap();
+    let reply = upstream.call(&call(CallKind::Listen, Era::Legacy, Some("s"))).await.unwrap();
     let (frames, error) = all(reply).await;
     assert_eq!((frames.len(), error.unwrap().limit()), (4, Some("stream_idle_seconds")));
 }
@@ -257,7 +257,7 @@ async fn silence_is_told() {
     assert!(matches!(upstream.health().await, Health::Down(_)));
 
     let nobody = at("127.0.0.1:1".parse().unwrap());
-    let error = nobody.call(&call(Ask::Listen, Era::Legacy, None)).await.unwrap_err();
+    let error = nobody.call(&call(CallKind::Listen, Era::Legacy, None)).await.unwrap_err();
     assert!(matches!(error, CallError::Connect(_)), "{error:?}");
     assert!(matches!(nobody.health().await, Health::Down(why) if why.contains("refused")));
 }
@@ -316,7 +316,7 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
     assert_eq!(all(reply).await.0, [r#"{"jsonrpc":"2.0","id":1,"result":{"v":"HTTP/2.0"}}"#]);
     let mut streams = ask();
     streams.headers.insert("x-stream", "1".parse().unwrap());
-    for stream in [streams, call(Ask::Listen, Era::Legacy, None)] {
+    for stream in [streams, call(CallKind::Listen, Era::Legacy, None)] {
         drop(server.call(&stream).await.unwrap());
         let sender: tokio::sync::mpsc::Sender<Bytes> = speaker.lock().unwrap().take().unwrap();
         tokio::time::timeout(Duration::from_secs(2), sender.closed()).await.expect("the stream is reset upstream");

@@ -9,6 +9,7 @@ mod end;
 mod health;
 mod http;
 mod ids;
+mod in_flight_call;
 mod lines;
 mod output;
 mod page;
@@ -20,7 +21,6 @@ mod sse;
 mod stdio;
 #[cfg(test)]
 mod testing;
-mod ticket;
 mod tls;
 mod wrapped;
 
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::health::Health;
-pub use self::service::{NoAnswer, Service};
+pub use self::service::{Service, ServiceError};
 pub use self::wrapped::ServerInput;
 
 use self::http::Http;
@@ -46,13 +46,13 @@ const PROMPT: Duration = Duration::from_millis(500);
 
 /// A server behind the gateway.
 pub struct Upstream {
-    transport: Carrier,
+    transport: UpstreamTransport,
     /// The gate's logins there, if it makes any.
     login: Option<Arc<Authorizer>>,
 }
 
 /// The transport to a server.
-enum Carrier {
+enum UpstreamTransport {
     /// Streamable HTTP.
     Http(Box<Http>),
     /// HTTP+SSE.
@@ -86,14 +86,14 @@ impl Upstream {
         let built = match &config.transport {
             Transport::Http(transport) => login(transport).and_then(|login| {
                 let http = Http::new(transport, login.clone(), config, limits)?;
-                Ok((Carrier::Http(Box::new(http)), login))
+                Ok((UpstreamTransport::Http(Box::new(http)), login))
             }),
             Transport::Stdio(transport) => {
-                Stdio::new(name.clone(), transport, config, limits).map(|stdio| (Carrier::Stdio(stdio), None))
+                Stdio::new(name.clone(), transport, config, limits).map(|stdio| (UpstreamTransport::Stdio(stdio), None))
             }
             Transport::Sse(transport) => login(transport).and_then(|login| {
                 let sse = Sse::new(name.clone(), transport, login.clone(), config, limits)?;
-                Ok((Carrier::Sse(sse), login))
+                Ok((UpstreamTransport::Sse(sse), login))
             }),
         };
         let (transport, login) = built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
@@ -102,26 +102,29 @@ impl Upstream {
 
     /// The built-in server of canaries, which takes an upstream's place where a gate is tried.
     pub fn built_in(limits: &Limits) -> Self {
-        Self { transport: Carrier::BuiltIn(limits.read.clone()), login: None }
+        Self { transport: UpstreamTransport::BuiltIn(limits.read.clone()), login: None }
     }
 
     /// The server that `lychgate wrap` stands in for: answers come on its output, not as replies.
     pub fn wrapped(input: Arc<ServerInput>) -> Self {
-        Self { transport: Carrier::Wrapped(input), login: None }
+        Self { transport: UpstreamTransport::Wrapped(input), login: None }
     }
 
     /// An upstream that is down for as long as its config stays as it is; `reason` goes to the operator.
     pub fn faulty(reason: String) -> Self {
-        Self { transport: Carrier::Faulty(reason), login: None }
+        Self { transport: UpstreamTransport::Faulty(reason), login: None }
     }
 
     /// Reserves the bytes of the server's answers there, before they are read.
     #[must_use]
     pub fn reserving_in(mut self, in_flight: Arc<InFlight>) -> Self {
         match &mut self.transport {
-            Carrier::Http(http) => http.reserve_in(in_flight),
-            Carrier::Sse(sse) => sse.reserve_in(in_flight),
-            Carrier::Stdio(_) | Carrier::Wrapped(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
+            UpstreamTransport::Http(http) => http.reserve_in(in_flight),
+            UpstreamTransport::Sse(sse) => sse.reserve_in(in_flight),
+            UpstreamTransport::Stdio(_)
+            | UpstreamTransport::Wrapped(_)
+            | UpstreamTransport::BuiltIn(_)
+            | UpstreamTransport::Faulty(_) => {}
         }
         self
     }
@@ -133,13 +136,13 @@ impl Upstream {
     /// Whatever keeps the server's answer from being read.
     pub async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         match &self.transport {
-            Carrier::Http(http) => http.call(call).await,
+            UpstreamTransport::Http(http) => http.call(call).await,
             // Boxed, as the transports differ in size.
-            Carrier::Sse(sse) => Box::pin(sse.call(call)).await,
-            Carrier::Stdio(stdio) => Box::pin(stdio.call(call)).await,
-            Carrier::Wrapped(input) => input.call(call).await,
-            Carrier::BuiltIn(limits) => canary::call(call, limits),
-            Carrier::Faulty(reason) => Err(CallError::Connect(io::Error::other(reason.clone()))),
+            UpstreamTransport::Sse(sse) => Box::pin(sse.call(call)).await,
+            UpstreamTransport::Stdio(stdio) => Box::pin(stdio.call(call)).await,
+            UpstreamTransport::Wrapped(input) => input.call(call).await,
+            UpstreamTransport::BuiltIn(limits) => canary::call(call, limits),
+            UpstreamTransport::Faulty(reason) => Err(CallError::Connect(io::Error::other(reason.clone()))),
         }
     }
 
@@ -151,11 +154,11 @@ impl Upstream {
     /// The state of the server: as calls found it recently, else as it answers now. Waits for some seconds at most.
     pub async fn health(&self) -> Health {
         match &self.transport {
-            Carrier::Http(http) => http.health().await,
-            Carrier::Sse(sse) => sse.health().await,
-            Carrier::Stdio(stdio) => stdio.health(),
-            Carrier::Wrapped(_) | Carrier::BuiltIn(_) => Health::Up,
-            Carrier::Faulty(reason) => Health::Down(reason.clone()),
+            UpstreamTransport::Http(http) => http.health().await,
+            UpstreamTransport::Sse(sse) => sse.health().await,
+            UpstreamTransport::Stdio(stdio) => stdio.health(),
+            UpstreamTransport::Wrapped(_) | UpstreamTransport::BuiltIn(_) => Health::Up,
+            UpstreamTransport::Faulty(reason) => Health::Down(reason.clone()),
         }
     }
 
@@ -171,35 +174,38 @@ impl Upstream {
     /// The state of the server as far as it is known without asking it.
     pub fn last_health(&self) -> Option<Health> {
         match &self.transport {
-            Carrier::Http(http) => http.last_health(),
-            Carrier::Sse(sse) => sse.last_health(),
-            Carrier::Stdio(stdio) => Some(stdio.health()),
-            Carrier::Wrapped(_) | Carrier::BuiltIn(_) => Some(Health::Up),
-            Carrier::Faulty(reason) => Some(Health::Down(reason.clone())),
+            UpstreamTransport::Http(http) => http.last_health(),
+            UpstreamTransport::Sse(sse) => sse.last_health(),
+            UpstreamTransport::Stdio(stdio) => Some(stdio.health()),
+            UpstreamTransport::Wrapped(_) | UpstreamTransport::BuiltIn(_) => Some(Health::Up),
+            UpstreamTransport::Faulty(reason) => Some(Health::Down(reason.clone())),
         }
     }
 
     /// Whether its replies have a status and headers of the server's own.
     pub fn speaks_http(&self) -> bool {
-        matches!(self.transport, Carrier::Http(_))
+        matches!(self.transport, UpstreamTransport::Http(_))
     }
 
     /// Whether its answers come on one stream with all else that it sends, instead of as replies to calls.
     pub fn has_one_stream(&self) -> bool {
-        matches!(self.transport, Carrier::Wrapped(_))
+        matches!(self.transport, UpstreamTransport::Wrapped(_))
     }
 
     /// What its processes printed beside the protocol, the last lines; `None` where it is not a process.
     pub fn output(&self) -> Option<ProcessOutput> {
-        if let Carrier::Stdio(stdio) = &self.transport { Some(stdio.output()) } else { None }
+        if let UpstreamTransport::Stdio(stdio) = &self.transport { Some(stdio.output()) } else { None }
     }
 
     /// Ends everything that runs for this upstream, child processes and all. Calls still open break off.
     pub async fn shutdown(&self) {
         match &self.transport {
-            Carrier::Http(_) | Carrier::Wrapped(_) | Carrier::BuiltIn(_) | Carrier::Faulty(_) => {}
-            Carrier::Sse(sse) => sse.shutdown(),
-            Carrier::Stdio(stdio) => stdio.shutdown().await,
+            UpstreamTransport::Http(_)
+            | UpstreamTransport::Wrapped(_)
+            | UpstreamTransport::BuiltIn(_)
+            | UpstreamTransport::Faulty(_) => {}
+            UpstreamTransport::Sse(sse) => sse.shutdown(),
+            UpstreamTransport::Stdio(stdio) => stdio.shutdown().await,
         }
     }
 }

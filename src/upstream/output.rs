@@ -22,15 +22,15 @@ const SECRET_BYTES: usize = 6;
 
 /// What one process has printed, and what all processes of its upstream have.
 pub(super) struct Output {
-    own: Tail,
-    of_upstream: Arc<Tail>,
+    own: OutputTail,
+    of_upstream: Arc<OutputTail>,
     /// Secrets in its environment.
     secrets: Vec<Box<str>>,
 }
 
 /// The last lines.
 #[derive(Default)]
-pub(super) struct Tail(Mutex<Lines>);
+pub(super) struct OutputTail(Mutex<Lines>);
 
 #[derive(Default)]
 struct Lines {
@@ -44,11 +44,11 @@ struct Lines {
 }
 
 impl Output {
-    pub(super) fn new(transport: &StdioTransport, of_upstream: Arc<Tail>) -> Self {
+    pub(super) fn new(transport: &StdioTransport, of_upstream: Arc<OutputTail>) -> Self {
         let set = transport.set_env.iter().map(|(name, value)| (name, value.0.clone()));
         let passed = transport.env.iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
         let secrets = set.chain(passed).filter(|(name, value)| names_a_secret(name) && value.len() >= SECRET_BYTES);
-        Self { own: Tail::default(), of_upstream, secrets: secrets.map(|(_, value)| value.into()).collect() }
+        Self { own: OutputTail::default(), of_upstream, secrets: secrets.map(|(_, value)| value.into()).collect() }
     }
 
     /// Keeps a line of standard error.
@@ -70,7 +70,7 @@ impl Output {
         let bytes = line.len();
         if line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[") {
             // Perhaps an answer, which may hold anything.
-            return tracing::warn!(%upstream, bytes, %error, "the server printed a message that cannot be read; dropped");
+            return tracing::warn!(%upstream, bytes, %error, "dropped an unreadable message of the server");
         }
         let begins = printable(line, &self.secrets, BEGINNING_BYTES);
         self.of_upstream.lines().output.stdout = Some(begins.clone());
@@ -83,11 +83,11 @@ impl Output {
         if is_first {
             tracing::warn!(
                 %upstream, bytes, %begins,
-                "the server printed a line that is not an MCP message to its standard output; dropped. Each line there must be \
-                 one message: have the server log to standard error"
+                "dropped a line on the server's standard output that is not an MCP message; the server must log to \
+                 standard error"
             );
         } else {
-            tracing::debug!(%upstream, bytes, %begins, "another line that is not an MCP message; dropped");
+            tracing::debug!(%upstream, bytes, %begins, "dropped another line that is not an MCP message");
         }
     }
 
@@ -101,7 +101,7 @@ impl Output {
     }
 }
 
-impl Tail {
+impl OutputTail {
     pub(super) fn kept(&self) -> ProcessOutput {
         let lines = self.lines();
         ProcessOutput { stderr: lines.stderr.iter().cloned().collect(), ..lines.output.clone() }

@@ -42,12 +42,12 @@ pub(super) struct Pool {
     connector: HttpsConnector<HttpConnector>,
     origin: Uri,
     host: HeaderValue,
-    idle: Arc<Mutex<Idle>>,
+    idle: Arc<Mutex<IdleConnections>>,
 }
 
 /// Connections without a request, the last used one at the end.
 #[derive(Default)]
-struct Idle {
+struct IdleConnections {
     connections: VecDeque<(Instant, Sender)>,
     /// Whether a task closes those that expire.
     swept: bool,
@@ -107,7 +107,7 @@ impl Pool {
                 *request.uri_mut() = path.into();
                 request.headers_mut().insert(header::HOST, self.host.clone());
                 let sent = sender.try_send_request(request);
-                let used = Used { sender: Some(sender), idle: self.idle.clone() };
+                let used = PooledConnection { sender: Some(sender), idle: self.idle.clone() };
                 let response = sent.await?;
                 Ok(response.map(|incoming| ResponseBody { incoming, _connection: Some(used) }))
             }
@@ -162,11 +162,11 @@ async fn ended(connection: impl Future<Output = hyper::Result<()>>) {
     }
 }
 
-fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
+fn lock(idle: &Mutex<IdleConnections>) -> MutexGuard<'_, IdleConnections> {
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Idle {
+impl IdleConnections {
     /// The connection that was used last, among those that take a request at once.
     fn take(&mut self) -> Option<Sender> {
         self.expire();
@@ -183,7 +183,7 @@ impl Idle {
 }
 
 /// Keeps a connection for the next request.
-fn keep(idle: &Arc<Mutex<Idle>>, sender: Sender) {
+fn keep(idle: &Arc<Mutex<IdleConnections>>, sender: Sender) {
     let mut state = lock(idle);
     if state.connections.len() >= IDLE_CONNECTIONS {
         state.connections.pop_front();
@@ -198,7 +198,7 @@ fn keep(idle: &Arc<Mutex<Idle>>, sender: Sender) {
 }
 
 /// Closes connections as they expire, until none is left.
-async fn sweep(idle: Weak<Mutex<Idle>>) {
+async fn sweep(idle: Weak<Mutex<IdleConnections>>) {
     let mut pause = KEPT;
     loop {
         tokio::time::sleep(pause).await;
@@ -223,12 +223,12 @@ impl Sender {
 }
 
 /// A connection of HTTP/1.1 with a request, kept for the next one once the response has been read.
-struct Used {
+struct PooledConnection {
     sender: Option<http1::SendRequest<RequestBody>>,
-    idle: Arc<Mutex<Idle>>,
+    idle: Arc<Mutex<IdleConnections>>,
 }
 
-impl Drop for Used {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         // Where the response was not read to its end, `hyper` closes the connection, and it is never handed out again.
         if let Some(sender) = self.sender.take().filter(|sender| !sender.is_closed()) {
@@ -240,7 +240,7 @@ impl Drop for Used {
 /// The body of a response, with its connection.
 pub(super) struct ResponseBody {
     incoming: Incoming,
-    _connection: Option<Used>,
+    _connection: Option<PooledConnection>,
 }
 
 impl HttpBody for ResponseBody {

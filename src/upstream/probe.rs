@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
 use super::body;
-use super::client::{Client, Lasting, Sent};
+use super::client::{Client, ClientRequest, ReadDeadline};
 use super::http::ContentKind;
 use crate::message::{Message, ReadLimits};
 use crate::protocol::{CallError, header as mcp};
@@ -30,7 +30,7 @@ const REVISION: &str = "2025-06-18";
 
 /// What a server was found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum ProbeResult {
     /// It answers in MCP.
     Answers,
     /// It requires authentication.
@@ -42,23 +42,25 @@ pub(super) enum Finding {
 }
 
 /// Asks a server of streamable HTTP.
-pub(super) async fn ask_http(client: &Client) -> Finding {
+pub(super) async fn ask_http(client: &Client) -> ProbeResult {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     headers.insert(mcp::SESSION, HeaderValue::from_static(SESSION));
     headers.insert(mcp::VERSION, HeaderValue::from_static(REVISION));
     let body = Bytes::from_static(PING);
-    ask(client, Sent { lasting: Lasting::Call, method: Method::POST, url: &client.url, headers: &headers, body }).await
+    ask(client, ClientRequest { lasting: ReadDeadline::Call, method: Method::POST, url: &client.url, headers: &headers, body })
+        .await
 }
 
 /// Asks a server of HTTP+SSE.
-pub(super) async fn ask_sse(client: &Client) -> Finding {
+pub(super) async fn ask_sse(client: &Client) -> ProbeResult {
     let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("text/event-stream"))]);
     let body = Bytes::new();
-    ask(client, Sent { lasting: Lasting::Stream, method: Method::GET, url: &client.url, headers: &headers, body }).await
+    ask(client, ClientRequest { lasting: ReadDeadline::Stream, method: Method::GET, url: &client.url, headers: &headers, body })
+        .await
 }
 
-async fn ask(client: &Client, sent: Sent<'_>) -> Finding {
+async fn ask(client: &Client, sent: ClientRequest<'_>) -> ProbeResult {
     let posted = sent.method == Method::POST;
     let asked = async {
         let response = client.exchange(sent, None).await?;
@@ -66,69 +68,75 @@ async fn ask(client: &Client, sent: Sent<'_>) -> Finding {
         let streams = head.status.is_success() && ContentKind::of(&head.headers) == ContentKind::Events;
         // A stream may say nothing for long.
         let read = if streams { Bytes::new() } else { body::beginning(body, READ_BYTES).await? };
-        Ok(Answer { status: head.status, headers: head.headers, body: read })
+        Ok(ProbeReply { status: head.status, headers: head.headers, body: read })
     };
     match tokio::time::timeout(ANSWER, asked).await {
         Ok(Ok(answer)) => answer.judge(&client.peer.to_string(), posted, |text| client.holds(text)),
-        Ok(Err(CallError::Connect(error))) => Finding::Down(error.to_string()),
-        Ok(Err(error)) => Finding::Down(format!("{}: {error}", client.peer)),
-        Err(_) => {
-            Finding::Down(format!("{} does not answer within {} s; check the server, and `url`", client.peer, ANSWER.as_secs()))
-        }
+        Ok(Err(CallError::Connect(error))) => ProbeResult::Down(error.to_string()),
+        Ok(Err(error)) => ProbeResult::Down(format!("{}: {error}", client.peer)),
+        Err(_) => ProbeResult::Down(format!(
+            "{} does not answer within {} s; check the server, and `url`",
+            client.peer,
+            ANSWER.as_secs()
+        )),
     }
 }
 
 /// A server's answer to the probe.
-struct Answer {
+struct ProbeReply {
     status: StatusCode,
     headers: HeaderMap,
     /// Its beginning.
     body: Bytes,
 }
 
-impl Answer {
+impl ProbeReply {
     /// What an answer shows. `is_own` says whether a text holds a secret of the gate, which a server may send back.
-    fn judge(&self, peer: &str, posted: bool, is_own: impl Fn(&str) -> bool) -> Finding {
+    fn judge(&self, peer: &str, posted: bool, is_own: impl Fn(&str) -> bool) -> ProbeResult {
         let status = self.status.as_u16();
         let kind = ContentKind::of(&self.headers);
         if status == 401 {
-            return Finding::AuthRequired;
+            return ProbeResult::AuthRequired;
         }
         let streams = self.status.is_success() && kind == ContentKind::Events;
         let gateway_fails = matches!(status, 502..=504);
         if streams || (posted && !gateway_fails && self.is_rpc()) {
-            return Finding::Answers;
+            return ProbeResult::Answers;
         }
         let text = String::from_utf8_lossy(&self.body);
         let is_page = is_page(&text);
-        let words = words(&text, is_page, is_own);
+        let words = excerpt(&text, is_page, is_own);
         let said = if words.is_empty() { String::new() } else { format!(", \"{words}\"") };
         let lower = text.to_ascii_lowercase();
         if lower.contains("http request") && lower.contains("https") {
-            return Finding::Down(format!("{peer} expects TLS ({status}{said}); write `https://` in `url`"));
+            return ProbeResult::Down(format!("{peer} expects TLS ({status}{said}); write `https://` in `url`"));
         }
         if self.status.is_redirection() {
-            return Finding::Down(format!(
+            return ProbeResult::Down(format!(
                 "{peer} redirects ({status}){}, and redirects are not followed; write the URL that it leads to in `url`",
                 self.location().map(|to| format!(" to {to}")).unwrap_or_default()
             ));
         }
         if is_page {
             let fix = "correct the path in `url`: MCP endpoints often end in `/mcp`, those of HTTP+SSE in `/sse`";
-            return Finding::Down(format!("{peer} answers with a web page, not MCP ({status}{said}); {fix}"));
+            return ProbeResult::Down(format!("{peer} answers with a web page, not MCP ({status}{said}); {fix}"));
         }
         match status {
             // That is how servers refuse a session in plain text.
-            400 | 404 if lower.contains("session") => Finding::Answers,
-            405 if posted => Finding::Down(format!(
+            400 | 404 if lower.contains("session") => ProbeResult::Answers,
+            405 if posted => ProbeResult::Down(format!(
                 "{peer} takes no POST at this path ({status}{said}); correct the path in `url`, or use `sse` for a server of HTTP+SSE"
             )),
-            404 => Finding::Unclear(format!("{peer} has nothing at this path ({status}{said}); correct the path in `url`")),
+            404 => ProbeResult::Unclear(format!("{peer} has nothing at this path ({status}{said}); correct the path in `url`")),
             502..=504 => {
-                Finding::Down(format!("{peer} is a proxy that cannot reach its server ({status}{said}); check the server"))
+                ProbeResult::Down(format!("{peer} is a proxy that cannot reach its server ({status}{said}); check the server"))
             }
-            400..=599 => Finding::Unclear(format!("{peer} refuses requests ({status}{said}); check `url` and the server's log")),
-            _ => Finding::Down(format!("{peer} answers, but not in MCP ({status}{said}); check that `url` is its MCP endpoint")),
+            400..=599 => {
+                ProbeResult::Unclear(format!("{peer} refuses requests ({status}{said}); check `url` and the server's log"))
+            }
+            _ => ProbeResult::Down(format!(
+                "{peer} answers, but not in MCP ({status}{said}); check that `url` is its MCP endpoint"
+            )),
         }
     }
 
@@ -156,7 +164,7 @@ fn is_page(text: &str) -> bool {
 }
 
 /// The first words of a body, of a page its title, without what may be a secret.
-fn words(text: &str, is_page: bool, is_own: impl Fn(&str) -> bool) -> String {
+fn excerpt(text: &str, is_page: bool, is_own: impl Fn(&str) -> bool) -> String {
     let title = is_page.then(|| title(text)).flatten();
     let mut plain = String::new();
     let mut in_tag = false;
@@ -189,9 +197,9 @@ fn title(text: &str) -> Option<&str> {
 }
 
 /// Whether a program can be started by this name, as the system looks for it.
-pub(super) fn look_for(program: &str) -> Finding {
-    if found(program) {
-        return Finding::Answers;
+pub(super) fn look_for(program: &str) -> ProbeResult {
+    if is_executable(program) {
+        return ProbeResult::Answers;
     }
     let fix = if program.contains('/') {
         "install it there, or correct `command`"
@@ -199,10 +207,10 @@ pub(super) fn look_for(program: &str) -> Finding {
         "install it, or write its full path in `command`"
     };
     let place = if program.contains('/') { "is not there or is not executable" } else { "is not on the gate's PATH" };
-    Finding::Down(format!("the program `{program}` {place}; {fix}"))
+    ProbeResult::Down(format!("the program `{program}` {place}; {fix}"))
 }
 
-fn found(program: &str) -> bool {
+fn is_executable(program: &str) -> bool {
     let runs = |path: &Path| path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     if program.contains('/') {
         return runs(Path::new(program));

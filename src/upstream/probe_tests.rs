@@ -1,14 +1,15 @@
 use super::*;
 
-fn judged(status: u16, kind: &str, body: &str) -> Finding {
+fn judged(status: u16, kind: &str, body: &str) -> ProbeResult {
     let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_str(kind).unwrap())]);
-    let answer = Answer { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::copy_from_slice(body.as_bytes()) };
+    let answer =
+        ProbeReply { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::copy_from_slice(body.as_bytes()) };
     answer.judge("h:1", true, |text| text.contains("s3cret"))
 }
 
-fn reason(finding: Finding) -> String {
+fn reason(finding: ProbeResult) -> String {
     match finding {
-        Finding::Down(reason) | Finding::Unclear(reason) => reason,
+        ProbeResult::Down(reason) | ProbeResult::Unclear(reason) => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -27,9 +28,9 @@ fn whatever_a_server_of_mcp_says_to_the_probe_shows_that_it_is_there() {
         (404, "text/plain", "session not found\n"),
         (400, "text/plain", "Bad Request: No valid session ID provided"),
     ] {
-        assert_eq!(judged(status, kind, body), Finding::Answers, "{status} {body}");
+        assert_eq!(judged(status, kind, body), ProbeResult::Answers, "{status} {body}");
     }
-    assert_eq!(judged(401, json, r#"{"error":"invalid_token"}"#), Finding::AuthRequired);
+    assert_eq!(judged(401, json, r#"{"error":"invalid_token"}"#), ProbeResult::AuthRequired);
 }
 
 #[test]
@@ -54,9 +55,9 @@ fn what_is_no_server_of_mcp_is_down_with_the_first_words_and_a_fix() {
     let asks = r#"{"jsonrpc":"2.0","id":"lychgate-health","method":"ping"}"#;
     assert!(reason(judged(200, "application/json", asks)).contains("not in MCP"), "an echo answers nothing");
     assert!(reason(judged(405, "text/plain", "Method Not Allowed")).contains("`sse`"));
-    assert!(matches!(judged(404, "text/plain", "404 page not found"), Finding::Unclear(_)));
+    assert!(matches!(judged(404, "text/plain", "404 page not found"), ProbeResult::Unclear(_)));
     let behind = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no"}}"#;
-    assert!(matches!(judged(502, "application/json", behind), Finding::Down(_)));
+    assert!(matches!(judged(502, "application/json", behind), ProbeResult::Down(_)));
 }
 
 #[test]
@@ -71,14 +72,14 @@ fn secrets_and_control_characters_are_not_repeated() {
 #[test]
 fn a_redirect_is_named_without_its_query() {
     let headers = HeaderMap::from_iter([(header::LOCATION, HeaderValue::from_static("https://x.example/login?key=hidden"))]);
-    let answer = Answer { status: StatusCode::FOUND, headers, body: Bytes::new() };
+    let answer = ProbeReply { status: StatusCode::FOUND, headers, body: Bytes::new() };
     let reason = reason(answer.judge("h:1", true, |_| false));
     assert!(reason.contains("redirects (302) to `https://x.example/login`") && !reason.contains("hidden"), "{reason}");
 }
 
 #[test]
 fn a_program_must_be_there() {
-    assert_eq!(look_for("sh"), Finding::Answers);
+    assert_eq!(look_for("sh"), ProbeResult::Answers);
     assert!(reason(look_for("no-such-program-here")).contains("`no-such-program-here` is not on the gate's PATH; install it"));
     assert!(reason(look_for("/no/such/program")).contains("is not there or is not executable"));
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use tokio::sync::Semaphore;
 
 use super::body;
-use super::client::{Client, Lasting, Sent};
+use super::client::{Client, ClientRequest, ReadDeadline};
 use super::pool::ResponseBody;
 use crate::config::HttpTransport;
 use crate::message::ReadLimits;
@@ -22,7 +22,7 @@ pub struct Service {
 
 /// Why a service gave no answer. Says nothing of its URL, which may hold a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
+pub enum ServiceError {
     /// It did not come in time.
     Late,
     /// There was no place among those asked at once, or it has none: status 429 or 5xx.
@@ -47,48 +47,49 @@ impl Service {
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn ask(&self, body: Bytes, within: Duration) -> Result<Bytes, NoAnswer> {
+    pub async fn ask(&self, body: Bytes, within: Duration) -> Result<Bytes, ServiceError> {
         let deadline = tokio::time::Instant::now() + within;
         let place = tokio::time::timeout(within / 2, self.places.acquire()).await;
-        let _place = place.ok().and_then(Result::ok).ok_or(NoAnswer::Busy)?;
+        let _place = place.ok().and_then(Result::ok).ok_or(ServiceError::Busy)?;
         let answer = tokio::time::timeout_at(deadline, self.exchange(body, within)).await;
-        answer.unwrap_or(Err(NoAnswer::Late))
+        answer.unwrap_or(Err(ServiceError::Late))
     }
 
     /// Sends what needs no answer: any status of success will do. [`NoAnswer::Busy`] where it may be tried again later.
     ///
     /// # Errors
     /// Why it was not taken.
-    pub async fn send(&self, body: Bytes, within: Duration) -> Result<(), NoAnswer> {
-        let status = tokio::time::timeout(within, self.request(body)).await.map_err(|_| NoAnswer::Late)??.status();
+    pub async fn send(&self, body: Bytes, within: Duration) -> Result<(), ServiceError> {
+        let status = tokio::time::timeout(within, self.request(body)).await.map_err(|_| ServiceError::Late)??.status();
         match status {
             status if status.is_success() => Ok(()),
-            StatusCode::TOO_MANY_REQUESTS => Err(NoAnswer::Busy),
-            status if status.is_server_error() => Err(NoAnswer::Busy),
-            _ => Err(NoAnswer::Unusable),
+            StatusCode::TOO_MANY_REQUESTS => Err(ServiceError::Busy),
+            status if status.is_server_error() => Err(ServiceError::Busy),
+            _ => Err(ServiceError::Unusable),
         }
     }
 
-    async fn exchange(&self, body: Bytes, within: Duration) -> Result<Bytes, NoAnswer> {
+    async fn exchange(&self, body: Bytes, within: Duration) -> Result<Bytes, ServiceError> {
         let response = self.request(body).await?;
         if response.status() != StatusCode::OK {
-            return Err(NoAnswer::Unusable);
+            return Err(ServiceError::Unusable);
         }
-        body::whole(response.into_body(), &self.answer, within).await.map_err(why)
+        body::whole(response.into_body(), &self.answer, within).await.map_err(service_error)
     }
 
-    async fn request(&self, body: Bytes) -> Result<Response<ResponseBody>, NoAnswer> {
+    async fn request(&self, body: Bytes) -> Result<Response<ResponseBody>, ServiceError> {
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
-        let request = Sent { lasting: Lasting::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
-        self.client.send(request).await.map_err(why)
+        let request =
+            ClientRequest { lasting: ReadDeadline::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
+        self.client.send(request).await.map_err(service_error)
     }
 }
 
-fn why(error: CallError) -> NoAnswer {
+fn service_error(error: CallError) -> ServiceError {
     match error {
-        CallError::Connect(_) => NoAnswer::Unreachable,
-        CallError::Silent(_) => NoAnswer::Late,
-        _ => NoAnswer::Unusable,
+        CallError::Connect(_) => ServiceError::Unreachable,
+        CallError::Silent(_) => ServiceError::Late,
+        _ => ServiceError::Unusable,
     }
 }

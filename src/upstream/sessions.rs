@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::body::Gap;
+use super::body::MaxSilence;
 use super::channel::Channel;
-use super::end::End;
+use super::end::ChannelEnd;
 use super::http::{empty, initializes};
-use super::ticket::{Opened, Ticket};
+use super::in_flight_call::{InFlightCall, OpenedReply};
 use crate::config::{Limits, UpstreamConfig};
 use crate::message::{Message, ParseError};
 use crate::protocol::{
-    Ask, Call, CallError, Context, Frames, Framing, Holder, ProcessFault, ProcessFaultKind, Reply, SessionId, header,
+    Call, CallError, CallKind, Context, Frames, Framing, Holder, ProcessFault, ProcessFaultKind, Reply, SessionId, header,
 };
 
 /// A way to the server: a child process, a stream and its endpoint.
-pub(super) trait Link: Send + Sync {
+pub(super) trait ServerLink: Send + Sync {
     /// Where its messages come in.
     fn channel(&self) -> &Arc<Channel>;
     /// Sends a message to the server, within `time`.
     fn send(&self, message: &Message, time: Duration) -> impl Future<Output = Result<(), CallError>> + Send;
     /// Lets a dropped ticket say `notifications/cancelled`, if the transport can.
-    fn arm(&self, ticket: &mut Ticket);
+    fn arm(&self, ticket: &mut InFlightCall);
     /// The error of a call that began then, with what the transport knows of its cause.
     fn explain(&self, error: CallError, _began: Instant) -> CallError {
         error
@@ -41,13 +41,13 @@ const REMEMBERED: Duration = Duration::from_secs(600);
 
 /// How long answers may take.
 #[derive(Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct Timeouts {
     pub(super) initialize: Duration,
     pub(super) request: Duration,
     pub(super) idle: Duration,
 }
 
-impl Patience {
+impl Timeouts {
     pub(super) fn new(config: &UpstreamConfig, limits: &Limits) -> Self {
         Self { initialize: config.initialize_timeout, request: config.request_timeout, idle: limits.stream_idle }
     }
@@ -59,23 +59,28 @@ impl Patience {
 
 /// Sends a call's requests over a link and waits for the first message of the answer. `None` where their ids are in
 /// flight there.
-pub(super) async fn ask<L: Link>(link: &L, message: &Message, patience: &Patience) -> Result<Option<Opened>, CallError> {
-    match link.channel().begin(message)? {
+pub(super) async fn ask<L: ServerLink>(
+    link: &L,
+    message: &Message,
+    patience: &Timeouts,
+) -> Result<Option<OpenedReply>, CallError> {
+    match link.channel().register(message)? {
         Some(ticket) => asked(link, ticket, message, patience).await.map(Some),
         None => Ok(None),
     }
 }
 
 /// The same with a ticket that is taken already.
-pub(super) async fn asked<L: Link>(
+pub(super) async fn asked<L: ServerLink>(
     link: &L,
-    mut ticket: Ticket,
+    mut ticket: InFlightCall,
     message: &Message,
-    patience: &Patience,
-) -> Result<Opened, CallError> {
+    patience: &Timeouts,
+) -> Result<OpenedReply, CallError> {
     let began = Instant::now();
     let first = patience.first(message);
-    let gap = if ticket.subscribes { Gap::Idle(patience.idle) } else { Gap::Answer(patience.request, patience.idle) };
+    let gap =
+        if ticket.subscribes { MaxSilence::Idle(patience.idle) } else { MaxSilence::Answer(patience.request, patience.idle) };
     // `initialize` must not be cancelled (2025-11-25, Cancellation).
     if !initializes(message) {
         link.arm(&mut ticket);
@@ -98,24 +103,24 @@ pub(super) fn or_cancelled(outcome: Result<Reply, CallError>) -> Result<Reply, C
 
 /// The sessions of one upstream.
 pub(super) struct Sessions<L> {
-    held: Mutex<HashMap<SessionId, Held<L>>>,
+    held: Mutex<HashMap<SessionId, SessionSlot<L>>>,
     most: usize,
-    patience: Patience,
+    patience: Timeouts,
 }
 
-struct Held<L> {
+struct SessionSlot<L> {
     holder: Holder,
     link: Arc<L>,
 }
 
-impl<L: Link> Held<L> {
+impl<L: ServerLink> SessionSlot<L> {
     fn is_open(&self) -> bool {
         self.link.channel().ended().is_none()
     }
 }
 
-impl<L: Link> Sessions<L> {
-    pub(super) fn new(most: usize, patience: Patience) -> Self {
+impl<L: ServerLink> Sessions<L> {
+    pub(super) fn new(most: usize, patience: Timeouts) -> Self {
         Self { held: Mutex::default(), most, patience }
     }
 
@@ -127,11 +132,11 @@ impl<L: Link> Sessions<L> {
     ) -> Result<Reply, CallError> {
         let context = &call.context;
         match (&call.ask, &context.session) {
-            (Ask::Send(message), None) if initializes(message) && !message.is_batch() => {
+            (CallKind::Send(message), None) if initializes(message) && !message.is_batch() => {
                 self.open(context, connect.await?, message).await
             }
-            (Ask::Send(_), None) => Err(CallError::UnknownSession),
-            (Ask::Send(message), Some(session)) => {
+            (CallKind::Send(_), None) => Err(CallError::UnknownSession),
+            (CallKind::Send(message), Some(session)) => {
                 let link = self.find(context, session)?;
                 if message.envelopes().iter().any(|envelope| envelope.is_request()) {
                     let opened = ask(&*link, message, &self.patience).await?;
@@ -146,23 +151,23 @@ impl<L: Link> Sessions<L> {
                 ids.for_each(|id| link.channel().cancel(id));
                 Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
             }
-            (Ask::Listen, Some(session)) => {
+            (CallKind::Listen, Some(session)) => {
                 let link = self.find(context, session)?;
-                Ok(link.channel().listen()?.reply(Gap::Idle(self.patience.idle)))
+                Ok(link.channel().listen()?.reply(MaxSilence::Idle(self.patience.idle)))
             }
-            (Ask::Close, Some(session)) => {
+            (CallKind::Close, Some(session)) => {
                 let link = self.find(context, session)?;
                 self.lock().remove(session);
                 link.close();
                 Ok(empty(StatusCode::NO_CONTENT, HeaderMap::new()))
             }
-            (Ask::Listen | Ask::Close, None) => Err(CallError::NotOffered),
+            (CallKind::Listen | CallKind::Close, None) => Err(CallError::NotOffered),
         }
     }
 
     async fn open(&self, context: &Context, link: Arc<L>, message: &Message) -> Result<Reply, CallError> {
         let opened = ask(&*link, message, &self.patience).await;
-        let Opened { mut reply, refused } = match opened {
+        let OpenedReply { mut reply, refused } = match opened {
             Ok(Some(opened)) => opened,
             Ok(None) => return Err(CallError::BadReply("a new session is busy")),
             Err(error) => {
@@ -185,7 +190,7 @@ impl<L: Link> Sessions<L> {
             link.close();
             return Err(CallError::Limit("sessions"));
         }
-        held.insert(session, Held { holder: context.holder(), link });
+        held.insert(session, SessionSlot { holder: context.holder(), link });
         if let Ok(id) = HeaderValue::from_str(&id) {
             reply.headers.insert(header::SESSION, id);
         }
@@ -211,7 +216,7 @@ impl<L: Link> Sessions<L> {
         let found = held.get(session).filter(|held| context.is_of(&held.holder)).ok_or(CallError::UnknownSession)?;
         match found.link.channel().ended() {
             None => Ok(found.link.clone()),
-            Some(End::Process(fault)) => {
+            Some(ChannelEnd::Process(fault)) => {
                 let kind = ProcessFaultKind::SessionEnded;
                 Err(CallError::Process(Box::new(ProcessFault { kind, ..ProcessFault::clone(&fault) })))
             }
@@ -222,7 +227,7 @@ impl<L: Link> Sessions<L> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Held<L>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionSlot<L>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,15 +9,15 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::body::{self, Events, Timer, within};
+use super::body::{self, EventStream, Timer, within};
 use super::channel::Channel;
-use super::client::{Client, Lasting, Sent};
-use super::end::End;
-use super::health::{Health, Pulse};
+use super::client::{Client, ClientRequest, ReadDeadline};
+use super::end::ChannelEnd;
+use super::health::{Health, HealthTracker};
 use super::http::ContentKind;
+use super::in_flight_call::InFlightCall;
 use super::probe;
-use super::sessions::{Link, Patience, Sessions, or_cancelled};
-use super::ticket::Ticket;
+use super::sessions::{ServerLink, Sessions, Timeouts, or_cancelled};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
 use crate::oauth::Authorizer;
@@ -28,9 +28,9 @@ pub(super) struct Sse {
     client: Arc<Client>,
     name: UpstreamName,
     limits: Limits,
-    patience: Patience,
+    patience: Timeouts,
     sessions: Sessions<Stream>,
-    pulse: Pulse,
+    pulse: HealthTracker,
     closing: watch::Sender<bool>,
     in_flight: Arc<InFlight>,
 }
@@ -45,14 +45,14 @@ impl Sse {
         config: &UpstreamConfig,
         limits: &Limits,
     ) -> Result<Self, String> {
-        let patience = Patience::new(config, limits);
+        let patience = Timeouts::new(config, limits);
         Ok(Self {
             client: Arc::new(Client::new(transport, login)?),
             name,
             limits: limits.clone(),
             patience,
             sessions: Sessions::new(limits.sessions, patience),
-            pulse: Pulse::default(),
+            pulse: HealthTracker::default(),
             closing: watch::Sender::new(false),
             in_flight: InFlight::unlimited(),
         })
@@ -116,9 +116,15 @@ impl Sse {
     }
 
     /// Opens the stream and waits for the event that names the endpoint.
-    async fn begin(&self, headers: &HeaderMap, context: &Context) -> Result<(Events, Uri), CallError> {
+    async fn begin(&self, headers: &HeaderMap, context: &Context) -> Result<(EventStream, Uri), CallError> {
         let time = self.patience.initialize;
-        let sent = Sent { lasting: Lasting::Stream, method: Method::GET, url: &self.client.url, headers, body: Bytes::new() };
+        let sent = ClientRequest {
+            lasting: ReadDeadline::Stream,
+            method: Method::GET,
+            url: &self.client.url,
+            headers,
+            body: Bytes::new(),
+        };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
         let response = self.client.send_as(context, sent, time, &mut timer).await?;
@@ -126,11 +132,11 @@ impl Sse {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }
         let reservation = self.in_flight.reservation(&context.agent);
-        let events = Events::new(response.into_body(), self.limits.read.clone()).reserved(reservation);
+        let events = EventStream::new(response.into_body(), self.limits.read.clone()).reserved(reservation);
         within(time, self.endpoint(events)).await
     }
 
-    async fn endpoint(&self, mut events: Events) -> Result<(Events, Uri), CallError> {
+    async fn endpoint(&self, mut events: EventStream) -> Result<(EventStream, Uri), CallError> {
         while let Some(event) = events.next().await? {
             if let (Some(b"endpoint"), Some(data)) = (event.fields.name.as_deref(), event.data) {
                 let reference = std::str::from_utf8(&data).unwrap_or_default();
@@ -158,7 +164,7 @@ struct Post {
     limits: ReadLimits,
 }
 
-impl Link for Stream {
+impl ServerLink for Stream {
     fn channel(&self) -> &Arc<Channel> {
         &self.channel
     }
@@ -168,7 +174,7 @@ impl Link for Stream {
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let (post, bytes) = (self.post.clone(), message.bytes().clone());
         let sent = tokio::spawn(async move { post.send(bytes, time).await }).await;
-        let sent = sent.unwrap_or(Err(CallError::BadReply("sending broke off")));
+        let sent = sent.unwrap_or(Err(CallError::BadReply("sending was interrupted")));
         if matches!(sent, Err(CallError::UnknownSession)) {
             self.close();
         }
@@ -176,18 +182,23 @@ impl Link for Stream {
     }
 
     /// Only modern calls are cancelled, and this transport has none.
-    fn arm(&self, _: &mut Ticket) {}
+    fn arm(&self, _: &mut InFlightCall) {}
 
     fn close(&self) {
-        self.channel.end(End::Closed);
+        self.channel.end(ChannelEnd::Closed);
         self.stop.send_replace(true);
     }
 }
 
 impl Post {
     async fn send(&self, message: Bytes, time: Duration) -> Result<(), CallError> {
-        let sent =
-            Sent { lasting: Lasting::Call, method: Method::POST, url: &self.endpoint, headers: &self.headers, body: message };
+        let sent = ClientRequest {
+            lasting: ReadDeadline::Call,
+            method: Method::POST,
+            url: &self.endpoint,
+            headers: &self.headers,
+            body: message,
+        };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
         let response = self.client.send_as(&self.context, sent, time, &mut timer).await?;
@@ -205,7 +216,7 @@ impl Post {
 
 /// Reads a stream until it ends, by itself or because nobody wants it any more.
 struct Reader {
-    events: Events,
+    events: EventStream,
     channel: Arc<Channel>,
     idle: Duration,
     message_bytes: usize,
@@ -218,15 +229,15 @@ impl Reader {
         let Self { mut events, channel, idle, message_bytes, mut stopping, mut closing } = self;
         let end = tokio::select! {
             end = read(&mut events, &channel, message_bytes) => end,
-            _ = stopping.wait_for(|stop| *stop) => End::Closed,
-            _ = closing.wait_for(|closing| *closing) => End::Gone("the gateway is shutting down".into()),
-            () = channel.unused_for(idle) => End::Gone("the session was not used for long".into()),
+            _ = stopping.wait_for(|stop| *stop) => ChannelEnd::Closed,
+            _ = closing.wait_for(|closing| *closing) => ChannelEnd::Gone("the gateway is shutting down".into()),
+            () = channel.unused_for(idle) => ChannelEnd::Gone("the session was idle".into()),
         };
         channel.end(end);
     }
 }
 
-async fn read(events: &mut Events, channel: &Channel, message_bytes: usize) -> End {
+async fn read(events: &mut EventStream, channel: &Channel, message_bytes: usize) -> ChannelEnd {
     loop {
         match events.next().await {
             Ok(Some(event)) => {
@@ -237,9 +248,9 @@ async fn read(events: &mut Events, channel: &Channel, message_bytes: usize) -> E
                     }
                 }
             }
-            Ok(None) => return End::Gone("the server's stream ended".into()),
-            Err(CallError::NotMcp(_)) => return End::TooLarge(message_bytes),
-            Err(error) => return End::Gone(format!("the server's stream broke off: {error}").into()),
+            Ok(None) => return ChannelEnd::Gone("the server's stream ended".into()),
+            Err(CallError::NotMcp(_)) => return ChannelEnd::TooLarge(message_bytes),
+            Err(error) => return ChannelEnd::Gone(format!("the server's stream was interrupted: {error}").into()),
         }
     }
 }

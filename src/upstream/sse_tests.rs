@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::super::testing::*;
 use super::*;
 use crate::config::Transport;
-use crate::protocol::{AgentName, Ask, Framing};
+use crate::protocol::{AgentName, CallKind, Framing};
 use crate::upstream::Health;
 use crate::upstream::Upstream;
 
@@ -96,7 +96,7 @@ async fn a_stream_is_a_session() {
     assert_eq!(all(reply.unwrap()).await.0, ["{\"jsonrpc\":\"2.0\",\n \"id\":1,\"result\":{\"a\":1.0}}"]);
     assert_eq!(*server.got.lock().unwrap(), [INITIALIZE, note, ASK]);
 
-    let mut listen = upstream.call(&call(Ask::Listen, Era::Legacy, Some(&session))).await.unwrap();
+    let mut listen = upstream.call(&call(CallKind::Listen, Era::Legacy, Some(&session))).await.unwrap();
     server.say("event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n").await;
     assert_eq!(next(&mut listen).await, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n");
 
@@ -108,7 +108,7 @@ async fn a_stream_is_a_session() {
     assert!(matches!(refused, Err(CallError::BadReply(_))), "{refused:?}");
 
     let stream = server.stream();
-    upstream.call(&call(Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    upstream.call(&call(CallKind::Close, Era::Legacy, Some(&session))).await.unwrap();
     tokio::time::timeout(Duration::from_secs(2), stream.closed()).await.expect("the stream is closed upstream");
     assert!(matches!(upstream.call(&legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
 }

@@ -8,38 +8,38 @@ use http::{HeaderMap, StatusCode};
 use tokio::sync::{Semaphore, watch};
 
 use super::channel::Channel;
-use super::child::{Child, Ended, Spec};
-use super::health::{Health, Pulse};
+use super::child::{Child, ChildExit, ChildSpec};
+use super::health::{Health, HealthTracker};
 use super::http::empty;
-use super::probe::{self, Finding};
-use super::sessions::{Link, Patience, Sessions, asked, or_cancelled};
-use super::ticket::Ticket;
+use super::in_flight_call::InFlightCall;
+use super::probe::{self, ProbeResult};
+use super::sessions::{ServerLink, Sessions, Timeouts, asked, or_cancelled};
 use crate::config::{Limits, StdioTransport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{Ask, Call, CallError, Era, Holder, ProcessFault, ProcessOutput, Reply, UpstreamName};
+use crate::protocol::{Call, CallError, CallKind, Era, Holder, ProcessFault, ProcessOutput, Reply, UpstreamName};
 
 /// A server that is a child process: one child for each legacy session; for modern calls one for each agent, and
 /// another where ids or progress tokens would collide.
 pub(super) struct Stdio {
-    spec: Spec,
+    spec: ChildSpec,
     places: Arc<Semaphore>,
     sessions: Sessions<Child>,
     pools: Mutex<HashMap<Holder, Vec<Arc<Child>>>>,
-    patience: Patience,
+    patience: Timeouts,
     abandoned: Duration,
     closing: watch::Sender<bool>,
-    past: Arc<Past>,
+    past: Arc<SpawnHistory>,
 }
 
 /// What earlier children tell about later ones.
 #[derive(Default)]
-struct Past {
-    pulse: Pulse,
-    crashes: Mutex<HashMap<Holder, Crashes>>,
+struct SpawnHistory {
+    pulse: HealthTracker,
+    crashes: Mutex<HashMap<Holder, CrashBackoff>>,
 }
 
 /// How often an agent's children ended by themselves, one after the other, and when the next may start.
-struct Crashes {
+struct CrashBackoff {
     count: u32,
     next: Instant,
     last: Arc<ProcessFault>,
@@ -68,9 +68,9 @@ impl Stdio {
         if transport.program().is_empty() {
             return Err("`command` names no program".into());
         }
-        let patience = Patience::new(config, limits);
+        let patience = Timeouts::new(config, limits);
         Ok(Self {
-            spec: Spec { upstream: name, transport: transport.clone(), limits: limits.clone(), output: Arc::default() },
+            spec: ChildSpec { upstream: name, transport: transport.clone(), limits: limits.clone(), output: Arc::default() },
             places: Arc::new(Semaphore::new(limits.children_per_upstream)),
             sessions: Sessions::new(limits.sessions, patience),
             pools: Mutex::default(),
@@ -101,7 +101,7 @@ impl Stdio {
     /// How the last child fared; before the first, whether its program is there.
     pub(super) fn health(&self) -> Health {
         self.past.pulse.last().unwrap_or_else(|| match probe::look_for(self.spec.transport.program()) {
-            Finding::Down(reason) => Health::Down(reason),
+            ProbeResult::Down(reason) => Health::Down(reason),
             _ => Health::Up,
         })
     }
@@ -119,7 +119,7 @@ impl Stdio {
     }
 
     async fn modern(&self, call: &Call) -> Result<Reply, CallError> {
-        let Ask::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
+        let CallKind::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
         let holder = &call.context.holder();
         if !message.envelopes().iter().any(|envelope| envelope.is_request()) {
             return self.notify(holder, message).await;
@@ -147,7 +147,7 @@ impl Stdio {
 
     /// Finds the agent's first child on which the call's ids are free, or starts one. The pool stays locked
     /// meanwhile, so that two calls at once do not start two.
-    fn seat(&self, holder: &Holder, message: &Message) -> Result<(Arc<Child>, Ticket), CallError> {
+    fn seat(&self, holder: &Holder, message: &Message) -> Result<(Arc<Child>, InFlightCall), CallError> {
         let mut pools = self.pools();
         if pools.len() >= HOLDERS {
             pools.retain(|_, pool| pool.iter().any(|child| alive(child.channel())));
@@ -156,12 +156,12 @@ impl Stdio {
         pool.retain(|child| alive(child.channel()));
         for child in pool.iter() {
             // A child that ended just now is as good as none.
-            if let Ok(Some(ticket)) = child.channel().begin(message) {
+            if let Ok(Some(ticket)) = child.channel().register(message) {
                 return Ok((child.clone(), ticket));
             }
         }
         let child = self.start(holder, Era::Modern)?;
-        let ticket = child.channel().begin(message)?.ok_or(CallError::BadReply("a new process is busy"))?;
+        let ticket = child.channel().register(message)?.ok_or(CallError::BadReply("a new process is busy"))?;
         pool.push(child.clone());
         Ok((child, ticket))
     }
@@ -184,7 +184,7 @@ impl Stdio {
         };
         if pause > self.patience.initialize {
             let what = format!("{last}, and keeps ending; the next start is in {} s", pause.as_secs());
-            return Err(CallError::Process(Box::new(ProcessFault::ended(what, last.output.clone()))));
+            return Err(CallError::Process(Box::new(ProcessFault::exited(what, last.output.clone()))));
         }
         tokio::time::sleep(pause).await;
         Ok(())
@@ -198,7 +198,7 @@ impl Stdio {
         let place = self.places.clone().try_acquire_owned().map_err(|_| limit)?;
         let (past, whose, upstream) = (self.past.clone(), holder.clone(), self.spec.upstream.clone());
         let ended = move |how| {
-            if let Ended::ByItself(fault) = how {
+            if let ChildExit::ByItself(fault) = how {
                 let output = (!fault.output.is_empty()).then(|| fault.output.to_string());
                 tracing::warn!(%upstream, agent = %whose.agent, output, "{fault}");
                 past.crashed(&whose, fault);
@@ -209,8 +209,8 @@ impl Stdio {
             Era::Modern => self.spec.limits.session_idle.min(MODERN_IDLE),
         };
         Child::start(&self.spec, (era, idle), place, self.closing.subscribe(), ended).map_err(|error| {
-            let why = format!("the server's process cannot be started: {error}");
-            self.past.crashed(holder, Arc::new(ProcessFault::ended(why, ProcessOutput::default())));
+            let why = format!("cannot start the server's process: {error}");
+            self.past.crashed(holder, Arc::new(ProcessFault::exited(why, ProcessOutput::default())));
             CallError::NotStarted(error)
         })
     }
@@ -224,21 +224,21 @@ fn alive(channel: &Channel) -> bool {
     channel.ended().is_none()
 }
 
-impl Past {
+impl SpawnHistory {
     fn crashed(&self, holder: &Holder, fault: Arc<ProcessFault>) {
         self.pulse.down(fault.described());
         let mut all = self.crashes();
         if all.len() >= HOLDERS {
             all.retain(|_, crashes| crashes.next > Instant::now());
         }
-        let crashes = all.entry(holder.clone()).or_insert(Crashes { count: 0, next: Instant::now(), last: fault.clone() });
+        let crashes = all.entry(holder.clone()).or_insert(CrashBackoff { count: 0, next: Instant::now(), last: fault.clone() });
         crashes.last = fault;
         let pause = FIRST_PAUSE.saturating_mul(1 << crashes.count.min(16)).min(LONGEST_PAUSE);
         crashes.count = crashes.count.saturating_add(1);
         crashes.next = Instant::now() + pause;
     }
 
-    fn crashes(&self) -> MutexGuard<'_, HashMap<Holder, Crashes>> {
+    fn crashes(&self) -> MutexGuard<'_, HashMap<Holder, CrashBackoff>> {
         self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -122,7 +122,7 @@ async fn a_session_is_its_agents_and_ends_with_delete() {
     until("a helper process", || lines(folder.path(), "pids").len() == 2).await;
     let pids = lines(folder.path(), "pids");
     assert!(pids.iter().all(|pid| runs(pid)));
-    let closed = server.call(&call(Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    let closed = server.call(&call(CallKind::Close, Era::Legacy, Some(&session))).await.unwrap();
     assert_eq!((closed.status, closed.framing), (StatusCode::NO_CONTENT, Framing::Empty));
     assert!(matches!(server.call(&legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
     until("the whole process group to end", || !pids.iter().any(|pid| runs(pid))).await;
@@ -139,7 +139,7 @@ async fn what_belongs_to_no_call_goes_to_the_one_listener() {
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     server.call(&legacy(note, Some(&session))).await.unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let ask = call(Ask::Listen, Era::Legacy, Some(&session));
+    let ask = call(CallKind::Listen, Era::Legacy, Some(&session));
     let listen = || server.call(&ask);
     let mut reply = listen().await.unwrap();
     assert!(matches!(listen().await, Err(CallError::NotOffered)));
@@ -227,7 +227,7 @@ async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
     until("the cancellation at the server", || lines(folder.path(), "in").iter().any(|line| line.contains("cancelled"))).await;
     let left = ask(8);
     until("the call", asked(2)).await;
-    server.call(&call(crate::protocol::Ask::Close, Era::Legacy, Some(&session))).await.unwrap();
+    server.call(&call(crate::protocol::CallKind::Close, Era::Legacy, Some(&session))).await.unwrap();
     assert!(matches!(left.await.unwrap(), Err(CallError::UnknownSession)));
     assert_eq!(server.health().await, Health::Up);
     server.shutdown().await;

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{AgentName, Ask, Call, CallError, Context, Era, Frame, Framing, Reply, SessionId, UpstreamName};
+use crate::protocol::{AgentName, Call, CallError, CallKind, Context, Era, Frame, Framing, Reply, SessionId, UpstreamName};
 use crate::upstream::Upstream;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -107,7 +107,7 @@ pub(super) fn message(text: &str) -> Message {
 }
 
 /// A call of agent `ann` in a given era and session.
-pub(super) fn call(ask: Ask, era: Era, session: Option<&str>) -> Call {
+pub(super) fn call(ask: CallKind, era: Era, session: Option<&str>) -> Call {
     let context = Context {
         session: session.map(|id| SessionId::new(id).unwrap()),
         asked: Arc::new([]),
@@ -117,11 +117,11 @@ pub(super) fn call(ask: Ask, era: Era, session: Option<&str>) -> Call {
 }
 
 pub(super) fn modern(text: &str) -> Call {
-    call(Ask::Send(message(text)), Era::Modern, None)
+    call(CallKind::Send(message(text)), Era::Modern, None)
 }
 
 pub(super) fn legacy(text: &str, session: Option<&str>) -> Call {
-    call(Ask::Send(message(text)), Era::Legacy, session)
+    call(CallKind::Send(message(text)), Era::Legacy, session)
 }
 
 /// The raw bytes of all frames, and the error that ended them.

@@ -10,7 +10,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::Mutex;
 
 use super::http::empty;
-use crate::protocol::{Ask, Call, CallError, Reply};
+use crate::protocol::{Call, CallError, CallKind, Reply};
 
 /// The standard input of the server: whole lines, one after the other. Closed until the server has been started.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl ServerInput {
 
     /// Sends a message. The reply says only that it was sent.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
-        let Ask::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
+        let CallKind::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
         let end = call.context.wire.line_end.as_deref().unwrap_or(b"\n");
         self.write(&[message.bytes(), end]).await.map_err(CallError::Connect)?;
         Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))

@@ -3,7 +3,7 @@
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Inspection, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, AuditId, CallTarget, Context, Era, OpenRequest, UpstreamName};
 use lychgate::rules::{Find, Library};
 
 pub(crate) struct Judge {
@@ -42,7 +42,7 @@ impl Judge {
     /// What judging the result of a request gives.
     pub(crate) fn answer_of(&self, method: &str, result: &str) -> Inspection {
         let tool = (method == "tools/call").then(|| "fetch".into());
-        let asked = Asked { id: "1".into(), method: method.into(), tool, continues: false, target: CallTarget::Other };
+        let asked = OpenRequest { id: "1".into(), method: method.into(), tool, continues: false, target: CallTarget::Other };
         let context = Context { asked: [asked].into(), ..self.context.clone() };
         let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(), &ReadLimits::default());
         let message = message.expect("a message");

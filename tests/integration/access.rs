@@ -160,7 +160,7 @@ async fn tables_are_for_agents_and_groups() {
         let answer = gate.agent_named(agent).post("up", &[], call).await.expect(status).await.text().await;
         assert_eq!(answer.contains(r#""content""#), known, "{agent} {tool} {answer}");
     }
-    until("the audit line", || gate.audit_text().contains("no `[access]` table is for this caller")).await;
+    until("the audit line", || gate.audit_text().contains("no `[access]` table matches this caller")).await;
 }
 
 /// A gate that reads its agents from a file beside its config.

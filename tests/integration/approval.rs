@@ -144,7 +144,7 @@ async fn each_yes_is_for_so_much_and_no_more() {
     let agent = gate.agent();
     let ask = |text: &str, answer| called(&gate, &agent, call("1", text), answer);
     assert_eq!(ask("deploy a", Some(ONCE)).await, "done");
-    assert!(ask("deploy a", Some(DENY)).await.contains("said no"), "once was once");
+    assert!(ask("deploy a", Some(DENY)).await.contains("request was denied"), "once was once");
     assert_eq!(ask("deploy b", Some(r#"{"decision":"approve","scope":"call"}"#)).await, "done");
     assert_eq!(ask("deploy b", None).await, "done", "the same call needs no second yes");
     assert!(ask("deploy c", Some(DENY)).await.contains("`ask-first`"), "another one does");
@@ -169,7 +169,7 @@ async fn a_policy_may_allow_less() {
         assert_eq!(decide(&gate, &id, r#"{"decision":"approve"}"#).await.0, 400, "a yes says what for");
         assert_eq!(decide(&gate, &id, DENY).await.0, 200);
     });
-    assert!(result_text(&json(&answer.text().await)).contains("said no"));
+    assert!(result_text(&json(&answer.text().await)).contains("request was denied"));
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_yes_for_good_outlives_the_gate() {
         let always = r#"{"decision":"approve","scope":"always"}"#;
         let answer = (start == 0).then_some(always);
         assert_eq!(called(&gate, &agent, call("1", "deploy for good"), answer).await, "done");
-        assert!(called(&gate, &agent, call("1", "deploy another"), Some(DENY)).await.contains("said no"));
+        assert!(called(&gate, &agent, call("1", "deploy another"), Some(DENY)).await.contains("request was denied"));
         gate.running.drain().await;
     }
     use std::os::unix::fs::PermissionsExt;
@@ -209,11 +209,11 @@ async fn silence_is_a_no_and_a_call_that_comes_back_finds_its_answer() {
     let agent = gate.agent();
     let told = called(&gate, &agent, call("1", "deploy x"), None).await;
     let id = question(&gate).await;
-    assert!(told.contains("make exactly the same call again") && told.contains(&id), "{told}");
+    assert!(told.contains("repeat exactly the same call") && told.contains(&id), "{told}");
     assert!(called(&gate, &agent, call("2", "deploy x"), None).await.contains(&id), "it is the same question");
     assert_eq!(decide(&gate, &id, ONCE).await.0, 200, "nobody waits, and the yes is kept for the next try");
     assert_eq!(called(&gate, &agent, call("3", "deploy x"), None).await, "done");
-    assert!(called(&gate, &agent, call("4", "deploy x"), None).await.contains("again"), "and is used up");
+    assert!(called(&gate, &agent, call("4", "deploy x"), None).await.contains("repeat exactly"), "and is used up");
     soon("the deadline", async {
         while gate.metric("lychgate_approvals_total", &[("outcome", "expired")]) != Some(1.0) {
             gate.running.gate().sweep();
@@ -234,7 +234,7 @@ async fn only_so_many_wait() {
     });
     let gate = setup.start().await;
     let agent = gate.agent();
-    assert!(called(&gate, &agent, call("1", "deploy 1"), None).await.contains("again"));
+    assert!(called(&gate, &agent, call("1", "deploy 1"), None).await.contains("repeat exactly"));
     let answer = agent.post("up", &[], call("2", "deploy 2")).await.expect(429).await.text().await;
     assert!(answer.contains("pending_approvals"), "{answer}");
     assert_eq!(gate.limit_hits("pending_approvals"), 1.0);
@@ -285,7 +285,7 @@ async fn the_command_line_lists_and_answers() {
         gate.running.admin.unwrap()
     );
     std::fs::write(&config, text).unwrap();
-    assert_eq!(approve(&config, &["list"]), (0, "nothing waits\n".into(), String::new()));
+    assert_eq!(approve(&config, &["list"]), (0, "no pending requests\n".into(), String::new()));
     let agent = gate.agent();
     let (answer, ()) = tokio::join!(agent.post("up", &[], call("1", "deploy \u{1b}[2J")), async {
         let id = question(&gate).await;
@@ -306,7 +306,7 @@ async fn the_command_line_lists_and_answers() {
         assert_eq!(approve(&config, &["nosuch1"]).0, 1);
         let (code, _, told) = approve(&config, &[&id, "--always"]);
         assert!(code == 1 && told.contains("only"), "{told}");
-        assert_eq!(approve(&config, &[&id, "--once"]), (0, format!("{id}: allowed (once)\n"), String::new()));
+        assert_eq!(approve(&config, &[&id, "--once"]), (0, format!("{id}: approved (once)\n"), String::new()));
         assert_eq!(approve(&config, &[&id, "--deny"]).0, 1, "too late");
     });
     assert_eq!(result_text(&json(&answer.text().await)), "done");
@@ -330,7 +330,7 @@ async fn what_cannot_wait_is_refused_and_where_nothing_is_enforced_nobody_is_ask
     let (_peer, setup, _) = asking(Wire::Json).await;
     let gate = setup.with(|config| config.admin.address = None).start().await;
     let told = result_text(&json(&gate.agent().post("up", &[], call("1", "deploy")).await.text().await));
-    assert!(told.contains("nobody to ask"), "{told}");
+    assert!(told.contains("no approver is available"), "{told}");
     assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "nobody")]), Some(1.0));
 
     let (_peer, setup, _) = asking(Wire::Json).await;

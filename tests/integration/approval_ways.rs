@@ -36,7 +36,7 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
         let agent = gate.agent_named("ann");
         let session = open(&agent, initialize()).await;
         let headers = [("mcp-session-id", session.as_str())];
-        for (action, text) in [("accept", "done"), ("decline", "said no"), ("cancel", "said no")] {
+        for (action, text) in [("accept", "done"), ("decline", "request was denied"), ("cancel", "request was denied")] {
             let before = calls(&seen).len();
             let body = call("\"c\"", "deploy it");
             let mut stream = agent.post("up", &headers, body.clone()).await.expect(200).await;
@@ -76,7 +76,7 @@ async fn whichever_answers_first_counts_and_a_call_taken_back_is_not_carried_out
     let asked = next(&mut stream).await;
     let id = question(&gate).await;
     assert_eq!(decide(&gate, &id, r#"{"decision":"deny"}"#).await.0, 200);
-    assert!(result_text(&next(&mut stream).await).contains("said no"));
+    assert!(result_text(&next(&mut stream).await).contains("request was denied"));
     agent.post("up", &headers, answered(&asked, "accept")).await.expect(202).await;
 
     let mut stream = agent.post("up", &headers, call("2", "deploy b")).await.expect(200).await;
@@ -110,7 +110,7 @@ async fn silence_ends_the_stream_with_a_no() {
     let session = open(&agent, initialize()).await;
     let mut stream = agent.post("up", &[("mcp-session-id", session.as_str())], call("1", "deploy")).await.expect(200).await;
     next(&mut stream).await;
-    assert!(result_text(&next(&mut stream).await).contains("did not answer in time"));
+    assert!(result_text(&next(&mut stream).await).contains("expired without an answer"));
     assert!(calls(&seen).is_empty());
     assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "expired")]), Some(1.0));
 }
@@ -187,7 +187,7 @@ async fn a_modern_agent_is_answered_with_a_question_and_calls_again() {
     let answer = posted(&agent, &again(&body, "4", &state, "accept")).await;
     assert_eq!(string(&answer, &["result", "resultType"]).unwrap(), "input_required", "once is once");
     let fresh = string(&answer, &["result", "requestState"]).unwrap();
-    assert!(result_text(&posted(&agent, &again(&body, "5", &fresh, "decline")).await).contains("said no"));
+    assert!(result_text(&posted(&agent, &again(&body, "5", &fresh, "decline")).await).contains("request was denied"));
     assert_eq!(calls(&seen).len(), 1);
 }
 

@@ -8,7 +8,7 @@ fn the_tour_goes_as_promised() {
     let output = Command::new(env!("CARGO_BIN_EXE_lychgate")).args(["demo", "--once"]).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-    for part in ["passed", "refused", "cleaned", "audit log", "counters", "lychgate_commands_blocked_total", "all as promised"] {
+    for part in ["passed", "refused", "cleaned", "audit log", "counters", "lychgate_commands_blocked_total", "all as expected"] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
     assert!(!told.contains('\x1b'), "no colour where nobody sees it");

@@ -77,7 +77,7 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
     assert_eq!(code, 1, "{told}{err}");
     assert!(began.elapsed() < Duration::from_secs(20), "dead servers do not hold it up");
     for part in [
-        "is held by `",
+        "is in use by `",
         "kill ",
         "the listener's certificate ended",
         "openssl x509",
@@ -85,22 +85,22 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
         "chmod go-w '",
         "`none`",
         "no-such-program",
-        "`gone` cannot be reached",
-        "`hangs` did not answer",
-        "`wants` answers with 401",
-        "are only observed",
+        "cannot reach `gone`",
+        "`hangs` did not respond",
+        "`wants` responds with 401",
+        "are in observe mode",
         "s apart",
         "timedatectl",
-        "there is no audit log",
+        "no audit log: past verdicts",
         "HTTPS_PROXY is set",
         "connections may need",
-        "there is no admin port",
-        "checked and well",
+        "no admin port",
+        "checked and ok",
         "the quarantine `",
         "/lychgate/quarantine` has mode 755",
         "the key of the quarantine `",
     ] {
-        let part = if part == "are only observed" { "is only observed" } else { part };
+        let part = if part == "are in observe mode" { "is in observe mode" } else { part };
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
     assert!(!told.contains("hunter2") && !err.contains("hunter2"), "no secret is shown: {told}{err}");
@@ -137,7 +137,7 @@ async fn a_gate_in_order_has_nothing_but_notes() {
     mode(&folder.path().join("lychgate.toml"), 0o600);
     let (code, told, err, folder) = doctor(folder, &[]).await;
     assert_eq!(code, 0, "{told}{err}");
-    for part in ["`well` answers", "clock of `well` agrees", "keep their own cases", "0 errors, 0 warnings"] {
+    for part in ["`well` answers", "clock of `well` matches", "rule tests pass", "0 errors, 0 warnings"] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
     // A gate that runs without an admin port is not to be killed.
@@ -150,7 +150,7 @@ async fn a_gate_in_order_has_nothing_but_notes() {
     assert!(lines.any(|line| line.unwrap().contains("serving")), "it starts");
     std::thread::spawn(move || lines.for_each(drop));
     let (_, told, err, folder) = doctor(folder, &[]).await;
-    assert!(told.contains("a gate runs there (process ") && !told.contains("kill "), "{told}{err}");
+    assert!(told.contains("a gateway is running there (process ") && !told.contains("kill "), "{told}{err}");
     gate.kill().and_then(|()| gate.wait()).unwrap();
     fs::write(folder.path().join("lychgate.toml"), "colour = 1\n[upstream.a]\nhttp = { url = \"https://example.org\" }\n")
         .unwrap();

@@ -212,7 +212,7 @@ fn a_secret_is_told_by_its_shape_alone() {
     assert!(code == 0 && !told.contains(&token) && !told.contains("aB3dE6"), "{told}{err}");
     assert!(told.contains("a secret (or what may be one) is masked in the log"), "{told}");
     let (code, out, err) = bench.lychgate(&["explain", "00000000", "--config", "gate.toml", "--log", "a.jsonl"]);
-    assert!(code == 2 && out.is_empty() && err.contains("no message of the audit log has the id"), "{err}");
+    assert!(code == 2 && out.is_empty() && err.contains("the audit log contains no message with the id"), "{err}");
 }
 
 /// An answer that hides the same order twice: in markup, with characters that nobody sees, and in base64.
@@ -366,10 +366,10 @@ fn the_log_is_followed_shown_and_counted() {
     let stats: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert!(code == 0 && stats.to_string().contains("fork-bomb") && stats.to_string().contains("run_command"), "{stats}");
     let (code, told, _) = bench.lychgate(&["audit", "verify", "a.jsonl"]);
-    assert!(code == 0 && told.contains("the log is sound"), "{told}");
+    assert!(code == 0 && told.contains("the log is verified"), "{told}");
     let forged =
         std::fs::read_to_string(bench.path("a.jsonl")).unwrap().replacen("\"verdict\":\"block\"", "\"verdict\":\"pass\"", 1);
     std::fs::write(bench.path("a.jsonl"), forged).unwrap();
     let (code, told, _) = bench.lychgate(&["audit", "verify", "a.jsonl"]);
-    assert!(code == 1 && told.contains("was changed") && told.contains("NOT sound"), "{told}");
+    assert!(code == 1 && told.contains("was changed") && told.contains("NOT verified"), "{told}");
 }

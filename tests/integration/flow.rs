@@ -8,7 +8,7 @@ use super::wrap::Wrapped;
 use lychgate::config::{Config, FlowConfig, Override, QuarantineConfig, VaultKey};
 use lychgate::message::quote;
 use lychgate::protocol::AuditId;
-use lychgate::record::kept::{By, Quarantine};
+use lychgate::record::stores::{Actor, Quarantine};
 use lychgate::rules::Action;
 
 /// A mail that gives orders, with an address to obey them with.
@@ -221,7 +221,7 @@ async fn what_a_person_has_released_may_be_used() {
     let id = AuditId(uuid::Uuid::parse_str(&before[before.len() - 36..]).unwrap());
     let writes = async || says(&gate, "files", call("send_mail", "to", "d r o p . b o x @ collector . test")).await;
     assert!(refused(&writes().await));
-    let by = By { who: "ann".to_owned(), reason: None };
+    let by = Actor { who: "ann".to_owned(), reason: None };
     Quarantine::open(&kept).unwrap().unwrap().release(id, by).unwrap().unwrap();
     until("the gate to see the release", || gate.audit_text().contains(r#""outcome":"released""#)).await;
     assert!(refused(&writes().await), "it has not come in yet");

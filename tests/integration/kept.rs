@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lychgate::config::{Config, EvidenceConfig, Keeps, QuarantineConfig, VaultKey};
 use lychgate::protocol::AuditId;
-use lychgate::record::kept::{By, Evidence, Quarantine};
+use lychgate::record::stores::{Actor, Evidence, Quarantine};
 
 use super::harness::{Setup, TestGate, call, json, modern_call, result_text, string, until};
 use super::servers::{Server, json_reply};
@@ -31,8 +31,8 @@ fn quarantine(gate: &TestGate) -> Quarantine {
     Quarantine::open(&config(gate.folder.path())).unwrap().unwrap()
 }
 
-fn ann() -> By {
-    By { who: "ann".into(), reason: Some("looked at it".into()) }
+fn ann() -> Actor {
+    Actor { who: "ann".into(), reason: Some("looked at it".into()) }
 }
 
 /// A server whose every answer has the payload; its own bytes are odd, to be known again.
@@ -231,7 +231,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     assert!(listed.contains(&id) && listed.contains("no-orders") && !listed.contains("obey me"), "{listed}");
     let document: serde_json::Value = serde_json::from_str(&said(&["list", "--json"])).unwrap();
     assert_eq!((document["items"][0]["audit"].as_str(), document["items"][0]["state"].as_str()), (Some(&*id), Some("kept")));
-    assert!(said(&["list", "--upstream", "elsewhere"]).contains("nothing is kept"));
+    assert!(said(&["list", "--upstream", "elsewhere"]).contains("the quarantine is empty"));
     let shown = said(&["show", "--yes", &id[id.len() - 8..]]);
     assert!(shown.contains("UNTRUSTED") && shown.contains("obey me"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
@@ -250,7 +250,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     assert!(said(&["list"]).contains("kept"), "nothing was released");
     let released = said(&["release", &id, "--yes", "--reason", "harmless"]);
     assert!(released.contains("released to `local` until") && released.contains("about two seconds"), "{released}");
-    assert!(said(&["release", "--yes", &id]).contains("already; its time is renewed"));
+    assert!(said(&["release", "--yes", &id]).contains("; extended until"));
     // Asked again and again, as agents do: it comes within two seconds or so.
     let began = std::time::Instant::now();
     let given = loop {
@@ -271,7 +271,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     let closed = |why: &str, how_many: &dyn Fn(usize, usize) -> bool| {
         let listed = lychgate(state.clone(), &["list"]);
         let (out, err) = (String::from_utf8(listed.stdout).unwrap(), String::from_utf8(listed.stderr).unwrap());
-        assert!(out.contains("kept that cannot be opened; standard error says why") && !out.contains("nothing"), "{out}");
+        assert!(out.contains("cannot be decrypted; see standard error") && !out.contains("nothing"), "{out}");
         assert!(listed.status.code() == Some(1) && err.contains(why), "{err}");
         let listed = lychgate(state.clone(), &["list", "--json"]);
         let read: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
@@ -281,7 +281,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     };
     let away = state.join("away");
     std::fs::rename(&key, &away).unwrap();
-    closed(&format!("there is no key in `{}`", key.display()), &|items, faults| items == 0 && faults > 0);
+    closed(&format!("no key in `{}`", key.display()), &|items, faults| items == 0 && faults > 0);
     std::fs::rename(&away, &key).unwrap();
     let file = state.join("lychgate/quarantine").join(format!("{id}.item"));
     let whole = std::fs::read(&file).unwrap();

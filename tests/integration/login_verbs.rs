@@ -118,7 +118,7 @@ async fn come_back(location: &str, status: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_is_made_shown_given_back_and_forgotten() {
     let desk = Desk::new("").await;
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
     let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
     let ended = desk.authority.log_in(&link).await;
     // An answer to another login is refused, and this one goes on.
@@ -144,7 +144,7 @@ async fn a_login_is_made_shown_given_back_and_forgotten() {
     assert_eq!((code, told.as_str(), desk.authority.asked(Ask::Revoke)), (0, "sample: gate is logged out\n", 2));
     let (code, told) = desk.say(&["logout", "sample"]).await;
     assert!(code == 1 && told.contains("no login"), "{told}");
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +248,7 @@ async fn each_agent_has_its_own_login_and_all_are_ended_at_once() {
     let (first, second) = told.split_once('\n').unwrap();
     assert!(code == 1 && first.contains("agent b is logged out here; the server was not told"), "{told}");
     assert_eq!(second, "sample: agent c is logged out\n");
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -283,8 +283,8 @@ async fn a_changed_key_is_taken_up_and_a_lost_one_is_said() {
     assert!(code == 1 && told.contains("earlier_vault_keys"), "{told}");
     desk.configure("vault_key = { file = \"second\" }\nearlier_vault_keys = [{ file = \"key\" }]", "");
     assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
-    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "1 sealed anew, 0 were\n".into()));
-    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "0 sealed anew, 1 were\n".into()));
+    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "re-encrypted 1, 0 already current\n".into()));
+    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "re-encrypted 0, 1 already current\n".into()));
     fs::remove_file(desk.folder.path().join("key")).unwrap();
     desk.configure("vault_key = { file = \"second\" }", "");
     assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
@@ -292,7 +292,7 @@ async fn a_changed_key_is_taken_up_and_a_lost_one_is_said() {
     fs::remove_file(desk.folder.path().join("second")).unwrap();
     let (code, told) = desk.say(&["logout", "sample"]).await;
     assert!(code == 1 && told.contains("the server was not told"), "{told}");
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no login is kept\n".into()));
+    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -89,7 +89,7 @@ async fn text_where_messages_belong_is_named_with_its_beginning() {
     assert!(text.contains("It printed: stdout: Listening on port 3000."), "{text}");
     let log = log();
     let warned: Vec<&str> =
-        log.lines().filter(|line| line.contains("talks-on-stdout") && line.contains("Each line there")).collect();
+        log.lines().filter(|line| line.contains("talks-on-stdout") && line.contains("log to standard error")).collect();
     assert_eq!(warned.len(), 1, "one warning for each process: {log}");
     assert!(warned[0].contains("WARN") && warned[0].contains("Listening on port 3000") && warned[0].contains("standard error"));
     gate.running.drain().await;
@@ -149,7 +149,7 @@ fn wrap_names_text_where_messages_belong() {
     wrapped.until(|folder| std::fs::read_to_string(folder.join("stderr")).is_ok_and(|log| log.matches("withheld").count() == 2));
     assert!(wrapped.end().success());
     let log = wrapped.read("stderr");
-    assert_eq!(log.matches("Each line there must be one message").count(), 1, "{log}");
+    assert_eq!(log.matches("it must log to standard error").count(), 1, "{log}");
     assert!(log.contains("Listening on port 3000"), "{log}");
 }
 

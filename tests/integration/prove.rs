@@ -48,7 +48,7 @@ const UPSTREAM: &str = "[upstream.files]\nstdio = { command = [\"false\"] }\n";
 fn the_shipped_policy_catches_all_and_leaves_the_rest_alone() {
     let place = Place::new(&format!("{UPSTREAM}[pins]\nfile = \"own.lock\"\n"));
     let (code, told, err) = place.prove(&["--offline"]);
-    assert!(!place.0.path().join("own.lock").exists(), "nothing is pinned");
+    assert!(!place.0.path().join("own.lock").exists(), "no pins");
     assert_eq!(code, 0, "{told}{err}");
     assert!(told.contains("files · policy default · enforce") && told.contains("as expected"), "{told}");
     assert!(!told.contains("MISSED") && !told.contains("DISTURBED") && !told.contains("UNTRIED"), "{told}");
@@ -212,5 +212,5 @@ fn without_a_way_to_try_it_says_what_is_missing() {
     assert!(err.contains("no admin port") && err.contains("--offline"), "{err}");
     let (code, _, err) = place.prove(&["--offline", "--except", "no-such"]);
     assert_eq!(code, 2);
-    assert!(err.contains("there is no canary `no-such`") && err.contains("poisoned-tool"), "{err}");
+    assert!(err.contains("no canary `no-such`") && err.contains("poisoned-tool"), "{err}");
 }

@@ -46,9 +46,9 @@ fn what_tested_nothing_is_no_success() {
     }
     let unknown = "01a205d6-03f4-7710-9a93-c7540d6eac97";
     for (ids, why) in [
-        (&[unknown][..], "has the id `01a205d6"),
-        (&[id, unknown], "has the id"),
-        (&["fffffff0"], "has the id"),
+        (&[unknown][..], "with the id `01a205d6"),
+        (&[id, unknown], "with the id"),
+        (&["fffffff0"], "with the id"),
         (&["nothing"], "is no audit id"),
     ] {
         let (code, _, err) = replay(ids);

@@ -77,6 +77,6 @@ async fn a_slow_judgement_on_a_thread_that_carries_traffic_is_counted_and_logged
     gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await;
     assert!(gate.limit_hits("judging_milliseconds") >= 2.0);
     let log = super::harness::log();
-    let line = log.lines().find(|line| line.contains("judging a message held up traffic")).unwrap();
+    let line = log.lines().find(|line| line.contains("slow inspection delayed other traffic")).unwrap();
     assert!(line.contains("audit=") && line.contains("milliseconds=") && !line.contains("quick brown"), "{line}");
 }

@@ -104,7 +104,7 @@ fn what_cannot_be_suppressed_narrowly_is_refused_with_the_reason() {
         (ids[0], &["--reason", " "], "who decided it"),
         (ids[0], &["--reason", "r", "--until", "2020-01-01"], "is over"),
         (ids[0], &["--reason", "r", "--until", "2099-01-01"], "more than 366 days ahead"),
-        ("00000000", &["--reason", "r"], "no message of the audit log has the id"),
+        ("00000000", &["--reason", "r"], "the audit log contains no message with the id"),
     ] {
         let (code, out, err) = suppress(id, more);
         assert!(code == 2 && out.is_empty() && err.starts_with("error: ") && err.contains(why), "{more:?}: {out}{err}");

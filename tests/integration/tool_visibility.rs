@@ -119,10 +119,10 @@ async fn what_cannot_be_written_is_refused_and_the_file_is_left_alone() {
     for (body, wanted, why) in [
         (of_pattern, 409, "which is a pattern in the config"),
         (of_observed, 409, "observe mode"),
-        (with("tool", json!("never-listed")), 409, "has not listed such a tool"),
-        (with("upstream", json!("none")), 409, "has not listed such a tool"),
-        (with("upstreams", json!(["up"])), 409, "have changed since this was shown"),
-        (with("policy", json!("calm")), 409, "have changed since this was shown"),
+        (with("tool", json!("never-listed")), 409, "lists no such tool"),
+        (with("upstream", json!("none")), 409, "lists no such tool"),
+        (with("upstreams", json!(["up"])), 409, "have changed: try again"),
+        (with("policy", json!("calm")), 409, "have changed: try again"),
         (with("hidden", json!("yes")), 400, "send `upstream`"),
         (json!([]), 400, "send `upstream`"),
     ] {

@@ -168,7 +168,7 @@ fn a_false_alarm_of_an_installed_server_is_suppressed_in_one_step() {
     let checked = machine.lychgate(&["check"]);
     assert!(checked.status.success(), "{}", text(&checked));
     assert!(
-        text(&checked).contains("warning: ") && text(&checked).contains("there is no `[upstream.files]`"),
+        text(&checked).contains("warning: ") && text(&checked).contains("no `[upstream.files]` exists"),
         "{}",
         text(&checked)
     );

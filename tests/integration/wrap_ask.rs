@@ -47,7 +47,7 @@ fn an_agent_is_asked_by_a_line_and_the_call_arrives_as_it_was() {
     let question = wrapped.hear_json();
     wrapped.say(&answer(&question, "decline"));
     let refused = wrapped.hear_json();
-    assert!(refused["id"] == 2 && text(&refused).contains("said no"), "{refused}");
+    assert!(refused["id"] == 2 && text(&refused).contains("request was denied"), "{refused}");
     assert!(wrapped.end().success());
     // Other lines went on while the call waited; no answer to the gate did.
     assert_eq!(wrapped.read("got"), [initialize(r#"{"elicitation":{}}"#), note.to_owned(), call(1, "")].concat());
@@ -62,12 +62,12 @@ fn silence_is_a_no_and_where_nobody_can_be_asked_too() {
     wrapped.say(&call(1, ""));
     let question = wrapped.hear_json();
     let refused = wrapped.hear_json();
-    assert!(text(&refused).contains("did not answer in time"), "{refused}");
+    assert!(text(&refused).contains("expired without an answer"), "{refused}");
     wrapped.say(&answer(&question, "accept"));
     wrapped.say(&initialize("{}"));
     wrapped.say(&call(2, ""));
     let refused = wrapped.hear_json();
-    assert!(text(&refused).contains("nobody to ask"), "{refused}");
+    assert!(text(&refused).contains("no approver is available"), "{refused}");
     assert!(wrapped.end().success());
     assert!(!wrapped.read("got").contains("deploy"), "a late yes is none");
 }

@@ -11,13 +11,14 @@ use crate::record::PublicKey;
 /// Arguments of `lychgate audit key`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Keep what this prints on another machine, and give it to `lychgate audit verify --key`: a key that is read from beside the log
-is worth as much as the log, since who can write the one can write the other.")]
+Store the output on another machine and pass it to `lychgate audit verify --key`.
+A key that is stored beside the log proves little: whoever can replace the log
+can replace the key too.")]
 pub(super) struct Args {
-    /// The key file, if not as in the config
+    /// Key file; defaults to that of the config
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// As one JSON document, with the short name that checkpoints call it by
+    /// Print one JSON document, with the key id that checkpoints use
     #[arg(long)]
     json: bool,
 }
@@ -28,9 +29,9 @@ pub(super) fn run(args: &Args, all: &super::Args, out: &mut dyn Write) -> Result
         None => all
             .audit()?
             .key()
-            .ok_or_else(|| fault("there is no key", "name its file with `--file FILE`, or a config with `--config FILE`"))?,
+            .ok_or_else(|| fault("no key configured", "name its file with `--file FILE`, or a config with `--config FILE`"))?,
     };
-    let hint = "the gate makes it when it first opens its log; this may need the gate's user";
+    let hint = "the gateway creates it when it first opens its log; reading it may require the gateway's user";
     let key = PublicKey::of_file(&file).map_err(|error| fault(&error.to_string(), hint))?;
     Ok(show(&key, args.json, out))
 }

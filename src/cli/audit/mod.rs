@@ -1,14 +1,14 @@
 //! `lychgate audit`: what the audit log says, and whether it says what was written.
 
-mod brief;
+mod filter_args;
 mod key;
 mod show;
 mod stats;
+mod summary;
 mod tail;
 mod verify;
-mod wanted;
 
-pub(super) use wanted::time;
+pub(super) use filter_args::time;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -31,15 +31,15 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Show the last lines and what is added, readable
+    /// Show the last lines and follow the log
     Tail(tail::Args),
-    /// Show all lines of one id, and both halves of its call
+    /// Show all lines with an id, and both halves of its call
     Show(show::Args),
-    /// Count rules, tools, upstreams, agents and verdicts over a time
+    /// Count rules, tools, upstreams, agents and verdicts
     Stats(stats::Args),
-    /// Check that the log is as it was written: nothing changed, missing, cut off or replaced
+    /// Verify that no line was changed, removed, truncated or replaced
     Verify(verify::Args),
-    /// Show the public key that checkpoints are signed with, to be kept elsewhere
+    /// Show the public key that verifies checkpoints
     Key(key::Args),
 }
 
@@ -71,7 +71,7 @@ impl Args {
     fn open(&self, named: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
         let path = self.log(named)?;
         let log =
-            Log::open(&path).map_err(|error| fault(&error.to_string(), "name its file, or start the gate that writes it"))?;
+            Log::open(&path).map_err(|error| fault(&error.to_string(), "name its file, or start the gateway that writes it"))?;
         Ok((path, log))
     }
 
@@ -82,8 +82,8 @@ impl Args {
         }
         match self.audit()?.to {
             Some(AuditTo::File(file)) => Ok(file),
-            Some(AuditTo::Stdout) => Err(fault("the log goes to standard output", "name the file in which you keep it")),
-            None => Err(fault("there is no audit log", "name its file, or the gate's config with `--config FILE`")),
+            Some(AuditTo::Stdout) => Err(fault("the log goes to standard output", "name the file in which you store it")),
+            None => Err(fault("no audit log configured", "name its file, or the gateway's config with `--config FILE`")),
         }
     }
 }

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::brief::{brief, plain};
-use crate::cli::judges;
+use super::summary::{brief, plain};
 use crate::cli::progress::patiently;
+use crate::cli::review_args;
 use crate::document::Fault;
 use crate::record::entry::member;
-use crate::record::harmless;
-use crate::review::{Entry, Log, Named};
+use crate::record::terminal_safe;
+use crate::review::{AuditIds, Entry, Log};
 
 /// Most lines that are shown of one id.
 const LINES: usize = 1000;
@@ -19,18 +19,19 @@ const CALL: Duration = Duration::from_secs(3600);
 
 /// Arguments of `lychgate audit show`.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Shows every line of the id, and the other half of its call: the request of an answer, the answer of a request. With \
-    `--json` the lines come as they were written, one object a line.\n\nExit codes: 0 found, 2 not found, or several of that id."
-)]
+#[command(after_help = "\
+Shows each line with the id, and the other half of its call: the request of an
+answer, or the answer to a request.
+
+Exit codes: 0 found; 2 not found, or ambiguous id.")]
 pub(super) struct Args {
-    /// The id, as refusals, notices and lines tell it (`audit`); its last 8 characters will do
+    /// Audit id from a refusal, notice or log line; its last 8 characters are enough
     #[arg(value_name = "ID")]
     id: String,
-    /// The log; left out, that of the config
+    /// Audit log; defaults to that of the config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// As they were written
+    /// Print the lines as written
     #[arg(long)]
     json: bool,
 }
@@ -46,9 +47,9 @@ pub(super) fn run(
         let (what, hint) = message.split_once("\n  hint: ").unwrap_or((&message, ""));
         super::fault(what, hint)
     };
-    let named = Named::read(&args.id).map_err(told)?;
-    let looked = patiently(format!("looking through `{}`", path.display()), err, || {
-        let ids = log.entries().flatten().filter_map(|entry| judges::id(&entry));
+    let named = AuditIds::read(&args.id).map_err(told)?;
+    let looked = patiently(format!("searching `{}`", path.display()), err, || {
+        let ids = log.entries().flatten().filter_map(|entry| review_args::id(&entry));
         Ok(named.one_of(ids)?.map(|id| call(&log, id.0)).unwrap_or_default())
     });
     let entries = match looked {
@@ -56,8 +57,8 @@ pub(super) fn run(
         Err(error) => return Ok(Err(error)),
     };
     if entries.is_empty() {
-        let hint = "`lychgate audit tail` shows ids; it may have been rotated away and deleted, or stand in another gate's log";
-        return Err(super::fault(&format!("no line of `{}` has the id `{}`", path.display(), named.shown()), hint));
+        let hint = "`lychgate audit tail` shows ids; it may have been rotated out and deleted, or be in another gateway's log";
+        return Err(super::fault(&format!("`{}` contains no line with the id `{}`", path.display(), named.shown()), hint));
     }
     Ok(entries
         .iter()
@@ -125,12 +126,12 @@ fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
             member::findings::NAME | member::uninspected::NAME => {
                 for one in value.elements() {
                     let parts: Vec<String> =
-                        one.members().map(|(name, value)| format!("{} {}", harmless(&name), plain(value))).collect();
-                    let what = if name == member::findings::NAME { "found" } else { "not looked at" };
+                        one.members().map(|(name, value)| format!("{} {}", terminal_safe(&name), plain(value))).collect();
+                    let what = if name == member::findings::NAME { "found" } else { "not inspected" };
                     writeln!(out, "    {what}: {}", parts.join(", "))?;
                 }
             }
-            _ => writeln!(out, "    {}: {}", harmless(&name), plain(value))?,
+            _ => writeln!(out, "    {}: {}", terminal_safe(&name), plain(value))?,
         }
     }
     writeln!(out)

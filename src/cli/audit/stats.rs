@@ -4,10 +4,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::wanted::Wanted;
+use super::filter_args::FilterArgs;
 use crate::document::Fault;
 use crate::message::quote;
-use crate::record::harmless;
+use crate::record::terminal_safe;
 use crate::review::{Log, Stats, Top};
 use crate::text::cut;
 
@@ -18,21 +18,20 @@ const NOTE: Duration = Duration::from_secs(1);
 
 /// Arguments of `lychgate audit stats`.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Counts the lines that are chosen, in the log and in what was rotated away from it. With `--json`: one document."
-)]
+#[command(after_help = "\
+Counts the selected lines of the log and its rotated files.")]
 pub(super) struct Args {
-    /// The log; left out, that of the config
+    /// Audit log; defaults to that of the config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// How many of each to show
+    /// Number of entries to show of each
     #[arg(short = 'n', long, value_name = "NAMES", default_value_t = 10)]
     top: u16,
-    /// As one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: FilterArgs,
 }
 
 pub(super) fn run(
@@ -95,10 +94,10 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
     let span = |at| time(at).unwrap_or_else(|| "-".to_owned());
     writeln!(out, "{} lines, {} to {}", stats.lines, span(stats.from), span(stats.to))?;
     if stats.bad > 0 {
-        writeln!(out, "{} lines could not be read: see `lychgate audit verify`", stats.bad)?;
+        writeln!(out, "{} unreadable lines: see `lychgate audit verify`", stats.bad)?;
     }
     if stats.partial > 0 {
-        writeln!(out, "{} messages were not looked at in full: {} bytes were not", stats.partial, stats.uninspected_bytes)?;
+        writeln!(out, "{} messages were only partially inspected: {} bytes were not", stats.partial, stats.uninspected_bytes)?;
     }
     if stats.injections > 0 {
         let matches = stats.injection_matches;
@@ -110,14 +109,14 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{name}")?;
         for (name, count) in &first {
             let bar = "█".repeat(count.saturating_mul(BAR).div_ceil(highest).min(BAR) as usize);
-            writeln!(out, "  {count:>9}  {bar:<24}  {}", harmless(cut(name, 80)))?;
+            writeln!(out, "  {count:>9}  {bar:<24}  {}", terminal_safe(cut(name, 80)))?;
         }
         let rest = top.len().saturating_sub(first.len());
         if rest > 0 {
             writeln!(out, "             and {rest} more")?;
         }
         if top.others() > 0 {
-            writeln!(out, "  {:>9}  of still other names", top.others())?;
+            writeln!(out, "  {:>9}  of other names", top.others())?;
         }
     }
     Ok(())

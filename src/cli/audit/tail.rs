@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::brief::brief;
-use super::wanted::Wanted;
+use super::filter_args::FilterArgs;
+use super::summary::brief;
 use crate::document::Fault;
 use crate::review::{Entries, Entry, Filter, Follow, Log};
 
@@ -15,25 +15,28 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Arguments of `lychgate audit tail`.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Follows the log through rotation and truncation until it is stopped; what was rotated away is looked through for the \
-    first lines. With `--json` the lines come as they were written, one object a line."
-)]
+#[command(after_help = "\
+Follows the log across rotation and truncation until interrupted. Rotated files
+are searched for the first lines.
+
+Examples:
+  lychgate audit tail --verdict block
+  lychgate audit tail --since 24h --upstream github --no-follow")]
 pub(super) struct Args {
-    /// The log; left out, that of the config
+    /// Audit log; defaults to that of the config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// How many of the last lines to show first
+    /// Number of lines to show first
     #[arg(short = 'n', long, value_name = "LINES", default_value_t = 10, value_parser = clap::value_parser!(u32).range(..=100_000))]
     lines: u32,
-    /// Show them and end
+    /// Exit after showing them
     #[arg(long)]
     no_follow: bool,
-    /// As they were written
+    /// Print the lines as written
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: FilterArgs,
 }
 
 pub(super) fn run(
@@ -112,6 +115,6 @@ fn keep(last: &mut VecDeque<Entry>, entry: Entry, filter: &Filter, most: usize) 
     last.push_back(entry);
 }
 
-fn told(bad: &crate::review::Bad, err: &mut dyn Write) -> io::Result<()> {
+fn told(bad: &crate::review::BadLine, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "{}:{}: {}", bad.file.display(), bad.line, bad.why)
 }

@@ -12,29 +12,32 @@ use crate::record::verify::{Against, Report, verify};
 /// Arguments of `lychgate audit verify`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Every line carries the digest of the one before. A file beside the log holds checkpoints: signed notes of how far it was.
-Files that were put aside, packed or not, by the gate or by logrotate, are read along.
+Each line carries the digest of the line before it. A file beside the log holds
+checkpoints: signed records of its length and digest. Rotated files, compressed
+or not, by the gateway or by logrotate, are included.
 
-What somebody can do unnoticed who can write to these files
-  without the key: change or cut what comes after the last checkpoint; cut the log and its checkpoints back to one point
-  with the key, or against the key beside the log: write all of it anew
-and with `--anchors` and `--key` from another machine: nothing, up to the last anchor. So have checkpoints sent elsewhere
-(`anchor_command`, `anchor_url` under `[audit]`), and keep what `lychgate audit key` prints elsewhere too.
+Undetectable changes by someone who can write to these files
+  without the key: editing or truncating lines after the last checkpoint;
+    truncating both the log and its checkpoints to the same point
+  with the key, or if verified with the key beside the log: rewriting everything
+  with `--anchors` and `--key` from another machine: nothing before the last anchor
+Therefore export checkpoints (`anchor_command`, `anchor_url` under `[audit]`) and
+store the output of `lychgate audit key` elsewhere.
 
-A last line that breaks off (the machine failed, the gate was killed) is told and is no tampering.
+An incomplete last line (after a crash) is reported; it is not tampering.
 
-Exit codes: 0 the log is sound, 1 it is not, 2 it cannot be told.")]
+Exit codes: 0 verified; 1 not verified; 2 error.")]
 pub(super) struct Args {
-    /// The log; left out, that of the config
+    /// Audit log; defaults to that of the config
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A public key that signatures must be of, as `lychgate audit key` prints it; may be given more than once
+    /// Trusted public key, as `lychgate audit key` prints it; may be repeated
     #[arg(long, value_name = "PUBLIC")]
     key: Vec<String>,
-    /// A file of checkpoints that were kept elsewhere, one on each line; may be given more than once
+    /// File of checkpoints stored elsewhere, one per line; may be repeated
     #[arg(long, value_name = "FILE")]
     anchors: Vec<PathBuf>,
-    /// As one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -48,8 +51,8 @@ pub(super) fn run(
     let log = all.log(args.file.as_ref())?;
     let mut keys = Vec::new();
     for text in &args.key {
-        let hint = "a key is written as `lychgate audit key` prints it: `ed25519:` and 44 signs";
-        keys.push(PublicKey::parse(text).ok_or_else(|| fault("`--key` is no public key", hint))?);
+        let hint = "use the format that `lychgate audit key` prints: `ed25519:` and 44 characters";
+        keys.push(PublicKey::parse(text).ok_or_else(|| fault("`--key` is not a valid public key", hint))?);
     }
     // A log that is named needs no config: one that cannot be read only keeps its key from being found.
     let config = if args.file.is_some() { all.audit().unwrap_or_default() } else { all.audit()? };
@@ -61,13 +64,13 @@ pub(super) fn run(
         (None, true) => Trust::None,
     };
     let against = Against { keys, anchors: args.anchors.clone() };
-    let what = format!("reading `{}` and what was put aside of it", log.display());
+    let what = format!("reading `{}` and its rotated files", log.display());
     let report = match patiently(what, err, || verify(&log, &against)) {
         Ok(report) => report,
         Err(error) => return Ok(Err(error)),
     };
     let report = report.map_err(|error| fault(&error.to_string(), "name the log, as in `lychgate audit verify audit.jsonl`"))?;
-    let code = u8::from(!report.is_sound());
+    let code = u8::from(!report.is_verified());
     Ok(if args.json { json(&report, trusted, out) } else { text(&report, trusted, out, err) }.map(|()| code))
 }
 
@@ -92,7 +95,7 @@ impl Trust {
 fn json(report: &Report, trusted: Trust, out: &mut dyn Write) -> io::Result<()> {
     let mut document = serde_json::to_value(report)?;
     if let Some(members) = document.as_object_mut() {
-        members.insert("sound".to_owned(), report.is_sound().into());
+        members.insert("sound".to_owned(), report.is_verified().into());
         members.insert("key".to_owned(), trusted.name().into());
     }
     writeln!(out, "{document}")
@@ -107,14 +110,14 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
         writeln!(out, "and {} more", report.more_flaws)?;
     }
     for torn in &report.torn {
-        let then = if torn.closed { "the gate went on after it, and the log says so" } else { "the log ends there" };
+        let then = if torn.closed { "the gateway resumed after it, and the log records that" } else { "the log ends there" };
         let (file, line, bytes) = (torn.file.escape_debug(), torn.line, torn.bytes);
         // Where something else is wrong, it may be a part of that.
-        let harmless = if report.is_sound() { ". This is no tampering." } else { "" };
-        writeln!(out, "{file}:{line}: {bytes} bytes of a line that was not written to its end: {then}{harmless}")?;
+        let harmless = if report.is_verified() { ". This is not tampering." } else { "" };
+        writeln!(out, "{file}:{line}: {bytes} bytes of an incomplete line: {then}{harmless}")?;
     }
     if let Some(through) = report.removed_through {
-        writeln!(out, "lines 1 to {through} were removed as the config says, and it is noted")?;
+        writeln!(out, "lines 1 to {through} were removed by retention, as recorded")?;
     }
     let files = report.files.len();
     let (files, lines) = (number(files as u64, "file"), number(report.lines, "line"));
@@ -124,21 +127,21 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
     }
     let anchors = if report.anchors > 0 { format!(", {}", number(report.anchors, "anchor")) } else { String::new() };
     let checked = match trusted {
-        Trust::Given | Trust::Beside => format!("{} with the right signature", report.signed),
-        Trust::None => "no signature checked".to_owned(),
+        Trust::Given | Trust::Beside => format!("{} with a valid signature", report.signed),
+        Trust::None => "signatures not checked".to_owned(),
     };
     write!(out, "{}{anchors}, {checked}", number(report.checkpoints, "checkpoint"))?;
     match report.vouched_through {
-        Some(through) => writeln!(out, "; they vouch for what is there up to line {through}")?,
+        Some(through) => writeln!(out, "; they cover the log up to line {through}")?,
         None => writeln!(out)?,
     }
-    writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is NOT sound" })?;
+    writeln!(out, "{}", if report.is_verified() { "the log is verified" } else { "the log is NOT verified" })?;
     match trusted {
         Trust::Beside => writeln!(
             err,
-            "hint: the key is the one of this machine; what `lychgate audit key` printed, kept elsewhere, says more: `--key`"
+            "hint: the key was read from this machine; for stronger evidence pass a copy kept elsewhere with `--key`"
         ),
-        Trust::None => writeln!(err, "hint: without a key, checkpoints are taken as they are: give it with `--key`"),
+        Trust::None => writeln!(err, "hint: without a key, checkpoint signatures are not checked: pass `--key`"),
         Trust::Given => Ok(()),
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Answer {
 
 /// Which revision a request is written in.
 #[derive(Clone, Copy)]
-pub(super) enum Speaks {
+pub(super) enum Revision {
     /// With the session of the agent.
     Legacy,
     /// Alone.
@@ -60,10 +60,10 @@ impl Agent {
     }
 
     /// The request that calls a tool, under a new id.
-    pub(super) fn request(&mut self, speaks: Speaks, tool: &str, arguments: &Value) -> String {
+    pub(super) fn request(&mut self, speaks: Revision, tool: &str, arguments: &Value) -> String {
         self.last_id += 1;
         let mut params = json!({ "name": tool, "arguments": arguments });
-        if let (Speaks::Modern, Some(object)) = (speaks, params.as_object_mut()) {
+        if let (Revision::Modern, Some(object)) = (speaks, params.as_object_mut()) {
             let version = "io.modelcontextprotocol/protocolVersion";
             let meta = json!({ version: MODERN, "io.modelcontextprotocol/clientCapabilities": {} });
             object.insert("_meta".to_owned(), meta);
@@ -72,10 +72,10 @@ impl Agent {
     }
 
     /// Sends a request that calls a tool.
-    pub(super) async fn call(&self, url: &str, speaks: Speaks, tool: &str, request: &str) -> io::Result<Answer> {
+    pub(super) async fn call(&self, url: &str, speaks: Revision, tool: &str, request: &str) -> io::Result<Answer> {
         match speaks {
-            Speaks::Legacy => self.post(url, request, &[(header::VERSION, LEGACY)]).await,
-            Speaks::Modern => {
+            Revision::Legacy => self.post(url, request, &[(header::VERSION, LEGACY)]).await,
+            Revision::Modern => {
                 let headers = [(header::VERSION, MODERN), (header::METHOD, "tools/call"), (header::NAME, tool)];
                 self.post(url, request, &headers).await
             }

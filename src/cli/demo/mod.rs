@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::tell_faults;
+use super::print_faults;
 use crate::app::{self, Running};
 use crate::config::{AuditConfig, AuditTo, Config, HttpTransport, Transport, UpstreamConfig};
 use crate::document::Fault;
@@ -35,15 +35,15 @@ const COUNTERS: [&str; 3] = ["lychgate_messages_total", "lychgate_commands_block
 /// Arguments of `lychgate demo`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// End after the tour; the exit code says whether all went as promised
+    /// Exit after the tour; the exit code reports whether all calls went as expected
     #[arg(long)]
     once: bool,
-    /// With a server that one has to log in at, in a browser
+    /// Use a sample server that requires a browser login
     #[arg(long)]
     oauth: bool,
 }
 
-/// Shows the gate at work, then leaves it up for an agent until it is told to stop. Exit codes: 0 all as promised,
+/// Shows the gate at work, then leaves it up for an agent until it is told to stop. Exit codes: 0 all as expected,
 /// 1 not, 2 it could not be shown.
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
@@ -52,13 +52,13 @@ pub(super) fn run(args: &Args) -> ExitCode {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::from(1),
         Ok(Err(Stopped::Faults(faults))) => {
-            tell_faults(&faults);
+            print_faults(&faults);
             ExitCode::from(2)
         }
         // A reader that has had enough (`| head`) is no error.
         Ok(Err(Stopped::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Ok(Err(Stopped::Io(error))) | Err(error) => {
-            eprintln!("the demo cannot go on: {error}");
+            eprintln!("the demo failed: {error}");
             ExitCode::from(2)
         }
     }
@@ -88,7 +88,7 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
     let gate = format!("http://{}/mcp/sample", running.address);
     let metrics = running.admin.map(|admin| format!("http://{admin}/metrics")).unwrap_or_default();
 
-    screen.heading("lychgate demo", "an agent ─▶ lychgate ─▶ a sample server with the tools echo, fetch_page, run_command")?;
+    screen.heading("lychgate demo", "agent ─▶ lychgate ─▶ sample server with the tools echo, fetch_page, run_command")?;
     let well = match oauth {
         true => oauth::show(&mut screen, &gate, &sample).await?,
         false => tour(&mut screen, &gate, &sample).await?,
@@ -96,7 +96,7 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
     evidence(&mut screen, &running, &audit, &metrics).await?;
     if once {
         screen.line("")?;
-        screen.verdict(well, if well { "all as promised" } else { "not all went as promised" })?;
+        screen.verdict(well, if well { "all as expected" } else { "not all as expected" })?;
     } else {
         // Heard from before the words that say how to end it.
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -170,7 +170,7 @@ async fn evidence(screen: &mut Screen, running: &Running, audit: &Path, metrics:
 }
 
 fn invite(screen: &mut Screen, gate: &str, metrics: &str, audit: &Path) -> io::Result<()> {
-    screen.heading("now your agent", "the gate stays up; ask the agent to fetch a page or to run a command")?;
+    screen.heading("now your agent", "the gateway keeps running; ask the agent to fetch a page or run a command")?;
     screen.pair("url", gate)?;
     screen.pair("metrics", metrics)?;
     screen.pair("audit", &audit.display().to_string())?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::client::{Agent, Speaks};
+use super::client::{Agent, Revision};
 use super::sample::Sample;
 use super::show::Screen;
 use crate::config::{Config, LoginConfig, OAuthConfig, Transport, VaultKey};
@@ -40,20 +40,20 @@ pub(super) fn configure(config: &mut Config, folder: &Path) {
 pub(super) async fn show(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bool> {
     let Some(login) = sample.server.login() else { return Err(io::Error::other("the sample server has no login")) };
     let (name, password) = &login.settings().person;
-    screen.heading("log in", "at the page that the links lead to, as")?;
+    screen.heading("log in", "at the login page, as")?;
     screen.pair("name", name)?;
     screen.pair("password", password)?;
 
     let mut call = Call { agent: Agent::new(), gate };
-    screen.heading("first call", "the server answers 401; the agent gets a link in the place of an answer")?;
+    screen.heading("first call", "the server answers 401; the agent receives a login link")?;
     let logged_in = call.until_passed(screen, "echo", "text", "Hello").await?;
 
-    screen.heading("renewed", &format!("after {} s the token is over; nobody is asked", ACCESS.as_secs()))?;
+    screen.heading("renewed", &format!("after {} s the token expires and is renewed", ACCESS.as_secs()))?;
     tokio::time::sleep(ACCESS).await;
     let renewed = logged_in && call.passes("echo", "text", "Hello again").await?.is_none();
     screen.verdict(renewed, if renewed { "passed" } else { "it did not pass" })?;
 
-    screen.heading("further scope", "the server answers 403; it takes a login that allows more")?;
+    screen.heading("further scope", "the server answers 403; a login with more scope is required")?;
     let allowed = call.until_passed(screen, "run_command", "command", "git status").await?;
     Ok(logged_in && renewed && allowed)
 }
@@ -72,7 +72,7 @@ impl Call<'_> {
             // Its page has a form for as long as it is not.
             while self.agent.get(&link).await?.contains("<form") {
                 if began.elapsed() > PATIENCE {
-                    screen.verdict(false, "nobody logged in")?;
+                    screen.verdict(false, "no login was made")?;
                     return Ok(false);
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -84,8 +84,8 @@ impl Call<'_> {
 
     /// Calls a tool; the link to a login, where one is owed.
     async fn passes(&mut self, tool: &str, argument: &str, value: &str) -> io::Result<Option<String>> {
-        let request = self.agent.request(Speaks::Modern, tool, &json!({ argument: value }));
-        let answer = self.agent.call(self.gate, Speaks::Modern, tool, &request).await?;
+        let request = self.agent.request(Revision::Modern, tool, &json!({ argument: value }));
+        let answer = self.agent.call(self.gate, Revision::Modern, tool, &request).await?;
         let text = String::from_utf8_lossy(&answer.body);
         let origin = self.gate.find("/mcp/").and_then(|end| self.gate.get(..end)).unwrap_or_default();
         let begins = text.find(&format!("{origin}{PAGES}"));

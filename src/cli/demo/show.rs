@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
 
-use super::tour::{Became, Seen};
+use super::tour::{Outcome, TourResult};
 use crate::record::entry::{member, object};
 
 /// Columns of text beside the margin.
@@ -20,7 +20,7 @@ pub(super) struct Screen {
 
 /// Select Graphic Rendition parameters (ECMA-48, 8.3.117).
 #[derive(Clone, Copy)]
-enum Look {
+enum TextStyle {
     Bold,
     Dim,
     Red,
@@ -38,13 +38,13 @@ impl Screen {
         Self { out, colour }
     }
 
-    fn in_look(&self, look: Look, text: &str) -> String {
+    fn in_look(&self, look: TextStyle, text: &str) -> String {
         let code = match look {
-            Look::Bold => 1,
-            Look::Dim => 2,
-            Look::Red => 31,
-            Look::Green => 32,
-            Look::Yellow => 33,
+            TextStyle::Bold => 1,
+            TextStyle::Dim => 2,
+            TextStyle::Red => 31,
+            TextStyle::Green => 32,
+            TextStyle::Yellow => 33,
         };
         if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -56,60 +56,60 @@ impl Screen {
 
     /// Writes a heading.
     pub(super) fn heading(&mut self, text: &str, rest: &str) -> io::Result<()> {
-        let (text, rest) = (self.in_look(Look::Bold, text), self.in_look(Look::Dim, rest));
+        let (text, rest) = (self.in_look(TextStyle::Bold, text), self.in_look(TextStyle::Dim, rest));
         self.line(&format!("\n{text}  {rest}\n"))
     }
 
     /// Writes a name and what it stands for.
     pub(super) fn pair(&mut self, name: &str, value: &str) -> io::Result<()> {
-        let name = self.in_look(Look::Dim, &format!("  {name:<12}"));
+        let name = self.in_look(TextStyle::Dim, &format!("  {name:<12}"));
         self.line(&format!("{name}{value}"))
     }
 
     /// Writes what became of a call.
-    pub(super) fn seen(&mut self, seen: &Seen) -> io::Result<()> {
+    pub(super) fn seen(&mut self, seen: &TourResult) -> io::Result<()> {
         let (look, mark, word) = match &seen.became {
-            Became::Passed => (Look::Green, "✓", "passed"),
-            Became::Refused(_) => (Look::Red, "✗", "refused"),
-            Became::Cleaned { .. } => (Look::Yellow, "~", "cleaned"),
+            Outcome::Passed => (TextStyle::Green, "✓", "passed"),
+            Outcome::Refused(_) => (TextStyle::Red, "✗", "refused"),
+            Outcome::Cleaned { .. } => (TextStyle::Yellow, "~", "cleaned"),
         };
         let word = self.in_look(look, &format!("  {mark} {word:<10}"));
-        let call = self.in_look(Look::Bold, &format!("{} {:?}", seen.stop.tool, seen.stop.value));
+        let call = self.in_look(TextStyle::Bold, &format!("{} {:?}", seen.stop.tool, seen.stop.value));
         let revision = seen.stop.revision().map(|revision| format!("  (revision {revision})")).unwrap_or_default();
-        self.line(&format!("{word}{call}{}", self.in_look(Look::Dim, &revision)))?;
+        self.line(&format!("{word}{call}{}", self.in_look(TextStyle::Dim, &revision)))?;
         match &seen.became {
-            Became::Passed => self.block("", "the agent got the server's answer byte for byte", |_| None)?,
-            Became::Refused(text) => {
+            Outcome::Passed => self.block("", "the agent received the server's answer byte for byte", |_| None)?,
+            Outcome::Refused(text) => {
                 self.block("", "the server never saw it; the agent reads:", |_| None)?;
                 self.block("", text, |_| None)?;
             }
-            Became::Cleaned { sent, got } => {
+            Outcome::Cleaned { sent, got } => {
                 let kept = |line: &str| plain(line).is_some_and(|line| got.contains(&line));
-                self.block(SENT, sent, |line| if kept(line) { None } else { Some(Look::Red) })?;
+                self.block(SENT, sent, |line| if kept(line) { None } else { Some(TextStyle::Red) })?;
                 self.block("agent got", got, |line| if line.starts_with("[lychgate") { Some(look) } else { None })?;
             }
         }
         if !seen.as_promised {
-            let told = self.in_look(Look::Red, "  ! this is not what was promised");
+            let told = self.in_look(TextStyle::Red, "  ! unexpected result");
             self.line(&told)?;
         }
         self.line("")
     }
 
     /// Writes a text beside its name, folded to the width, line by line in its look.
-    fn block(&mut self, name: &str, text: &str, look: impl Fn(&str) -> Option<Look>) -> io::Result<()> {
+    fn block(&mut self, name: &str, text: &str, look: impl Fn(&str) -> Option<TextStyle>) -> io::Result<()> {
         let (gone, mut name) = (name == SENT, Some(name));
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let look = look(line);
             // Readable without colour too: `-` stands before what was taken away, `+` before what was put there.
             let bar = match look {
-                Some(Look::Red) if gone => '-',
-                Some(Look::Yellow) => '+',
+                Some(TextStyle::Red) if gone => '-',
+                Some(TextStyle::Yellow) => '+',
                 _ => '│',
             };
             for part in fold(line) {
                 let margin = format!("  {:<12}", name.take().unwrap_or_default());
-                let margin = self.in_look(Look::Dim, &format!("{margin}{bar} "));
+                let margin = self.in_look(TextStyle::Dim, &format!("{margin}{bar} "));
                 let part = look.map_or_else(|| part.clone(), |look| self.in_look(look, &part));
                 self.line(&format!("{margin}{part}"))?;
             }
@@ -121,9 +121,9 @@ impl Screen {
     pub(super) fn audited(&mut self, line: &Value) -> io::Result<()> {
         let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
         let look = match text(member::verdict::NAME).as_str() {
-            "block" => Look::Red,
-            "rewrite" => Look::Yellow,
-            _ => Look::Green,
+            "block" => TextStyle::Red,
+            "rewrite" => TextStyle::Yellow,
+            _ => TextStyle::Green,
         };
         let time = text(member::time::NAME).get(11..19).unwrap_or("").to_owned();
         let findings = line.get(member::findings::NAME).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -145,7 +145,7 @@ impl Screen {
 
     /// Writes how it ended.
     pub(super) fn verdict(&mut self, well: bool, text: &str) -> io::Result<()> {
-        let text = self.in_look(if well { Look::Green } else { Look::Red }, text);
+        let text = self.in_look(if well { TextStyle::Green } else { TextStyle::Red }, text);
         self.line(&text)
     }
 }

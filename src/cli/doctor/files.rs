@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Checked, Level};
+use super::{CheckResult, Level};
 use crate::config::{AuditTo, Config, Keeps, Transport, VaultKey};
 use crate::record::PublicKey;
 use crate::record::verify::{Against, verify};
@@ -24,8 +24,8 @@ struct File {
 }
 
 /// Modes and owners of what holds secrets, and of what decides.
-pub(super) fn modes(config: &Config, path: &Path) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
+    let mut told = CheckResult::default();
     let mut files = vec![File { what: "the config".to_owned(), path: path.to_owned(), secret: false }];
     let mut add = |what: &str, path: &Path, secret| files.push(File { what: what.to_owned(), path: path.to_owned(), secret });
     config.files.iter().for_each(|file| add("a file that secrets are read from", file, !is_listed(config, file)));
@@ -79,10 +79,10 @@ pub(super) fn modes(config: &Config, path: &Path) -> Checked {
         let (mode, shown) = (meta.permissions().mode() & 0o777, file.path.display());
         let fit = if meta.is_dir() { "700" } else { "600" };
         if file.secret && mode & 0o077 != 0 {
-            let what = format!("{} `{shown}` has mode {mode:o}: others can get at it", file.what);
+            let what = format!("{} `{shown}` has mode {mode:o}: readable by other users", file.what);
             told.find(Level::Error, what, own_or(&file.path, format!("chmod {fit} '{shown}'")));
         } else if mode & 0o022 != 0 {
-            let what = format!("{} `{shown}` has mode {mode:o}: others can change it", file.what);
+            let what = format!("{} `{shown}` has mode {mode:o}: writable by other users", file.what);
             told.find(Level::Error, what, own_or(&file.path, format!("chmod go-w '{shown}'")));
         } else {
             well += 1;
@@ -93,7 +93,7 @@ pub(super) fn modes(config: &Config, path: &Path) -> Checked {
             told.find(Level::Warning, what, own_or(&file.path, format!("chown \"$(id -u)\" '{shown}'")));
         }
     }
-    told.well(format!("{well} files and folders that the gate keeps or reads have fitting modes"));
+    told.well(format!("{well} files and folders have correct modes"));
     told
 }
 
@@ -103,7 +103,7 @@ fn own_or(path: &Path, fix: String) -> String {
     if !(path.is_dir() && is_shared(path, home.as_deref())) {
         return fix;
     }
-    "name a folder of the gate's own in the config, or set `XDG_STATE_HOME` to one that the gate's user can write to".to_owned()
+    "set a folder in the config, or set `XDG_STATE_HOME` to a folder that the gateway's user can write to".to_owned()
 }
 
 /// Whether a folder belongs to the system or is somebody's home, rather than to a gate.
@@ -130,31 +130,31 @@ fn is_listed(config: &Config, file: &Path) -> bool {
 }
 
 /// Whether the audit log hangs together, where that is quickly seen.
-pub(super) fn audit(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn audit(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let Some(AuditTo::File(file)) = &config.audit.to else { return told };
     let Ok(meta) = std::fs::metadata(file) else {
-        told.well("the audit log is not begun yet");
+        told.well("the audit log does not exist yet");
         return told;
     };
     if meta.len() > QUICKLY_READ {
-        told.well("the audit log is too long for a quick look: `lychgate audit verify` takes the time");
+        told.well("the audit log is too long for a quick check: run `lychgate audit verify`");
         return told;
     }
     let keys = config.audit.key().and_then(|key| PublicKey::of_file(&key).ok()).into_iter().collect();
     match verify(file, &Against { keys, anchors: Vec::new() }) {
         Err(error) => {
-            let mend = format!("chmod u+r '{}', or run this as the gate's user", file.display());
-            told.find(Level::Error, format!("the audit log cannot be read: {error}"), mend);
+            let mend = format!("chmod u+r '{}', or run this as the gateway's user", file.display());
+            told.find(Level::Error, format!("cannot read the audit log: {error}"), mend);
         }
-        Ok(report) if report.is_sound() => told.well(format!("the audit log hangs together: {} lines", report.lines)),
+        Ok(report) if report.is_verified() => told.well(format!("audit log verified: {} lines", report.lines)),
         Ok(report) => {
             let first = report.flaws.first().map(|flaw| flaw.what.clone()).unwrap_or_default();
             let more = match report.flaws.len().saturating_sub(1) {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
             };
-            let what = format!("the audit log does not hang together: {first}{more}");
+            let what = format!("audit log verification failed: {first}{more}");
             told.find(Level::Error, what, "lychgate audit verify");
         }
     }
@@ -162,8 +162,8 @@ pub(super) fn audit(config: &Config) -> Checked {
 }
 
 /// Whether there is room where the gate writes, and whether it may.
-pub(super) fn disks(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn disks(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let mut places: Vec<(&str, PathBuf)> = Vec::new();
     if let Some(AuditTo::File(file)) = &config.audit.to {
         places.push(("the audit log", file.clone()));
@@ -182,20 +182,20 @@ pub(super) fn disks(config: &Config) -> Checked {
         if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
             told.find(
                 Level::Error,
-                format!("`{shown}` is read-only: {what} cannot be written"),
-                own_or(there, format!("mount -o remount,rw '{shown}', or name another place in the config")),
+                format!("`{shown}` is read-only: cannot write {what}"),
+                own_or(there, format!("mount -o remount,rw '{shown}', or set another path in the config")),
             );
         } else if rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err() {
             told.find(
                 Level::Error,
-                format!("`{shown}` cannot be written to by this user: {what} stands there"),
-                own_or(there, format!("chown \"$(id -u)\" '{shown}', or run this as the gate's user")),
+                format!("`{shown}` is not writable by this user: it holds {what}"),
+                own_or(there, format!("chown \"$(id -u)\" '{shown}', or run this as the gateway's user")),
             );
         } else if let Some(level) = shortage(free) {
             told.find(
                 level,
-                format!("{room} left at `{shown}`, where {what} stands"),
-                format!("free some: du -xh '{shown}' | sort -h | tail"),
+                format!("{room} left at `{shown}`, which holds {what}"),
+                format!("free some space: du -xh '{shown}' | sort -h | tail"),
             );
         }
         if told.found.len() == before {
@@ -204,7 +204,7 @@ pub(super) fn disks(config: &Config) -> Checked {
     }
     if config.audit.to.is_none() {
         let mend = "[audit] with `file = \"/var/log/lychgate/audit.jsonl\"`";
-        told.find(Level::Warning, "there is no audit log: nothing can be shown or explained afterwards", mend);
+        told.find(Level::Warning, "no audit log: past verdicts cannot be shown or explained", mend);
     }
     told
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::dates::validity;
-use super::{Checked, Level};
+use super::{CheckResult, Level};
 use crate::cli::liveness;
 use crate::config::{Config, Transport};
 use crate::{listen, trust};
@@ -18,15 +18,15 @@ const LOOKED_AT: usize = 20_000;
 const SOON: u64 = 14;
 
 /// Whether the ports are free or the gate's own, and who can reach them.
-pub(super) fn ports(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn ports(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let runs = config.admin.address.map(liveness::is_gate);
     port(config.listen.address, "[listen]", runs, &mut told);
     match config.admin.address {
         Some(admin) => port(admin, "[admin]", runs, &mut told),
         None => told.find(
             Level::Note,
-            "there is no admin port: no metrics, no `lychgate approve`, no `lychgate prove` of a gate that runs",
+            "no admin port: no metrics, no `lychgate approve`, no `lychgate prove` against the running gateway",
             "[admin] with `address = \"127.0.0.1:8801\"`",
         ),
     }
@@ -34,52 +34,54 @@ pub(super) fn ports(config: &Config) -> Checked {
     if !listen.ip().to_canonical().is_loopback() {
         if config.listen.tls.is_none() {
             let what =
-                format!("{listen} is reachable from other machines without TLS: tokens of agents cross the network in clear");
-            told.find(Level::Warning, what, "`tls = { cert = …, key = … }` under `[listen]`, or a proxy in front that has it");
+                format!("{listen} is reachable from other machines without TLS: agent tokens cross the network in clear text");
+            told.find(Level::Warning, what, "`tls = { cert = …, key = … }` under `[listen]`, or put a TLS proxy in front");
         }
         if config.is_open() {
-            let what = format!("{listen} is reachable from other machines, and nobody has to say who it is");
+            let what = format!("{listen} is reachable from other machines without authentication");
             told.find(Level::Error, what, "lychgate agent add NAME, with `[agents]` in the config");
         }
     } else if config.is_open() {
-        let what = "every program on this machine may call: no agent has to say who it is";
+        let what = "any program on this machine may call: agents are not authenticated";
         told.find(Level::Note, what, "lychgate agent add NAME, with `[agents]` in the config");
     }
     if let Some(admin) = config.admin.address.filter(|admin| !admin.ip().to_canonical().is_loopback()) {
-        let what = format!("the admin port {admin} is reachable from other machines, and its metrics have no login");
-        told.find(Level::Warning, what, "`address = \"127.0.0.1:8801\"` under `[admin]`, or a network of its own");
+        let what = format!("the admin port {admin} is reachable from other machines, and its metrics require no authentication");
+        told.find(Level::Warning, what, "`address = \"127.0.0.1:8801\"` under `[admin]`, or use a separate network");
     }
     told
 }
 
 /// `runs`: whether a gate answers at the admin port, if there is one.
-fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut Checked) {
+fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut CheckResult) {
     match TcpListener::bind(address) {
-        Ok(_) => told.well(format!("{address} ({section}) is free: no gate runs there")),
+        Ok(_) => told.well(format!("{address} ({section}) is free: no gateway is running there")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs == Some(true) => {
-            told.well(format!("{address} ({section}): a gate runs there"));
+            told.well(format!("{address} ({section}): a gateway is running there"));
         }
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             let holder = holder(address.port());
             if runs.is_none()
                 && let Some((pid, _)) = holder.as_ref().filter(|(_, name)| is_own(name))
             {
-                return told.well(format!("{address} ({section}): a gate runs there (process {pid})"));
+                return told.well(format!("{address} ({section}): a gateway is running there (process {pid})"));
             }
             let who =
                 holder.as_ref().map_or_else(|| "another program".to_owned(), |(pid, name)| format!("`{name}` (process {pid})"));
-            let stop = holder
-                .map_or_else(|| format!("ss -ltnp 'sport = :{}' tells who", address.port()), |(pid, _)| format!("kill {pid}"));
+            let stop = holder.map_or_else(
+                || format!("ss -ltnp 'sport = :{}' shows the process", address.port()),
+                |(pid, _)| format!("kill {pid}"),
+            );
             told.find(
                 Level::Error,
-                format!("{address} ({section}) is held by {who}"),
+                format!("{address} ({section}) is in use by {who}"),
                 format!("{stop}; or set another `address` under `{section}`"),
             );
         }
         Err(error) => {
             told.find(
                 Level::Error,
-                format!("{address} ({section}) cannot be listened on: {error}"),
+                format!("cannot listen on {address} ({section}): {error}"),
                 format!("set another `address` under `{section}`"),
             );
         }
@@ -123,21 +125,21 @@ fn holder(port: u16) -> Option<(u32, String)> {
 }
 
 /// Whether the certificates of the config can be used, and for how long.
-pub(super) fn certificates(config: &Config) -> Checked {
-    let mut told = Checked::default();
+pub(super) fn certificates(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     if let Some(tls) = &config.listen.tls {
         if let Err(error) = listen::tls::acceptor(tls) {
-            told.find(Level::Error, format!("the listener's certificate cannot be used: {error}"), "see `tls` under `[listen]`");
+            told.find(Level::Error, format!("invalid listener certificate: {error}"), "see `tls` under `[listen]`");
         }
         lasts("the listener's certificate", &tls.cert, &mut told);
         if let Some(ca) = &tls.client_ca {
-            lasts("the authority of agents' certificates", ca, &mut told);
+            lasts("the CA of agent certificates", ca, &mut told);
         }
     }
     for (name, upstream) in &config.upstreams {
         let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else { continue };
         if let Some(ca) = &http.ca {
-            lasts(&format!("the authority for `{name}`"), ca, &mut told);
+            lasts(&format!("the CA for `{name}`"), ca, &mut told);
         }
         if let Some((cert, _)) = &http.client_cert {
             lasts(&format!("the client's certificate for `{name}`"), cert, &mut told);
@@ -149,25 +151,25 @@ pub(super) fn certificates(config: &Config) -> Checked {
     told
 }
 
-fn lasts(what: &str, file: &Path, told: &mut Checked) {
+fn lasts(what: &str, file: &Path, told: &mut CheckResult) {
     match trust::certificates(file) {
         Err(error) => told.find(Level::Error, format!("{what}: {error}"), format!("put a PEM file at '{}'", file.display())),
         Ok(all) => {
             let spans = || all.iter().filter_map(|certificate| validity(certificate));
             let span = spans().map(|(from, _)| from).max().zip(spans().map(|(_, until)| until).min());
             let mend =
-                format!("renew it, and put it at '{}': openssl x509 -noout -enddate -in '{}'", file.display(), file.display());
+                format!("renew it and store it at '{}': openssl x509 -noout -enddate -in '{}'", file.display(), file.display());
             lasts_for(what, span, &mend, told);
         }
     }
 }
 
 /// Tells for how long a certificate is valid.
-pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, mend: &str, told: &mut Checked) {
+pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, mend: &str, told: &mut CheckResult) {
     let Some((from, until)) = span else { return };
     let (now, days) = (SystemTime::now(), |span: Duration| span.as_secs() / 86_400);
     if let Some(wait) = from.duration_since(now).ok().filter(|wait| !wait.is_zero()) {
-        let mend = format!("is this clock right (`date -u`)? if so, {mend}");
+        let mend = format!("check this machine's clock (`date -u`); if it is correct, {mend}");
         return told.find(Level::Error, format!("{what} is not valid before {} days from now", days(wait) + 1), mend);
     }
     match until.duration_since(now) {
@@ -185,7 +187,7 @@ mod tests {
     fn a_certificate_is_valid_neither_before_nor_after_its_span() {
         let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
         let told = |from, until| {
-            let mut told = Checked::default();
+            let mut told = CheckResult::default();
             lasts_for("it", Some((from, until)), "renew it", &mut told);
             told.found.first().map(|finding| (finding.level, finding.what.clone()))
         };

@@ -2,8 +2,8 @@
 
 #![allow(clippy::disallowed_types, reason = "the report is JSON")]
 
-mod around;
 mod dates;
+mod environment;
 mod files;
 mod listener;
 mod upstreams;
@@ -31,24 +31,25 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const RULES_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A check under way.
-type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, Checked)>>>;
+type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, CheckResult)>>>;
 /// Longest sentence that is shown, in characters: parts of it may be a server's, the last lines of its standard error among them.
 const SENTENCE: usize = 2000;
 
 /// Arguments of `lychgate doctor`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Checks the config, its rules, ports, certificates, file modes, disks, logins, clocks and servers, side by side, and names for
-each finding the command that mends it. It takes 8 seconds at the most, or 8 for every 32 servers; only rules that are many may
-take longer. Servers are asked who they are and nothing else; programs of `stdio` upstreams are started for it and ended. No
-secret is shown.
+Checks the config, rules, ports, certificates, file modes, disks, logins, clocks
+and servers in parallel, and names the command that fixes each finding. Takes at
+most 8 seconds per 32 servers, plus the time to test custom rules. Servers are
+only asked to identify themselves; the programs of `stdio` upstreams are started
+and stopped. No secret is printed.
 
-Exit codes: 0 nothing wrong (notes aside), 1 something found, faults of the config too, 2 there is no
-such config.")]
+Exit codes: 0 no problem (notes aside); 1 a problem, including config errors;
+2 no such config.")]
 pub(super) struct Args {
     #[command(flatten)]
     config: ConfigArg,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -85,12 +86,12 @@ struct Finding {
 
 /// What one check came to.
 #[derive(Debug, Default)]
-struct Checked {
+struct CheckResult {
     found: Vec<Finding>,
     well: Vec<String>,
 }
 
-impl Checked {
+impl CheckResult {
     fn find(&mut self, level: Level, what: impl Into<String>, mend: impl Into<String>) {
         self.found.push(Finding { level, what: what.into(), mend: mend.into() });
     }
@@ -111,7 +112,7 @@ impl Checked {
             } else {
                 format!("{}: ", fault.file)
             };
-            let mend = fault.hint.clone().unwrap_or_else(|| "`lychgate check` tells all faults".to_owned());
+            let mend = fault.hint.clone().unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
             self.find(Level::Error, format!("{place}{}", fault.message), mend);
         }
     }
@@ -125,7 +126,7 @@ fn of_config(mend: &str, named: Option<&Path>) -> String {
 }
 
 /// What was found, by what was checked.
-type Report = Vec<(&'static str, Checked)>;
+type Report = Vec<(&'static str, CheckResult)>;
 
 /// Checks; 0 if nothing is wrong, 1 if something is, 2 if the config cannot be read.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
@@ -137,7 +138,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     if let Err(error) = std::fs::File::open(&file) {
-        writeln!(err, "{}: cannot be read: {error}\n  hint: name another with `--config FILE`", file.display())?;
+        writeln!(err, "{}: cannot be read: {error}\n  hint: name another file with `--config FILE`", file.display())?;
         return Ok(2);
     }
     let progress = io::stderr().is_terminal();
@@ -165,23 +166,23 @@ fn worst(report: &Report) -> Option<Level> {
 }
 
 async fn check(file: PathBuf) -> Report {
-    let (path, mut told) = (file.clone(), Checked::default());
+    let (path, mut told) = (file.clone(), CheckResult::default());
     let loaded = tokio::task::spawn_blocking(move || config::load(&path)).await;
     let config = match loaded {
         Ok(Ok(config)) => Arc::new(config),
         Ok(Err(faults)) => {
             told.faults(&faults);
-            let surroundings = bounded("surroundings", blocking(around::surroundings)).await;
+            let surroundings = bounded("surroundings", blocking(environment::surroundings)).await;
             return vec![("config", told), surroundings];
         }
         Err(_) => {
-            told.find(Level::Error, "reading the config failed", "`lychgate check` tells why");
+            told.find(Level::Error, "reading the config failed", "run `lychgate check`");
             return vec![("config", told)];
         }
     };
-    told.well(format!("{} reads: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
+    told.well(format!("{} is valid: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
     let path = file;
-    let with = |check: fn(&Config) -> Checked| {
+    let with = |check: fn(&Config) -> CheckResult| {
         let config = config.clone();
         blocking(move || check(&config))
     };
@@ -199,8 +200,8 @@ async fn check(file: PathBuf) -> Report {
         Box::pin(bounded("audit", with(files::audit))),
         Box::pin(bounded("logins", upstreams::logins(config.clone()))),
         Box::pin(within(PATIENCE * rounds, "upstreams", upstreams::reach(config.clone()))),
-        Box::pin(bounded("limits", with(around::limits))),
-        Box::pin(bounded("surroundings", blocking(around::surroundings))),
+        Box::pin(bounded("limits", with(environment::limits))),
+        Box::pin(bounded("surroundings", blocking(environment::surroundings))),
     ];
     let mut report = vec![("config", told)];
     report.extend(join_all(checks).await);
@@ -208,34 +209,34 @@ async fn check(file: PathBuf) -> Report {
 }
 
 /// A check that may wait for a disk.
-async fn blocking(check: impl FnOnce() -> Checked + Send + 'static) -> Checked {
+async fn blocking(check: impl FnOnce() -> CheckResult + Send + 'static) -> CheckResult {
     tokio::task::spawn_blocking(check).await.unwrap_or_else(|_| {
-        let mut told = Checked::default();
+        let mut told = CheckResult::default();
         told.find(Level::Error, "the check itself failed", "please report it");
         told
     })
 }
 
-async fn bounded(name: &'static str, check: impl Future<Output = Checked>) -> (&'static str, Checked) {
+async fn bounded(name: &'static str, check: impl Future<Output = CheckResult>) -> (&'static str, CheckResult) {
     within(PATIENCE, name, check).await
 }
 
-async fn within(patience: Duration, name: &'static str, check: impl Future<Output = Checked>) -> (&'static str, Checked) {
+async fn within(patience: Duration, name: &'static str, check: impl Future<Output = CheckResult>) -> (&'static str, CheckResult) {
     let checked = tokio::time::timeout(patience, check).await.unwrap_or_else(|_| {
-        let mut told = Checked::default();
+        let mut told = CheckResult::default();
         told.find(
             Level::Warning,
-            format!("not checked: it took longer than {} s", patience.as_secs()),
-            "look at the disk and the network",
+            format!("not checked: timed out after {} s", patience.as_secs()),
+            "check the disk and the network",
         );
         told
     });
     (name, checked)
 }
 
-/// Whether the rules load and keep their own cases, and whether they are enforced.
-fn rules(config: &Config) -> Checked {
-    let mut told = Checked::default();
+/// Whether the rules loaded; all rule tests pass, and whether they are enforced.
+fn rules(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let policies = match app::policies(config) {
         Ok(policies) => policies,
         Err(faults) => {
@@ -245,7 +246,7 @@ fn rules(config: &Config) -> Checked {
     };
     let count = |direction| policies.values().map(|policy| policy.rules(direction).rules().len()).max().unwrap_or(0);
     told.well(format!(
-        "{} outbound and {} inbound rules load and keep their own cases",
+        "{} outbound and {} inbound rules loaded; all rule tests pass",
         count(Direction::Outbound),
         count(Direction::Inbound)
     ));
@@ -256,15 +257,15 @@ fn rules(config: &Config) -> Checked {
         let policy = config.upstreams.get(name).map_or("default", |upstream| upstream.policy.as_str());
         told.find(
             Level::Warning,
-            format!("`{name}` is only observed: attacks are recorded, and pass"),
-            format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false alarm"),
+            format!("`{name}` is in observe mode: attacks are recorded but not blocked"),
+            format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false positives"),
         );
     }
     for what in app::unencrypted(config) {
-        told.find(Level::Warning, what, "write `https://` in `url` of this upstream");
+        told.find(Level::Warning, what, "use `https://` in `url` of this upstream");
     }
     for (name, policy) in config.policies.iter().filter(|(_, policy)| !policy.builtin) {
-        let what = format!("policy `{name}` leaves out the built-in rules ({} folders of its own)", policy.rules.len());
+        let what = format!("policy `{name}` does not use the built-in rules ({} custom folders)", policy.rules.len());
         told.find(Level::Warning, what, format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"));
     }
     told
@@ -277,12 +278,12 @@ fn in_words(report: &Report) -> String {
     all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.level));
     for (area, Finding { level, what, mend }) in &all {
         let (level, what, mend) = (level.name(), plain(what, SENTENCE), plain(mend, SENTENCE));
-        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       mend: {mend}\n"));
+        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       fix: {mend}\n"));
     }
     if !all.is_empty() {
         out.push('\n');
     }
-    out.push_str("checked and well\n");
+    out.push_str("checked and ok\n");
     for (area, what) in report.iter().flat_map(|(area, checked)| checked.well.iter().map(move |what| (area, what))) {
         out.push_str(&format!("  {area:<13} {}\n", plain(what, SENTENCE)));
     }

@@ -16,9 +16,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::listener::lasts_for;
-use super::{Checked, Level, dates};
+use super::{CheckResult, Level, dates};
 use crate::cli::auth::lasts;
-use crate::cli::scan::{Client, Failed, login_free};
+use crate::cli::scan::{Client, RequestError, login_free};
 use crate::config::{Config, HttpTransport, Transport, UpstreamConfig};
 use crate::oauth::unix_now;
 use crate::oauth::vault::Vault;
@@ -35,11 +35,11 @@ const SKEW: Duration = Duration::from_secs(30);
 const HEAD_BYTES: u64 = 16 << 10;
 
 /// The logins that are kept.
-pub(super) async fn logins(config: Arc<Config>) -> Checked {
-    let mut told = Checked::default();
+pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
+    let mut told = CheckResult::default();
     let by_http = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
     if !config.upstreams.values().any(by_http) {
-        told.well("no upstream needs a login of the gate");
+        told.well("no upstream requires a login");
         return told;
     }
     let kept = match Vault::open(&config.oauth) {
@@ -47,7 +47,7 @@ pub(super) async fn logins(config: Arc<Config>) -> Checked {
         Err(error) => Err(error),
     };
     match kept {
-        Err(error) => told.find(Level::Error, format!("the vault of logins cannot be used: {error}"), "lychgate auth status"),
+        Err(error) => told.find(Level::Error, format!("cannot use the login vault: {error}"), "lychgate auth status"),
         Ok(kept) => {
             for fault in &kept.faults {
                 told.find(Level::Error, fault.to_string(), "lychgate auth status");
@@ -56,7 +56,7 @@ pub(super) async fn logins(config: Arc<Config>) -> Checked {
                 let (upstream, whose) = (&account.upstream, account.party.principal.to_string());
                 let mend = format!("lychgate login {upstream}");
                 match &account.granted {
-                    None => told.find(Level::Warning, format!("a login at `{upstream}` is owed ({whose})"), mend),
+                    None => told.find(Level::Warning, format!("`{upstream}` requires a login ({whose})"), mend),
                     Some(granted) => {
                         let over = granted.expires_unix.is_some_and(|end| end <= unix_now()) && granted.refresh.is_none();
                         let what = format!("the token for `{upstream}` ({whose}) {}", lasts(granted));
@@ -72,7 +72,7 @@ pub(super) async fn logins(config: Arc<Config>) -> Checked {
                 }
             }
             if kept.accounts.is_empty() && kept.faults.is_empty() {
-                told.well("no login is kept");
+                told.well("no stored logins");
             }
         }
     }
@@ -80,8 +80,8 @@ pub(super) async fn logins(config: Arc<Config>) -> Checked {
 }
 
 /// Asks every server, several at a time.
-pub(super) async fn reach(config: Arc<Config>) -> Checked {
-    let mut told = Checked::default();
+pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
+    let mut told = CheckResult::default();
     let logins = match login_free(&config) {
         Ok(logins) => logins,
         Err(faults) => {
@@ -91,7 +91,7 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
     };
     let (config, logins) = (&config, &logins);
     let asked = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
-        let mut told = Checked::default();
+        let mut told = CheckResult::default();
         match Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, Some(logins)) {
             Err(fault) => told.faults(&[fault]),
             Ok(built) => match &upstream.transport {
@@ -105,7 +105,7 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
         }
         told
     });
-    let all: Vec<Checked> = asked.buffered(AT_ONCE).collect().await;
+    let all: Vec<CheckResult> = asked.buffered(AT_ONCE).collect().await;
     for more in all {
         told.add(more);
     }
@@ -113,9 +113,9 @@ pub(super) async fn reach(config: Arc<Config>) -> Checked {
 }
 
 /// Whether its program is there and answers as an MCP server.
-async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut Checked) {
+async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut CheckResult) {
     if let Health::Down(why) = upstream.health().await {
-        let mend = format!("install it, or name it by its full path in `[upstream.{name}]`");
+        let mend = format!("install it, or set its full path in `[upstream.{name}]`");
         return told.find(Level::Error, format!("`{name}`: {why}"), mend);
     }
     let mut client = Client::new(upstream, name, None, &config.limits.read);
@@ -131,39 +131,39 @@ async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut Chec
         Err(_) => {
             let printed = printed.map(|output| format!("; {output}")).unwrap_or_default();
             let what =
-                format!("`{name}` did not answer within {} s; a first start may take longer{printed}", (STEP * 2).as_secs());
+                format!("`{name}` did not respond within {} s; the first start may take longer{printed}", (STEP * 2).as_secs());
             told.find(Level::Warning, what, mend);
         }
     }
 }
 
 /// Whether it answers as an MCP server, with the gate's own credentials.
-async fn answers(name: &str, upstream: &Upstream, config: &Config) -> Checked {
-    let mut told = Checked::default();
+async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
     let mut client = Client::new(upstream, name, None, &config.limits.read);
     let said = tokio::time::timeout(STEP * 2, client.greet(false)).await;
     // What is left of a session ends with it at the server.
     let _left = tokio::time::timeout(STEP, client.close()).await;
     match said {
         Ok(Ok(_)) => told.well(format!("`{name}` answers")),
-        Ok(Err(Failed::Call(CallError::LoginOwed { .. }))) => {
-            told.find(Level::Warning, format!("`{name}` wants a login, and there is none"), format!("lychgate login {name}"));
+        Ok(Err(RequestError::Call(CallError::LoginOwed { .. }))) => {
+            told.find(Level::Warning, format!("`{name}` requires a login, and none is stored"), format!("lychgate login {name}"));
         }
-        Ok(Err(Failed::Call(CallError::AuthRequired))) => {
+        Ok(Err(RequestError::Call(CallError::AuthRequired))) => {
             let mend = format!("`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}");
-            told.find(Level::Error, format!("`{name}` answers with 401: it wants a token, or another one"), mend);
+            told.find(Level::Error, format!("`{name}` responds with 401: the token is missing or invalid"), mend);
         }
-        Ok(Err(Failed::Call(CallError::NoToken(why)))) => {
-            told.find(Level::Error, format!("`{name}`: there is no token for it: {why}"), format!("lychgate login {name}"));
+        Ok(Err(RequestError::Call(CallError::NoToken(why)))) => {
+            told.find(Level::Error, format!("`{name}`: no token: {why}"), format!("lychgate login {name}"));
         }
-        Ok(Err(Failed::Call(CallError::Connect(error)))) => {
+        Ok(Err(RequestError::Call(CallError::Connect(error)))) => {
             told.find(
                 Level::Error,
-                format!("`{name}` cannot be reached: {error}"),
-                format!("is `url` in `[upstream.{name}.http]` right, and the server up?"),
+                format!("cannot reach `{name}`: {error}"),
+                format!("check `url` in `[upstream.{name}.http]`, and that the server is up"),
             );
         }
-        Ok(Err(Failed::Call(error @ CallError::NotStarted(_)))) => {
+        Ok(Err(RequestError::Call(error @ CallError::NotStarted(_)))) => {
             let mend = format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
             told.find(Level::Error, format!("`{name}`: {error}"), mend);
         }
@@ -175,7 +175,7 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> Checked {
         }
         Err(_) => told.find(
             Level::Error,
-            format!("`{name}` did not answer within {} s", (STEP * 2).as_secs()),
+            format!("`{name}` did not respond within {} s", (STEP * 2).as_secs()),
             format!("lychgate scan {name} --timeout-seconds 60"),
         ),
     }
@@ -183,8 +183,8 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> Checked {
 }
 
 /// What a bare connection shows: the certificate, and the clock. What cannot be reached is told elsewhere.
-async fn connects(name: &str, http: &HttpTransport) -> Checked {
-    let mut told = Checked::default();
+async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
+    let mut told = CheckResult::default();
     let Ok(url) = http.url.parse::<Uri>() else { return told };
     let Some(host) = url.host().map(|host| host.trim_matches(['[', ']']).to_owned()) else { return told };
     let secure = url.scheme_str() == Some("https");
@@ -195,7 +195,7 @@ async fn connects(name: &str, http: &HttpTransport) -> Checked {
         let Ok(server) = ServerName::try_from(host.clone()) else { return told };
         let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
         let span = shown.lock().unwrap_or_else(PoisonError::into_inner).as_deref().and_then(dates::validity);
-        lasts_for(&format!("the certificate of `{name}`"), span, "its operator has to renew it", &mut told);
+        lasts_for(&format!("the certificate of `{name}`"), span, "its operator must renew it", &mut told);
         match stream {
             Ok(Ok(stream)) => head(stream, &url, &host).await,
             _ => None,
@@ -212,12 +212,12 @@ async fn connects(name: &str, http: &HttpTransport) -> Checked {
         let apart = now.duration_since(theirs).or_else(|_| theirs.duration_since(now)).unwrap_or_default();
         if apart > SKEW {
             let what = format!(
-                "this clock and that of `{name}` are {} s apart: tokens and certificates may seem over, or not begun",
+                "the clocks of this machine and `{name}` differ by {} s: tokens and certificates may appear expired or not yet valid",
                 apart.as_secs()
             );
             told.find(Level::Warning, what, "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`");
         } else {
-            told.well(format!("the clock of `{name}` agrees with this one"));
+            told.well(format!("the clock of `{name}` matches this machine's"));
         }
     }
     told
@@ -237,10 +237,10 @@ async fn head<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, url: &Uri, host:
     tokio::time::timeout(STEP, asked).await.ok().flatten()
 }
 
-type Shown = Arc<Mutex<Option<Vec<u8>>>>;
+type PeerCertificate = Arc<Mutex<Option<Vec<u8>>>>;
 
 /// A connector that notes the certificate that it is shown, whether or not it is to be trusted.
-fn connector(ca: Option<&Path>) -> Result<(TlsConnector, Shown), String> {
+fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), String> {
     let provider = Arc::new(ring::default_provider());
     let roots = match ca {
         Some(file) => Arc::new(trust::own_roots(file)?),
@@ -248,8 +248,8 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, Shown), String> {
     };
     let inner =
         WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build().map_err(|error| error.to_string())?;
-    let shown = Shown::default();
-    let verifier = Arc::new(Noting { inner, shown: shown.clone() });
+    let shown = PeerCertificate::default();
+    let verifier = Arc::new(RecordingVerifier { inner, shown: shown.clone() });
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
@@ -258,12 +258,12 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, Shown), String> {
 
 /// Verifies as ever, and notes what is shown.
 #[derive(Debug)]
-struct Noting {
+struct RecordingVerifier {
     inner: Arc<WebPkiServerVerifier>,
-    shown: Shown,
+    shown: PeerCertificate,
 }
 
-impl ServerCertVerifier for Noting {
+impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

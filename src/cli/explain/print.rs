@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::review::explain::{About, Explained, Repeated, Step, Told};
+use crate::review::explain::{Explanation, FindingExplanation, Repeated, RuleInfo, Step};
 
 /// Cases shown of a rule, each way.
 const CASES: usize = 3;
@@ -27,7 +27,7 @@ pub(super) fn marks() -> (&'static str, &'static str) {
 }
 
 /// For people.
-pub(super) fn printed(one: &Explained, style: &Style) -> String {
+pub(super) fn printed(one: &Explanation, style: &Style) -> String {
     let mut out = format!("{}  {}\n", one.audit, one.time);
     let tool = one.tool.as_ref().map(|tool| format!(" `{tool}`")).unwrap_or_default();
     let method = one.method.as_deref().unwrap_or("a message");
@@ -70,12 +70,14 @@ pub(super) fn printed(one: &Explained, style: &Style) -> String {
     }
     // Where nothing else was found, what was only logged is what the question is about.
     let all = style.all || one.findings.iter().all(|told| told.action == "log");
-    let (full, brief): (Vec<&Told>, Vec<&Told>) = one.findings.iter().partition(|told| all || told.action != "log");
+    let (full, brief): (Vec<&FindingExplanation>, Vec<&FindingExplanation>) =
+        one.findings.iter().partition(|told| all || told.action != "log");
     for n in 0..full.len() {
         out += &finding(n, &full, one, style.marks);
     }
     if !brief.is_empty() {
-        let others = |told: &Told| told.also.iter().map(|also| (also.id.clone(), also.reading.clone())).collect::<Vec<_>>();
+        let others =
+            |told: &FindingExplanation| told.also.iter().map(|also| (also.id.clone(), also.reading.clone())).collect::<Vec<_>>();
         let names = brief.iter().flat_map(|told| std::iter::once((told.id.clone(), told.reading.clone())).chain(others(told)));
         let names: Vec<String> = names.map(|(id, reading)| format!("{id} (`{reading}`)")).collect();
         out += &format!("\nOnly logged (`--all` explains each): {}.\n", names.join(", "));
@@ -118,7 +120,7 @@ pub(super) fn repeated(one: &Repeated) -> String {
 }
 
 /// The finding at `index` of those that are explained; what an earlier one has said of its rule is not said again.
-fn finding(index: usize, all: &[&Told], one: &Explained, marks: (&str, &str)) -> String {
+fn finding(index: usize, all: &[&FindingExplanation], one: &Explanation, marks: (&str, &str)) -> String {
     let had = one.had;
     let Some((told, before)) = all.get(index).zip(all.get(..index)) else { return String::new() };
     let n = index + 1;
@@ -169,7 +171,7 @@ fn finding(index: usize, all: &[&Told], one: &Explained, marks: (&str, &str)) ->
 }
 
 /// The other rules that matched in a passage: those with an effect, then those that only log; then its other places.
-fn also(told: &Told) -> String {
+fn also(told: &FindingExplanation) -> String {
     let mut seen = vec![&told.id];
     let (mut acting, mut logged, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for also in &told.also {
@@ -211,7 +213,7 @@ fn text(step: &Step, (before, after): (&str, &str)) -> String {
     out
 }
 
-fn about(rule: &About) -> String {
+fn about(rule: &RuleInfo) -> String {
     let builtin = if rule.builtin { " (built in)" } else { "" };
     let mut out = format!("   why: {}\n   rule: {}:{}{builtin}, kind `{}`\n", rule.why, rule.file, rule.line, rule.kind);
     for (what, cases) in [("catches", &rule.catches), ("spares", &rule.spares)] {

@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 use super::client::Format;
 use super::edit::{Edit, apply};
-use crate::record::harmless;
+use crate::record::terminal_safe;
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "…";
@@ -18,7 +18,7 @@ pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String 
     let name = path.display().to_string();
     let told = TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(&name, &name).to_string();
     // Such files come with other people's projects: what a terminal would obey is spelled out.
-    told.split('\n').map(|line| harmless(&without_secrets(line)).into_owned()).collect::<Vec<_>>().join("\n")
+    told.split('\n').map(|line| terminal_safe(&without_secrets(line)).into_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// A line with the passwords and the queries of its URLs left out.

@@ -119,11 +119,11 @@ fn left_of(name: &OsStr) -> Option<String> {
 }
 
 /// The folder of what is written down, held by one process at a time.
-pub(super) struct Held {
+pub(super) struct StateLock {
     folder: fs::File,
 }
 
-impl Drop for Held {
+impl Drop for StateLock {
     fn drop(&mut self) {
         // A child that somebody is just starting has the file too, for a moment.
         let _unlocked = flock(&self.folder, FlockOperation::Unlock);
@@ -134,7 +134,7 @@ impl Drop for Held {
 ///
 /// # Errors
 /// Another process has it, or it cannot be read.
-pub(super) fn hold(folder: &Path) -> io::Result<Held> {
+pub(super) fn hold(folder: &Path) -> io::Result<StateLock> {
     let opened = fs::File::open(folder)?;
     flock(&opened, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
         io::Error::new(
@@ -154,7 +154,7 @@ pub(super) fn hold(folder: &Path) -> io::Result<Held> {
             fs::remove_file(file)?;
         }
     }
-    Ok(Held { folder: opened })
+    Ok(StateLock { folder: opened })
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item};
 
 use super::files::{gone, put, sweep};
-use super::moved::MovedServer;
-use super::server::{Header, Url};
+use super::move_record::MovedServer;
+use super::server::{Header, UrlEntry};
 use super::toml::quoted;
 use crate::config::{self, AuditTo, is_name, names_a_secret};
 
@@ -90,7 +90,7 @@ impl GateConfig {
 
     /// Adds a server, unless it is there under some name, and gives the name it has and the text that was added. `kept` is how it
     /// was added before, if it was.
-    pub(super) fn add(&mut self, wanted: &str, url: &Url, kept: Option<&MovedServer>) -> (String, String) {
+    pub(super) fn add(&mut self, wanted: &str, url: &UrlEntry, kept: Option<&MovedServer>) -> (String, String) {
         let kind = if url.sse { "sse" } else { "http" };
         self.variables.extend(url.headers.iter().filter_map(|(_, header)| match header {
             Header::Variable(name) | Header::BearerVariable(name) => Some(name.clone()),
@@ -123,7 +123,7 @@ impl GateConfig {
     }
 
     /// A server as the gate's config has it, and the files of secrets that it names. `own` are the files that it had before.
-    fn table(&self, name: &str, kind: &str, url: &Url, own: &[PathBuf]) -> (String, Vec<(PathBuf, String)>) {
+    fn table(&self, name: &str, kind: &str, url: &UrlEntry, own: &[PathBuf]) -> (String, Vec<(PathBuf, String)>) {
         let mut members = vec![format!("url = {}", quoted(&url.url))];
         let (mut headers, mut secrets) = (vec![], vec![]);
         for (header, value) in &url.headers {
@@ -193,7 +193,7 @@ impl GateConfig {
 
     /// An upstream that is this very URL and nothing else: what else a transport has (headers, tokens, certificates, logins) lets
     /// one in as somebody, and is not lent to another client.
-    fn known(&self, kind: &str, url: &Url) -> Option<String> {
+    fn known(&self, kind: &str, url: &UrlEntry) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
         let upstreams = root.get("upstream")?.as_table_like()?;
         let fits = |item: &Item| {
@@ -254,8 +254,8 @@ pub(super) fn plain(name: &str, characters: usize) -> String {
 mod tests {
     use super::*;
 
-    fn url(url: &str, headers: Vec<(String, Header)>) -> Url {
-        Url { url: url.to_owned(), url_span: 0..0, sse: false, headers, headers_spans: vec![] }
+    fn url(url: &str, headers: Vec<(String, Header)>) -> UrlEntry {
+        UrlEntry { url: url.to_owned(), url_span: 0..0, sse: false, headers, headers_spans: vec![] }
     }
 
     #[test]

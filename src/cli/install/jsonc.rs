@@ -6,7 +6,7 @@ use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::server::{Arguments, Child, Known, Reached, Server, Url};
+use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlEntry};
 
 /// How a client writes its entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Dialect {
 ///
 /// # Errors
 /// The text is not valid JSON, in a sentence.
-pub(super) fn servers_of_opencode(text: &str, known: &Known) -> Result<Vec<Server>, String> {
+pub(super) fn servers_of_opencode(text: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let mut out = vec![];
     if let Some(Value::Object(root)) = parse(text)? {
         let entry = |all: &Object<'_>| ["type", "command", "url"].iter().any(|key| all.get_string(key).is_some());
@@ -38,7 +38,7 @@ pub(super) fn servers_of_opencode(text: &str, known: &Known) -> Result<Vec<Serve
 ///
 /// # Errors
 /// The text is not valid JSON, in a sentence.
-pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server>, String> {
+pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let root = match parse(text)? {
         None => return Ok(vec![]),
         Some(Value::Object(root)) => root,
@@ -133,7 +133,7 @@ fn parse(text: &str) -> Result<Option<Value<'_>>, String> {
     parse_to_ast(text, &CollectOptions::default(), &options).map(|parsed| parsed.value).map_err(|error| error.to_string())
 }
 
-fn collect(text: &str, object: &Object<'_>, path: &[&str], dialect: Dialect, known: &Known, out: &mut Vec<Server>) {
+fn collect(text: &str, object: &Object<'_>, path: &[&str], dialect: Dialect, known: &GateEntry, out: &mut Vec<Server>) {
     let Some(servers) = path.last().and_then(|key| object.get_object(key)) else {
         return;
     };
@@ -142,23 +142,27 @@ fn collect(text: &str, object: &Object<'_>, path: &[&str], dialect: Dialect, kno
         let path = path.iter().map(|key| (*key).to_owned()).chain([name.clone()]).collect();
         let reached = match &prop.value {
             Value::Object(entry) => reached(text, entry, dialect, known),
-            _ => Reached::Otherwise("it is no object".to_owned()),
+            _ => Connection::Otherwise("it is no object".to_owned()),
         };
         out.push(Server { name, path, span: prop.value.start()..prop.value.end(), reached });
     }
 }
 
-fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &Known) -> Reached {
+fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) -> Connection {
     if let (Dialect::OpenCode, Some(list)) = (dialect, entry.get_array("command")) {
         let words: Option<Vec<_>> = list.elements.iter().map(|word| word.as_string_lit().map(|word| &*word.value)).collect();
         let Some([command, rest @ ..]) = words.as_deref() else {
-            return Reached::Otherwise("its `command` is not a list of strings".to_owned());
+            return Connection::Otherwise("its `command` is not a list of strings".to_owned());
         };
         if known.is_wrap(command, rest.first().copied()) {
-            return Reached::Gate;
+            return Connection::Gate;
         }
         let arguments = Arguments::WithCommand { behind_bracket: list.start() + 1 };
-        return Reached::Child(Child { command: (*command).to_owned(), command_span: list.start()..list.end(), arguments });
+        return Connection::Child(CommandEntry {
+            command: (*command).to_owned(),
+            command_span: list.start()..list.end(),
+            arguments,
+        });
     }
     // Zed once wrote the command as an object of its own.
     if let Some(nested) = entry.get_object("command") {
@@ -179,21 +183,21 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &Known) -> R
         let (mut headers, mut spans) = (vec![], vec![]);
         if let Some(prop) = entry.get("headers") {
             let Value::Object(all) = &prop.value else {
-                return Reached::Otherwise("its `headers` are no object".to_owned());
+                return Connection::Otherwise("its `headers` are no object".to_owned());
             };
             for header in &all.properties {
                 let Some(value) = header.value.as_string_lit() else {
-                    return Reached::Otherwise(format!("the header `{}` is no string", header.name.as_str()));
+                    return Connection::Otherwise(format!("the header `{}` is no string", header.name.as_str()));
                 };
                 headers.push((header.name.as_str().to_owned(), in_common(&value.value, dialect)));
             }
             spans.push(removal(text, entry, prop));
         }
         let url_span = url.start()..url.end();
-        let url = Url { url: in_common(&url.value, dialect), url_span, sse, headers: vec![], headers_spans: spans };
-        return Reached::url(url, headers, known);
+        let url = UrlEntry { url: in_common(&url.value, dialect), url_span, sse, headers: vec![], headers_spans: spans };
+        return Connection::url(url, headers, known);
     }
-    Reached::Otherwise("it has neither a command nor a URL; an extension of the client brings it, perhaps".to_owned())
+    Connection::Otherwise("it has neither a command nor a URL; an extension of the client brings it, perhaps".to_owned())
 }
 
 /// A string with its variables as most clients write them: what has one that the gate cannot set is found by its `${`.
@@ -204,20 +208,24 @@ fn in_common(written: &str, dialect: Dialect) -> String {
     }
 }
 
-fn child(entry: &Object<'_>, key: &str, known: &Known) -> Reached {
+fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
     let Some(command) = entry.get_string(key) else {
-        return Reached::Otherwise(format!("its `{key}` is no string"));
+        return Connection::Otherwise(format!("its `{key}` is no string"));
     };
     let arguments = match entry.get("args").map(|prop| &prop.value) {
         None => Arguments::Missing { at: command.end() },
         Some(Value::Array(array)) => Arguments::At { behind_bracket: array.start() + 1, empty: array.elements.is_empty() },
-        Some(_) => return Reached::Otherwise("its `args` are no list".to_owned()),
+        Some(_) => return Connection::Otherwise("its `args` are no list".to_owned()),
     };
     let first = entry.get_array("args").and_then(|array| array.elements.first()).and_then(Value::as_string_lit);
     if known.is_wrap(&command.value, first.map(|first| &*first.value)) {
-        return Reached::Gate;
+        return Connection::Gate;
     }
-    Reached::Child(Child { command: command.value.clone().into_owned(), command_span: command.start()..command.end(), arguments })
+    Connection::Child(CommandEntry {
+        command: command.value.clone().into_owned(),
+        command_span: command.start()..command.end(),
+        arguments,
+    })
 }
 
 /// What to take away so that a member is gone, and a comma with it.

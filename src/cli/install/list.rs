@@ -5,12 +5,12 @@ use std::io;
 use serde_json::json;
 
 use super::client::Client;
-use super::server::Known;
-use super::{Desk, plan, read};
+use super::server::GateEntry;
+use super::{InstallContext, plan, read};
 
-impl Desk<'_> {
+impl InstallContext<'_> {
     /// The list, for people or as JSON.
-    pub(super) fn list(&mut self, known: &Known, as_json: bool) -> io::Result<u8> {
+    pub(super) fn list(&mut self, known: &GateEntry, as_json: bool) -> io::Result<u8> {
         let mut found = vec![];
         for client in <Client as clap::ValueEnum>::value_variants() {
             for file in client.files(&self.places) {

@@ -1,6 +1,5 @@
 //! `lychgate install` and `uninstall`: moves the servers of an agent's own config behind the gate, and puts them back.
 
-mod back;
 mod client;
 mod diff;
 mod edit;
@@ -8,11 +7,12 @@ pub(super) mod files;
 mod gate;
 mod jsonc;
 mod list;
-mod moved;
-mod moving;
+mod move_record;
+mod move_servers;
 mod names;
 mod plan;
 mod records;
+mod restore;
 #[cfg(test)]
 mod samples;
 mod server;
@@ -45,40 +45,47 @@ const FILE_BYTES: u64 = 64 << 20;
 /// Arguments of `lychgate install`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without CLIENT it lists the clients that are here, and which of their servers are behind the gate.
+Without CLIENT, lists the installed clients and which of their servers are behind
+the gateway.
 
-A server that is a command is started through `lychgate wrap`. One that is a URL is added to the gate's config, and the client
-connects to `lychgate run` instead, which must be running; its headers go along, secret ones into files of their own. A server
-that the gate cannot reach in the same way is left as it is, with the reason. The change is shown before anything is written, and
-`lychgate uninstall` restores what was there byte for byte.")]
+Servers started by a command are run through `lychgate wrap`. Servers at a URL are
+added to the gateway's config, and the client connects to `lychgate run`, which
+must be running; their headers are moved too, secrets to separate files. Servers
+that the gateway cannot reach in the same way are left unchanged, with the
+reason. The changes are shown before anything is written; `lychgate uninstall`
+restores the file byte for byte.
+
+Examples:
+  lychgate install
+  lychgate install claude-code --dry-run")]
 pub(super) struct InstallArgs {
-    /// Whose servers to move
+    /// MCP client to configure
     client: Option<Client>,
     /// Only these servers
     #[arg(long = "server", value_name = "NAME", requires = "client")]
     servers: Vec<String>,
-    /// This file, written as the client writes its own
+    /// Edit this file, in the client's format
     #[arg(long, value_name = "FILE", requires = "client")]
     file: Option<PathBuf>,
-    /// The gate's config, which need not exist [default: $LYCHGATE_CONFIG, or ~/.config/lychgate/lychgate.toml]
+    /// The gateway's config, created if missing [default: $LYCHGATE_CONFIG, or ~/.config/lychgate/lychgate.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The policy for `wrap`, as the gate's config names it
+    /// Policy for `wrap`
     #[arg(long, value_name = "NAME", requires = "client")]
     policy: Option<String>,
-    /// Where `wrap` writes audit lines; left out, the file of the gate's config, or `lychgate/audit.jsonl` in the state folder
+    /// Audit log of `wrap`; defaults to that of the gateway's config, or `lychgate/audit.jsonl` in the state folder
     #[arg(long, value_name = "FILE", requires = "client")]
     audit: Option<PathBuf>,
-    /// Show what would change, and change nothing
+    /// Show the changes without applying them
     #[arg(long, requires = "client")]
     dry_run: bool,
-    /// Ask nothing
+    /// Do not prompt
     #[arg(long, short, requires = "client")]
     yes: bool,
-    /// Also start the gate as a service of this user (`lychgate service install`) where a server needs it
+    /// Also start the gateway as a user service (`lychgate service install`) if a server needs it
     #[arg(long, requires = "client", conflicts_with = "dry_run")]
     service: bool,
-    /// The list as one JSON document
+    /// Print the list as one JSON document
     #[arg(long, conflicts_with = "client")]
     json: bool,
 }
@@ -86,24 +93,24 @@ pub(super) struct InstallArgs {
 /// Arguments of `lychgate uninstall`.
 #[derive(clap::Args)]
 pub(super) struct UninstallArgs {
-    /// Whose servers to put back; left out, everybody's
+    /// MCP client to restore; defaults to all
     client: Option<Client>,
-    /// This file only
+    /// Only this file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Leave the client's file as it is, and forget what was moved: what was added to the gate's config goes unless the file leads to it
+    /// Keep the client's file unchanged and drop its records; upstreams it does not use are removed from the gateway's config
     #[arg(long)]
     forget: bool,
-    /// Show what would change, and change nothing
+    /// Show the changes without applying them
     #[arg(long)]
     dry_run: bool,
-    /// Ask nothing
+    /// Do not prompt
     #[arg(long, short)]
     yes: bool,
 }
 
 /// Where things are, and who answers.
-struct Desk<'a> {
+struct InstallContext<'a> {
     places: Places,
     /// Records of what was moved.
     state: PathBuf,
@@ -161,7 +168,7 @@ fn with_desk(
     yes: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
-    work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>,
+    work: impl FnOnce(&mut InstallContext<'_>) -> io::Result<u8>,
 ) -> io::Result<u8> {
     let parts = (Places::here(), program::stable(), state_folder(), user_file());
     let (Some(places), Ok(program), Some(state_root), Some(user_config)) = parts else {
@@ -172,7 +179,8 @@ fn with_desk(
     let state = state_root.join("install");
     let program = program.display().to_string();
     let mut ask = move |err: &mut dyn Write| if yes { Ok(true) } else { confirm::confirm("Write this? [y/N] ", err) };
-    let mut desk = Desk { places, state, state_root, gate_config, user_config, program, unserved: None, out, err, yes: &mut ask };
+    let mut desk =
+        InstallContext { places, state, state_root, gate_config, user_config, program, unserved: None, out, err, yes: &mut ask };
     match work(&mut desk) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             writeln!(desk.err, "{error}")?;

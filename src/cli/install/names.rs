@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::client::ConfigFile;
 use super::gate::{GateConfig, plain};
-use super::moved::{MovedServer, hex};
+use super::move_record::{MovedServer, hex};
 use super::records::Records;
 use super::server::Server;
 

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::client::{ConfigFile, Format};
 use super::edit::{Edit, apply};
 use super::gate::GateConfig;
-use super::moved::MovedServer;
+use super::move_record::MovedServer;
 use super::names::Names;
-use super::server::{Arguments, Child, Known, Reached, Server, Url};
+use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlEntry};
 use super::{jsonc, toml};
 
 /// How `wrap` is to be called.
@@ -25,9 +25,9 @@ pub(super) struct Wrap {
 }
 
 /// What a plan is made from besides the file.
-pub(super) struct Terms<'a> {
+pub(super) struct PlanInputs<'a> {
     pub(super) wrap: &'a Wrap,
-    pub(super) known: &'a Known,
+    pub(super) known: &'a GateEntry,
     /// The servers that were moved before.
     pub(super) before: &'a [MovedServer],
     /// What a new config of the gate begins with.
@@ -48,7 +48,7 @@ pub(super) struct Plan {
 ///
 /// # Errors
 /// The file cannot be understood, in a sentence.
-pub(super) fn servers(file: &ConfigFile, text: &str, known: &Known) -> Result<Vec<Server>, String> {
+pub(super) fn servers(file: &ConfigFile, text: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     match file.format {
         Format::Json { servers } => jsonc::servers(text, servers, known),
         Format::OpenCode => jsonc::servers_of_opencode(text, known),
@@ -63,12 +63,12 @@ pub(super) fn servers(file: &ConfigFile, text: &str, known: &Known) -> Result<Ve
 pub(super) fn plan(
     file: &ConfigFile,
     text: &str,
-    terms: &Terms<'_>,
+    terms: &PlanInputs<'_>,
     gate: &mut GateConfig,
     names: &mut Names,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
-    let Terms { wrap, known, before, base } = *terms;
+    let PlanInputs { wrap, known, before, base } = *terms;
     let servers = servers(file, text, known)?;
     let all_names = servers.iter().map(|server| server.name.clone()).collect();
     let mut plan = Plan { text: String::new(), moved: vec![], names: all_names, left: vec![] };
@@ -77,14 +77,14 @@ pub(super) fn plan(
         let kept = before.iter().find(|kept| kept.path == server.path);
         let mut moved = MovedServer { path: server.path.clone(), ..MovedServer::default() };
         let (edits, written) = match &server.reached {
-            Reached::Child(child) => {
+            Connection::Child(child) => {
                 gate.begin(base);
                 let name = names.assign(file, &server, kept, gate);
                 let edits = wrapped(file.format, text, child, wrap, &name);
                 moved.wrap_name = Some(name);
                 (edits, wrap.program.clone())
             }
-            Reached::Url(url) => {
+            Connection::Url(url) => {
                 gate.begin(base);
                 let secrets = gate.secrets.len();
                 let wanted = names.assign(file, &server, kept, gate);
@@ -94,16 +94,16 @@ pub(super) fn plan(
                 (moved.upstream, moved.block) = (Some(name), block);
                 (led(file.format, url, &new), new)
             }
-            Reached::Gate if kept.is_some() => {
+            Connection::Gate if kept.is_some() => {
                 // Somebody has changed the entry since, and it still needs what it leads to.
                 plan.moved.extend(kept.map(|kept| MovedServer { is_changed: true, ..kept.clone() }));
                 continue;
             }
-            Reached::Gate => {
+            Connection::Gate => {
                 plan.left.push((server.name, "is behind the gate already".to_owned()));
                 continue;
             }
-            Reached::Otherwise(why) => {
+            Connection::Otherwise(why) => {
                 plan.left.push((server.name, why.clone()));
                 continue;
             }
@@ -122,7 +122,7 @@ pub(super) fn plan(
 }
 
 /// The command becomes `lychgate wrap`, and what it was its first arguments: everything else of the entry stays.
-fn wrapped(format: Format, text: &str, child: &Child, wrap: &Wrap, name: &str) -> Vec<Edit> {
+fn wrapped(format: Format, text: &str, child: &CommandEntry, wrap: &Wrap, name: &str) -> Vec<Edit> {
     let options = ["wrap", "--name", name].into_iter().chain(wrap.options.iter().map(String::as_str)).chain(["--"]);
     let list = |words: Vec<&str>| words.into_iter().map(|word| quoted(format, word)).collect::<Vec<_>>().join(", ");
     let gap = |at: usize| {
@@ -147,7 +147,7 @@ fn wrapped(format: Format, text: &str, child: &Child, wrap: &Wrap, name: &str) -
 }
 
 /// The URL becomes the gate's, and the server's headers go with the server.
-fn led(format: Format, url: &Url, new: &str) -> Vec<Edit> {
+fn led(format: Format, url: &UrlEntry, new: &str) -> Vec<Edit> {
     let gone = url.headers_spans.iter().map(|span| Edit::new(span.clone(), ""));
     [Edit::new(url.url_span.clone(), quoted(format, new))].into_iter().chain(gone).collect()
 }

@@ -8,27 +8,27 @@ use std::path::{Path, PathBuf};
 use super::client::ConfigFile;
 use super::files::gone;
 use super::gate::GateConfig;
-use super::moved::{Moved, MovedServer, hex};
-use super::server::Known;
+use super::move_record::{MoveRecord, MovedServer, hex};
+use super::server::GateEntry;
 
 /// All records, by their place.
 pub(super) struct Records {
     folder: PathBuf,
-    all: BTreeMap<PathBuf, Moved>,
+    all: BTreeMap<PathBuf, MoveRecord>,
     /// Those that are not yet written as they are.
     handed: BTreeSet<PathBuf>,
 }
 
 /// What is to follow once servers are out of the gate's config.
 #[derive(Default)]
-pub(super) struct Released {
+pub(super) struct Leftovers {
     /// Files that nothing needs any more.
     pub(super) secrets: Vec<PathBuf>,
     /// Upstreams that somebody has changed since.
     pub(super) stay: Vec<String>,
 }
 
-impl Released {
+impl Leftovers {
     /// Removes those files, and their folder with the last of them.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Records {
         };
         for place in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
             if place.extension().is_some_and(|extension| extension == "json")
-                && let Some(moved) = Moved::read(&place)?
+                && let Some(moved) = MoveRecord::read(&place)?
             {
                 all.insert(place, moved);
             }
@@ -62,11 +62,11 @@ impl Records {
         Ok(Self { folder: folder.to_owned(), all, handed: BTreeSet::new() })
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &Moved)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &MoveRecord)> {
         self.all.iter()
     }
 
-    pub(super) fn get(&self, place: &Path) -> Option<&Moved> {
+    pub(super) fn get(&self, place: &Path) -> Option<&MoveRecord> {
         self.all.get(place)
     }
 
@@ -77,9 +77,9 @@ impl Records {
     }
 
     /// By what those are known that lead to the gate.
-    pub(super) fn known(&self, gate: &GateConfig, program: &str) -> Known {
+    pub(super) fn known(&self, gate: &GateConfig, program: &str) -> GateEntry {
         let written = self.all.values().flat_map(|moved| &moved.servers).map(|server| server.led.clone());
-        Known {
+        GateEntry {
             base: gate.base_url(),
             program: program.to_owned(),
             written: written.filter(|written| !written.is_empty()).collect(),
@@ -98,17 +98,17 @@ impl Records {
     }
 
     /// Sets what is written next.
-    pub(super) fn set(&mut self, place: &Path, moved: Moved) {
+    pub(super) fn set(&mut self, place: &Path, moved: MoveRecord) {
         self.all.insert(place.to_owned(), moved);
     }
 
-    pub(super) fn take(&mut self, place: &Path) -> Option<Moved> {
+    pub(super) fn take(&mut self, place: &Path) -> Option<MoveRecord> {
         self.all.remove(place)
     }
 
     /// Takes a server that no record here has any more out of the gate's config. Where another client is led to the same
     /// upstream it stays, and is that client's to take back from now on.
-    pub(super) fn release(&mut self, server: &MovedServer, gate: &mut GateConfig, released: &mut Released) {
+    pub(super) fn release(&mut self, server: &MovedServer, gate: &mut GateConfig, released: &mut Leftovers) {
         if server.block.is_empty() {
             return;
         }

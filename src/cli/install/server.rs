@@ -13,16 +13,16 @@ pub(super) struct Server {
     /// Where its value stands in the text.
     pub(super) span: Range<usize>,
     /// How the client reaches it.
-    pub(super) reached: Reached,
+    pub(super) reached: Connection,
 }
 
 /// How a client reaches a server.
 #[derive(Clone, Debug)]
-pub(super) enum Reached {
+pub(super) enum Connection {
     /// As a child process.
-    Child(Child),
+    Child(CommandEntry),
     /// Over HTTP.
-    Url(Url),
+    Url(UrlEntry),
     /// Through lychgate already.
     Gate,
     /// In a way that cannot be moved: why, and what would do instead.
@@ -31,7 +31,7 @@ pub(super) enum Reached {
 
 /// A command in a client's file.
 #[derive(Clone, Debug)]
-pub(super) struct Child {
+pub(super) struct CommandEntry {
     pub(super) command: String,
     /// Where the command stands.
     pub(super) command_span: Range<usize>,
@@ -57,7 +57,7 @@ pub(super) enum Arguments {
 
 /// A URL in a client's file.
 #[derive(Clone, Debug)]
-pub(super) struct Url {
+pub(super) struct UrlEntry {
     pub(super) url: String,
     pub(super) url_span: Range<usize>,
     /// Whether it is a server of the older kind, HTTP+SSE.
@@ -101,7 +101,7 @@ impl Header {
 }
 
 /// By what an entry is known that leads to the gate already.
-pub(super) struct Known {
+pub(super) struct GateEntry {
     /// How the URLs of the gate begin.
     pub(super) base: String,
     /// This program, whatever it is called here.
@@ -110,7 +110,7 @@ pub(super) struct Known {
     pub(super) written: Vec<String>,
 }
 
-impl Known {
+impl GateEntry {
     /// Whether a command is this program already.
     pub(super) fn is_wrap(&self, command: &str, first_argument: Option<&str>) -> bool {
         let name = |path| Path::new(path).file_name();
@@ -127,9 +127,9 @@ impl Known {
     }
 }
 
-impl Reached {
+impl Connection {
     /// A URL and what goes with it, if the gate can say the same.
-    pub(super) fn url(url: Url, headers: Vec<(String, String)>, known: &Known) -> Self {
+    pub(super) fn url(url: UrlEntry, headers: Vec<(String, String)>, known: &GateEntry) -> Self {
         if known.is_url(&url.url) {
             return Self::Gate;
         }
@@ -149,7 +149,7 @@ impl Reached {
             };
             read.push((name, header));
         }
-        Self::Url(Url { headers: read, ..url })
+        Self::Url(UrlEntry { headers: read, ..url })
     }
 
     /// One word of it for a table.
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_gate_knows_itself() {
-        let known = Known { base: "http://gate/".into(), program: "/opt/lg-1.2".into(), written: vec!["/old/lg".into()] };
+        let known = GateEntry { base: "http://gate/".into(), program: "/opt/lg-1.2".into(), written: vec!["/old/lg".into()] };
         for command in ["/usr/bin/lychgate", "lychgate", "/opt/lg-1.2", "/home/me/bin/lg-1.2", "/old/lg"] {
             assert!(known.is_wrap(command, Some("wrap")), "{command}");
             assert!(!known.is_wrap(command, Some("demo")), "{command}");

@@ -4,15 +4,21 @@ use std::io;
 use std::path::Path;
 
 use super::gate::GateConfig;
-use super::moved::MovedServer;
-use super::moving::Step;
+use super::move_record::MovedServer;
+use super::move_servers::FileChange;
 use super::plan::Wrap;
-use super::{Desk, InstallArgs};
+use super::{InstallArgs, InstallContext};
 use crate::cli::liveness;
 
-impl Desk<'_> {
+impl InstallContext<'_> {
     /// Shows where each server runs now, whether the gate answers, and what to start.
-    pub(super) fn show_state(&mut self, args: &InstallArgs, steps: &[Step], gate: &GateConfig, wrap: &Wrap) -> io::Result<()> {
+    pub(super) fn show_state(
+        &mut self,
+        args: &InstallArgs,
+        steps: &[FileChange],
+        gate: &GateConfig,
+        wrap: &Wrap,
+    ) -> io::Result<()> {
         let servers: Vec<&MovedServer> = steps.iter().flat_map(|step| &step.plan.moved).collect();
         let base = gate.base_url();
         for server in &servers {

@@ -43,7 +43,7 @@ fn machine() -> Machine {
 /// Does the work on fresh machines, stopped after each number of its steps, and gives those machines to `then`.
 fn stopped_anywhere(
     machine: impl Fn() -> Machine,
-    work: impl Fn(&mut Desk<'_>) -> io::Result<u8>,
+    work: impl Fn(&mut InstallContext<'_>) -> io::Result<u8>,
     mut then: impl FnMut(Machine, u32),
 ) {
     for steps in 0..200 {

@@ -32,13 +32,13 @@ impl Machine {
         path
     }
 
-    pub(super) fn with(&self, answer: bool, work: impl FnOnce(&mut Desk<'_>) -> io::Result<u8>) -> Told {
+    pub(super) fn with(&self, answer: bool, work: impl FnOnce(&mut InstallContext<'_>) -> io::Result<u8>) -> Told {
         let (mut out, mut err) = (vec![], vec![]);
         let home = self.home();
         let (config, codex, project) = (home.join(".config"), home.join(".codex"), self.0.path().join("project"));
         let places = Places { config, codex, project, is_mac: false, home };
         let mut yes = move |_: &mut dyn Write| Ok(answer);
-        let mut desk = Desk {
+        let mut desk = InstallContext {
             places,
             state: self.0.path().join("state"),
             state_root: self.0.path().to_owned(),

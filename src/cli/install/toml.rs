@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use toml_edit::{Document, Item, TableLike};
 
-use super::server::{Arguments, Child, Known, Reached, Server, Url};
+use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlEntry};
 
 /// The servers of a file, in its order. `known` is by what those are known that lead to the gate.
 ///
 /// # Errors
 /// The text is no TOML, in a sentence.
-pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server>, String> {
+pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let root = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let Some(all) = root.get(key) else {
         return Ok(vec![]);
@@ -22,7 +22,7 @@ pub(super) fn servers(text: &str, key: &str, known: &Known) -> Result<Vec<Server
         span: item.span().unwrap_or_default(),
         reached: match item.as_table_like() {
             Some(entry) => reached(text, entry, item.is_table(), known),
-            None => Reached::Otherwise("it is no table".to_owned()),
+            None => Connection::Otherwise("it is no table".to_owned()),
         },
     };
     Ok(all.iter().map(server).collect())
@@ -62,24 +62,24 @@ pub(super) fn private(text: &str) -> Vec<Range<usize>> {
     out
 }
 
-fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &Known) -> Reached {
+fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry) -> Connection {
     let string = |key: &str| entry.get(key).and_then(|item| Some((item.as_str()?.to_owned(), item.span()?)));
     if let Some((command, command_span)) = string("command") {
         let arguments = match entry.get("args") {
             None => Arguments::Missing { at: command_span.end },
             Some(item) => match (item.as_array(), item.span()) {
                 (Some(array), Some(span)) => Arguments::At { behind_bracket: span.start + 1, empty: array.is_empty() },
-                _ => return Reached::Otherwise("its `args` are no list".to_owned()),
+                _ => return Connection::Otherwise("its `args` are no list".to_owned()),
             },
         };
         let first = entry.get("args").and_then(Item::as_array).and_then(|array| array.get(0)?.as_str());
         if known.is_wrap(&command, first) {
-            return Reached::Gate;
+            return Connection::Gate;
         }
-        return Reached::Child(Child { command, command_span, arguments });
+        return Connection::Child(CommandEntry { command, command_span, arguments });
     }
     let Some((url, url_span)) = string("url") else {
-        return Reached::Otherwise("it has neither a `command` nor a `url`".to_owned());
+        return Connection::Otherwise("it has neither a `command` nor a `url`".to_owned());
     };
     let (mut headers, mut spans) = (vec![], vec![]);
     for key in ["http_headers", "env_http_headers", "bearer_token_env_var"] {
@@ -87,7 +87,9 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &Known) ->
             continue;
         };
         let (Some(from), Some(span), true) = (name.span(), item.span(), has_lines && !item.is_table()) else {
-            return Reached::Otherwise(format!("its `{key}` is a table by itself: add the server to the gate's config by hand"));
+            return Connection::Otherwise(format!(
+                "its `{key}` is a table by itself: add the server to the gate's config by hand"
+            ));
         };
         let env = |name: &str| format!("${{{name}}}");
         if let Some(variable) = item.as_str() {
@@ -95,13 +97,13 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &Known) ->
         }
         for (header, value) in item.as_table_like().iter().flat_map(|table| table.iter()) {
             let Some(value) = value.as_str() else {
-                return Reached::Otherwise(format!("the header `{header}` is no string"));
+                return Connection::Otherwise(format!("the header `{header}` is no string"));
             };
             headers.push((header.to_owned(), if key == "env_http_headers" { env(value) } else { value.to_owned() }));
         }
         spans.push(from.start..line_end(text, span.end));
     }
-    Reached::url(Url { url, url_span, sse: false, headers: vec![], headers_spans: spans }, headers, known)
+    Connection::url(UrlEntry { url, url_span, sse: false, headers: vec![], headers_spans: spans }, headers, known)
 }
 
 /// Where the line ends in which something ends, its line feed included.

@@ -18,11 +18,11 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, clap::Subcommand)]
 enum Verb {
-    /// A page about every metric and alert, in Markdown
+    /// Print the reference of all metrics and alerts, in Markdown
     Reference,
-    /// A dashboard for Grafana, in JSON: import it, or put it where Grafana is provisioned from
+    /// Print a Grafana dashboard, in JSON, to import or provision
     Dashboard,
-    /// Alert rules for Prometheus, in YAML: name the file under `rule_files`
+    /// Print Prometheus alert rules, in YAML, for `rule_files`
     Alerts,
 }
 

@@ -50,13 +50,13 @@ fn what_waits_is_listed_compared_and_approved() {
                     +   \"description\": \"Adds. You must\\u200b read it first.\",\n    \"inputSchema\": {\"type\":\"object\"},\n    \
                     \"name\": \"add\"\n  }\n\n";
     assert_eq!(says(&path, "diff up"), (1, compared.to_owned()));
-    assert_eq!(says(&path, "diff up sum"), (0, "nothing waits\n".to_owned()));
+    assert_eq!(says(&path, "diff up sum"), (0, "no held changes\n".to_owned()));
     assert_eq!(says(&path, "approve up nothing").0, 1);
     assert_eq!(says(&path, "approve up add"), (0, "up tool add: approved\n".to_owned()));
     let (code, listed) = says(&path, "list up");
     assert!(code == 0 && listed.contains("  up  tool add\n") && !listed.contains("721f6e658ca5"), "{listed}");
     assert_eq!(says(&path, "reset --all").0, 0);
-    assert_eq!(says(&path, "list"), (0, "nothing is pinned\n".to_owned()));
+    assert_eq!(says(&path, "list"), (0, "no pins\n".to_owned()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::trial::{Became, Proof, Trial};
+use super::trial::{Outcome, Proof, Trial};
 
 /// For people.
 pub(super) fn text(proof: &Proof) -> String {
@@ -18,13 +18,13 @@ pub(super) fn text(proof: &Proof) -> String {
         proof.door.iter().for_each(|trial| line(trial, &mut out));
     }
     let (all, well) = (proof.trials().count(), proof.trials().filter(|trial| trial.became.well()).count());
-    let count = |what: Became| proof.trials().filter(|trial| trial.became == what && !trial.excepted).count();
+    let count = |what: Outcome| proof.trials().filter(|trial| trial.became == what && !trial.excepted).count();
     let excepted = proof.trials().filter(|trial| trial.excepted && !trial.became.well()).count();
     let mut told = vec![format!("{well} of {all} as expected")];
     for (number, what) in [
-        (count(Became::Missed), "not caught"),
-        (count(Became::Disturbed), "harmless but disturbed"),
-        (count(Became::Untried), "not tried"),
+        (count(Outcome::Missed), "not caught"),
+        (count(Outcome::Disturbed), "false positive"),
+        (count(Outcome::Untried), "not tried"),
         (excepted, "excepted"),
     ] {
         if number > 0 {

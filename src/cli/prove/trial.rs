@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::why::Why;
-use super::wire::{Answer, Shows, Wire};
-use super::{Args, Untried, door};
+use super::client::{Answer, Auth, GateClient};
+use super::diagnosis::Diagnosis;
+use super::{Args, NotTried, listener_checks};
 use crate::config::Config;
 use crate::protocol::{MODERN, header};
 use crate::upstream::canary::{CANARIES, CANARY, Canary, RECEIVED, digest};
@@ -15,13 +15,13 @@ pub(super) struct Proof {
     pub(super) gate: String,
     pub(super) version: String,
     pub(super) offline: bool,
-    pub(super) upstreams: Vec<OfUpstream>,
+    pub(super) upstreams: Vec<UpstreamProof>,
     /// The listener's own checks.
     pub(super) door: Vec<Trial>,
 }
 
 /// What became of the canaries at one upstream.
-pub(super) struct OfUpstream {
+pub(super) struct UpstreamProof {
     pub(super) name: String,
     pub(super) policy: String,
     pub(super) mode: String,
@@ -33,7 +33,7 @@ pub(super) struct Trial {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) attack: bool,
-    pub(super) became: Became,
+    pub(super) became: Outcome,
     /// Rules that acted, or would have.
     pub(super) rules: Vec<String>,
     /// Why it is not as expected, where it is not.
@@ -44,7 +44,7 @@ pub(super) struct Trial {
 
 /// What became of a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Became {
+pub(super) enum Outcome {
     /// An attack did not arrive.
     Caught,
     /// An attack arrived.
@@ -57,7 +57,7 @@ pub(super) enum Became {
     Untried,
 }
 
-impl Became {
+impl Outcome {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Caught => "caught",
@@ -80,8 +80,8 @@ impl Proof {
 
     /// The exit code.
     pub(super) fn code(&self) -> u8 {
-        let any = |what: fn(Became) -> bool| self.trials().any(|trial| !trial.excepted && what(trial.became));
-        match (any(|became| matches!(became, Became::Missed | Became::Disturbed)), any(|became| became == Became::Untried)) {
+        let any = |what: fn(Outcome) -> bool| self.trials().any(|trial| !trial.excepted && what(trial.became));
+        match (any(|became| matches!(became, Outcome::Missed | Outcome::Disturbed)), any(|became| became == Outcome::Untried)) {
             (true, _) => 1,
             (false, true) => 2,
             (false, false) => 0,
@@ -90,19 +90,19 @@ impl Proof {
 }
 
 /// Tries the gate.
-pub(super) async fn prove(args: &Args, wire: &Wire, config: Option<&Config>, offline: bool) -> Result<Proof, Untried> {
+pub(super) async fn prove(args: &Args, wire: &GateClient, config: Option<&Config>, offline: bool) -> Result<Proof, NotTried> {
     let begun = told(wire.get("/prove").await?, wire)?;
     let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let listed: Vec<Value> = begun.get("upstreams").and_then(Value::as_array).cloned().unwrap_or_default();
     let names: Vec<String> = listed.iter().map(|upstream| text(upstream, "name")).collect();
     if names.is_empty() {
-        return Err(Untried("what answers names no upstream: it is no gate, or there is nothing to try".to_owned()));
+        return Err(NotTried("what answers names no upstream: it is no gate, or there is nothing to try".to_owned()));
     }
     if let Some(unknown) = args.upstream.iter().find(|name| !names.contains(name)) {
-        return Err(Untried(format!("the gate has no upstream `{unknown}`\n  hint: it has {}", names.join(", "))));
+        return Err(NotTried(format!("the gate has no upstream `{unknown}`\n  hint: it has {}", names.join(", "))));
     }
     let mut upstreams = Vec::new();
-    let mut why = Why::new(config);
+    let mut why = Diagnosis::new(config);
     for name in names.iter().filter(|name| args.upstream.is_empty() || args.upstream.contains(name)) {
         let judged = told(wire.get(&format!("/prove/{name}")).await?, wire)?;
         let (policy, mode) = (text(&judged, "policy"), text(&judged, "mode"));
@@ -113,34 +113,34 @@ pub(super) async fn prove(args: &Args, wire: &Wire, config: Option<&Config>, off
             let rules = rules(&judged, canary, became);
             let mut because = String::new();
             if !became.well() {
-                because = if became == Became::Untried { said } else { why.of(canary, became, (name, &judged), &said) };
-                if became == Became::Missed && args.allow_observe && mode == "observe" && !rules.is_empty() {
-                    (became, because) = (Became::Caught, String::new());
+                because = if became == Outcome::Untried { said } else { why.of(canary, became, (name, &judged), &said) };
+                if became == Outcome::Missed && args.allow_observe && mode == "observe" && !rules.is_empty() {
+                    (became, because) = (Outcome::Caught, String::new());
                 }
             }
             let excepted = args.except.iter().any(|id| id == canary.id);
             let Canary { id, title, attack, .. } = *canary;
             trials.push(Trial { id, title, attack, became, rules, why: because, excepted });
         }
-        upstreams.push(OfUpstream { name: name.clone(), policy, mode, trials });
+        upstreams.push(UpstreamProof { name: name.clone(), policy, mode, trials });
     }
     let open = begun.get("open").and_then(Value::as_bool).unwrap_or_default();
     let door = match (names.first(), args.quick) {
-        (Some(upstream), false) => door::trials(wire, upstream, open, &args.except).await?,
+        (Some(upstream), false) => listener_checks::trials(wire, upstream, open, &args.except).await?,
         _ => Vec::new(),
     };
     Ok(Proof { gate: wire.base().to_owned(), version: text(&begun, "version"), offline, upstreams, door })
 }
 
 /// What the gate told of itself.
-fn told(answer: Answer, wire: &Wire) -> Result<Value, Untried> {
+fn told(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
     if answer.status.is_success()
         && let Ok(value) = serde_json::from_slice(&answer.body)
     {
         return Ok(value);
     }
     let base = wire.base();
-    Err(Untried(match answer.status.as_u16() {
+    Err(NotTried(match answer.status.as_u16() {
         401 => format!(
             "{base} does not know the token\n  hint: it is written anew at each start of the gate: is the file this gate's?"
         ),
@@ -149,24 +149,24 @@ fn told(answer: Answer, wire: &Wire) -> Result<Value, Untried> {
     }))
 }
 
-async fn send(wire: &Wire, upstream: &str, canary: &Canary) -> Result<Answer, Untried> {
+async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answer, NotTried> {
     let (body, method, tool) = canary.request();
     let mut headers = vec![(header::VERSION, MODERN), (header::METHOD, method), (CANARY, canary.id)];
     headers.extend(tool.map(|tool| (header::NAME, tool)));
-    wire.post(&format!("/prove/{upstream}"), &headers, Shows::Token, body).await
+    wire.post(&format!("/prove/{upstream}"), &headers, Auth::Token, body).await
 }
 
 /// What became of a canary, and what the gate said of it.
-fn outcome(canary: &Canary, answer: &Answer) -> (Became, String) {
+fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
     let said = said(&answer.body);
     let received = answer.headers.get(RECEIVED).and_then(|value| value.to_str().ok());
     let whole = answer.body == canary.answer().as_bytes();
     if !canary.attack {
         let same = whole && received == Some(&digest(canary.request().0.as_bytes()));
         let became = match (same, refused(&said) || received.is_some()) {
-            (true, _) => Became::Passed,
-            (false, true) => Became::Disturbed,
-            (false, false) => Became::Untried,
+            (true, _) => Outcome::Passed,
+            (false, true) => Outcome::Disturbed,
+            (false, false) => Outcome::Untried,
         };
         return (became, said);
     }
@@ -175,11 +175,11 @@ fn outcome(canary: &Canary, answer: &Answer) -> (Became, String) {
         false => whole || said.contains(&canary.payload()),
     };
     let became = match (arrived, refused(&said) || !canary.goes_out() && received.is_some()) {
-        (true, _) => Became::Missed,
-        (false, true) => Became::Caught,
-        (false, false) => Became::Untried,
+        (true, _) => Outcome::Missed,
+        (false, true) => Outcome::Caught,
+        (false, false) => Outcome::Untried,
     };
-    let said = if became == Became::Untried && said.is_empty() { format!("status {}", answer.status) } else { said };
+    let said = if became == Outcome::Untried && said.is_empty() { format!("status {}", answer.status) } else { said };
     (became, said)
 }
 
@@ -205,12 +205,12 @@ fn said(body: &[u8]) -> String {
 }
 
 /// The rules of the policy in force that do something about a canary. What is harmless and passed has none.
-fn rules(judged: &Value, canary: &Canary, became: Became) -> Vec<String> {
+fn rules(judged: &Value, canary: &Canary, became: Outcome) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
-    if became == Became::Passed {
+    if became == Outcome::Passed {
         return rules;
     }
-    for finding in super::why::findings(judged, canary) {
+    for finding in super::diagnosis::findings(judged, canary) {
         let word = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
         if word("action") != "log" && !rules.iter().any(|rule| rule == word("rule")) {
             rules.push(word("rule").to_owned());

@@ -9,7 +9,9 @@ use http::{HeaderMap, StatusCode};
 
 use crate::inspect::definitions::Kind;
 use crate::message::{Message, MessageKind, ReadLimits, quote};
-use crate::protocol::{AgentName, Ask, Call, CallError, Context, Era, MODERN, Payload, UpstreamName, answer, header, headers};
+use crate::protocol::{
+    AgentName, Call, CallError, CallKind, Context, Era, MODERN, Payload, UpstreamName, answer, header, headers,
+};
 use crate::upstream::Upstream;
 
 /// In whose name servers are asked, where the arguments name no agent.
@@ -36,17 +38,17 @@ pub(super) const LISTS: [(Kind, &str, &str, &str, &str); 4] = [
 ];
 
 /// An answer of the server, and what it answers.
-pub(in crate::cli) struct Page {
+pub(in crate::cli) struct ReplyPage {
     pub(super) method: &'static str,
     pub(super) message: Message,
     pub(super) context: Context,
 }
 
 /// Everything that a server said.
-pub(super) struct Said {
+pub(super) struct ServerLists {
     /// The revision that was spoken.
     pub(super) version: String,
-    pub(super) pages: Vec<Page>,
+    pub(super) pages: Vec<ReplyPage>,
     /// What it offers, by name.
     pub(super) capabilities: Vec<String>,
     /// What could not be listed, or not to its end, and why.
@@ -54,7 +56,7 @@ pub(super) struct Said {
 }
 
 /// Why a server did not answer a request.
-pub(in crate::cli) enum Failed {
+pub(in crate::cli) enum RequestError {
     /// It could not be asked, or gave no answer.
     Call(CallError),
     /// It answered with an error.
@@ -63,7 +65,7 @@ pub(in crate::cli) enum Failed {
     Status(StatusCode),
 }
 
-impl Failed {
+impl RequestError {
     /// Whether it may be of the other era, or not offer what was asked.
     fn is_no(&self) -> bool {
         match self {
@@ -76,7 +78,7 @@ impl Failed {
     }
 }
 
-impl Failed {
+impl RequestError {
     /// Whether the server says that it has nothing like it.
     fn has_none(&self) -> bool {
         match self {
@@ -103,10 +105,10 @@ impl<'u> Client<'u> {
     }
 
     /// Has the server say everything, whichever era it is of.
-    pub(super) async fn look(&mut self, child: bool) -> Result<Said, Failed> {
+    pub(super) async fn look(&mut self, child: bool) -> Result<ServerLists, RequestError> {
         let first = self.greet(child).await?;
         let capabilities = capabilities(&first.message);
-        let mut said = Said { version: self.version.clone(), pages: vec![first], capabilities, notes: Vec::new() };
+        let mut said = ServerLists { version: self.version.clone(), pages: vec![first], capabilities, notes: Vec::new() };
         let mut items = 0;
         for (_, method, member, _, capability) in LISTS {
             let declared = said.capabilities.iter().any(|known| known == capability);
@@ -120,7 +122,7 @@ impl<'u> Client<'u> {
 
     /// Has the server say what it is. A child process is opened by `initialize` first, which most know, and any other server
     /// asked to discover itself, which costs no session.
-    pub(in crate::cli) async fn greet(&mut self, child: bool) -> Result<Page, Failed> {
+    pub(in crate::cli) async fn greet(&mut self, child: bool) -> Result<ReplyPage, RequestError> {
         match child {
             true => match self.initialize().await {
                 Err(failed) if failed.is_no() => self.discover().await.map_err(|_| failed),
@@ -136,19 +138,19 @@ impl<'u> Client<'u> {
     /// Ends a session, if there is one.
     pub(in crate::cli) async fn close(&mut self) {
         if self.context.session.is_some() {
-            let call = Call { ask: Ask::Close, headers: self.headers(None), context: self.context.clone() };
+            let call = Call { ask: CallKind::Close, headers: self.headers(None), context: self.context.clone() };
             // What a server says to that is nothing that could be put right here.
             drop(self.upstream.call(&call).await);
         }
     }
 
-    async fn discover(&mut self) -> Result<Page, Failed> {
+    async fn discover(&mut self) -> Result<ReplyPage, RequestError> {
         (self.context.era, self.version) = (Era::Modern, MODERN.to_owned());
         let asked = tokio::time::timeout(DISCOVER, self.ask("server/discover", "")).await;
-        asked.unwrap_or(Err(Failed::Call(CallError::Silent(DISCOVER))))
+        asked.unwrap_or(Err(RequestError::Call(CallError::Silent(DISCOVER))))
     }
 
-    async fn initialize(&mut self) -> Result<Page, Failed> {
+    async fn initialize(&mut self) -> Result<ReplyPage, RequestError> {
         (self.context.era, self.version) = (Era::Legacy, LEGACY.to_owned());
         let params = format!(
             r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"lychgate-scan","version":"{}"}}"#,
@@ -168,13 +170,13 @@ impl<'u> Client<'u> {
     async fn tell_ready(&self) {
         let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let Ok(message) = Message::parse(ready.into(), self.limits) else { return };
-        let call = Call { ask: Ask::Send(message), headers: self.headers(None), context: self.context.clone() };
+        let call = Call { ask: CallKind::Send(message), headers: self.headers(None), context: self.context.clone() };
         if let Ok(mut reply) = self.upstream.call(&call).await {
             while let Some(Ok(_)) = reply.frames.next().await {}
         }
     }
 
-    async fn list(&mut self, method: &'static str, member: &str, declared: bool, items: &mut usize, said: &mut Said) {
+    async fn list(&mut self, method: &'static str, member: &str, declared: bool, items: &mut usize, said: &mut ServerLists) {
         let mut cursor = String::new();
         for _ in 0..PAGES {
             let page = match self.ask(method, &cursor).await {
@@ -201,7 +203,7 @@ impl<'u> Client<'u> {
     }
 
     /// Asks one thing, with these members among its parameters.
-    async fn ask(&mut self, method: &'static str, members: &str) -> Result<Page, Failed> {
+    async fn ask(&mut self, method: &'static str, members: &str) -> Result<ReplyPage, RequestError> {
         self.last_id += 1;
         let (id, comma) = (self.last_id, if members.is_empty() { "" } else { "," });
         let meta = match self.context.era {
@@ -213,31 +215,32 @@ impl<'u> Client<'u> {
             Era::Legacy => String::new(),
         };
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}{meta}}}}}"#);
-        let request = Message::parse(body.into(), self.limits).map_err(|error| Failed::Call(CallError::BadMessage(error)))?;
-        let context = Context { asked: headers::asked(&request).into(), ..self.context.clone() };
-        let call = Call { ask: Ask::Send(request), headers: self.headers(Some(method)), context: context.clone() };
-        let mut reply = self.upstream.call(&call).await.map_err(Failed::Call)?;
+        let request =
+            Message::parse(body.into(), self.limits).map_err(|error| RequestError::Call(CallError::BadMessage(error)))?;
+        let context = Context { asked: headers::requests(&request).into(), ..self.context.clone() };
+        let call = Call { ask: CallKind::Send(request), headers: self.headers(Some(method)), context: context.clone() };
+        let mut reply = self.upstream.call(&call).await.map_err(RequestError::Call)?;
         if method == "initialize" {
             self.context.session = answer::session(&reply);
         }
         let own = id.to_string();
         while let Some(frame) = reply.frames.next().await {
-            let Payload::Message(message) = frame.map_err(Failed::Call)?.payload else { continue };
+            let Payload::Message(message) = frame.map_err(RequestError::Call)?.payload else { continue };
             let Some(envelope) = message.single() else { continue };
             let same = message.id(envelope).is_some_and(|id| id == own);
             match envelope.kind {
-                MessageKind::Result if same => return Ok(Page { method, message, context }),
+                MessageKind::Result if same => return Ok(ReplyPage { method, message, context }),
                 // An error may come without the id of what it answers.
                 MessageKind::Error => {
                     let error = message.body(envelope);
                     let code = error.and_then(|error| error.get("code")).map_or("", |code| code.raw()).to_owned();
                     let text = error.and_then(|error| error.get("message")?.str()).unwrap_or_default().into_owned();
-                    return Err(Failed::Error { code, text });
+                    return Err(RequestError::Error { code, text });
                 }
                 _ => {}
             }
         }
-        Err(Failed::Status(reply.status))
+        Err(RequestError::Status(reply.status))
     }
 
     fn headers(&self, method: Option<&'static str>) -> HeaderMap {
@@ -269,7 +272,7 @@ fn capabilities(message: &Message) -> Vec<String> {
     capabilities.into_iter().flat_map(|all| all.members()).map(|(name, _)| name.into_owned()).take(50).collect()
 }
 
-impl std::fmt::Display for Failed {
+impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Call(CallError::Connect(error)) => write!(f, "it cannot be reached: {error}"),

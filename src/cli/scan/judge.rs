@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ask::{LISTS, Page};
+use super::ask::{LISTS, ReplyPage};
 use crate::config::{ChangeAction, ChangeClass, Limits};
 use crate::detect::shadow::Names;
 use crate::inspect::definitions::{CHANGED, Kind, Pins};
@@ -17,11 +17,11 @@ pub(super) struct Item {
     pub(super) kind: Kind,
     pub(super) name: String,
     /// What was found in it, the gravest first.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<ScanFinding>,
 }
 
 /// Something that was found.
-pub(super) struct Found {
+pub(super) struct ScanFinding {
     pub(super) rule: String,
     pub(super) title: String,
     pub(super) why: String,
@@ -39,7 +39,7 @@ pub(super) struct Found {
 }
 
 /// The names of a server's tools, for the judge of another one's.
-pub(super) fn tools(pages: &[Page]) -> Vec<String> {
+pub(super) fn tools(pages: &[ReplyPage]) -> Vec<String> {
     let lists = pages.iter().filter(|page| page.method == "tools/list");
     lists.flat_map(|page| entries(page).into_iter().map(|(_, name, _)| name)).collect()
 }
@@ -47,7 +47,7 @@ pub(super) fn tools(pages: &[Page]) -> Vec<String> {
 /// What the judge of lists finds in all that a server said.
 pub(super) fn judge(
     policy: &Policy,
-    pages: &[Page],
+    pages: &[ReplyPage],
     pins: &Arc<Pins>,
     names: (Arc<Names>, Arc<str>),
     limits: &Limits,
@@ -93,7 +93,7 @@ pub(super) fn judge(
 }
 
 /// What a page is about: each entry with its name and its place, or the server itself.
-fn entries(page: &Page) -> Vec<(Kind, String, String)> {
+fn entries(page: &ReplyPage) -> Vec<(Kind, String, String)> {
     let result = page.message.single().and_then(|envelope| page.message.body(envelope));
     let Some((kind, _, member, name, _)) = LISTS.iter().find(|list| list.1 == page.method) else {
         return vec![(Kind::Server, page.method.to_owned(), "/result".to_owned())];
@@ -104,9 +104,9 @@ fn entries(page: &Page) -> Vec<(Kind, String, String)> {
     each.map(|(index, entry)| (*kind, named(entry), format!("/result/{member}/{index}"))).collect()
 }
 
-fn found(policy: &Policy, finding: &Finding, place: &str) -> Found {
+fn found(policy: &Policy, finding: &Finding, place: &str) -> ScanFinding {
     let rule = policy.rules(Direction::Inbound).rules().iter().find(|rule| rule.id == finding.rule);
-    Found {
+    ScanFinding {
         rule: finding.rule.to_string(),
         title: finding.title.clone(),
         why: rule.map(|rule| rule.why.clone()).unwrap_or_default(),
@@ -120,7 +120,14 @@ fn found(policy: &Policy, finding: &Finding, place: &str) -> Found {
 }
 
 /// How definitions differ from those that are pinned.
-fn changes(policy: &Policy, page: &Page, pins: &Pins, limits: &Limits, items: &mut [Item], at: &BTreeMap<(Kind, String), usize>) {
+fn changes(
+    policy: &Policy,
+    page: &ReplyPage,
+    pins: &Pins,
+    limits: &Limits,
+    items: &mut [Item],
+    at: &BTreeMap<(Kind, String), usize>,
+) {
     let listed = policy.listed(&page.message, &page.context, pins, limits);
     for seen in listed.seen.iter().filter(|seen| !seen.classes.is_empty()) {
         let item = at.get(&(seen.key.kind, seen.key.name.to_string())).and_then(|index| items.get_mut(*index));
@@ -129,7 +136,7 @@ fn changes(policy: &Policy, page: &Page, pins: &Pins, limits: &Limits, items: &m
         let words: Vec<&str> = seen.classes.iter().map(|class| class.name()).collect();
         let new = seen.classes == [ChangeClass::New];
         let title = if new { "It was not there when the list was pinned" } else { "It is not what it was when it was pinned" };
-        item.found.push(Found {
+        item.found.push(ScanFinding {
             rule: CHANGED.to_owned(),
             title: format!("{title}: {}", words.join(", ")),
             why: "See `lychgate pins diff`; `lychgate pins approve` takes the new one.".to_owned(),

@@ -21,11 +21,11 @@ use crate::detect::shadow::Names;
 use crate::inspect::definitions::Kind;
 use crate::pins::Lock;
 
-use ask::Said;
+use ask::ServerLists;
 use judge::Item;
 use target::Target;
 
-pub(super) use ask::{Client, Failed};
+pub(super) use ask::{Client, RequestError};
 pub(super) use show::plain;
 pub(super) use target::login_free;
 
@@ -38,48 +38,51 @@ const LONG: Duration = Duration::from_secs(1);
 /// Arguments of `lychgate scan`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Looks at tools, prompts, resources, templates, instructions and names, with the rules that judge them in the gate, and at how
-they differ from what is pinned. With several servers of one config, each is also held against the others' tools (shadowing).
-No tool is called, no prompt got and no resource read. Logins are those of the gate: `lychgate login UPSTREAM` makes one.
+Inspects tools, prompts, resources, templates, instructions and names with the
+rules of the gateway, and compares them with the pinned definitions. Servers of
+one config are also checked against each other's tools (shadowing). No tool is
+called, no prompt is fetched and no resource is read. Uses the gateway's logins;
+`lychgate login UPSTREAM` creates one.
 
-  lychgate scan                                   every upstream of lychgate.toml
-  lychgate scan github                            one of them
-  lychgate scan https://mcp.example.org/mcp       a server that no config names
-  lychgate scan -- npx -y @scope/server --flag    a program, started for the look
+Examples:
+  lychgate scan                                   every upstream of the config
+  lychgate scan github                            one upstream
+  lychgate scan https://mcp.example.org/mcp       a server that is not in the config
+  lychgate scan -- npx -y @scope/server --flag    a stdio server, started for the scan
 
-Exit codes: 0 nothing found, 1 something found that the gate would act on, 2 a server could not be looked at, or not to the end of
-its lists.")]
+Exit codes: 0 nothing found; 1 findings that the gateway would act on; 2 a server
+was not scanned, or not completely.")]
 pub(super) struct Args {
-    /// An upstream of the config, or a URL; every upstream of the config if left out
+    /// Upstream of the config, or a URL; defaults to all upstreams of the config
     #[arg(conflicts_with = "command")]
     target: Option<String>,
-    /// A server's program and its arguments, after `--`
+    /// Command line of a stdio server, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]
     config: ConfigArg,
-    /// Policy of the config that judges a URL or a program
+    /// Policy of the config to apply to a URL or a command
     #[arg(long, value_name = "NAME", default_value = "default")]
     policy: String,
-    /// The URL is that of an HTTP+SSE stream; without it, that is tried where streamable HTTP is refused
+    /// Use HTTP+SSE for the URL; by default it is tried after streamable HTTP
     #[arg(long)]
     sse: bool,
     /// File with a bearer token for the URL
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Use this agent's login, where each agent has its own (`token_of = "agent"`)
+    /// Use this agent's login, if each agent has its own (`token_of = "agent"`)
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Time for each server
+    /// Time limit per server
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout_seconds: u64,
-    /// List also what nothing was found in, and what would only be logged
+    /// Also list items without findings, and findings that would only be logged
     #[arg(long)]
     all: bool,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Write a SARIF 2.1.0 file as well, for code scanning
+    /// Also write a SARIF 2.1.0 file, for code scanning
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
 }
@@ -98,7 +101,7 @@ struct Server {
     observed: bool,
     /// Where it stands in a file, with the line from 1.
     stands: Option<(PathBuf, usize)>,
-    looked: Result<Looked, String>,
+    looked: Result<ServerReport, String>,
 }
 
 impl Server {
@@ -109,14 +112,14 @@ impl Server {
 }
 
 /// What was seen of it.
-struct Looked {
+struct ServerReport {
     version: String,
     capabilities: Vec<String>,
     items: Vec<Item>,
     notes: Vec<String>,
 }
 
-impl Looked {
+impl ServerReport {
     fn count(&self, kind: Kind) -> usize {
         self.items.iter().filter(|item| item.kind == kind).count()
     }
@@ -169,7 +172,7 @@ impl Args {
         let (began, limits_of) = (Instant::now(), &limits);
         let asked = stream::iter(&targets).map(|target| async move { (target, self.ask(target, limits_of, time).await) });
         let mut asked = asked.buffered(AT_ONCE);
-        let mut all: Vec<(&Target, Result<Said, String>)> = Vec::new();
+        let mut all: Vec<(&Target, Result<ServerLists, String>)> = Vec::new();
         loop {
             match tokio::time::timeout(LONG, asked.next()).await {
                 Ok(Some(one)) => all.push(one),
@@ -192,7 +195,7 @@ impl Args {
                 let pins = lock.of(&target.pinned_as);
                 let items =
                     judge::judge(&target.policy, &said.pages, &pins, (names.clone(), target.name.as_str().into()), &limits);
-                Looked { version: said.version, capabilities: said.capabilities, items, notes: said.notes }
+                ServerReport { version: said.version, capabilities: said.capabilities, items, notes: said.notes }
             });
             Server {
                 name: target.name.clone(),
@@ -207,7 +210,7 @@ impl Args {
     }
 
     /// Has one server say everything, in time.
-    async fn ask(&self, target: &Target, limits: &Limits, time: Duration) -> Result<Said, String> {
+    async fn ask(&self, target: &Target, limits: &Limits, time: Duration) -> Result<ServerLists, String> {
         let mut why = String::new();
         for upstream in target.ways() {
             let mut client = Client::new(upstream, &target.name, self.agent.as_deref(), &limits.read);
@@ -235,7 +238,7 @@ impl Args {
 }
 
 /// The tools of all servers that were looked at, and of those that are pinned.
-fn names(all: &[(&Target, Result<Said, String>)], lock: &Lock) -> Names {
+fn names(all: &[(&Target, Result<ServerLists, String>)], lock: &Lock) -> Names {
     let mut names = Names::default();
     for (target, said) in all {
         let tools = said.as_ref().map(|said| judge::tools(&said.pages)).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::judge::{Found, Item};
+use super::judge::{Item, ScanFinding};
 use super::{Report, Server};
 use crate::rules::Severity;
 
@@ -14,7 +14,7 @@ const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os
 
 /// The document.
 pub(super) fn document(report: &Report) -> String {
-    let mut rules: BTreeMap<&str, &Found> = BTreeMap::new();
+    let mut rules: BTreeMap<&str, &ScanFinding> = BTreeMap::new();
     for (_, _, found) in all(report) {
         rules.entry(&found.rule).or_insert(found);
     }
@@ -43,14 +43,14 @@ pub(super) fn document(report: &Report) -> String {
     format!("{:#}\n", json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] }))
 }
 
-fn all(report: &Report) -> impl Iterator<Item = (&Server, &Item, &Found)> {
+fn all(report: &Report) -> impl Iterator<Item = (&Server, &Item, &ScanFinding)> {
     report.servers.iter().flat_map(|server| {
         let items = server.looked.iter().flat_map(|looked| &looked.items);
         items.flat_map(move |item| item.found.iter().map(move |found| (server, item, found)))
     })
 }
 
-fn rule(found: &Found) -> Value {
+fn rule(found: &ScanFinding) -> Value {
     let mut rule = json!({
         "id": found.rule,
         "shortDescription": { "text": found.title },
@@ -65,7 +65,7 @@ fn rule(found: &Found) -> Value {
     rule
 }
 
-fn help(found: &Found) -> String {
+fn help(found: &ScanFinding) -> String {
     let mut text = format!("{}.", found.title);
     if !found.why.is_empty() {
         text.push_str(&format!(" {}", found.why));
@@ -76,7 +76,7 @@ fn help(found: &Found) -> String {
     text
 }
 
-fn result(server: &Server, item: &Item, found: &Found, index: &BTreeMap<&str, usize>) -> Value {
+fn result(server: &Server, item: &Item, found: &ScanFinding, index: &BTreeMap<&str, usize>) -> Value {
     let (kind, name) = (item.kind.name(), &item.name);
     let qualified = format!("{}/{kind}/{name}{}", server.name, found.place);
     let text = format!(

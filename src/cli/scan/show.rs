@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::judge::{Found, Item};
-use super::{Looked, Report, Server};
+use super::judge::{Item, ScanFinding};
+use super::{Report, Server, ServerReport};
 use crate::inspect::definitions::Kind;
 use crate::rules::Severity;
 
@@ -66,7 +66,7 @@ fn one(server: &Server, all: bool, out: &mut String) {
             rows(item, width, all, out);
         }
     } else {
-        let part = if looked.notes.is_empty() { "" } else { " in what was looked at" };
+        let part = if looked.notes.is_empty() { "" } else { " in the inspected part" };
         out.push_str(&format!("  nothing found{part}\n"));
     }
     out.push('\n');
@@ -78,10 +78,10 @@ fn rows(item: &Item, width: usize, all: bool, out: &mut String) {
     if item.found.is_empty() {
         out.push_str(&format!("  {:<9} {name:<width$}  pass\n", item.kind.name()));
     }
-    let (shown, noted): (Vec<&Found>, Vec<&Found>) = item.found.iter().partition(|found| all || found.acts);
+    let (shown, noted): (Vec<&ScanFinding>, Vec<&ScanFinding>) = item.found.iter().partition(|found| all || found.acts);
     for (index, found) in shown.iter().enumerate() {
         let (kind, name) = if index == 0 { (item.kind.name(), name.as_str()) } else { ("", "") };
-        let Found { rule, severity, verdict, place, title, .. } = found;
+        let ScanFinding { rule, severity, verdict, place, title, .. } = found;
         out.push_str(&format!(
             "  {kind:<9} {name:<width$}  {verdict:<10}  {:<8}  {rule:<26}  {}\n  {:<9} {:<width$}  {title}\n",
             severity.name(),
@@ -98,7 +98,7 @@ fn rows(item: &Item, width: usize, all: bool, out: &mut String) {
     }
 }
 
-fn counted(looked: &Looked) -> String {
+fn counted(looked: &ServerReport) -> String {
     let number = |kind, what: &str| match looked.count(kind) {
         0 => None,
         1 => Some(format!("1 {what}")),
@@ -109,13 +109,13 @@ fn counted(looked: &Looked) -> String {
     if all.is_empty() { "it lists nothing".to_owned() } else { all.join(", ") }
 }
 
-fn offers(looked: &Looked) -> String {
+fn offers(looked: &ServerReport) -> String {
     let names: Vec<String> = looked.capabilities.iter().map(|name| plain(name, 40)).collect();
     if names.is_empty() { String::new() } else { format!("; it offers {}", names.join(", ")) }
 }
 
 fn summary(report: &Report) -> String {
-    let looked: Vec<&Looked> = report.servers.iter().filter_map(|server| server.looked.as_ref().ok()).collect();
+    let looked: Vec<&ServerReport> = report.servers.iter().filter_map(|server| server.looked.as_ref().ok()).collect();
     let items = || looked.iter().flat_map(|looked| &looked.items);
     let acting: Vec<&Item> = items().filter(|item| item.found.iter().any(|found| found.acts)).collect();
     let worst = |severity: Severity| {
@@ -150,7 +150,7 @@ fn number(count: usize, what: &str) -> String {
 
 /// For programs: one document.
 pub(super) fn json(report: &Report) -> String {
-    let found = |found: &Found| {
+    let found = |found: &ScanFinding| {
         json!({
             "rule": found.rule, "title": found.title, "why": found.why, "severity": found.severity.name(),
             "verdict": found.verdict, "acts": found.acts, "place": found.place, "reading": found.reading,

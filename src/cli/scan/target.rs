@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::Args;
-use super::ask::Failed;
+use super::ask::RequestError;
 use crate::app;
 use crate::config::{
     self, AuditConfig, Config, HttpTransport, Limits, OAuthConfig, PinsConfig, PolicyConfig, StdioTransport, Transport,
@@ -184,15 +184,17 @@ impl Target {
     }
 
     /// Why it could not be looked at, and what to do.
-    pub(super) fn explain(&self, failed: &Failed) -> String {
+    pub(super) fn explain(&self, failed: &RequestError) -> String {
         let hint = match failed {
-            Failed::Call(CallError::LoginOwed { .. } | CallError::AuthRequired | CallError::NoToken(_)) if self.has_login => {
+            RequestError::Call(CallError::LoginOwed { .. } | CallError::AuthRequired | CallError::NoToken(_))
+                if self.has_login =>
+            {
                 format!("log in with `lychgate login {}`", self.name)
             }
-            Failed::Call(CallError::LoginOwed { .. } | CallError::AuthRequired) => {
+            RequestError::Call(CallError::LoginOwed { .. } | CallError::AuthRequired) => {
                 "name a token with `--token-file FILE`, or make it an upstream of a config and log in there".to_owned()
             }
-            Failed::Call(CallError::Process(fault)) => {
+            RequestError::Call(CallError::Process(fault)) => {
                 let lines = fault.output.stderr.iter().map(|line| format!("\n  stderr: {line}"));
                 let stdout = fault.output.stdout.iter().map(|line| format!("\n  stdout: {line}"));
                 let hint = match fault.kind {
@@ -203,9 +205,11 @@ impl Target {
                 };
                 return format!("{fault}{}\n  hint: {hint}", lines.chain(stdout).collect::<String>());
             }
-            Failed::Call(CallError::Connect(_)) if self.is_child() => "start the program by hand: what does it say?".to_owned(),
-            Failed::Call(CallError::NotStarted(_)) => "is `command` right, and the program installed?".to_owned(),
-            Failed::Call(CallError::Connect(_)) => "is the address right, and the server up?".to_owned(),
+            RequestError::Call(CallError::Connect(_)) if self.is_child() => {
+                "start the program by hand: what does it say?".to_owned()
+            }
+            RequestError::Call(CallError::NotStarted(_)) => "is `command` right, and the program installed?".to_owned(),
+            RequestError::Call(CallError::Connect(_)) => "is the address right, and the server up?".to_owned(),
             _ => return failed.to_string(),
         };
         format!("{failed}\n  hint: {hint}")

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use super::unit::{self, Gate, LABEL, UNIT};
-use crate::record::harmless;
+use crate::record::terminal_safe;
 
 /// How often, and after what time each, a service that was started is looked at until it runs.
 const LOOKS: usize = 10;
@@ -169,5 +169,5 @@ fn words(words: &[&str]) -> Vec<String> {
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line: String = text.lines().next().unwrap_or_default().chars().take(COMPLAINT).collect();
-    if line.is_empty() { output.status.to_string() } else { harmless(&line).into_owned() }
+    if line.is_empty() { output.status.to_string() } else { terminal_safe(&line).into_owned() }
 }

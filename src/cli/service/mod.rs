@@ -17,7 +17,7 @@ use super::install::files::{gone, put};
 use super::{confirm, liveness, program};
 use crate::config::{self, AuditTo, Transport};
 use crate::document::Fault;
-use crate::record::harmless;
+use crate::record::terminal_safe;
 use manager::Manager;
 
 /// Arguments of `lychgate service`.
@@ -29,11 +29,11 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Start the gate now and after each login
+    /// Start the gateway now and at each login
     Install(Install),
-    /// Stop the gate and remove the service
+    /// Stop the gateway and remove the service
     Uninstall(Uninstall),
-    /// Show whether the gate runs, its address, config and logs; exits with 1 if it does not run
+    /// Show the gateway's status, address, config and logs; exits with 1 if it is not running
     Status(Status),
 }
 
@@ -44,7 +44,7 @@ struct Install {
     /// Show what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Ask nothing
+    /// Do not prompt
     #[arg(long, short)]
     yes: bool,
 }
@@ -54,7 +54,7 @@ struct Uninstall {
     /// Show what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Ask nothing
+    /// Do not prompt
     #[arg(long, short)]
     yes: bool,
 }
@@ -242,7 +242,7 @@ impl Host<'_> {
         };
         let words = variables.iter().map(|(_, value)| value.as_str()).chain([config, self.program.as_str()]);
         if let Some(word) = words.into_iter().find(|word| word.chars().any(char::is_control)) {
-            let path = harmless(word).into_owned();
+            let path = terminal_safe(word).into_owned();
             return Err(io::Error::other(format!("`{path}`: a service cannot name a path with control characters")));
         }
         let gate = unit::Gate {

@@ -110,8 +110,8 @@ mod tests {
     use crate::document;
 
     fn read(text: &str) -> Result<AuditConfig, String> {
-        struct Nothing;
-        impl super::super::Surroundings for Nothing {
+        struct NoValue;
+        impl super::super::Environment for NoValue {
             fn variable(&self, _: &str) -> Option<String> {
                 None
             }
@@ -129,7 +129,7 @@ mod tests {
             }
         }
         let path = std::path::Path::new("/etc/gate/gate.toml");
-        let read = document::read("gate.toml", text, |root| Some(audit(root, &Reader::new(path, &Nothing))));
+        let read = document::read("gate.toml", text, |root| Some(audit(root, &Reader::new(path, &NoValue))));
         read.map_err(|faults| faults.iter().map(|fault| format!("{fault}\n")).collect())
     }
 

@@ -6,19 +6,19 @@ mod approval;
 mod audit;
 mod calls;
 mod classifier;
-mod edited;
+mod command_output;
+mod edit;
 mod flow;
 mod foreign;
-mod kept;
+mod guarded_secrets;
 mod listen;
 mod notify;
 mod oauth;
 mod otlp;
-mod own;
 mod pins;
 mod places;
 mod policy;
-mod printed;
+mod stores;
 mod suppress;
 mod tool;
 mod upstream;
@@ -39,7 +39,7 @@ use super::{
     Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, KeptResults, Limits, Listen,
     OAuthConfig, PinsConfig, PolicyConfig, QuarantineConfig, Transport,
 };
-pub use edited::load_edited;
+pub use edit::load_edited;
 use values::Reader;
 
 /// Least `header_bytes`: the HTTP/1 parser keeps a buffer of at least this size, so that a smaller limit would have no effect.
@@ -53,7 +53,7 @@ const CONFIG_BYTES: u64 = 1 << 20;
 /// # Errors
 /// Everything that is wrong, in the order of the file.
 pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
-    load_in(path, &Machine, Wants::Upstreams)
+    load_in(path, &Machine, LoadScope::Upstreams)
 }
 
 /// As [`load`], for a gate that serves: what is missing for one upstream, a variable, a secret or a file, is no error and among
@@ -62,7 +62,7 @@ pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
 /// # Errors
 /// As [`load`].
 pub fn load_to_run(path: &Path) -> Result<Config, Vec<Fault>> {
-    let config = |root: &Table<'_>, reader: &Reader<'_>| config(root, reader, Wants::Upstreams);
+    let config = |root: &Table<'_>, reader: &Reader<'_>| config(root, reader, LoadScope::Upstreams);
     // With an error that ends it, all faults are listed together.
     read_by(path, Reader::new(path, &Machine).sparing_others(), config).or_else(|_| load(path))
 }
@@ -73,7 +73,7 @@ pub fn load_to_run(path: &Path) -> Result<Config, Vec<Fault>> {
 /// # Errors
 /// As [`load`].
 pub fn load_policies(path: &Path) -> Result<Config, Vec<Fault>> {
-    load_in(path, &Machine, Wants::Policies)
+    load_in(path, &Machine, LoadScope::Policies)
 }
 
 /// Reads only where the admin port is and how people are asked: nothing of the rest has to be in order, or within reach
@@ -113,7 +113,7 @@ pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
 /// # Errors
 /// What is wrong with these two sections.
 pub fn load_kept(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<Fault>> {
-    read(path, &Machine, |root, reader| (kept::quarantine(root, reader), kept::evidence(root, reader)))
+    read(path, &Machine, |root, reader| (stores::quarantine(root, reader), stores::evidence(root, reader)))
 }
 
 /// Reads only what is said of the audit log, as [`load_admin`] does.
@@ -158,13 +158,13 @@ pub fn load_login(path: &Path, upstream: &str) -> Result<(OAuthConfig, Option<Ht
 
 /// What a config file is read for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wants {
+enum LoadScope {
     Upstreams,
     Policies,
 }
 
 /// What a config file may refer to outside itself.
-trait Surroundings {
+trait Environment {
     /// An environment variable; `None` if it is not set, or not UTF-8.
     fn variable(&self, name: &str) -> Option<String>;
     /// A file's text, up to a number of bytes.
@@ -180,7 +180,7 @@ trait Surroundings {
 /// The machine this runs on.
 struct Machine;
 
-impl Surroundings for Machine {
+impl Environment for Machine {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
@@ -195,7 +195,7 @@ impl Surroundings for Machine {
     }
 
     fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
-        printed::by(command, within, own::VALUE_BYTES)
+        command_output::by(command, within, guarded_secrets::VALUE_BYTES)
     }
 
     fn is_file(&self, path: &Path) -> bool {
@@ -207,20 +207,20 @@ impl Surroundings for Machine {
     }
 }
 
-fn load_in(path: &Path, world: &dyn Surroundings, wants: Wants) -> Result<Config, Vec<Fault>> {
+fn load_in(path: &Path, world: &dyn Environment, wants: LoadScope) -> Result<Config, Vec<Fault>> {
     let reader = Reader::new(path, world);
-    let reader = if wants == Wants::Policies { reader.sparing_others() } else { reader };
+    let reader = if wants == LoadScope::Policies { reader.sparing_others() } else { reader };
     read_by(path, reader, |root, reader| config(root, reader, wants))
 }
 
-fn read<T>(path: &Path, world: &dyn Surroundings, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
+fn read<T>(path: &Path, world: &dyn Environment, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
     read_by(path, Reader::new(path, world), make)
 }
 
 fn read_by<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
     let file = path.display().to_string();
     let text = reader.config(path, CONFIG_BYTES).map_err(|error| {
-        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another with `--config FILE`"))]
+        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another file with `--config FILE`"))]
     })?;
     if let Some(fault) = foreign::check(&file, &text) {
         return Err(vec![fault]);
@@ -229,11 +229,11 @@ fn read_by<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Re
 }
 
 /// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
-fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
+fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
     let entrance = || (listen::listen(root, reader), agents::agents(root, reader), agents::issuers(root, reader));
     let (listen, (agents, agents_file), issuers) = match wants {
-        Wants::Upstreams => entrance(),
-        Wants::Policies => reader.without_missing(entrance).0,
+        LoadScope::Upstreams => entrance(),
+        LoadScope::Policies => reader.without_missing(entrance).0,
     };
     let policies = named(root, "policy", |name, table| policy::policy(name, table, reader));
     let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
@@ -245,8 +245,8 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     let notify = notify::notify(root, reader);
     let pins = pins::pins(root, reader);
     let oauth = oauth::oauth(root, reader);
-    let quarantine = kept::quarantine(root, reader);
-    let evidence = kept::evidence(root, reader);
+    let quarantine = stores::quarantine(root, reader);
+    let evidence = stores::evidence(root, reader);
     let otlp = otlp::otlp(root, reader);
     let limits = root.table("limits").map_or_else(Limits::default, |table| limits(&table));
     root.finish();
@@ -259,10 +259,10 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: Wants) -> Config {
     agents::check(root, &agents, &upstreams);
     policy::check(root, &policies, &upstreams);
     approval::check(root, &approval, &policies);
-    if wants == Wants::Upstreams {
+    if wants == LoadScope::Upstreams {
         suppress::check(root, &policies, &upstreams);
     }
-    if upstreams.is_empty() && wants == Wants::Upstreams {
+    if upstreams.is_empty() && wants == LoadScope::Upstreams {
         let hint = "say where the server is: `[upstream.NAME]` with `http`, `sse` or `stdio`";
         root.fault("no upstream is named", Some(hint));
     }

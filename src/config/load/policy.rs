@@ -10,7 +10,7 @@ use crate::rules::Action;
 
 use super::classifier::classifier;
 use super::flow::flow;
-use super::own::own;
+use super::guarded_secrets::own;
 use super::places::places;
 use super::upstream::UpstreamRead;
 use super::values::Reader;

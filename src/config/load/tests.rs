@@ -13,7 +13,7 @@ struct Pretend {
     all_paths: bool,
 }
 
-impl Surroundings for Pretend {
+impl Environment for Pretend {
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).map(ToString::to_string)
     }
@@ -64,7 +64,7 @@ fn pretend(text: &str) -> Pretend {
 }
 
 fn load_text(text: &str) -> Result<Config, String> {
-    load_in(Path::new("/etc/gate/lychgate.toml"), &pretend(text), Wants::Upstreams).map_err(|faults| told(&faults))
+    load_in(Path::new("/etc/gate/lychgate.toml"), &pretend(text), LoadScope::Upstreams).map_err(|faults| told(&faults))
 }
 
 fn told(faults: &[Fault]) -> String {
@@ -219,7 +219,7 @@ fn load_sample(text: String) -> Config {
     ] {
         world.variables.insert(name, "another-secret-of-some-length");
     }
-    load_in(Path::new("/etc/lychgate/lychgate.toml"), &world, Wants::Upstreams).map_err(|faults| told(&faults)).unwrap()
+    load_in(Path::new("/etc/lychgate/lychgate.toml"), &world, LoadScope::Upstreams).map_err(|faults| told(&faults)).unwrap()
 }
 
 #[test]
@@ -290,9 +290,9 @@ fn the_sample_explains_every_key_that_is_read() {
         include_str!("approval.rs"),
         include_str!("notify.rs"),
         include_str!("oauth.rs"),
-        include_str!("kept.rs"),
+        include_str!("stores.rs"),
         include_str!("otlp.rs"),
-        include_str!("own.rs"),
+        include_str!("guarded_secrets.rs"),
         include_str!("pins.rs"),
         include_str!("suppress.rs"),
         include_str!("tool.rs"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::config::is_name;
 use crate::document::{Fault, Located, Place, Table};
 
-use super::Surroundings;
+use super::Environment;
 
 /// Longest secret, in bytes.
 const SECRET_BYTES: u64 = 64 << 10;
@@ -18,7 +18,7 @@ pub(super) struct Reader<'w> {
     config: PathBuf,
     folder: PathBuf,
     home: Option<PathBuf>,
-    world: &'w dyn Surroundings,
+    world: &'w dyn Environment,
     /// Files that values were read from.
     read: RefCell<Vec<PathBuf>>,
     /// Whether what is missing for one upstream is a fault of that upstream alone.
@@ -29,7 +29,7 @@ pub(super) struct Reader<'w> {
 
 impl<'w> Reader<'w> {
     /// A reader for the config file at `path`.
-    pub(super) fn new(path: &Path, world: &'w dyn Surroundings) -> Self {
+    pub(super) fn new(path: &Path, world: &'w dyn Environment) -> Self {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let home = world.variable("HOME").map(PathBuf::from);
         Self {
@@ -217,6 +217,6 @@ fn secret_hint(key: &str) -> String {
 pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) {
     if !is_name(&name.value) {
         let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
-        table.fault_at(&name.place, format!("bad {what} name `{}`", name.value.escape_debug()), Some(hint));
+        table.fault_at(&name.place, format!("invalid {what} name `{}`", name.value.escape_debug()), Some(hint));
     }
 }

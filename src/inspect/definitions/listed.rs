@@ -63,7 +63,7 @@ impl Reader<'_> {
         let (mut out, mut patch) = (Listed::default(), Patch::default());
         // An error lists nothing, and describes no server.
         for envelope in message.envelopes().iter().filter(|envelope| envelope.kind == MessageKind::Result) {
-            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            let asked = message.id(envelope).and_then(|id| context.open_request(id));
             let Some(result) = message.body(envelope) else { continue };
             if let Some(asked) = asked.filter(|asked| server::METHODS.contains(&&*asked.method)) {
                 self.server(&asked.method, result, &mut out, &mut patch);

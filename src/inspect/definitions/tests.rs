@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{ChangeAction, ChangesConfig, Limits, PolicyConfig};
 use crate::inspect::Policy;
 use crate::message::{Message, ReadLimits};
-use crate::protocol::{AgentName, Asked, CallTarget, Context, Era, UpstreamName};
+use crate::protocol::{AgentName, CallTarget, Context, Era, OpenRequest, UpstreamName};
 use crate::rules::Library;
 
 fn policy(config: &PolicyConfig) -> Policy {
@@ -14,7 +14,7 @@ fn policy(config: &PolicyConfig) -> Policy {
 }
 
 fn context(continues: bool) -> Context {
-    let asked = Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues, target: CallTarget::Other };
+    let asked = OpenRequest { id: "1".into(), method: "tools/list".into(), tool: None, continues, target: CallTarget::Other };
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
     Context { asked: [asked].into(), ..Context::new(agent, upstream, Era::Legacy) }
 }
@@ -171,7 +171,7 @@ fn calls_of_what_waits_are_held_to_the_policy() {
 
 /// What a server answers to `method`, read against these pins.
 fn described(method: &str, body: &str, pins: &Pins) -> Listed {
-    let asked = Asked { id: "1".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other };
+    let asked = OpenRequest { id: "1".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other };
     let context = Context { asked: [asked].into(), ..context(false) };
     let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,{body}}}"#).into(), &ReadLimits::default()).unwrap();
     policy(&PolicyConfig::default()).listed(&message, &context, pins, &Limits::default())

@@ -79,7 +79,7 @@ impl Tools {
             if envelope.method() == Some("notifications/tools/list_changed") {
                 self.0.write().unwrap_or_else(PoisonError::into_inner).stale = true;
             }
-            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            let asked = message.id(envelope).and_then(|id| context.open_request(id));
             if asked.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }

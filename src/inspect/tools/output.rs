@@ -92,7 +92,7 @@ mod tests {
     use crate::inspect::rewrite::NOTICE;
     use crate::inspect::tools::Tools;
     use crate::message::{Json as Read, Message, ReadLimits};
-    use crate::protocol::{AgentName, Asked, CallTarget, Context, Era, UpstreamName};
+    use crate::protocol::{AgentName, CallTarget, Context, Era, OpenRequest, UpstreamName};
 
     fn definition(property: &str) -> std::sync::Arc<Definition> {
         let list = format!(
@@ -100,9 +100,14 @@ mod tests {
             {{"type":"object","properties":{{"a":{property}}},"required":["a"]}}}}]}}}}"#
         );
         let message = Message::parse(list.into(), &ReadLimits::default()).unwrap();
-        let asked =
-            [Asked { id: "1".into(), method: "tools/list".into(), tool: None, continues: false, target: CallTarget::Other }]
-                .into();
+        let asked = [OpenRequest {
+            id: "1".into(),
+            method: "tools/list".into(),
+            tool: None,
+            continues: false,
+            target: CallTarget::Other,
+        }]
+        .into();
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let tools = Tools::default();
         tools.learn(&message, &Context { asked, ..Context::new(agent, upstream, Era::Modern) });

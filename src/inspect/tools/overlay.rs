@@ -86,7 +86,7 @@ impl Overlays {
         }
         let mut patch = Patch::default();
         for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
-            let asked = message.id(envelope).and_then(|id| context.asked(id));
+            let asked = message.id(envelope).and_then(|id| context.open_request(id));
             if asked.is_some_and(|asked| &*asked.method != "tools/list") {
                 continue;
             }

@@ -6,7 +6,7 @@ use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, SchemaConfig, Tool
 use crate::detect::work;
 use crate::inspect::{InspectContext, Inspection, Mode, Policy, Verdict};
 use crate::message::{Direction, ReadLimits, quote};
-use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Era, UpstreamName};
+use crate::protocol::{AgentName, AuditId, CallTarget, Era, OpenRequest, UpstreamName};
 use crate::rules::Library;
 
 fn message(text: String) -> Message {
@@ -14,7 +14,8 @@ fn message(text: String) -> Message {
 }
 
 fn context(method: &str) -> Context {
-    let asked = [Asked { id: "3".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other }].into();
+    let asked =
+        [OpenRequest { id: "3".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other }].into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
     Context { asked, ..Context::new(agent, upstream, Era::Modern) }
 }

@@ -21,7 +21,7 @@ const CHECKS: usize = 25;
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Serialize)]
-struct Written {
+struct AppliedEdit {
     file: String,
     /// Whether the running gate applies it already.
     in_force: bool,
@@ -29,7 +29,7 @@ struct Written {
 
 /// The refusal of a gate that has no config file.
 pub(super) fn no_config_file() -> Response<Body> {
-    refuse(StatusCode::CONFLICT, "the gate was started without a config file: there is nothing to write to")
+    refuse(StatusCode::CONFLICT, "the gateway was started without a config file")
 }
 
 /// When the console wrote something and who did, for the comment above it.
@@ -49,8 +49,8 @@ pub(super) async fn apply(
     let shown = file.display().to_string();
     match tokio::task::spawn_blocking(move || write(&file, edit)).await {
         Ok(Ok(())) => {
-            tracing::info!(file = shown, change, "config edited at the console");
-            json(StatusCode::OK, &Written { file: shown, in_force: wait_until(gate, applies).await })
+            tracing::info!(file = shown, change, "config edited in the console");
+            json(StatusCode::OK, &AppliedEdit { file: shown, in_force: wait_until(gate, applies).await })
         }
         Ok(Err(why)) => refuse(StatusCode::CONFLICT, &why),
         Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the config could not be written"),

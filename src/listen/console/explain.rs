@@ -11,13 +11,13 @@ use super::quarantine::WHO;
 use crate::listen::Body;
 use crate::protocol::AuditId;
 use crate::proxy::Gate;
-use crate::record::kept::By;
-use crate::review::explain::{Explained, explain};
-use crate::review::{Entry, Judges};
+use crate::record::stores::Actor;
+use crate::review::explain::{Explanation, explain};
+use crate::review::{Entry, PolicySet};
 
 /// Explains the judgement with this id, if its line is among the last ones. Judging it again may take a while, and reading
 /// what is kept of it may wait for the disk.
-pub(super) async fn told(gate: &Arc<Gate>, id: &str) -> Response<Body> {
+pub(super) async fn answer(gate: &Arc<Gate>, id: &str) -> Response<Body> {
     match explained(gate, id).await {
         Ok(explained) => json(StatusCode::OK, &explained),
         Err(refused) => refused,
@@ -25,20 +25,20 @@ pub(super) async fn told(gate: &Arc<Gate>, id: &str) -> Response<Body> {
 }
 
 /// The same as data.
-pub(super) async fn explained(gate: &Arc<Gate>, id: &str) -> Result<Explained, Response<Body>> {
-    let Some(audit) = id.parse().ok().map(AuditId) else { return Err(gone()) };
+pub(super) async fn explained(gate: &Arc<Gate>, id: &str) -> Result<Explanation, Response<Body>> {
+    let Some(audit) = id.parse().ok().map(AuditId) else { return Err(not_found()) };
     let gate = gate.clone();
     let explained = tokio::task::spawn_blocking(move || {
-        let line = gate.recorder().live().judged(&audit.to_string())?;
+        let line = gate.recorder().audit_tail().judged(&audit.to_string())?;
         let file: Arc<Path> = Path::new("the console").into();
         let entry = Entry::read(Bytes::copy_from_slice(line.as_bytes()), &file, 0).ok()?;
-        let judges = Judges { named: (*gate.policies()).clone(), other: None };
+        let judges = PolicySet { named: (*gate.policies()).clone(), other: None };
         Some(explain(&entry, whole(&gate, audit).as_ref(), &judges))
     });
     match explained.await {
         Ok(Some(Ok(explained))) => Ok(explained),
         Ok(Some(Err(missing))) => Err(refuse(StatusCode::NOT_FOUND, missing.words())),
-        Ok(None) => Err(gone()),
+        Ok(None) => Err(not_found()),
         Err(_) => Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "the message could not be judged again")),
     }
 }
@@ -50,12 +50,12 @@ fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
     let quarantined = || {
         let quarantine = gate.recorder().quarantine()?;
         let kept = quarantine.get(audit).ok().flatten()?;
-        let by = By { who: WHO.to_owned(), reason: Some("explain".to_owned()) };
+        let by = Actor { who: WHO.to_owned(), reason: Some("explain".to_owned()) };
         quarantine.shown(&kept, by).ok().map(|()| kept)
     };
     evidence.or_else(quarantined).map(|kept| kept.message)
 }
 
-fn gone() -> Response<Body> {
-    refuse(StatusCode::NOT_FOUND, "that line is not among the last ones: `lychgate explain` finds it in the log")
+fn not_found() -> Response<Body> {
+    refuse(StatusCode::NOT_FOUND, "the line is not among the recent ones: use `lychgate explain`")
 }

@@ -5,15 +5,15 @@
 //! counts once, and shown by a cookie and by what only the page knows.
 
 mod apply;
-mod door;
+mod auth;
 mod explain;
+mod history;
+mod origin;
+mod overview;
 mod page;
-mod past;
 mod pins;
 mod quarantine;
 mod rules;
-mod seen;
-mod site;
 mod stream;
 mod suppress;
 mod trial;
@@ -30,17 +30,17 @@ use hyper::body::Incoming;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use super::approvals::Counter;
+use super::approvals::ApprovalEndpoint;
 use super::connections::Connection;
-use super::guesses::{self, Denied};
-use super::{Body, Front, body};
+use super::failed_logins::{self, SecretError};
+use super::{Body, Frontend, body};
 use crate::config::Config;
 use crate::message::{Json, ReadLimits};
 use crate::proxy::Gate;
 use crate::record::Event;
-use door::{Door, Inner, Opened, Shown};
-use page::{json, refuse, written};
-use site::Site;
+use auth::{ConsoleAuth, Credential, OpenedSession, SessionKey};
+use origin::ConsoleOrigin;
+use page::{json, json_response, refuse};
 
 /// The browser's part of a session.
 const COOKIE_NAME: &str = "lychgate_console";
@@ -55,9 +55,9 @@ const STREAMS: usize = 16;
 
 /// What the page is served from.
 pub struct Console {
-    counter: Arc<Counter>,
-    door: Door,
-    site: Site,
+    counter: Arc<ApprovalEndpoint>,
+    door: ConsoleAuth,
+    site: ConsoleOrigin,
     streams: Arc<Semaphore>,
     started: (SystemTime, Instant),
     /// The config file that the gate was started with.
@@ -65,7 +65,7 @@ pub struct Console {
 }
 
 /// A request as it is routed.
-struct Asked {
+struct ConsoleRequest {
     method: Method,
     headers: HeaderMap,
     query: String,
@@ -77,14 +77,14 @@ struct Asked {
 impl Console {
     /// A console for whoever has the token of the `counter`. From now on lines are kept and counted for it, after those of
     /// earlier that the audit log holds. Waits for the disk. `file` is the config file that the gate was started with.
-    pub fn open(gate: &Gate, counter: &Arc<Counter>, config: &Config, file: Option<PathBuf>) -> Self {
-        past::restore(gate.recorder(), &config.audit);
-        gate.recorder().live().keep();
-        gate.recorder().start_pulse();
+    pub fn open(gate: &Gate, counter: &Arc<ApprovalEndpoint>, config: &Config, file: Option<PathBuf>) -> Self {
+        history::restore(gate.recorder(), &config.audit);
+        gate.recorder().audit_tail().keep();
+        gate.recorder().start_recent_stats();
         Self {
             counter: counter.clone(),
-            door: Door::new(counter.token(), gate.limits().wrong_tokens_per_minute),
-            site: Site::new(&config.admin),
+            door: ConsoleAuth::new(counter.token(), gate.limits().wrong_tokens_per_minute),
+            site: ConsoleOrigin::new(&config.admin),
             streams: Arc::new(Semaphore::new(STREAMS)),
             started: (SystemTime::now(), Instant::now()),
             config: file,
@@ -94,7 +94,7 @@ impl Console {
     /// Answers a request for `/console` and what is below, by the rest of its path.
     pub(super) async fn answer(
         self: &Arc<Self>,
-        front: &Arc<Front>,
+        front: &Arc<Frontend>,
         request: Request<Incoming>,
         rest: &str,
         connection: &Connection,
@@ -105,18 +105,18 @@ impl Console {
         if let Err(why) = self.site.fits(&parts.headers, rest.starts_with("/api/"))
             && !is_program
         {
-            front.gate.tell(Event::TurnedAway { reason: why.reason });
+            front.gate.record(Event::Rejected { reason: why.reason });
             return refuse(StatusCode::FORBIDDEN, why.hint);
         }
         let Some(path) = rest.strip_prefix("/api/") else {
             if parts.method != Method::GET {
-                return refuse(StatusCode::METHOD_NOT_ALLOWED, "the page is read with GET");
+                return refuse(StatusCode::METHOD_NOT_ALLOWED, "use GET for the page");
             }
             let name = rest.strip_prefix('/').unwrap_or(rest);
-            return page::file(name).unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "the page has no such file"));
+            return page::file(name).unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "no such file"));
         };
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        let asked = Asked { method: parts.method, headers: parts.headers, query, body, from: connection.from };
+        let asked = ConsoleRequest { method: parts.method, headers: parts.headers, query, body, from: connection.from };
         match (&asked.method, path) {
             (&Method::POST, "code") => self.code(front, &asked),
             (&Method::POST, "login") => self.login(front, asked).await,
@@ -125,24 +125,30 @@ impl Console {
                     connection.authenticated();
                     self.inside(front, asked, path, inner).await
                 }
-                None => refuse(StatusCode::UNAUTHORIZED, "log in: the session has ended, or there is none"),
+                None => refuse(StatusCode::UNAUTHORIZED, "log in: no session, or it has expired"),
             },
         }
     }
 
     /// What only a session may ask.
-    async fn inside(self: &Arc<Self>, front: &Arc<Front>, asked: Asked, path: &str, inner: Inner) -> Response<Body> {
+    async fn inside(
+        self: &Arc<Self>,
+        front: &Arc<Frontend>,
+        asked: ConsoleRequest,
+        path: &str,
+        inner: SessionKey,
+    ) -> Response<Body> {
         let steps: Vec<&str> = path.split('/').collect();
         let gate = &front.gate;
         match (&asked.method, steps.as_slice()) {
-            (&Method::GET, ["session"]) => json(StatusCode::OK, &Site::shown(&front.listen, front.bound)),
+            (&Method::GET, ["session"]) => json(StatusCode::OK, &ConsoleOrigin::info(&front.listen, front.bound)),
             (&Method::POST, ["logout"]) => self.logout(inner),
             (&Method::GET, ["stream"]) => stream::open(self, front, &asked.query, inner),
-            (&Method::GET, ["overview"]) => json(StatusCode::OK, &seen::overview(gate, self.started)),
-            (&Method::GET, ["upstreams"]) => json(StatusCode::OK, &seen::upstreams(front).await),
+            (&Method::GET, ["overview"]) => json(StatusCode::OK, &overview::overview(gate, self.started)),
+            (&Method::GET, ["upstreams"]) => json(StatusCode::OK, &overview::upstreams(front).await),
             (&Method::GET, ["present"]) => json(StatusCode::OK, &gate.present()),
-            (&Method::POST, ["upstreams", name, "login"]) => seen::login(front, name, &asked.query).await,
-            (&Method::GET, ["pins"]) => pins::all(gate, self.config.is_some()),
+            (&Method::POST, ["upstreams", name, "login"]) => overview::login(front, name, &asked.query).await,
+            (&Method::GET, ["pins"]) => pins::list(gate, self.config.is_some()),
             (&Method::POST, ["pins", "approve"]) => match self.read(gate, asked.body, BODY_BYTES).await {
                 Ok(read) => pins::approve(gate, &read).await,
                 Err(refused) => refused,
@@ -151,13 +157,13 @@ impl Console {
                 Ok(read) => visibility::set(gate, self.config.as_ref(), &read).await,
                 Err(refused) => refused,
             },
-            (&Method::GET, ["rules"]) => json(StatusCode::OK, &rules::all(gate)),
-            (&Method::GET, ["rules", id]) => rules::one(gate, id),
+            (&Method::GET, ["rules"]) => json(StatusCode::OK, &rules::list(gate)),
+            (&Method::GET, ["rules", id]) => rules::detail(gate, id),
             (&Method::POST, ["try"]) => match self.read(gate, asked.body, trial::BODY_BYTES).await {
-                Ok(read) => trial::judged(gate, &read).await,
+                Ok(read) => trial::try_rules(gate, &read).await,
                 Err(refused) => refused,
             },
-            (&Method::GET, ["explain", id]) => explain::told(gate, id).await,
+            (&Method::GET, ["explain", id]) => explain::answer(gate, id).await,
             (&Method::POST, ["suppress", id]) => match self.read(gate, asked.body, apply::BODY_BYTES).await {
                 Ok(read) => suppress::write(gate, self.config.as_ref(), id, &read).await,
                 Err(refused) => refused,
@@ -167,12 +173,12 @@ impl Console {
                 Ok(read) => quarantine::act(gate, id, what, &read).await,
                 Err(refused) => refused,
             },
-            (&Method::GET, ["approvals"]) => written(StatusCode::OK, self.counter.desk().list().into()),
+            (&Method::GET, ["approvals"]) => json_response(StatusCode::OK, self.counter.desk().list().into()),
             (&Method::POST, ["approvals", id]) => match self.read(gate, asked.body, BODY_BYTES).await {
                 Ok(read) => self.counter.decide(id, &read),
                 Err(refused) => refused,
             },
-            _ => refuse(StatusCode::NOT_FOUND, "the console has nothing there, or not by this method"),
+            _ => refuse(StatusCode::NOT_FOUND, "no such path, or the method is not allowed"),
         }
     }
 
@@ -184,7 +190,7 @@ impl Console {
     }
 
     /// A link's code, for a program that bears the token.
-    fn code(&self, front: &Front, asked: &Asked) -> Response<Body> {
+    fn code(&self, front: &Frontend, asked: &ConsoleRequest) -> Response<Body> {
         #[derive(Serialize)]
         struct Link<'a> {
             code: &'a str,
@@ -195,13 +201,13 @@ impl Console {
         match self.counter.token().check_bearer(asked.from, &asked.headers, now) {
             Ok(()) => {
                 let code = self.door.code(now);
-                json(StatusCode::OK, &Link { code: &code, seconds: door::CODE.as_secs(), at: self.site.url() })
+                json(StatusCode::OK, &Link { code: &code, seconds: auth::CODE.as_secs(), at: self.site.url() })
             }
-            Err(denied) => denied_for(&front.gate, &denied, "show the token of the token file, as `lychgate console` does"),
+            Err(denied) => denied_for(&front.gate, &denied, "send the token of the token file, as `lychgate console` does"),
         }
     }
 
-    async fn login(&self, front: &Front, asked: Asked) -> Response<Body> {
+    async fn login(&self, front: &Frontend, asked: ConsoleRequest) -> Response<Body> {
         let read = match self.read(&front.gate, asked.body, BODY_BYTES).await {
             Ok(read) => read,
             Err(refused) => return refused,
@@ -209,36 +215,36 @@ impl Console {
         let word = |key: &str| read.root().get(key).and_then(|value| value.str());
         let (token, code) = (word("token"), word("code"));
         let (shown, hint) = match (&token, &code) {
-            (Some(token), None) => (Shown::Token(token), "that is not the token"),
-            (None, Some(code)) => (Shown::Code(code), "this link has been used, or its time is over"),
+            (Some(token), None) => (Credential::Token(token), "invalid token"),
+            (None, Some(code)) => (Credential::Code(code), "this link was already used or has expired"),
             _ => return refuse(StatusCode::BAD_REQUEST, "send `token` or `code`, one of the two"),
         };
         match self.door.open(asked.from, shown, Instant::now()) {
-            Ok(opened) => self.opened(&opened, &asked.headers),
+            Ok(opened) => self.session_reply(&opened, &asked.headers),
             Err(denied) => denied_for(&front.gate, &denied, hint),
         }
     }
 
-    fn opened(&self, opened: &Opened, headers: &HeaderMap) -> Response<Body> {
+    fn session_reply(&self, opened: &OpenedSession, headers: &HeaderMap) -> Response<Body> {
         #[derive(Serialize)]
         struct Proof<'a> {
             proof: &'a str,
         }
-        tracing::info!("somebody logged in to the console");
+        tracing::info!("console login");
         let secure = if self.site.is_secure(headers) { "; Secure" } else { "" };
         let cookie = format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/console/api{secure}", opened.cookie);
         with_cookie(json(StatusCode::OK, &Proof { proof: &opened.proof }), &cookie)
     }
 
-    fn logout(&self, inner: Inner) -> Response<Body> {
+    fn logout(&self, inner: SessionKey) -> Response<Body> {
         self.door.close(inner);
-        tracing::info!("somebody logged out of the console");
+        tracing::info!("console logout");
         let gone = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/console/api; Max-Age=0");
         with_cookie(json(StatusCode::OK, &()), &gone)
     }
 
     /// The session that a request shows.
-    fn inner(&self, headers: &HeaderMap) -> Option<Inner> {
+    fn inner(&self, headers: &HeaderMap) -> Option<SessionKey> {
         let proof = headers.get(PROOF)?.to_str().ok()?;
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -248,15 +254,15 @@ impl Console {
 }
 
 /// The answer to a wrong token or link.
-pub(super) fn denied_for(gate: &Gate, denied: &Denied, hint: &str) -> Response<Body> {
-    gate.tell(Event::TurnedAway { reason: "token" });
+pub(super) fn denied_for(gate: &Gate, denied: &SecretError, hint: &str) -> Response<Body> {
+    gate.record(Event::Rejected { reason: "token" });
     match denied {
-        Denied::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
-        Denied::TooMany => {
-            gate.tell(Event::Limit { name: "wrong_tokens_per_minute" });
-            let why = "too many wrong tokens or links were sent from this address; try again in a minute";
+        SecretError::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
+        SecretError::TooMany => {
+            gate.record(Event::Limit { name: "wrong_tokens_per_minute" });
+            let why = "too many invalid tokens or links from this address; try again in a minute";
             let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, why);
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(guesses::WINDOW.as_secs()));
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(failed_logins::WINDOW.as_secs()));
             response
         }
     }

@@ -54,13 +54,13 @@ pub(super) fn file(name: &str) -> Option<Response<Body>> {
 /// Data for the page.
 pub(super) fn json(status: StatusCode, data: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(data) {
-        Ok(text) => written(status, text.into()),
+        Ok(text) => json_response(status, text.into()),
         Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }
 }
 
 /// Data that is JSON already.
-pub(super) fn written(status: StatusCode, text: Bytes) -> Response<Body> {
+pub(super) fn json_response(status: StatusCode, text: Bytes) -> Response<Body> {
     let mut response = guarded(status, text, DATA_POLICY);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -19,14 +19,14 @@ const DIFF_LINES: usize = 600;
 const DIFF_BYTES: usize = 128 << 10;
 
 #[derive(Serialize)]
-struct All {
-    upstreams: Vec<OfUpstream>,
+struct PinsPage {
+    upstreams: Vec<UpstreamPins>,
     /// Whether pins outlast the gate.
     file: bool,
 }
 
 #[derive(Serialize)]
-struct OfUpstream {
+struct UpstreamPins {
     name: String,
     policy: Option<String>,
     /// The upstreams that have this policy, this one among them.
@@ -38,7 +38,7 @@ struct OfUpstream {
 struct Definition {
     kind: &'static str,
     name: String,
-    waits: Option<Waits>,
+    waits: Option<HeldChange>,
     /// Whether the policy hides the tool from agents.
     hidden: bool,
     /// The lines of the config that hide it, or show it.
@@ -48,7 +48,7 @@ struct Definition {
 }
 
 #[derive(Serialize)]
-struct Waits {
+struct HeldChange {
     sha256: String,
     classes: Vec<&'static str>,
     /// Lines with `+`, `-` or a space before them.
@@ -58,16 +58,16 @@ struct Waits {
 }
 
 /// All upstreams with what is known of them, by name. `has_config` if the gate was started with a config file.
-pub(super) fn all(gate: &Gate, has_config: bool) -> Response<Body> {
+pub(super) fn list(gate: &Gate, has_config: bool) -> Response<Body> {
     let (pinned, policies) = (gate.pinned(), gate.policies());
-    let mut upstreams: Vec<OfUpstream> = gate
+    let mut upstreams: Vec<UpstreamPins> = gate
         .upstreams()
         .into_iter()
         .map(|(name, _)| {
             let policy = policies.get(&name);
             let pins = pinned.of(&name.0);
             let definitions = pins.iter().map(|(key, pin)| definition(key, pin, policy, has_config)).collect();
-            OfUpstream {
+            UpstreamPins {
                 name: name.to_string(),
                 policy: policy.map(|policy| policy.name.to_string()),
                 shares_policy: policy.map(|policy| upstreams_of(&policies, &policy.name)).unwrap_or_default(),
@@ -76,7 +76,7 @@ pub(super) fn all(gate: &Gate, has_config: bool) -> Response<Body> {
         })
         .collect();
     upstreams.sort_by(|a, b| a.name.cmp(&b.name));
-    json(StatusCode::OK, &All { upstreams, file: gate.keeps_pins() })
+    json(StatusCode::OK, &PinsPage { upstreams, file: gate.keeps_pins() })
 }
 
 fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bool) -> Definition {
@@ -93,7 +93,7 @@ fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bo
     }
 }
 
-fn waits(old: Option<&Content>, held: &Held) -> Waits {
+fn waits(old: Option<&Content>, held: &Held) -> HeldChange {
     let (old, new) = (old.map(Content::pretty).unwrap_or_default(), held.content.pretty());
     let lines = compared(&old, &new);
     let mut bytes = 0;
@@ -102,7 +102,7 @@ fn waits(old: Option<&Content>, held: &Held) -> Waits {
         bytes <= DIFF_BYTES
     });
     let diff: Vec<(char, String)> = fits.map(|(mark, line)| (*mark, (*line).to_owned())).collect();
-    Waits {
+    HeldChange {
         sha256: held.content.digest(),
         classes: held.classes.iter().map(|class| class.name()).collect(),
         left_out: lines.len() - diff.len(),
@@ -127,7 +127,7 @@ pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
     let done = tokio::task::spawn_blocking(move || gate.approve_definition(&upstream, &key, &sha256)).await;
     match done {
         Ok(Ok(true)) => json(StatusCode::OK, &()),
-        Ok(Ok(false)) => refuse(StatusCode::CONFLICT, "it has changed or was approved already: look at it again"),
+        Ok(Ok(false)) => refuse(StatusCode::CONFLICT, "it has changed or was already approved: review it again"),
         Ok(Err(faults)) => {
             let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
             refuse(StatusCode::INTERNAL_SERVER_ERROR, &told.join("; "))

@@ -11,7 +11,7 @@ use crate::listen::Body;
 use crate::message::{Json, ReadLimits};
 use crate::protocol::AuditId;
 use crate::proxy::Gate;
-use crate::record::kept::{About, By, KeptError, Quarantine, State};
+use crate::record::stores::{Actor, MessageInfo, Quarantine, State, StoreError};
 
 /// Most messages of the list.
 const LISTED: usize = 500;
@@ -21,7 +21,7 @@ const SHOWN_BYTES: usize = 256 << 10;
 pub(super) const WHO: &str = "console";
 
 #[derive(Serialize)]
-struct Listed {
+struct ItemList {
     enabled: bool,
     items: Vec<Item>,
     left_out: usize,
@@ -47,7 +47,7 @@ struct Item {
 }
 
 #[derive(Serialize)]
-struct Whole {
+struct MessageText {
     item: Item,
     /// The strings that were taken out, if they can be found where they stood.
     withheld: Vec<Withheld>,
@@ -64,15 +64,15 @@ struct Withheld {
 /// Everything that is there, the newest first.
 pub(super) async fn list(gate: &Gate) -> Response<Body> {
     let Some(quarantine) = gate.recorder().quarantine().cloned() else {
-        let listed = Listed { enabled: false, items: Vec::new(), left_out: 0, faults: Vec::new() };
+        let listed = ItemList { enabled: false, items: Vec::new(), left_out: 0, faults: Vec::new() };
         return json(StatusCode::OK, &listed);
     };
-    aside(move || {
+    off_thread(move || {
         let listing = quarantine.list()?;
         let left_out = listing.items.len().saturating_sub(LISTED);
-        let items = listing.items.iter().take(LISTED).map(|item| told(&item.about, &item.state)).collect();
+        let items = listing.items.iter().take(LISTED).map(|item| list_item(&item.about, &item.state)).collect();
         let faults = listing.faults.iter().map(ToString::to_string).collect();
-        Ok(json(StatusCode::OK, &Listed { enabled: true, items, left_out, faults }))
+        Ok(json(StatusCode::OK, &ItemList { enabled: true, items, left_out, faults }))
     })
     .await
 }
@@ -80,30 +80,30 @@ pub(super) async fn list(gate: &Gate) -> Response<Body> {
 /// Does something with one message: `show`, `release` or `delete`.
 pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) -> Response<Body> {
     let (Some(quarantine), Some(audit)) = (gate.recorder().quarantine().cloned(), id.parse().ok().map(AuditId)) else {
-        return gone();
+        return not_found();
     };
     let reason = asked.root().get("reason").and_then(|reason| reason.str());
-    let by = By { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
+    let by = Actor { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
     let (what, gate) = (what.to_owned(), gate.clone());
-    aside(move || match &*what {
+    off_thread(move || match &*what {
         "show" => show(&quarantine, audit, by),
         "release" => Ok(match quarantine.release(audit, by)? {
             Some(release) => {
                 // The very next call gets it.
-                gate.look();
-                json(StatusCode::OK, &told(&release.about, &State::Released { until: release.until }))
+                gate.reload_pins();
+                json(StatusCode::OK, &list_item(&release.about, &State::Released { until: release.until }))
             }
-            None => gone(),
+            None => not_found(),
         }),
-        "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { gone() }),
-        _ => Ok(refuse(StatusCode::NOT_FOUND, "a message is shown, released or deleted")),
+        "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { not_found() }),
+        _ => Ok(refuse(StatusCode::NOT_FOUND, "use GET to show, POST to release, DELETE to delete a message")),
     })
     .await
 }
 
-fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: By) -> Result<Response<Body>, KeptError> {
-    let Some(kept) = quarantine.get(audit)? else { return Ok(gone()) };
-    quarantine.shown(&kept.about, by)?;
+fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: Actor) -> Result<Response<Body>, StoreError> {
+    let Some(kept) = quarantine.get(audit)? else { return Ok(not_found()) };
+    quarantine.shown(&kept.info, by)?;
     let text = String::from_utf8_lossy(&kept.message).into_owned();
     let limits = ReadLimits { message_bytes: kept.message.len(), ..ReadLimits::default() };
     let read = Json::parse(kept.message.clone(), &limits).ok();
@@ -119,30 +119,31 @@ fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: By) -> Result<Response
     let withheld = kept.withheld.iter().take(LISTED).filter_map(string).collect();
     let message = crate::text::cut(&text, SHOWN_BYTES).to_owned();
     let is_whole = message.len() == text.len();
-    Ok(json(StatusCode::OK, &Whole { item: told(&kept.about, &State::Kept), withheld, message, is_whole }))
+    Ok(json(StatusCode::OK, &MessageText { item: list_item(&kept.info, &State::Kept), withheld, message, is_whole }))
 }
 
-fn told(about: &About, state: &State) -> Item {
+fn list_item(about: &MessageInfo, state: &State) -> Item {
     let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
     let (state, until) = match state {
         State::Kept => ("kept", None),
         State::Released { until } => ("released", Some(unix(*until))),
         State::Delivered => ("delivered", None),
     };
-    let About { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, .. } = about.clone();
+    let MessageInfo { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, .. } =
+        about.clone();
     let (audit, at, direction) = (audit.to_string(), unix(at), direction.name());
     Item { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, state, until }
 }
 
-fn gone() -> Response<Body> {
-    refuse(StatusCode::NOT_FOUND, "no such message is in quarantine, or it is there no more")
+fn not_found() -> Response<Body> {
+    refuse(StatusCode::NOT_FOUND, "no such message in quarantine")
 }
 
 /// Where it may wait for the disk.
-async fn aside(act: impl FnOnce() -> Result<Response<Body>, KeptError> + Send + 'static) -> Response<Body> {
+async fn off_thread(act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static) -> Response<Body> {
     match tokio::task::spawn_blocking(act).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the quarantine could not be asked"),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the quarantine"),
     }
 }

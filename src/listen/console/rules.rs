@@ -9,12 +9,12 @@ use super::page::{json, refuse};
 use crate::listen::Body;
 use crate::message::Direction;
 use crate::proxy::Gate;
-use crate::record::Hits;
+use crate::record::RuleHits;
 use crate::rules::{Case, Rule};
 
 /// A rule in the list. Policies may do different things about what it finds.
 #[derive(Serialize)]
-pub(super) struct Listed {
+pub(super) struct RuleSummary {
     id: String,
     title: String,
     direction: &'static str,
@@ -23,21 +23,21 @@ pub(super) struct Listed {
     actions: BTreeMap<String, &'static str>,
     pack: Option<String>,
     #[serde(flatten)]
-    hits: Hits,
+    hits: RuleHits,
 }
 
 /// All there is to know of a rule.
 #[derive(Serialize)]
-struct Whole {
+struct RuleDetail {
     #[serde(flatten)]
-    listed: Listed,
+    listed: RuleSummary,
     why: String,
     file: String,
     line: usize,
     builtin: bool,
     packs: Vec<String>,
-    catches: Vec<CaseShown>,
-    spares: Vec<CaseShown>,
+    catches: Vec<RuleCase>,
+    spares: Vec<RuleCase>,
     references: Vec<String>,
     was: Vec<String>,
     /// The rule's own table as its file has it, where the file is part of the binary.
@@ -45,25 +45,25 @@ struct Whole {
 }
 
 #[derive(Serialize)]
-struct CaseShown {
+struct RuleCase {
     text: String,
     line: usize,
 }
 
 /// Every rule in force anywhere, by direction and name.
-pub(super) fn all(gate: &Gate) -> Vec<Listed> {
-    let hits = gate.recorder().hits();
-    in_force(gate).into_values().map(|(rule, actions)| listed(&rule, actions, &hits)).collect()
+pub(super) fn list(gate: &Gate) -> Vec<RuleSummary> {
+    let hits = gate.recorder().rule_hits();
+    in_force(gate).into_values().map(|(rule, actions)| summary(&rule, actions, &hits)).collect()
 }
 
 /// One of them.
-pub(super) fn one(gate: &Gate, id: &str) -> Response<Body> {
+pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
     let Some((rule, actions)) = in_force(gate).into_iter().find(|((_, name), _)| name == id).map(|(_, found)| found) else {
-        return refuse(StatusCode::NOT_FOUND, "no such rule is in force");
+        return refuse(StatusCode::NOT_FOUND, "no such rule in force");
     };
-    let cases = |cases: &[Case]| cases.iter().map(|case| CaseShown { text: case.text.clone(), line: case.line }).collect();
-    let whole = Whole {
-        listed: listed(&rule, actions, &gate.recorder().hits()),
+    let cases = |cases: &[Case]| cases.iter().map(|case| RuleCase { text: case.text.clone(), line: case.line }).collect();
+    let whole = RuleDetail {
+        listed: summary(&rule, actions, &gate.recorder().rule_hits()),
         why: rule.why.clone(),
         file: rule.file.to_string(),
         line: rule.line,
@@ -94,8 +94,8 @@ fn in_force(gate: &Gate) -> InForce {
     found
 }
 
-fn listed(rule: &Rule, actions: BTreeMap<String, &'static str>, hits: &BTreeMap<Box<str>, Hits>) -> Listed {
-    Listed {
+fn summary(rule: &Rule, actions: BTreeMap<String, &'static str>, hits: &BTreeMap<Box<str>, RuleHits>) -> RuleSummary {
+    RuleSummary {
         id: rule.id.to_string(),
         title: rule.title.clone(),
         direction: rule.direction.name(),

@@ -11,10 +11,10 @@ use http::{Response, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Console;
-use super::door::Inner;
+use super::auth::SessionKey;
 use super::page::{flowing, refuse};
-use crate::listen::{Body, Front};
-use crate::record::{Batch, Watch};
+use crate::listen::{Body, Frontend};
+use crate::record::{TailBatch, TailReader};
 
 /// Lines that come within this time go out together.
 const GATHER: Duration = Duration::from_millis(100);
@@ -24,47 +24,47 @@ const BEAT: Duration = Duration::from_secs(5);
 const BACK: usize = 1000;
 
 /// An open stream.
-struct Open {
+struct StreamSlot {
     console: Arc<Console>,
-    front: Arc<Front>,
-    inner: Inner,
-    watch: Watch,
+    front: Arc<Frontend>,
+    inner: SessionKey,
+    watch: TailReader,
     _place: OwnedSemaphorePermit,
 }
 
 /// Opens a stream, from as many lines back as `query` says.
-pub(super) fn open(console: &Arc<Console>, front: &Arc<Front>, query: &str, inner: Inner) -> Response<Body> {
+pub(super) fn open(console: &Arc<Console>, front: &Arc<Frontend>, query: &str, inner: SessionKey) -> Response<Body> {
     let Ok(place) = console.streams.clone().try_acquire_owned() else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many pages watch at the same time: close some");
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many open console pages: close some");
     };
     let back = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "back");
     let back = back.and_then(|(_, back)| back.parse().ok()).unwrap_or(0).min(BACK);
-    let watch = front.gate.recorder().live().watch(back);
-    let open = Open { console: console.clone(), front: front.clone(), inner, watch, _place: place };
+    let watch = front.gate.recorder().audit_tail().watch(back);
+    let open = StreamSlot { console: console.clone(), front: front.clone(), inner, watch, _place: place };
     // So that the page knows at once that it listens.
     let hello = stream::iter([Ok(Bytes::from_static(b"{\"beat\":true}\n"))]);
     flowing(Body::Stream(hello.chain(stream::unfold(open, next)).boxed()))
 }
 
-async fn next(mut open: Open) -> Option<(io::Result<Bytes>, Open)> {
+async fn next(mut open: StreamSlot) -> Option<(io::Result<Bytes>, StreamSlot)> {
     let batch = match open.watch.now() {
         Some(batch) => batch,
         None => match tokio::time::timeout(BEAT, open.watch.next()).await {
             Ok(batch) => batch?,
-            Err(_) => Batch { missed: 0, first: 0, lines: Vec::new() },
+            Err(_) => TailBatch { missed: 0, first: 0, lines: Vec::new() },
         },
     };
     if open.front.draining() || !open.console.door.lasts(open.inner, Instant::now()) {
         return None;
     }
-    let text = written(&batch);
+    let text = event(&batch);
     if !batch.lines.is_empty() {
         tokio::time::sleep(GATHER).await;
     }
     Some((Ok(text.into()), open))
 }
 
-fn written(batch: &Batch) -> String {
+fn event(batch: &TailBatch) -> String {
     let mut text = String::new();
     // Writing to a `String` cannot fail.
     let _infallible = match (batch.missed, batch.lines.len()) {
@@ -84,9 +84,10 @@ mod tests {
 
     #[test]
     fn each_line_goes_out_with_its_number() {
-        let batch = |missed, lines: &[&str]| Batch { missed, first: 7, lines: lines.iter().map(|line| (*line).into()).collect() };
-        assert_eq!(written(&batch(0, &[])), "{\"beat\":true}\n");
+        let batch =
+            |missed, lines: &[&str]| TailBatch { missed, first: 7, lines: lines.iter().map(|line| (*line).into()).collect() };
+        assert_eq!(event(&batch(0, &[])), "{\"beat\":true}\n");
         let told = "{\"missed\":2}\n{\"n\":7,\"line\":{\"a\":1}}\n{\"n\":8,\"line\":{}}\n";
-        assert_eq!(written(&batch(2, &["{\"a\":1}", "{}"])), told);
+        assert_eq!(event(&batch(2, &["{\"a\":1}", "{}"])), told);
     }
 }

@@ -34,7 +34,7 @@ pub(super) async fn write(gate: &Arc<Gate>, config: Option<&PathBuf>, id: &str, 
     let shown = word("tables");
     let told = told.filter(|told| told.suppression.as_deref() == Some(shown.as_str()));
     let Some(told) = told else {
-        return refuse(StatusCode::CONFLICT, "the rules have changed since this was shown: open the finding again");
+        return refuse(StatusCode::CONFLICT, "the rules have changed: open the finding again");
     };
     if told.wide {
         return refuse(

@@ -10,7 +10,7 @@ use super::page::{json, refuse};
 use crate::inspect::{Finding, InspectContext, Inspection, Policy, Verdict};
 use crate::listen::Body;
 use crate::message::{Direction, Json, Message, ReadLimits, quote, splice};
-use crate::protocol::{AgentName, Asked, AuditId, CallTarget, Caller, Context, Era};
+use crate::protocol::{AgentName, AuditId, CallTarget, Caller, Context, Era, OpenRequest};
 use crate::proxy::Gate;
 use crate::review::explain::{Step, readings};
 
@@ -20,12 +20,12 @@ pub(super) const BODY_BYTES: usize = 512 << 10;
 const TEXT_BYTES: usize = 64 << 10;
 
 #[derive(Serialize)]
-struct Told {
+struct TrialResult {
     verdict: &'static str,
     mode: &'static str,
     policy: String,
     micros: f64,
-    findings: Vec<Found>,
+    findings: Vec<TrialFinding>,
     /// What the receiver would get, if it is not what was tried.
     becomes: Option<String>,
     refusal: Option<String>,
@@ -34,7 +34,7 @@ struct Told {
 }
 
 #[derive(Serialize)]
-struct Found {
+struct TrialFinding {
     rule: String,
     title: String,
     severity: &'static str,
@@ -48,17 +48,17 @@ struct Found {
 }
 
 /// Judges what a request holds: `text`, and where it stands.
-pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
+pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
     let word = |key: &str| asked.root().get(key).and_then(|value| value.str()).unwrap_or_default().into_owned();
     let text = word("text");
     if text.len() > TEXT_BYTES {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "a text of at most 64 KiB can be tried");
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the text is limited to 64 KiB");
     }
     let Some(upstream) = gate.upstream_named(&word("upstream")) else {
-        return refuse(StatusCode::BAD_REQUEST, "there is no such upstream");
+        return refuse(StatusCode::BAD_REQUEST, "no such upstream");
     };
     let Some(policy) = gate.policies().get(&upstream).cloned() else {
-        return refuse(StatusCode::BAD_REQUEST, "no policy is in force there");
+        return refuse(StatusCode::BAD_REQUEST, "the upstream has no policy");
     };
     let (tool, argument) = (quote(&word("tool")), quote(&word("argument")));
     let quoted = quote(&text);
@@ -79,7 +79,7 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
         }
         _ => return refuse(StatusCode::BAD_REQUEST, "`place` is `argument`, `result` or `description`"),
     };
-    let asked = Asked {
+    let asked = OpenRequest {
         id: "1".into(),
         method: method.into(),
         tool: Some(word("tool").into()),
@@ -91,27 +91,27 @@ pub(super) async fn judged(gate: &Gate, asked: &Json) -> Response<Body> {
     let limits = ReadLimits { message_bytes: message.len(), ..ReadLimits::default() };
     let message = match Message::parse(message.into(), &limits) {
         Ok(message) => message,
-        Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("it would not pass as a message: {error}")),
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("it is not a valid message: {error}")),
     };
     let judging = tokio::task::spawn_blocking(move || judge(&policy, direction, (at, &text), &message, &context));
     match judging.await {
         Ok(told) => json(StatusCode::OK, &told),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "judging it failed"),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "inspection failed"),
     }
 }
 
-fn judge(policy: &Arc<Policy>, direction: Direction, text: (&str, &str), message: &Message, context: &Context) -> Told {
+fn judge(policy: &Arc<Policy>, direction: Direction, text: (&str, &str), message: &Message, context: &Context) -> TrialResult {
     let began = Instant::now();
     let known = InspectContext { trace: true, ..InspectContext::default() };
     let inspection = policy.inspect(direction, message, context, AuditId::make(), &known);
     let micros = (began.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
     let steps = readings(text, policy.rules(direction), &inspection.findings);
-    Told {
+    TrialResult {
         verdict: inspection.verdict.name(),
         mode: policy.mode.name(),
         policy: policy.name.to_string(),
         micros,
-        findings: inspection.findings.iter().zip(steps).map(|(finding, steps)| found(finding, steps)).collect(),
+        findings: inspection.findings.iter().zip(steps).map(|(finding, steps)| trial_finding(finding, steps)).collect(),
         becomes: becomes(message, &inspection),
         refusal: match &inspection.verdict {
             Verdict::Block(refusals) => refusals.first().map(|refusal| format!("{}. {}", refusal.title, refusal.why)),
@@ -123,8 +123,8 @@ fn judge(policy: &Arc<Policy>, direction: Direction, text: (&str, &str), message
     }
 }
 
-fn found(finding: &Finding, steps: Vec<Step>) -> Found {
-    Found {
+fn trial_finding(finding: &Finding, steps: Vec<Step>) -> TrialFinding {
+    TrialFinding {
         rule: finding.rule.to_string(),
         title: finding.title.clone(),
         severity: finding.severity.name(),

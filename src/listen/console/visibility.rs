@@ -36,14 +36,14 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
     };
     let key = Key { kind: Kind::Tool, name: shown.tool.as_str().into() };
     if gate.pinned().of(&upstream).get(&key).is_none() {
-        return conflict("the upstream has not listed such a tool");
+        return conflict("the upstream lists no such tool");
     }
     let policies = gate.policies();
     let Some(policy) = policies.get(&UpstreamName(upstream.as_str().into())) else {
-        return conflict("there is no such upstream: it may have been removed by a reload");
+        return conflict("no such upstream: it may have been removed by a reload");
     };
     if *policy.name != *shown.policy || upstreams_of(&policies, &policy.name) != shown.upstreams {
-        return conflict("the policies have changed since this was shown: try again");
+        return conflict("the policies have changed: try again");
     }
     if policy.mode == Mode::Observe {
         return conflict("this upstream is in observe mode, in which no tool is hidden");

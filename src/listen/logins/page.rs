@@ -1,6 +1,6 @@
 //! The pages themselves.
 
-use crate::oauth::{Principal, Shown};
+use crate::oauth::{LoginPage, Principal};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--line:#d5dae1;--ground:#f4f5f7;--card:#fff;--go:#1f5fbf}\
@@ -14,7 +14,7 @@ input{font:inherit;box-sizing:border-box;width:100%;padding:.5rem;margin:.4rem 0
 details{margin-top:1.6rem;color:var(--soft)}summary{cursor:pointer}.soft{color:var(--soft)}";
 
 /// Asks a person to log in.
-pub(super) fn login(shown: &Shown) -> String {
+pub(super) fn login(shown: &LoginPage) -> String {
     let plan = &shown.plan;
     let who = match &plan.party.principal {
         Principal::Gate => "all agents that use this gate".to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn login(shown: &Shown) -> String {
 }
 
 /// Says that it worked.
-pub(super) fn done(upstream: &str) -> String {
+pub(super) fn success(upstream: &str) -> String {
     let upstream = escape(upstream);
     page(
         "Logged in",
@@ -51,7 +51,7 @@ pub(super) fn done(upstream: &str) -> String {
 }
 
 /// Says that a ticket counts no more.
-pub(super) fn over() -> String {
+pub(super) fn expired() -> String {
     page(
         "Nothing to do here",
         "<p>This login is done, or its time is over. Make the call again: its answer has a new link if one is owed.</p>",
@@ -102,6 +102,6 @@ mod tests {
         assert!(
             !told.contains("<script>") && told.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;more&quot;")
         );
-        assert!(done("<b>").contains("<code>&lt;b&gt;</code>"));
+        assert!(success("<b>").contains("<code>&lt;b&gt;</code>"));
     }
 }

@@ -4,8 +4,8 @@
 //! runs by itself and does not end with the call that began it; among processes by the vault's lease, after which the
 //! account is read anew, since another one may have renewed it.
 
-mod by_hand;
-mod held;
+mod interactive;
+mod login_slot;
 mod renew;
 mod scopes;
 mod shared;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared as SharedFuture};
 
-use self::held::{Ending, Held, Outcome};
+use self::login_slot::{LoginSlot, Outcome, RenewalGuard};
 use super::assertion::SigningKey;
 use super::challenge::Challenge;
 use super::fetch::{Fetcher, Guard};
@@ -25,11 +25,11 @@ use super::grant::{self, Answer, Attempt, GrantError};
 use super::identity::{self, IdentityError};
 use super::logins::Plan;
 use super::vault::{Account, VaultError};
-use super::{Client, Granted, Hidden, LoginError, Principal, unix_now};
+use super::{Client, Hidden, LoginError, Principal, TokenGrant, unix_now};
 use crate::config::{HttpTransport, LoginConfig, TokenOf};
 use crate::protocol::Context;
 use crate::record::{Event, Login};
-pub use by_hand::{Begun, OnDevice};
+pub use interactive::{DeviceLogin, StartedLogin};
 pub use shared::Shared;
 
 /// Principals whose logins are held in memory at once; those of others are in the vault.
@@ -50,7 +50,7 @@ pub struct Authorizer {
     key: Option<SigningKey>,
     fetcher: Fetcher,
     shared: Arc<Shared>,
-    held: Mutex<HashMap<Principal, Arc<Held>>>,
+    held: Mutex<HashMap<Principal, Arc<LoginSlot>>>,
 }
 
 /// A token for one call.
@@ -130,8 +130,8 @@ impl Authorizer {
     /// # Errors
     /// It has ended, and there is no new one.
     pub async fn bearer(self: &Arc<Self>, who: &Principal) -> Result<Option<Bearer>, LoginError> {
-        let held = self.held(who);
-        self.look(&held, who).await;
+        let held = self.slot(who);
+        self.refresh_from_vault(&held, who).await;
         let (granted, rests) = {
             let state = held.state();
             let granted = state.account.as_ref().and_then(|account| account.granted.clone());
@@ -140,8 +140,8 @@ impl Authorizer {
         let Some(granted) = granted else { return Ok(None) };
         let bearer = Bearer(granted.access.clone());
         match self.age(&granted) {
-            Age::Good => Ok(Some(bearer)),
-            Age::EndsSoon => {
+            Freshness::Good => Ok(Some(bearer)),
+            Freshness::EndsSoon => {
                 if self.renews_alone(&granted) && !rests {
                     // It goes on by itself.
                     drop(self.renewal(&held, who, None, None));
@@ -149,8 +149,8 @@ impl Authorizer {
                 Ok(Some(bearer))
             }
             // Without a way to a new one the server is asked: it says what it wants.
-            Age::Over if !self.renews_alone(&granted) => Ok(Some(bearer)),
-            Age::Over => match self.renewal(&held, who, Some(bearer), None).await {
+            Freshness::Over if !self.renews_alone(&granted) => Ok(Some(bearer)),
+            Freshness::Over => match self.renewal(&held, who, Some(bearer), None).await {
                 // Logged out meanwhile: the server is asked without a token, and says what it wants.
                 Err(LoginError::Owed { link: None }) if held.state().account.is_none() => Ok(None),
                 outcome => outcome.map(Some),
@@ -164,7 +164,7 @@ impl Authorizer {
     /// # Errors
     /// There is none.
     pub async fn refused(self: &Arc<Self>, who: &Principal, used: Option<Bearer>, refusal: Refusal) -> Outcome {
-        let held = self.held(who);
+        let held = self.slot(who);
         let outcome = self.renewal(&held, who, used.clone(), Some(refusal)).await;
         let wait = self.shared.config.login_wait;
         if !matches!(outcome, Err(LoginError::Owed { link: Some(_) })) || wait.is_zero() {
@@ -188,7 +188,7 @@ impl Authorizer {
     ) -> Result<(Client, Attempt), LoginError> {
         let client = self.identified(plan, redirect_uri, known).await?;
         let attempt = grant::begin(&plan.server, &client, redirect_uri, &plan.party.resource, &plan.scopes);
-        Ok((client, attempt.map_err(|error| told(&error))?))
+        Ok((client, attempt.map_err(|error| login_error(&error))?))
     }
 
     /// Who the gate is at the server of a plan.
@@ -215,7 +215,7 @@ impl Authorizer {
         answer: &Answer,
     ) -> Result<(), LoginError> {
         let server = &plan.server;
-        let code = grant::check_answer(server, &attempt.state, answer).map_err(|error| told(&error))?;
+        let code = grant::check_answer(server, &attempt.state, answer).map_err(|error| login_error(&error))?;
         let (resource, verifier) = (plan.party.resource.as_str(), &attempt.verifier);
         let key = self.key.as_ref();
         let granted =
@@ -228,11 +228,11 @@ impl Authorizer {
         self: &Arc<Self>,
         plan: &Plan,
         client: Client,
-        granted: Result<Granted, GrantError>,
+        granted: Result<TokenGrant, GrantError>,
     ) -> Result<(), LoginError> {
         let granted = granted.map_err(|error| {
-            self.tell(&plan.party.principal, "login_failed", Some(&error.to_string()));
-            told(&error)
+            self.record(&plan.party.principal, "login_failed", Some(&error.to_string()));
+            login_error(&error)
         })?;
         let account = Account {
             upstream: self.upstream.clone(),
@@ -252,21 +252,21 @@ impl Authorizer {
         // Kept even if another process holds the lease for too long: what was just granted is newer than all else.
         let kept = self.write(&account).await;
         drop(lease);
-        let held = self.held(&who);
+        let held = self.slot(&who);
         {
             let mut state = held.state();
             state.account = Some(account);
             state.unwritten = kept.is_err();
         }
         self.shared.logins.settle(self, &who);
-        self.tell(&who, "logged_in", None);
+        self.record(&who, "logged_in", None);
         kept
     }
 
     /// The renewal under way, or a new one. It runs on even if nobody waits for it.
     fn renewal(
         self: &Arc<Self>,
-        held: &Arc<Held>,
+        held: &Arc<LoginSlot>,
         who: &Principal,
         used: Option<Bearer>,
         refusal: Option<Refusal>,
@@ -277,11 +277,11 @@ impl Authorizer {
         }
         let (own, mine, who) = (self.clone(), held.clone(), who.clone());
         let work = async move {
-            let ending = Ending::of(mine, own.shared.renewing.clone());
+            let ending = RenewalGuard::of(mine, own.shared.renewing.clone());
             own.renew(ending.held(), &who, used, refusal).await
         };
         let task = tokio::spawn(work);
-        let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("asking it broke off".into()))) };
+        let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("the request was interrupted".into()))) };
         let shared = outcome.boxed().shared();
         *running = Some(shared.clone());
         shared
@@ -289,7 +289,7 @@ impl Authorizer {
 
     /// Reads the vault where the login in it has changed, and now and then in any case: somebody may have logged in or out
     /// by another process, or renewed there.
-    async fn look(&self, held: &Held, who: &Principal) {
+    async fn refresh_from_vault(&self, held: &LoginSlot, who: &Principal) {
         let Some(kept) = &self.shared.vault else { return };
         let stamp = kept.stamp(&self.upstream, who).await.ok();
         {
@@ -306,12 +306,12 @@ impl Authorizer {
         let account = match kept.read(&self.upstream, who).await {
             Ok(account) => account,
             // Whether it matters shows when the server wants a token.
-            Err(error) => return tracing::warn!(upstream = self.upstream, %error, "the vault cannot be read"),
+            Err(error) => return tracing::warn!(upstream = self.upstream, %error, "cannot read the vault"),
         };
         let logged_in = account.as_ref().is_some_and(|account| account.granted.is_some());
         held.state().take_up(account);
         if logged_in && self.shared.logins.settle(self, who) {
-            self.tell(who, "logged_in", None);
+            self.record(who, "logged_in", None);
         }
     }
 
@@ -319,7 +319,7 @@ impl Authorizer {
         self.shared.vault()?.write(account).await.map_err(vault)
     }
 
-    fn held(&self, who: &Principal) -> Arc<Held> {
+    fn slot(&self, who: &Principal) -> Arc<LoginSlot> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() >= HELD {
             held.retain(|_, held| Arc::strong_count(held) > 1);
@@ -327,36 +327,36 @@ impl Authorizer {
         held.entry(who.clone()).or_default().clone()
     }
 
-    fn age(&self, granted: &Granted) -> Age {
-        let (now, Some(end)) = (unix_now(), granted.expires_unix) else { return Age::Good };
+    fn age(&self, granted: &TokenGrant) -> Freshness {
+        let (now, Some(end)) = (unix_now(), granted.expires_unix) else { return Freshness::Good };
         let lasts = end.saturating_sub(granted.given_unix);
         let early = self.shared.config.renew_before.as_secs().min(lasts / 4);
         match end.saturating_sub(now) {
-            0 => Age::Over,
-            left if left <= early => Age::EndsSoon,
-            _ => Age::Good,
+            0 => Freshness::Over,
+            left if left <= early => Freshness::EndsSoon,
+            _ => Freshness::Good,
         }
     }
 
-    fn tell(&self, who: &Principal, outcome: &'static str, error: Option<&str>) {
-        let held = self.held(who);
+    fn record(&self, who: &Principal, outcome: &'static str, error: Option<&str>) {
+        let held = self.slot(who);
         let expires_unix = held.state().account.as_ref().and_then(|account| account.granted.as_ref()?.expires_unix);
         let owed = self.shared.logins.count(&self.upstream);
         let login = Login { upstream: &self.upstream, principal: &who.to_string(), outcome, error, expires_unix, owed };
-        if let Err(error) = self.shared.recorder.tell(Event::Login(&login)) {
-            tracing::error!(%error, "the audit log cannot be written");
+        if let Err(error) = self.shared.recorder.record(Event::Login(&login)) {
+            tracing::error!(%error, "cannot write the audit log");
         }
     }
 }
 
-enum Age {
+enum Freshness {
     Good,
     EndsSoon,
     Over,
 }
 
 /// A failure at the token endpoint, in words for the agent or a page.
-fn told(error: &GrantError) -> LoginError {
+fn login_error(error: &GrantError) -> LoginError {
     if error.transient() { LoginError::Unreachable(error.to_string()) } else { LoginError::Operator(error.to_string()) }
 }
 

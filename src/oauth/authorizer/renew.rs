@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
 use crate::oauth::discover::{DiscoverError, Discovered, Expected, discover, server_metadata};
-use crate::oauth::{Origin, Party, Scopes};
+use crate::oauth::{LoginParty, Origin, Scopes};
 
 /// How often in an hour more scopes are asked of one principal, after which the server's refusal stands.
 const STEP_UPS_PER_HOUR: usize = 3;
@@ -17,7 +17,7 @@ impl Authorizer {
     /// asked.
     pub(super) async fn renew(
         self: &Arc<Self>,
-        held: &Held,
+        held: &LoginSlot,
         who: &Principal,
         used: Option<Bearer>,
         refusal: Option<Refusal>,
@@ -73,11 +73,11 @@ impl Authorizer {
     }
 
     /// After an authorization server could not be asked: a login is owed where the resource names another one by now.
-    async fn moved(self: &Arc<Self>, held: &Held, who: &Principal, why: String) -> Outcome {
+    async fn moved(self: &Arc<Self>, held: &LoginSlot, who: &Principal, why: String) -> Outcome {
         let account = held.state().account.clone();
         let found = self.discovered(&Challenge::default(), account.as_ref()).await;
         let (Ok(found), Some(account)) = (found, account) else { return Err(LoginError::Unreachable(why)) };
-        let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let party = LoginParty { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
         if party == account.party {
             return Err(LoginError::Unreachable(why));
         }
@@ -88,7 +88,7 @@ impl Authorizer {
     /// What another process, or a renewal that has just ended, has left.
     fn renewed_elsewhere(
         &self,
-        held: &Held,
+        held: &LoginSlot,
         account: Option<&Account>,
         used: Option<&Bearer>,
         refusal: Option<&Refusal>,
@@ -98,8 +98,8 @@ impl Authorizer {
         let bearer = Bearer(granted.access.clone());
         let newer = match (used, refusal) {
             // Ahead of time: whatever does not end soon is new.
-            (None, None) => matches!(self.age(granted), Age::Good),
-            (used, _) => used != Some(&bearer) && !matches!(self.age(granted), Age::Over),
+            (None, None) => matches!(self.age(granted), Freshness::Good),
+            (used, _) => used != Some(&bearer) && !matches!(self.age(granted), Freshness::Over),
         };
         newer.then(|| {
             held.state().account = Some(account.clone());
@@ -108,33 +108,33 @@ impl Authorizer {
     }
 
     /// Whether a new token can be had without a person.
-    pub(super) fn renews_alone(&self, granted: &Granted) -> bool {
+    pub(super) fn renews_alone(&self, granted: &TokenGrant) -> bool {
         granted.refresh.is_some() || self.login.grant != Grant::Person
     }
 
     /// Renews as the account says; where that is no longer possible, a login is owed.
-    async fn refresh(self: &Arc<Self>, held: &Held, who: &Principal, account: Account) -> Outcome {
+    async fn refresh(self: &Arc<Self>, held: &LoginSlot, who: &Principal, account: Account) -> Outcome {
         if self.login.grant != Grant::Person {
-            return self.alone(held, who, plan(&account), Some(account)).await;
+            return self.renew_without_user(held, who, plan(&account), Some(account)).await;
         }
         let Some((granted, refresh)) = account.granted.as_ref().and_then(|granted| Some((granted, granted.refresh.as_ref()?)))
         else {
-            return self.owe(who, plan(&account));
+            return self.require_login(who, plan(&account));
         };
         let (server, client, resource) = (&account.server, &account.client, &account.party.resource);
         let scopes = &granted.scopes;
         match grant::refresh(&self.fetcher, server, client, self.key.as_ref(), refresh, resource, scopes).await {
             Ok(granted) => self.keep(held, who, Account { granted: Some(granted), ..account }).await,
-            Err(error) if error.ends_login() && !misnamed(&account, &error) => self.over(held, who, account, &error).await,
+            Err(error) if error.ends_login() && !misnamed(&account, &error) => self.end_login(held, who, account, &error).await,
             Err(error) => {
                 self.failed(held, who, account, &error);
-                Err(told(&error))
+                Err(login_error(&error))
             }
         }
     }
 
     /// Keeps what a renewal gave. It counts even if it cannot be written: the old one is used up.
-    async fn keep(&self, held: &Held, who: &Principal, account: Account) -> Outcome {
+    async fn keep(&self, held: &LoginSlot, who: &Principal, account: Account) -> Outcome {
         let account = Account { last_refresh_unix: Some(unix_now()), last_error: None, ..account };
         let Some(bearer) = account.granted.as_ref().map(|granted| Bearer(granted.access.clone())) else {
             return Err(LoginError::Unreachable("there is no token in its answer".into()));
@@ -147,24 +147,24 @@ impl Authorizer {
             state.not_before = None;
         }
         if let Err(error) = written {
-            tracing::error!(upstream = self.upstream, %error, "a renewed login could not be kept: it is lost when the gate ends");
+            tracing::error!(upstream = self.upstream, %error, "cannot store a renewed login; it is lost when the gateway stops");
         }
-        self.tell(who, "renewed", None);
+        self.record(who, "renewed", None);
         Ok(bearer)
     }
 
     /// Notes a failure that may pass. The old refresh token stays: nobody said that it is used up.
-    fn failed(&self, held: &Held, who: &Principal, account: Account, error: &GrantError) {
+    fn failed(&self, held: &LoginSlot, who: &Principal, account: Account, error: &GrantError) {
         {
             let mut state = held.state();
             state.not_before = Some(Instant::now() + RETRY_AFTER);
             state.account = Some(Account { last_error: Some(error.to_string()), ..account });
         }
-        self.tell(who, "unreachable", Some(&error.to_string()));
+        self.record(who, "unreachable", Some(&error.to_string()));
     }
 
     /// The authorization server takes the login no more.
-    async fn over(self: &Arc<Self>, held: &Held, who: &Principal, mut account: Account, error: &GrantError) -> Outcome {
+    async fn end_login(self: &Arc<Self>, held: &LoginSlot, who: &Principal, mut account: Account, error: &GrantError) -> Outcome {
         account.granted = None;
         account.last_error = Some(error.to_string());
         // A registration that is gone is of no use: the next login makes another one.
@@ -175,23 +175,23 @@ impl Authorizer {
             self.write(&account).await
         };
         if let Err(error) = noted {
-            tracing::error!(upstream = self.upstream, %error, "the end of a login could not be noted");
+            tracing::error!(upstream = self.upstream, %error, "cannot record the end of a login");
         }
         held.state().account = (!gone).then_some(account);
-        self.tell(who, if matches!(error, GrantError::InvalidGrant) { "ended" } else { "refused" }, Some(&error.to_string()));
-        self.owe(who, plan)
+        self.record(who, if matches!(error, GrantError::InvalidGrant) { "ended" } else { "refused" }, Some(&error.to_string()));
+        self.require_login(who, plan)
     }
 
     /// After 401: finds out anew who gives tokens, since that may have changed, and gets one there.
     async fn anew(
         self: &Arc<Self>,
-        held: &Held,
+        held: &LoginSlot,
         who: &Principal,
         account: Option<Account>,
         used: bool,
         (challenge, found): (&Challenge, Discovered),
     ) -> Outcome {
-        let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let party = LoginParty { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
         let account = account.filter(|account| account.party == party);
         let renewable = account.clone().filter(|account| used && self.login.grant == Grant::Person && refreshes(account));
         if let Some(account) = renewable {
@@ -206,7 +206,7 @@ impl Authorizer {
     /// (2025-11-25, Authorization, Step-Up Authorization Flow). Refreshing cannot widen a grant.
     async fn step_up(
         self: &Arc<Self>,
-        held: &Held,
+        held: &LoginSlot,
         who: &Principal,
         account: Option<Account>,
         (challenge, found): (&Challenge, Discovered),
@@ -219,7 +219,7 @@ impl Authorizer {
             }
             state.step_ups.push(Instant::now());
         }
-        let party = Party { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let party = LoginParty { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
         let account = account.filter(|account| account.party == party);
         let wanted = challenge.scope.clone().unwrap_or_default();
         let earlier = account.as_ref().map(|account| account.asked.union(&granted_scopes(account))).unwrap_or_default();
@@ -228,15 +228,15 @@ impl Authorizer {
     }
 
     /// A new login: by the client itself, or by a person.
-    async fn get(self: &Arc<Self>, held: &Held, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
+    async fn get(self: &Arc<Self>, held: &LoginSlot, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
         match self.login.grant {
-            Grant::Person => self.owe(who, plan),
-            Grant::Client | Grant::Enterprise(_) => self.alone(held, who, plan, account).await,
+            Grant::Person => self.require_login(who, plan),
+            Grant::Client | Grant::Enterprise(_) => self.renew_without_user(held, who, plan, account).await,
         }
     }
 
     /// Gets a token without a person.
-    async fn alone(&self, held: &Held, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
+    async fn renew_without_user(&self, held: &LoginSlot, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
         let (server, name) = (&plan.server, &self.shared.config.client_name);
         let known = account.as_ref().map(|account| &account.client);
         let client = identity::identify(&self.fetcher, server, &self.login, None, &[], known, name).await;
@@ -262,8 +262,8 @@ impl Authorizer {
             }
             Err(error) => {
                 held.state().not_before = Some(Instant::now() + RETRY_AFTER);
-                self.tell(who, if error.transient() { "unreachable" } else { "refused" }, Some(&error.to_string()));
-                Err(told(&error))
+                self.record(who, if error.transient() { "unreachable" } else { "refused" }, Some(&error.to_string()));
+                Err(login_error(&error))
             }
         }
     }
@@ -277,10 +277,10 @@ impl Authorizer {
         found.map(|server| server.token_endpoint).map_err(|error| told_discovery(&error))
     }
 
-    fn owe(self: &Arc<Self>, who: &Principal, plan: Plan) -> Outcome {
-        let (owed, is_new) = self.shared.logins.owe(self, plan)?;
+    fn require_login(self: &Arc<Self>, who: &Principal, plan: Plan) -> Outcome {
+        let (owed, is_new) = self.shared.logins.require(self, plan)?;
         if is_new {
-            self.tell(who, "owed", None);
+            self.record(who, "owed", None);
         }
         Err(owed)
     }

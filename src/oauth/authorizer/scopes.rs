@@ -30,10 +30,10 @@ pub(super) fn with_offline(mut scopes: Scopes, login: &LoginConfig, found: &Disc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oauth::Server;
+    use crate::oauth::AuthorizationServer;
 
     fn found(resource: &str, server: &str) -> Discovered {
-        let server = Server {
+        let server = AuthorizationServer {
             issuer: "https://as.example".into(),
             authorization_endpoint: None,
             token_endpoint: "https://as.example/token".into(),

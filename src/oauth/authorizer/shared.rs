@@ -58,7 +58,7 @@ impl Shared {
         let mut renewing = self.renewing.subscribe();
         let all = renewing.wait_for(|renewing| *renewing == 0);
         if tokio::time::timeout(self.config.request + self.config.request, all).await.is_err() {
-            tracing::warn!(limit = "request_seconds", "a token was still being renewed at the end: its login may be lost");
+            tracing::warn!(limit = "request_seconds", "a token was being renewed at shutdown; its login may be lost");
         }
     }
 }

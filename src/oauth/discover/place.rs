@@ -6,7 +6,7 @@ use super::WELL_KNOWN;
 
 /// A URL as it came, in its parts.
 #[derive(Debug)]
-pub(super) struct Place<'u> {
+pub(super) struct UrlParts<'u> {
     /// Scheme and authority, as they came.
     pub(super) start: &'u str,
     /// The path, as it came; may be empty.
@@ -15,7 +15,7 @@ pub(super) struct Place<'u> {
     pub(super) query: Option<&'u str>,
 }
 
-impl<'u> Place<'u> {
+impl<'u> UrlParts<'u> {
     /// `None` for what is no `http` or `https` URL, has a login or a fragment, or a path that readers may disagree on.
     pub(super) fn read(url: &'u str) -> Option<Self> {
         let parsed: Uri = url.parse().ok()?;
@@ -75,7 +75,7 @@ mod tests {
         const ROOT: &str = "https://a.example/.well-known/oauth-protected-resource";
         let path = format!("{ROOT}/mcp");
         let is = |resource: &str, mcp: &str, url: &str| {
-            Place::read(resource).is_some_and(|place| place.is_resource_of(&Place::read(mcp).unwrap(), url))
+            UrlParts::read(resource).is_some_and(|place| place.is_resource_of(&UrlParts::read(mcp).unwrap(), url))
         };
         for (resource, mcp, url) in [
             ("https://a.example/mcp", "https://a.example/mcp", path.as_str()),
@@ -120,15 +120,15 @@ mod tests {
         ] {
             assert!(!is(resource, mcp, url), "{resource} {mcp} {url}");
         }
-        assert!(Place::read("https://a.example/mcp/../x").is_none());
+        assert!(UrlParts::read("https://a.example/mcp/../x").is_none());
     }
 
     #[test]
     fn parts_are_as_they_came() {
-        let place = Place::read("https://A.example:443/Mcp/?x=y?z").unwrap();
+        let place = UrlParts::read("https://A.example:443/Mcp/?x=y?z").unwrap();
         assert_eq!((place.start, place.path, place.query), ("https://A.example:443", "/Mcp/", Some("x=y?z")));
         assert_eq!((place.path_without_slash(), place.without_query().as_str()), ("/Mcp", "https://A.example:443/Mcp/"));
-        let bare = Place::read("https://a.example?x").unwrap();
+        let bare = UrlParts::read("https://a.example?x").unwrap();
         assert_eq!((bare.start, bare.path, bare.query), ("https://a.example", "", Some("x")));
     }
 }

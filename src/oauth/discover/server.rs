@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
-use super::place::Place;
+use super::place::UrlParts;
 use super::{DiscoverError, is_absent};
 use crate::oauth::fetch::{FetchError, Fetcher};
-use crate::oauth::{Server, bounds};
+use crate::oauth::{AuthorizationServer, bounds};
 
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
@@ -13,7 +13,7 @@ const OPENID: &str = "/.well-known/openid-configuration";
 /// Parameters of the metadata that a client needs (RFC 8414, section 2; RFC 9207, section 3; the draft on client id
 /// metadata documents).
 #[derive(Deserialize)]
-struct Metadata {
+struct ServerMetadata {
     issuer: String,
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
@@ -33,9 +33,9 @@ struct Metadata {
 ///
 /// # Errors
 /// None of them has it, it is another issuer's, has endpoints without TLS, or sends people on without S256.
-pub async fn server_metadata(fetcher: &Fetcher, issuer: &str) -> Result<Server, DiscoverError> {
+pub async fn server_metadata(fetcher: &Fetcher, issuer: &str) -> Result<AuthorizationServer, DiscoverError> {
     let unusable = || DiscoverError::Issuer(issuer.to_owned());
-    let place = Place::read(issuer).filter(|place| bounds::url(issuer) && place.query.is_none()).ok_or_else(unusable)?;
+    let place = UrlParts::read(issuer).filter(|place| bounds::url(issuer) && place.query.is_none()).ok_or_else(unusable)?;
     let (start, path) = (place.start, place.path_without_slash());
     let places = match path {
         "" => vec![format!("{start}{OAUTH}"), format!("{start}{OPENID}")],
@@ -45,7 +45,7 @@ pub async fn server_metadata(fetcher: &Fetcher, issuer: &str) -> Result<Server, 
 }
 
 /// The metadata of a server that is its own issuer; endpoints under their usual names where it has none.
-pub(super) async fn of_origin(fetcher: &Fetcher, origin: &str) -> Result<Server, DiscoverError> {
+pub(super) async fn of_origin(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, DiscoverError> {
     // Nobody has named the issuer, and both have their metadata here.
     let issuers = [origin, &format!("{origin}/")];
     match first_of(fetcher, origin, &issuers, &[format!("{origin}{OAUTH}"), format!("{origin}{OPENID}")]).await {
@@ -55,11 +55,16 @@ pub(super) async fn of_origin(fetcher: &Fetcher, origin: &str) -> Result<Server,
 }
 
 /// The first document that is of one of `issuers`.
-async fn first_of(fetcher: &Fetcher, asked: &str, issuers: &[&str], places: &[String]) -> Result<Server, DiscoverError> {
+async fn first_of(
+    fetcher: &Fetcher,
+    asked: &str,
+    issuers: &[&str],
+    places: &[String],
+) -> Result<AuthorizationServer, DiscoverError> {
     let mut other = None;
     let mut absent = FetchError::Status(404);
     for place in places {
-        match fetcher.get_json::<Metadata>(place).await {
+        match fetcher.get_json::<ServerMetadata>(place).await {
             Ok(metadata) if issuers.contains(&metadata.issuer.as_str()) => return checked(fetcher, metadata),
             Ok(metadata) => other = other.or(Some(metadata.issuer)),
             Err(error) if is_absent(&error) => absent = error,
@@ -73,7 +78,7 @@ async fn first_of(fetcher: &Fetcher, asked: &str, issuers: &[&str], places: &[St
     })
 }
 
-fn checked(fetcher: &Fetcher, metadata: Metadata) -> Result<Server, DiscoverError> {
+fn checked(fetcher: &Fetcher, metadata: ServerMetadata) -> Result<AuthorizationServer, DiscoverError> {
     let issuer = metadata.issuer;
     let endpoint = |name: &'static str, url: Option<String>| match url {
         Some(url) if !fetcher.may_name(&url) => Err(DiscoverError::Endpoint { issuer: issuer.clone(), endpoint: name }),
@@ -87,7 +92,7 @@ fn checked(fetcher: &Fetcher, metadata: Metadata) -> Result<Server, DiscoverErro
     let device = endpoint("device_authorization_endpoint", metadata.device_authorization_endpoint)?;
     let list = |said: Option<Vec<String>>| bounds::words(said.unwrap_or_default());
     let s256 = list(metadata.code_challenge_methods_supported).iter().any(|method| method == "S256");
-    Ok(Server {
+    Ok(AuthorizationServer {
         issuer,
         authorization_endpoint,
         token_endpoint,
@@ -105,12 +110,12 @@ fn checked(fetcher: &Fetcher, metadata: Metadata) -> Result<Server, DiscoverErro
 }
 
 /// What a server of 2025-03-26 without metadata has (2.3.3). That revision has PKCE in every client and server.
-fn usual(fetcher: &Fetcher, origin: &str) -> Result<Server, DiscoverError> {
+fn usual(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, DiscoverError> {
     let at = |path: &str| format!("{origin}{path}");
     if !fetcher.may_name(&at("/token")) {
         return Err(DiscoverError::Endpoint { issuer: origin.to_owned(), endpoint: "token_endpoint" });
     }
-    Ok(Server {
+    Ok(AuthorizationServer {
         issuer: origin.to_owned(),
         authorization_endpoint: Some(at("/authorize")),
         token_endpoint: at("/token"),

@@ -130,7 +130,7 @@ async fn whole(target: &Target, response: Response<Incoming>) -> Result<Response
     let (head, mut body) = response.into_parts();
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| unreachable(&target.host, "the answer broke off"))?;
+        let frame = frame.map_err(|_| unreachable(&target.host, "the answer was interrupted"))?;
         let Some(data) = frame.data_ref() else { continue };
         if bytes.len() + data.len() > BODY_BYTES {
             return Err(FetchError::Long);

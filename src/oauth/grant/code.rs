@@ -9,10 +9,10 @@ use subtle::ConstantTimeEq;
 
 use super::GrantError;
 use super::tokens::sendable;
-use super::wire::{OAuth, Wire};
+use super::wire::{OAuth, TokenClient};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{Client, Granted, Hidden, Scopes, Server};
+use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
 
 /// Longest answer that is read.
 const MOST_ANSWER_BYTES: usize = 32 << 10;
@@ -106,7 +106,7 @@ impl fmt::Debug for Answer {
 /// # Errors
 /// The server has no authorization endpoint, or none that a browser may be sent to, or no S256.
 pub fn begin(
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     redirect_uri: &str,
     resource: &str,
@@ -138,7 +138,7 @@ pub fn begin(
 ///
 /// # Errors
 /// `State` and `Issuer`, of which nothing further is to be shown; what the server refuses with; no code.
-pub fn check_answer(server: &Server, expected_state: &Hidden, answer: &Answer) -> Result<Hidden, GrantError> {
+pub fn check_answer(server: &AuthorizationServer, expected_state: &Hidden, answer: &Answer) -> Result<Hidden, GrantError> {
     let same = |state: &Hidden| bool::from(state.expose().as_bytes().ct_eq(expected_state.expose().as_bytes()));
     if !answer.state.as_ref().is_some_and(same) {
         return Err(GrantError::State);
@@ -165,7 +165,7 @@ pub fn check_answer(server: &Server, expected_state: &Hidden, answer: &Answer) -
 #[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
 pub async fn redeem(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
     redirect_uri: &str,
@@ -173,8 +173,8 @@ pub async fn redeem(
     code: &Hidden,
     verifier: &Hidden,
     asked: &Scopes,
-) -> Result<Granted, GrantError> {
-    let wire = Wire::new(fetcher, server, client, key);
+) -> Result<TokenGrant, GrantError> {
+    let wire = TokenClient::new(fetcher, server, client, key);
     let oauth = wire.oauth(&server.token_endpoint)?;
     let mut request = oauth
         .exchange_code(AuthorizationCode::new(code.expose().to_owned()))

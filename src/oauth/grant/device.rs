@@ -10,10 +10,10 @@ use tokio::time::{Instant, sleep};
 use super::GrantError;
 use super::code::for_browsers;
 use super::tokens::{Seconds, Tokens, sendable};
-use super::wire::{Wire, read};
+use super::wire::{TokenClient, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{Client, Granted, Hidden, Scopes, Server};
+use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
 
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Where the server does not say how long a code lasts, and the most that is believed.
@@ -29,7 +29,7 @@ const MOST_USER_CODE_BYTES: usize = 64;
 
 /// A login that waits for a person on another device.
 #[derive(Clone)]
-pub struct Device {
+pub struct DeviceAttempt {
     /// What the person types there.
     pub user_code: String,
     /// Where: a page for people, checked to be `https` (or `http` on loopback).
@@ -42,7 +42,7 @@ pub struct Device {
     code: Hidden,
 }
 
-impl fmt::Debug for Device {
+impl fmt::Debug for DeviceAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (page, lasts) = (&self.verification_uri, &self.lasts);
         f.debug_struct("Device").field("verification_uri", page).field("lasts", lasts).finish_non_exhaustive()
@@ -55,14 +55,14 @@ impl fmt::Debug for Device {
 /// `NotOffered` where the server has no such endpoint; else as it answers.
 pub async fn device_begin(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
     resource: &str,
     scopes: &Scopes,
-) -> Result<Device, GrantError> {
+) -> Result<DeviceAttempt, GrantError> {
     #[derive(Deserialize)]
-    struct Told {
+    struct DeviceResponse {
         device_code: Hidden,
         user_code: String,
         // The second name is from before the standard.
@@ -79,8 +79,8 @@ pub async fn device_begin(
     let scope = scopes.parameter();
     let mut parameters = vec![("resource", resource)];
     parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
-    let answer = read(&Wire::new(fetcher, server, client, key).post(endpoint, &parameters).await?)?;
-    let told: Told = serde_json::from_slice(answer.bytes()).map_err(|_| GrantError::Unreadable)?;
+    let answer = read(&TokenClient::new(fetcher, server, client, key).post(endpoint, &parameters).await?)?;
+    let told: DeviceResponse = serde_json::from_slice(answer.bytes()).map_err(|_| GrantError::Unreadable)?;
     let page = |text: &String| Url::parse(text).is_ok_and(|url| for_browsers(&url));
     if !page(&told.verification_uri) {
         return Err(GrantError::Url("page for device codes"));
@@ -90,7 +90,7 @@ pub async fn device_begin(
         return Err(GrantError::Unreadable);
     }
     let (least, most) = INTERVALS_SECONDS;
-    Ok(Device {
+    Ok(DeviceAttempt {
         user_code: told.user_code,
         verification_uri: told.verification_uri,
         verification_uri_complete: told.verification_uri_complete.filter(page),
@@ -106,14 +106,14 @@ pub async fn device_begin(
 /// `Refused` with `access_denied`, or with `expired_token` where nobody was done in time; else as the server answers.
 pub async fn device_poll(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
-    device: &Device,
+    device: &DeviceAttempt,
     resource: &str,
     scopes: &Scopes,
-) -> Result<Granted, GrantError> {
-    let wire = Wire::new(fetcher, server, client, key);
+) -> Result<TokenGrant, GrantError> {
+    let wire = TokenClient::new(fetcher, server, client, key);
     let until = Instant::now() + device.lasts;
     let most = Duration::from_secs(INTERVALS_SECONDS.1);
     let mut interval = device.interval;

@@ -8,11 +8,11 @@ use zeroize::Zeroizing;
 
 use super::GrantError;
 use super::tokens::Tokens;
-use super::wire::{Wire, read};
+use super::wire::{TokenClient, read};
 use crate::config::EnterpriseConfig;
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{Client, ClientAuth, Granted, Hidden, Origin, Scopes, Server};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, Scopes, TokenGrant};
 
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -33,12 +33,12 @@ pub async fn enterprise(
     fetcher: &Fetcher,
     idp_token_endpoint: &str,
     idp: &EnterpriseConfig,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
     resource: &str,
     scopes: &Scopes,
-) -> Result<Granted, GrantError> {
+) -> Result<TokenGrant, GrantError> {
     let subject = subject(&idp.subject_token_file).await?;
     let there = Client {
         id: idp.client_id.clone(),
@@ -48,7 +48,7 @@ pub async fn enterprise(
         origin: Origin::Preregistered,
         redirect_uris: vec![],
     };
-    let wire = Wire { fetcher, issuer: &idp.issuer, algorithms: &[], client: &there, key: None };
+    let wire = TokenClient { fetcher, issuer: &idp.issuer, algorithms: &[], client: &there, key: None };
     let mut parameters = vec![
         ("grant_type", EXCHANGE),
         ("requested_token_type", ID_JAG),
@@ -71,14 +71,14 @@ pub async fn enterprise(
 /// As the server answers.
 pub async fn workload(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
     assertion: &Hidden,
     resource: &str,
     scopes: &Scopes,
-) -> Result<Granted, GrantError> {
-    let wire = Wire::new(fetcher, server, client, key);
+) -> Result<TokenGrant, GrantError> {
+    let wire = TokenClient::new(fetcher, server, client, key);
     let mut parameters = vec![("grant_type", JWT_BEARER), ("assertion", assertion.expose()), ("resource", resource)];
     let scope = scopes.parameter();
     parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));

@@ -8,28 +8,28 @@ use crate::oauth::fetch::FetchError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
     /// The code or refresh token is used up, revoked or over (`invalid_grant`): a new login is needed.
-    #[error("the authorization server takes the login no more (`invalid_grant`): a new one is needed")]
+    #[error("the authorization server no longer accepts the login (`invalid_grant`): log in again")]
     InvalidGrant,
     /// The server does not know this client, or not so (`invalid_client`): a registration may be gone.
     #[error("the authorization server does not know this client (`invalid_client`)")]
     InvalidClient,
     /// Refused for another reason.
-    #[error("the authorization server refuses (`{error}`)")]
+    #[error("the authorization server returned `{error}`")]
     Refused {
         /// The code of RFC 6749 and its kin, or `unnamed` where it is none.
         error: String,
     },
     /// No answer, or one of trouble at the server (status 5xx, 408, 429).
-    #[error("the authorization server cannot be reached: {0}")]
+    #[error("cannot reach the authorization server: {0}")]
     Unreachable(String),
     /// The guard does not let the request pass.
-    #[error("the authorization server is not asked: {0}")]
+    #[error("the authorization server is not contacted: {0}")]
     Guarded(FetchError),
     /// An answer that is not what the standard has: no JSON, no token, something twice.
-    #[error("the authorization server's answer cannot be read")]
+    #[error("invalid answer from the authorization server")]
     Unreadable,
     /// A token that is used in another way than `Bearer`.
-    #[error("the authorization server's token is none of the type `Bearer`")]
+    #[error("the authorization server's token is not of type `Bearer`")]
     NotBearer,
     /// The server lacks what is needed.
     #[error("the authorization server does not offer {0}")]

@@ -14,7 +14,7 @@ mod tokens;
 mod wire;
 
 pub use code::{Answer, Attempt, begin, check_answer, redeem};
-pub use device::{Device, device_begin, device_poll};
+pub use device::{DeviceAttempt, device_begin, device_poll};
 pub use enterprise::{enterprise, workload};
 pub use error::GrantError;
 pub use renew::{client_credentials, refresh, revoke};

@@ -3,10 +3,10 @@
 use oauth2::{RefreshToken, Scope};
 
 use super::GrantError;
-use super::wire::{Wire, check_up, read};
+use super::wire::{TokenClient, check_up, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{Client, Granted, Hidden, Scopes, Server};
+use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
 
 /// Gets a new token for a refresh token (RFC 6749, section 6), for the scopes that were granted: a renewal cannot widen
 /// them. The refresh token stays where no new one comes.
@@ -15,14 +15,14 @@ use crate::oauth::{Client, Granted, Hidden, Scopes, Server};
 /// `InvalidGrant` where the login is over; else as the server answers.
 pub async fn refresh(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
     refresh: &Hidden,
     resource: &str,
     granted: &Scopes,
-) -> Result<Granted, GrantError> {
-    let wire = Wire::new(fetcher, server, client, key);
+) -> Result<TokenGrant, GrantError> {
+    let wire = TokenClient::new(fetcher, server, client, key);
     let oauth = wire.oauth(&server.token_endpoint)?;
     let token = RefreshToken::new(refresh.expose().to_owned());
     let mut request = oauth
@@ -41,13 +41,13 @@ pub async fn refresh(
 /// As the server answers.
 pub async fn client_credentials(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
     resource: &str,
     scopes: &Scopes,
-) -> Result<Granted, GrantError> {
-    let wire = Wire::new(fetcher, server, client, key);
+) -> Result<TokenGrant, GrantError> {
+    let wire = TokenClient::new(fetcher, server, client, key);
     let oauth = wire.oauth(&server.token_endpoint)?;
     let mut request = oauth
         .exchange_client_credentials()
@@ -66,13 +66,13 @@ pub async fn client_credentials(
 /// `NotOffered` where there is no such endpoint; the first failure, after both were tried.
 pub async fn revoke(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
-    granted: &Granted,
+    granted: &TokenGrant,
 ) -> Result<(), GrantError> {
     let endpoint = server.revocation_endpoint.as_deref().ok_or(GrantError::NotOffered("revocation"))?;
-    let wire = Wire::new(fetcher, server, client, key);
+    let wire = TokenClient::new(fetcher, server, client, key);
     let tokens = [(granted.refresh.as_ref(), "refresh_token"), (Some(&granted.access), "access_token")];
     let mut outcome = Ok(());
     for (token, hint) in tokens {
@@ -83,7 +83,7 @@ pub async fn revoke(
     outcome
 }
 
-async fn revoke_one(wire: &Wire<'_>, endpoint: &str, token: &Hidden, hint: &str) -> Result<(), GrantError> {
+async fn revoke_one(wire: &TokenClient<'_>, endpoint: &str, token: &Hidden, hint: &str) -> Result<(), GrantError> {
     let response = wire.post(endpoint, &[("token", token.expose()), ("token_type_hint", hint)]).await?;
     check_up(&response)?;
     if response.status().is_success() {

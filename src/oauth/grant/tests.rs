@@ -11,14 +11,14 @@ use oauth2::url::{Url, form_urlencoded};
 use super::*;
 use crate::oauth::assertion::{Keys, SignedClaims, SigningKey};
 use crate::oauth::testing::{Asked, Reply, Site, fetcher};
-use crate::oauth::{Client, ClientAuth, Hidden, Origin, Scopes, Server};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, Scopes};
 
 const RESOURCE: &str = "https://MCP.example:443/mcp?tenant=a%2Fb";
 const REDIRECT: &str = "http://127.0.0.1:49152/oauth/callback?x=1";
 const GOOD: &str = r#"{"access_token":"at-1","token_type":"Bearer","expires_in":60,"refresh_token":"rt-1","scope":"a b"}"#;
 
-fn server(origin: &str) -> Server {
-    Server {
+fn server(origin: &str) -> AuthorizationServer {
+    AuthorizationServer {
         issuer: format!("{origin}/tenant"),
         authorization_endpoint: Some("https://as.example/authorize?prompt=login".into()),
         token_endpoint: format!("{origin}/token?kind=a"),
@@ -106,7 +106,7 @@ fn a_login_begins_with_what_the_standards_want() {
 #[test]
 fn nobody_is_sent_where_no_login_can_be() {
     let with = |endpoint: &str| {
-        let server = Server { authorization_endpoint: Some(endpoint.into()), ..server("https://as.example") };
+        let server = AuthorizationServer { authorization_endpoint: Some(endpoint.into()), ..server("https://as.example") };
         begin(&server, &public(), REDIRECT, RESOURCE, &Scopes::default())
     };
     for good in ["https://as.example/a", "http://127.0.0.1:7/a", "http://localhost/a", "http://[::1]:7/a?b=c"] {
@@ -130,16 +130,16 @@ fn nobody_is_sent_where_no_login_can_be() {
     ] {
         assert_eq!(with(bad).unwrap_err(), GrantError::Url("authorization endpoint"), "{bad}");
     }
-    let plain = Server { s256: false, ..server("https://as.example") };
+    let plain = AuthorizationServer { s256: false, ..server("https://as.example") };
     assert!(matches!(begin(&plain, &public(), REDIRECT, RESOURCE, &Scopes::default()), Err(GrantError::NotOffered(_))));
-    let none = Server { authorization_endpoint: None, ..server("https://as.example") };
+    let none = AuthorizationServer { authorization_endpoint: None, ..server("https://as.example") };
     assert!(matches!(begin(&none, &public(), REDIRECT, RESOURCE, &Scopes::default()), Err(GrantError::NotOffered(_))));
 }
 
 #[test]
 fn the_four_cases_of_iss() {
     let (plain, state) = (server("https://as.example"), hidden("st"));
-    let says = Server { iss_in_response: true, ..plain.clone() };
+    let says = AuthorizationServer { iss_in_response: true, ..plain.clone() };
     let answer = |query: &str| Answer::of_query(&format!("state=st&code=c+1&{query}"));
     let right = "iss=https%3A%2F%2Fas.example%2Ftenant";
     for (server, query, good) in [
@@ -261,7 +261,7 @@ async fn clients_prove_who_they_are_in_each_way() {
     let basic = base64::engine::general_purpose::STANDARD.encode("the+client%2F%C3%BC:s3cret%3A%2B+%25%C3%A9");
     for auth in [ClientAuth::None, ClientAuth::Basic, ClientAuth::Post, ClientAuth::PrivateKeyJwt] {
         let site = answering(GOOD).await;
-        let server = Server { token_endpoint_auth_signing_algs: vec!["PS256".into()], ..server(&site.origin) };
+        let server = AuthorizationServer { token_endpoint_auth_signing_algs: vec!["PS256".into()], ..server(&site.origin) };
         let (client, scopes) = (client(auth), Scopes::parse("a"));
         client_credentials(&fetcher(), &server, &client, Some(&key), RESOURCE, &scopes).await.unwrap();
         // What the crate does not send is proven in the same way.
@@ -298,7 +298,7 @@ async fn clients_prove_who_they_are_in_each_way() {
     let keyless = client(ClientAuth::PrivateKeyJwt);
     let said = client_credentials(&fetcher(), &server(&site.origin), &keyless, None, RESOURCE, &Scopes::default()).await;
     assert!(matches!(said, Err(GrantError::Key(_))));
-    let strict = Server { token_endpoint_auth_signing_algs: vec!["ES256".into()], ..server(&site.origin) };
+    let strict = AuthorizationServer { token_endpoint_auth_signing_algs: vec!["ES256".into()], ..server(&site.origin) };
     let said = client_credentials(&fetcher(), &strict, &keyless, Some(&key), RESOURCE, &Scopes::default()).await;
     assert!(matches!(said, Err(GrantError::NotOffered(_))));
     assert!(site.asked().is_empty());

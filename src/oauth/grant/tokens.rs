@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::GrantError;
 use crate::message::Json;
 use crate::oauth::bounds;
-use crate::oauth::{Granted, Hidden, Scopes, unix_now};
+use crate::oauth::{Hidden, Scopes, TokenGrant, unix_now};
 
 /// Longest token.
 const MOST_TOKEN_BYTES: usize = 32 << 10;
@@ -42,7 +42,7 @@ impl Tokens {
 
     /// The tokens, if they can be used: `asked` is what they are for where nothing is said, `earlier` the refresh token
     /// that stays where no new one comes (RFC 6749, section 6).
-    pub(super) fn granted(self, asked: &Scopes, earlier: Option<&Hidden>) -> Result<Granted, GrantError> {
+    pub(super) fn granted(self, asked: &Scopes, earlier: Option<&Hidden>) -> Result<TokenGrant, GrantError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(GrantError::NotBearer);
         }
@@ -56,7 +56,7 @@ impl Tokens {
         if !sendable(&access, b'!') {
             return Err(GrantError::Unreadable);
         }
-        Ok(Granted {
+        Ok(TokenGrant {
             access,
             refresh: renewal.or_else(|| earlier.cloned()),
             expires_unix: self.expires_in.0.map(|seconds| given_unix.saturating_add(seconds.min(MOST_SECONDS))),
@@ -120,14 +120,14 @@ pub(super) struct Seconds(pub(super) Option<u64>);
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Anything).map(|found| match found {
-            Found::Number(number) if number >= 1.0 => {
+        deserializer.deserialize_any(ScalarVisitor).map(|found| match found {
+            Scalar::Number(number) if number >= 1.0 => {
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; `as` saturates")]
                 let seconds = number as u64;
                 Self(Some(seconds))
             }
-            Found::Number(_) | Found::Texts(_) | Found::Nothing => Self(None),
-            Found::Text(text) => Self(text.trim().parse().ok().filter(|seconds| *seconds > 0)),
+            Scalar::Number(_) | Scalar::Texts(_) | Scalar::Nothing => Self(None),
+            Scalar::Text(text) => Self(text.trim().parse().ok().filter(|seconds| *seconds > 0)),
         })
     }
 }
@@ -138,10 +138,10 @@ struct Words(Vec<Scope>);
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let texts = match deserializer.deserialize_any(Anything)? {
-            Found::Text(text) => vec![text],
-            Found::Texts(texts) => texts,
-            Found::Number(_) | Found::Nothing => vec![],
+        let texts = match deserializer.deserialize_any(ScalarVisitor)? {
+            Scalar::Text(text) => vec![text],
+            Scalar::Texts(texts) => texts,
+            Scalar::Number(_) | Scalar::Nothing => vec![],
         };
         let scopes = bounds::scopes(texts.iter().flat_map(|text| text.split_ascii_whitespace()));
         Ok(Self(scopes.0.into_iter().map(Scope::new).collect()))
@@ -149,59 +149,59 @@ impl<'de> Deserialize<'de> for Words {
 }
 
 /// What stands where a standard wants something of one type.
-enum Found {
+enum Scalar {
     Number(f64),
     Text(String),
     Texts(Vec<String>),
     Nothing,
 }
 
-struct Anything;
+struct ScalarVisitor;
 
 #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 are cut anyway")]
-impl<'de> Visitor<'de> for Anything {
-    type Value = Found;
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Found, E> {
-        Ok(Found::Number(number as f64))
+    fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number as f64))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Found, E> {
-        Ok(Found::Number(number as f64))
+    fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number as f64))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Found, E> {
-        Ok(Found::Number(number))
+    fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Found, E> {
-        Ok(Found::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text.to_owned()))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Found, E> {
-        Ok(Found::Nothing)
+    fn visit_bool<E>(self, _: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Nothing)
     }
 
-    fn visit_unit<E>(self) -> Result<Found, E> {
-        Ok(Found::Nothing)
+    fn visit_unit<E>(self) -> Result<Scalar, E> {
+        Ok(Scalar::Nothing)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
         let mut texts = Vec::new();
         while let Some(text) = list.next_element::<String>()? {
             if texts.len() < MOST_PARTS {
                 texts.push(text);
             }
         }
-        Ok(Found::Texts(texts))
+        Ok(Scalar::Texts(texts))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Found::Nothing)
+        Ok(Scalar::Nothing)
     }
 }

@@ -23,7 +23,7 @@ use super::tokens::Tokens;
 use crate::message::{Json, ReadLimits, ValueKind};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{Client, ClientAuth, Hidden, Server, unix_now};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, unix_now};
 
 /// Longest answer that is read.
 const MOST_BYTES: usize = 1 << 20;
@@ -46,7 +46,7 @@ pub(super) type OAuth<Token = EndpointSet, Auth = EndpointNotSet> = oauth2::Clie
 >;
 
 /// A client that asks an authorization server.
-pub(super) struct Wire<'a> {
+pub(super) struct TokenClient<'a> {
     pub(super) fetcher: &'a Fetcher,
     /// Whom assertions are for.
     pub(super) issuer: &'a str,
@@ -56,8 +56,13 @@ pub(super) struct Wire<'a> {
     pub(super) key: Option<&'a SigningKey>,
 }
 
-impl<'a> Wire<'a> {
-    pub(super) fn new(fetcher: &'a Fetcher, server: &'a Server, client: &'a Client, key: Option<&'a SigningKey>) -> Self {
+impl<'a> TokenClient<'a> {
+    pub(super) fn new(
+        fetcher: &'a Fetcher,
+        server: &'a AuthorizationServer,
+        client: &'a Client,
+        key: Option<&'a SigningKey>,
+    ) -> Self {
         Self { fetcher, issuer: &server.issuer, algorithms: &server.token_endpoint_auth_signing_algs, client, key }
     }
 
@@ -146,7 +151,7 @@ impl<'a> Wire<'a> {
 }
 
 /// The way of the crate's requests.
-impl<'c> AsyncHttpClient<'c> for Wire<'_> {
+impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
     type Error = GrantError;
     type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, GrantError>> + Send + 'c>>;
 

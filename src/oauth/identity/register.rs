@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{IdentityError, auth_of, method_of};
 use crate::config::{Grant, LoginConfig};
 use crate::oauth::fetch::{FetchError, Fetcher, is_this_machine};
-use crate::oauth::{Client, ClientAuth, Hidden, Origin, Scopes, Server, bounds};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, Scopes, bounds};
 
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Longest client id and secret that are taken, in bytes.
@@ -13,7 +13,7 @@ const ID_BYTES: usize = 8 << 10;
 
 /// RFC 7591, section 2.
 #[derive(Serialize)]
-struct Wanted<'a> {
+struct RegistrationRequest<'a> {
     client_name: &'a str,
     redirect_uris: &'a [String],
     grant_types: Vec<&'a str>,
@@ -26,7 +26,7 @@ struct Wanted<'a> {
 
 /// RFC 7591, section 3.2.1, as far as it is of use.
 #[derive(Deserialize)]
-struct Given {
+struct RegistrationResponse {
     client_id: String,
     client_secret: Option<Hidden>,
     client_secret_expires_at: Option<f64>,
@@ -35,13 +35,13 @@ struct Given {
 
 pub(super) async fn register(
     fetcher: &Fetcher,
-    server: &Server,
+    server: &AuthorizationServer,
     endpoint: &str,
     config: &LoginConfig,
     redirect_uris: &[String],
     client_name: &str,
 ) -> Result<Client, IdentityError> {
-    let mut wanted = Wanted {
+    let mut wanted = RegistrationRequest {
         client_name,
         redirect_uris,
         grant_types: grant_types(server, config),
@@ -69,7 +69,11 @@ fn is_about_metadata(error: &FetchError) -> bool {
 }
 
 /// What came back counts, whatever was asked for.
-fn taken(server: &Server, wanted: &Wanted<'_>, given: Given) -> Result<Client, IdentityError> {
+fn taken(
+    server: &AuthorizationServer,
+    wanted: &RegistrationRequest<'_>,
+    given: RegistrationResponse,
+) -> Result<Client, IdentityError> {
     let unusable = |what| IdentityError::Registered { issuer: server.issuer.clone(), what };
     let fits = |text: &str| !text.is_empty() && text.len() <= ID_BYTES && text.bytes().all(|b| (0x20..0x7f).contains(&b));
     if !fits(&given.client_id) {
@@ -105,7 +109,7 @@ fn taken(server: &Server, wanted: &Wanted<'_>, given: Given) -> Result<Client, I
     })
 }
 
-fn grant_types(server: &Server, config: &LoginConfig) -> Vec<&'static str> {
+fn grant_types(server: &AuthorizationServer, config: &LoginConfig) -> Vec<&'static str> {
     if config.grant != Grant::Person {
         return vec!["client_credentials"];
     }
@@ -117,7 +121,7 @@ fn grant_types(server: &Server, config: &LoginConfig) -> Vec<&'static str> {
 
 /// The best that the server lists. On a person's own machine there is no secret to speak of; a gate that others reach has
 /// one if it can. A server without a list takes `client_secret_basic` (RFC 8414, section 2).
-fn wanted_auth(server: &Server, redirect_uris: &[String]) -> ClientAuth {
+fn wanted_auth(server: &AuthorizationServer, redirect_uris: &[String]) -> ClientAuth {
     let offered = &server.token_endpoint_auth_methods;
     let order = match application_type(redirect_uris) {
         "native" => [ClientAuth::None, ClientAuth::Basic, ClientAuth::Post],
@@ -137,7 +141,7 @@ pub(super) fn application_type(redirect_uris: &[String]) -> &'static str {
 }
 
 /// All scopes that may be asked for later: which ones, each login says. Some servers let a client ask for no others.
-fn scope(server: &Server, config: &LoginConfig) -> Option<String> {
+fn scope(server: &AuthorizationServer, config: &LoginConfig) -> Option<String> {
     let own = bounds::scopes(config.scopes.iter().flatten().map(String::as_str));
     let all = if own.0.is_empty() { Scopes::clone(&server.scopes) } else { own };
     all.parameter()

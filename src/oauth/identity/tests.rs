@@ -9,8 +9,8 @@ use crate::oauth::testing::{Reply, Site, fetcher};
 
 const DOCUMENT: &str = "https://gate.example/oauth/client.json";
 
-fn server() -> Server {
-    Server {
+fn server() -> AuthorizationServer {
+    AuthorizationServer {
         issuer: "https://login.example".into(),
         authorization_endpoint: Some("https://login.example/authorize".into()),
         token_endpoint: "https://login.example/token".into(),
@@ -47,7 +47,7 @@ fn uris() -> Vec<String> {
 }
 
 async fn who(
-    server: &Server,
+    server: &AuthorizationServer,
     config: &LoginConfig,
     document: Option<&str>,
     known: Option<&Client>,
@@ -56,15 +56,15 @@ async fn who(
 }
 
 /// A server that answers registrations so.
-async fn registrar(answer: impl Fn(&Json) -> Reply + Send + Sync + 'static) -> (Site, Server) {
+async fn registrar(answer: impl Fn(&Json) -> Reply + Send + Sync + 'static) -> (Site, AuthorizationServer) {
     let site = Site::new(move |_, asked| answer(&serde_json::from_str(&asked.body).unwrap())).await;
-    let server = Server { registration_endpoint: Some(format!("{}/register", site.origin)), ..server() };
+    let server = AuthorizationServer { registration_endpoint: Some(format!("{}/register", site.origin)), ..server() };
     (site, server)
 }
 
 #[tokio::test]
 async fn the_config_comes_first_and_for_its_issuer_only() {
-    let mut server = Server { client_id_metadata_document: true, ..server() };
+    let mut server = AuthorizationServer { client_id_metadata_document: true, ..server() };
     let client = who(&server, &configured(), Some(DOCUMENT), Some(&known())).await.unwrap();
     assert_eq!((client.id.as_str(), client.origin, client.auth), ("gate-1", Origin::Preregistered, ClientAuth::None));
 
@@ -90,7 +90,7 @@ async fn it_proves_itself_by_what_it_has_and_the_server_takes() {
     };
     let asked = async |offered: &[&str], config: LoginConfig| {
         let offered = offered.iter().map(|&method| method.to_owned()).collect();
-        who(&Server { token_endpoint_auth_methods: offered, ..server() }, &config, None, None).await
+        who(&AuthorizationServer { token_endpoint_auth_methods: offered, ..server() }, &config, None, None).await
     };
     for (offered, config, expected) in [
         (&[][..], with(secret(), None, None), ClientAuth::Basic),
@@ -123,7 +123,7 @@ async fn it_proves_itself_by_what_it_has_and_the_server_takes() {
 #[tokio::test]
 async fn nobody_is_sent_where_codes_can_be_stolen() {
     let (site, server) = registrar(|_| Reply(201, vec![], r#"{"client_id": "x"}"#.into())).await;
-    let server = Server { s256: false, client_id_metadata_document: true, ..server };
+    let server = AuthorizationServer { s256: false, client_id_metadata_document: true, ..server };
     for config in [LoginConfig::default(), configured()] {
         let error = who(&server, &config, Some(DOCUMENT), Some(&known())).await.unwrap_err();
         assert_eq!(error, IdentityError::NoS256(server.issuer.clone()));
@@ -136,14 +136,14 @@ async fn nobody_is_sent_where_codes_can_be_stolen() {
 
 #[tokio::test]
 async fn then_its_document_where_the_server_reads_it() {
-    let server = Server { client_id_metadata_document: true, ..server() };
+    let server = AuthorizationServer { client_id_metadata_document: true, ..server() };
     let client = who(&server, &LoginConfig::default(), Some(DOCUMENT), Some(&known())).await.unwrap();
     assert_eq!((client.id.as_str(), client.origin, client.auth), (DOCUMENT, Origin::Document, ClientAuth::None));
     assert_eq!(client.redirect_uris, uris());
     for none in ["https://gate.example", "https://gate.example/", "http://gate.example/x", "http://127.0.0.1/x"] {
         assert_eq!(who(&server, &LoginConfig::default(), Some(none), Some(&known())).await.unwrap().id, "old", "{none}");
     }
-    let reads_none = Server { client_id_metadata_document: false, ..server };
+    let reads_none = AuthorizationServer { client_id_metadata_document: false, ..server };
     assert_eq!(who(&reads_none, &LoginConfig::default(), Some(DOCUMENT), Some(&known())).await.unwrap().id, "old");
 }
 
@@ -185,7 +185,7 @@ async fn registration_asks_for_what_is_needed_and_takes_what_is_given() {
         Reply(201, vec![], body.into())
     })
     .await;
-    let server = Server { scopes: Scopes::parse("read offline_access"), ..server };
+    let server = AuthorizationServer { scopes: Scopes::parse("read offline_access"), ..server };
     let client = who(&server, &LoginConfig::default(), None, None).await.unwrap();
     assert_eq!((client.id.as_str(), client.auth, client.origin), ("new", ClientAuth::Post, Origin::Registered));
     assert_eq!(client.secret.as_ref().unwrap().expose(), "planted");
@@ -227,7 +227,7 @@ async fn the_method_is_one_that_the_server_lists() {
         (&[], &web, ClientAuth::Basic, "web"),
     ] {
         let offered = offered.iter().map(|&method| method.to_owned()).collect();
-        let server = Server { token_endpoint_auth_methods: offered, ..server.clone() };
+        let server = AuthorizationServer { token_endpoint_auth_methods: offered, ..server.clone() };
         let client = identify(&fetcher(), &server, &LoginConfig::default(), None, uris, None, "x").await.unwrap();
         assert_eq!((client.auth, client.secret.is_some()), (expected, expected != ClientAuth::None));
         let asked: Json = serde_json::from_str(&site.asked().last().unwrap().body).unwrap();
@@ -298,7 +298,7 @@ async fn who_takes_no_list_of_scopes_is_asked_without() {
         None => Reply(201, vec![], r#"{"client_id": "x"}"#.into()),
     })
     .await;
-    let server = Server { scopes: Scopes::parse("a"), ..server };
+    let server = AuthorizationServer { scopes: Scopes::parse("a"), ..server };
     assert_eq!(who(&server, &LoginConfig::default(), None, None).await.unwrap().id, "x");
     assert_eq!(site.lines().len(), 2);
     // A refusal for good is not asked for again.

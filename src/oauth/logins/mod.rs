@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::authorizer::Authorizer;
 use super::grant::{Answer, Attempt};
-use super::{Client, Hidden, LoginError, Party, Principal, Scopes, Server, browser};
+use super::{AuthorizationServer, Client, Hidden, LoginError, LoginParty, Principal, Scopes, browser};
 use crate::config::{Callback, OAuthConfig};
 
 /// How often in an hour the gate opens a browser for one principal at one server, whatever happens there.
@@ -23,32 +23,32 @@ const BROWSERS_PER_HOUR: usize = 6;
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Whose login it is, and at which server's.
-    pub party: Party,
+    pub party: LoginParty,
     /// That server.
-    pub server: Server,
+    pub server: AuthorizationServer,
     /// What is asked for.
     pub scopes: Scopes,
 }
 
 /// Every login that is owed.
 pub struct Logins {
-    owed: Mutex<HashMap<Box<str>, Owed>>,
+    owed: Mutex<HashMap<Box<str>, RequiredLogin>>,
     browsers: Mutex<HashMap<(String, Principal), Vec<Instant>>>,
     /// Where people reach the gate, without a slash at the end; known once it listens.
     base: OnceLock<String>,
     config: OAuthConfig,
 }
 
-struct Owed {
+struct RequiredLogin {
     authorizer: Arc<Authorizer>,
     plan: Plan,
     since: Instant,
-    begun: Option<Begun>,
+    begun: Option<StartedLogin>,
     done: watch::Sender<bool>,
 }
 
 /// A login that a person has begun.
-struct Begun {
+struct StartedLogin {
     /// What the browser shows that began it.
     browser: Hidden,
     client: Client,
@@ -58,7 +58,7 @@ struct Begun {
 
 /// What the page of a login shows.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct LoginPage {
     /// The upstream's name in the config.
     pub upstream: String,
     /// Who logs in there, and to what.
@@ -102,7 +102,7 @@ impl Logins {
         self.base.get()
     }
 
-    fn owed(&self) -> MutexGuard<'_, HashMap<Box<str>, Owed>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, RequiredLogin>> {
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         let lasts = self.config.login;
         owed.retain(|_, login| login.since.elapsed() < lasts);
@@ -114,9 +114,9 @@ impl Logins {
     ///
     /// # Errors
     /// There are too many.
-    pub(super) fn owe(&self, authorizer: &Arc<Authorizer>, plan: Plan) -> Result<(LoginError, bool), LoginError> {
+    pub(super) fn require(&self, authorizer: &Arc<Authorizer>, plan: Plan) -> Result<(LoginError, bool), LoginError> {
         let Some(base) = self.base() else { return Ok((LoginError::Owed { link: None }, true)) };
-        let mut owed = self.owed();
+        let mut owed = self.lock();
         let same = owed.iter().find(|(_, login)| login.is_of(authorizer, &plan.party.principal));
         let found = same.map(|(ticket, login)| (ticket.clone(), login.covers(&plan.party, &plan.scopes)));
         if let Some((ticket, true)) = found {
@@ -131,7 +131,7 @@ impl Logins {
         let ticket: Box<str> = secret().into();
         let (upstream, principal) = (authorizer.upstream().to_owned(), plan.party.principal.clone());
         let (authorizer, since, done) = (authorizer.clone(), Instant::now(), watch::channel(false).0);
-        owed.insert(ticket.clone(), Owed { authorizer, plan, since, begun: None, done });
+        owed.insert(ticket.clone(), RequiredLogin { authorizer, plan, since, begun: None, done });
         if self.config.open_browser && self.may_open(upstream, principal) {
             browser::open(&link(base, &ticket));
         }
@@ -141,7 +141,7 @@ impl Logins {
     /// The login that a principal owes, if it asks for these scopes.
     pub(super) fn pending(&self, authorizer: &Authorizer, principal: &Principal, scopes: &Scopes) -> Option<LoginError> {
         let base = self.base()?;
-        let owed = self.owed();
+        let owed = self.lock();
         let found = owed.iter().find(|(_, login)| login.is_of(authorizer, principal) && scopes.within(&login.plan.scopes));
         found.map(|(ticket, _)| owed_at(base, ticket))
     }
@@ -159,12 +159,12 @@ impl Logins {
 
     /// How many logins an upstream is owed.
     pub fn count(&self, upstream: &str) -> usize {
-        self.owed().values().filter(|login| login.authorizer.upstream() == upstream).count()
+        self.lock().values().filter(|login| login.authorizer.upstream() == upstream).count()
     }
 
     /// Waits until the login that this principal owes has been made, or the time is over.
     pub(super) async fn wait(&self, authorizer: &Authorizer, principal: &Principal, time: Duration) {
-        let done = self.owed().values().find(|login| login.is_of(authorizer, principal)).map(|login| login.done.subscribe());
+        let done = self.lock().values().find(|login| login.is_of(authorizer, principal)).map(|login| login.done.subscribe());
         if let Some(mut done) = done {
             // Over time, or given up: the caller looks at what there is.
             drop(tokio::time::timeout(time, done.wait_for(|done| *done)).await);
@@ -174,7 +174,7 @@ impl Logins {
     /// Forgets what a principal owes, which has logged in; says whether it owed anything.
     pub(super) fn settle(&self, authorizer: &Authorizer, principal: &Principal) -> bool {
         let mut any = false;
-        self.owed().retain(|_, login| {
+        self.lock().retain(|_, login| {
             let settled = login.is_of(authorizer, principal);
             if settled {
                 login.done.send_replace(true);
@@ -186,11 +186,11 @@ impl Logins {
     }
 
     /// What the page of a ticket shows; `None` for one that is not known (any more).
-    pub fn shown(&self, ticket: &str) -> Option<Shown> {
-        let owed = self.owed();
+    pub fn page(&self, ticket: &str) -> Option<LoginPage> {
+        let owed = self.lock();
         let login = owed.get(ticket)?;
         let upstream = login.authorizer.upstream().to_owned();
-        Some(Shown { upstream, plan: login.plan.clone(), begun: login.begun.is_some() })
+        Some(LoginPage { upstream, plan: login.plan.clone(), begun: login.begun.is_some() })
     }
 
     /// Begins a login: a person has read the page and goes on. Gives the address to go to, and what their browser has to
@@ -199,9 +199,9 @@ impl Logins {
     /// # Errors
     /// The ticket is not known, or the gate cannot be a client there.
     pub async fn begin(&self, ticket: &str) -> Result<(String, Hidden), LoginError> {
-        let unknown = || LoginError::Operator("this login is not known, or its time is over: make the call again".into());
+        let unknown = || LoginError::Operator("unknown or expired login: make the call again".into());
         let (authorizer, plan, known) = {
-            let owed = self.owed();
+            let owed = self.lock();
             let login = owed.get(ticket).ok_or_else(unknown)?;
             // Who goes on twice is registered once.
             let known = login.begun.as_ref().map(|begun| begun.client.clone());
@@ -211,9 +211,9 @@ impl Logins {
         let (client, attempt) = authorizer.begin(&plan, &redirect_uri, known).await?;
         let browser = Hidden::new(secret());
         let url = attempt.url.clone();
-        let mut owed = self.owed();
+        let mut owed = self.lock();
         let login = owed.get_mut(ticket).ok_or_else(unknown)?;
-        login.begun = Some(Begun { browser: browser.clone(), client, redirect_uri, attempt });
+        login.begun = Some(StartedLogin { browser: browser.clone(), client, redirect_uri, attempt });
         Ok((url, browser))
     }
 
@@ -221,16 +221,16 @@ impl Logins {
     ///
     /// # Errors
     /// It belongs to no login that was begun in this browser, or it is no.
-    pub async fn end(&self, answer: &Answer, from: From<'_>) -> Result<String, LoginError> {
+    pub async fn end(&self, answer: &Answer, from: CallbackRoute<'_>) -> Result<String, LoginError> {
         let (authorizer, plan, begun) = {
-            let mut owed = self.owed();
+            let mut owed = self.lock();
             let ticket = owed.iter().find(|(ticket, login)| login.awaits(ticket, answer, from)).map(|(ticket, _)| ticket.clone());
             let login = ticket.and_then(|ticket| owed.get_mut(&ticket));
             // Taken out: a state counts once.
             let taken = login.and_then(|login| Some((login.authorizer.clone(), login.plan.clone(), login.begun.take()?)));
-            taken.ok_or_else(|| LoginError::Operator("this answer belongs to no login that was begun in this browser".into()))?
+            taken.ok_or_else(|| LoginError::Operator("this answer does not belong to a login started in this browser".into()))?
         };
-        let Begun { client, redirect_uri, attempt, .. } = begun;
+        let StartedLogin { client, redirect_uri, attempt, .. } = begun;
         authorizer.end(&plan, client, &redirect_uri, &attempt, answer).await?;
         Ok(authorizer.upstream().to_owned())
     }
@@ -238,28 +238,28 @@ impl Logins {
 
 /// Who brings an authorization server's answer.
 #[derive(Clone, Copy)]
-pub enum From<'a> {
+pub enum CallbackRoute<'a> {
     /// A browser, with what it shows of the logins that it began.
     Browser(&'a [&'a str]),
     /// The page of this ticket, in which somebody pasted it.
     Page(&'a str),
 }
 
-impl Owed {
+impl RequiredLogin {
     fn is_of(&self, authorizer: &Authorizer, principal: &Principal) -> bool {
         std::ptr::eq(&*self.authorizer, authorizer) && self.plan.party.principal == *principal
     }
 
-    fn covers(&self, party: &Party, scopes: &Scopes) -> bool {
+    fn covers(&self, party: &LoginParty, scopes: &Scopes) -> bool {
         self.plan.party == *party && scopes.within(&self.plan.scopes)
     }
 
-    fn awaits(&self, ticket: &str, answer: &Answer, from: From<'_>) -> bool {
+    fn awaits(&self, ticket: &str, answer: &Answer, from: CallbackRoute<'_>) -> bool {
         let Some(begun) = &self.begun else { return false };
         let same = |one: &str, other: &str| bool::from(one.as_bytes().ct_eq(other.as_bytes()));
         let by = match from {
-            From::Browser(shown) => shown.iter().any(|shown| same(shown, begun.browser.expose())),
-            From::Page(from) => same(from, ticket),
+            CallbackRoute::Browser(shown) => shown.iter().any(|shown| same(shown, begun.browser.expose())),
+            CallbackRoute::Page(from) => same(from, ticket),
         };
         by && answer.state.as_ref().is_some_and(|state| same(state.expose(), begun.attempt.state.expose()))
     }

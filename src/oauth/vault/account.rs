@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::oauth::{Client, Granted, Party, Scopes, Server};
+use crate::oauth::{AuthorizationServer, Client, LoginParty, Scopes, TokenGrant};
 
 /// One login: everything that is known of one principal at one upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,13 +10,13 @@ pub struct Account {
     /// The upstream, by its name in the config.
     pub upstream: String,
     /// Whom its credentials belong to. At another party they are worth nothing, and must not be shown.
-    pub party: Party,
+    pub party: LoginParty,
     /// The authorization server, as it was found then.
-    pub server: Server,
+    pub server: AuthorizationServer,
     /// Who the gate is there.
     pub client: Client,
     /// What was granted; `None` where a client is registered and nobody has logged in, or must do so again.
-    pub granted: Option<Granted>,
+    pub granted: Option<TokenGrant>,
     /// Scopes that were asked for last.
     #[serde(default)]
     pub asked: Scopes,

@@ -26,7 +26,7 @@ pub enum VaultError {
     #[error("the key of the vault: {0}")]
     Key(String),
     /// One file cannot be opened: its key is not among ours, or it is damaged. It is left as it is.
-    #[error("the login in `{}` cannot be opened: {}", file.display(), told(*why))]
+    #[error("the login in `{}` cannot be opened: {}", file.display(), describe(*why))]
     Sealed {
         /// The file.
         file: PathBuf,
@@ -80,7 +80,7 @@ impl From<SealError> for VaultError {
 }
 
 /// Why a file cannot be opened, and what to do about it.
-fn told(why: Sealed) -> &'static str {
+fn describe(why: Sealed) -> &'static str {
     match why {
         Sealed::OtherKey => {
             "it was sealed with another key\n  hint: name that one in `earlier_vault_keys` under `[oauth]`, or \

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::error::VaultError;
 use super::seal::FILE_BYTES;
-use crate::seal::Place;
+use crate::seal::SealedFolder;
 
 /// Logins that there is room for.
 pub(super) const LOGINS: usize = 10_000;
@@ -28,11 +28,11 @@ pub type Stamp = (u64, i64, i64);
 
 /// The folder of the vault.
 #[derive(Clone, Debug)]
-pub(super) struct Folder(Place);
+pub(super) struct Folder(SealedFolder);
 
 impl Folder {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self(Place::new(path))
+        Self(SealedFolder::new(path))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -51,7 +51,7 @@ impl Folder {
 
     /// Makes it where it is not, and refuses one that others could look into.
     pub(super) fn make(&self) -> Result<(), VaultError> {
-        Ok(self.0.make()?)
+        Ok(self.0.create()?)
     }
 
     /// Whether it is there.
@@ -59,7 +59,7 @@ impl Folder {
     /// # Errors
     /// Others could look into it.
     pub(super) fn there(&self) -> Result<bool, VaultError> {
-        Ok(self.0.there()?)
+        Ok(self.0.exists()?)
     }
 
     /// The version of the login's file; `None` if there is no such file.
@@ -84,7 +84,7 @@ impl Folder {
         if names.len() >= LOGINS && !names.iter().any(|there| there == name) {
             return Err(VaultError::Full { folder: self.path().to_owned(), limit: LOGINS });
         }
-        Ok(self.0.put(&format!("{name}{SEALED}"), bytes)?)
+        Ok(self.0.write(&format!("{name}{SEALED}"), bytes)?)
     }
 
     /// Removes the login's file; whether there was one.

@@ -38,14 +38,14 @@ const FREE: &str = "free\n";
 const BYTES: u64 = 256;
 
 /// Somebody who would like to have a lease.
-pub(super) struct Waiter {
+pub(super) struct LeaseWaiter {
     folder: PathBuf,
     length: Duration,
     /// The number that is held by somebody, and since when we have seen that.
     watched: Option<(u64, Instant)>,
 }
 
-impl Waiter {
+impl LeaseWaiter {
     /// For the lease in this folder, to be held for this long at most.
     pub(super) fn new(folder: PathBuf, length: Duration) -> Self {
         // Deadlines are told in whole seconds.
@@ -53,7 +53,7 @@ impl Waiter {
     }
 
     /// Takes the lease, if it is to be had now.
-    pub(super) fn try_take(&mut self) -> Result<Option<Held>, VaultError> {
+    pub(super) fn try_take(&mut self) -> Result<Option<HeldLease>, VaultError> {
         let failed = |error| VaultError::of(&self.folder)(error);
         let newest = newest(&self.folder).map_err(failed)?;
         if let Some(number) = newest
@@ -64,7 +64,7 @@ impl Waiter {
         self.make(newest.map_or(1, |number| number.saturating_add(1))).map_err(|error| VaultError::of(&self.folder)(error))
     }
 
-    fn make(&self, number: u64) -> io::Result<Option<Held>> {
+    fn make(&self, number: u64) -> io::Result<Option<HeldLease>> {
         match DirBuilder::new().mode(0o700).create(&self.folder) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
@@ -78,7 +78,7 @@ impl Waiter {
             Err(error) => return Err(error),
         };
         let owner = uuid::Uuid::new_v4().simple().to_string();
-        let held = Held { path, owner, began, length: self.length, deadline };
+        let held = HeldLease { path, owner, began, length: self.length, deadline };
         file.write_all(format!("{} {deadline} {}\n", held.owner, self.length.as_secs()).as_bytes())?;
         drop(file);
         if newest(&self.folder)? != Some(number) || held.left().is_zero() {
@@ -119,7 +119,7 @@ impl Waiter {
 }
 
 /// A lease that we have; given back when dropped. All of it is file work: drop it where that may block.
-pub(super) struct Held {
+pub(super) struct HeldLease {
     path: PathBuf,
     owner: String,
     began: Instant,
@@ -127,7 +127,7 @@ pub(super) struct Held {
     deadline: u64,
 }
 
-impl Held {
+impl HeldLease {
     /// How long nobody else may take it. By the clock that does not jump and by the one that counts what the machine slept.
     pub(super) fn left(&self) -> Duration {
         let by_clock = Duration::from_secs(self.deadline.saturating_sub(unix_now()));
@@ -135,7 +135,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLease {
     fn drop(&mut self) {
         // What cannot be given back is over at its deadline.
         if read(&self.path).is_ok_and(|(text, _)| text.starts_with(&self.owner)) {

@@ -25,15 +25,15 @@ pub use account::Account;
 pub use error::VaultError;
 use folder::Folder;
 pub use folder::Stamp;
-use lease::{Held, Waiter};
+use lease::{HeldLease, LeaseWaiter};
 
 use super::Principal;
 use crate::config::OAuthConfig;
 pub use crate::seal::Sealed;
-use crate::seal::{Keychain, Keys, Sources, Use, draw, state_folder};
+use crate::seal::{KeyUse, Keychain, Keys, Sources, draw, state_folder};
 
 /// What the keys are for.
-const LOGINS: Use = Use { of: "the vault", option: "`vault_key` under `[oauth]`", file: "vault.key" };
+const LOGINS: KeyUse = KeyUse { of: "the vault", option: "`vault_key` under `[oauth]`", file: "vault.key" };
 /// Shortest and longest time between two looks at a lease that somebody has.
 const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
 /// What is locked while a key is made that cannot be made by one process alone.
@@ -55,7 +55,7 @@ struct Inner {
 
 /// What is in the vault.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct VaultListing {
     /// All logins that can be opened, by upstream and principal.
     pub accounts: Vec<Account>,
     /// Why the others cannot.
@@ -76,7 +76,7 @@ pub struct Rekeyed {
 /// The right to renew one login, until it is dropped or over. Read the account anew once you have it: another may have just
 /// renewed it.
 pub struct Lease {
-    held: Option<Held>,
+    held: Option<HeldLease>,
     turn: Option<tokio::sync::OwnedMutexGuard<()>>,
 }
 
@@ -105,7 +105,7 @@ impl Vault {
     /// It cannot be read or opened.
     pub async fn read(&self, upstream: &str, principal: &Principal) -> Result<Option<Account>, VaultError> {
         let name = name(upstream, principal);
-        self.aside(move |inner| inner.read(&name)).await
+        self.off_thread(move |inner| inner.read(&name)).await
     }
 
     /// What tells one version of a login from another, without reading it; `None` where there is no login.
@@ -114,7 +114,7 @@ impl Vault {
     /// The system does not say.
     pub async fn stamp(&self, upstream: &str, principal: &Principal) -> Result<Option<Stamp>, VaultError> {
         let name = name(upstream, principal);
-        self.aside(move |inner| inner.folder.stamp(&name)).await
+        self.off_thread(move |inner| inner.folder.stamp(&name)).await
     }
 
     /// Keeps a login in the place of what is known of that principal at that upstream. Goes on to its end once begun, even
@@ -125,7 +125,7 @@ impl Vault {
     /// still there.
     pub async fn write(&self, account: &Account) -> Result<(), VaultError> {
         let account = account.clone();
-        self.aside(move |inner| inner.write(&account)).await
+        self.off_thread(move |inner| inner.write(&account)).await
     }
 
     /// Forgets a login, also one that cannot be opened; whether there was one.
@@ -134,15 +134,15 @@ impl Vault {
     /// It cannot be removed.
     pub async fn erase(&self, upstream: &str, principal: &Principal) -> Result<bool, VaultError> {
         let name = name(upstream, principal);
-        self.aside(move |inner| inner.folder.remove(&name)).await
+        self.off_thread(move |inner| inner.folder.remove(&name)).await
     }
 
     /// All logins.
     ///
     /// # Errors
     /// The folder cannot be read, or the key cannot be had.
-    pub async fn list(&self) -> Result<Kept, VaultError> {
-        self.aside(Inner::list).await
+    pub async fn list(&self) -> Result<VaultListing, VaultError> {
+        self.off_thread(Inner::list).await
     }
 
     /// Seals everything with the first key that is not yet.
@@ -151,10 +151,10 @@ impl Vault {
     /// The folder cannot be read, or the key cannot be had.
     pub async fn rekey(&self) -> Result<Rekeyed, VaultError> {
         let mut done = Rekeyed::default();
-        for name in self.aside(|inner| inner.folder.sweep()).await? {
+        for name in self.off_thread(|inner| inner.folder.sweep()).await? {
             let sealed = async {
                 let _lease = self.lease_of(name.clone()).await?;
-                self.aside(move |inner| inner.seal_anew(&name)).await
+                self.off_thread(move |inner| inner.seal_anew(&name)).await
             };
             match sealed.await {
                 Ok(Some(true)) => done.anew += 1,
@@ -180,12 +180,12 @@ impl Vault {
         let patience = self.0.patience();
         let taken = async {
             let turn = self.0.turn(&name).lock_owned().await;
-            let mut waiter = Waiter::new(self.0.folder.lease(&name), self.0.lease);
+            let mut waiter = LeaseWaiter::new(self.0.folder.lease(&name), self.0.lease);
             let [mut nap, longest] = NAPS;
             loop {
                 // What is taken and no longer wanted by then is dropped where it was taken, and so given back.
                 let (back, held) = self
-                    .aside(move |inner| {
+                    .off_thread(move |inner| {
                         inner.folder.make()?;
                         let held = waiter.try_take()?;
                         Ok((waiter, held))
@@ -203,7 +203,7 @@ impl Vault {
     }
 
     /// Does file work where it may block.
-    async fn aside<T: Send + 'static>(
+    async fn off_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
@@ -222,7 +222,7 @@ impl fmt::Debug for Vault {
 impl Lease {
     /// How long nobody else may take it: a request that may take longer is better not begun.
     pub fn left(&self) -> Duration {
-        self.held.as_ref().map_or(Duration::ZERO, Held::left)
+        self.held.as_ref().map_or(Duration::ZERO, HeldLease::left)
     }
 }
 
@@ -278,8 +278,8 @@ impl Inner {
         Ok(Some(true))
     }
 
-    fn list(&self) -> Result<Kept, VaultError> {
-        let mut kept = Kept::default();
+    fn list(&self) -> Result<VaultListing, VaultError> {
+        let mut kept = VaultListing::default();
         for name in self.folder.sweep()? {
             match self.read(&name) {
                 Ok(account) => kept.accounts.extend(account),
@@ -307,8 +307,8 @@ impl Inner {
         self.keys.to_seal(|| self.wait_to_make_key(), spares)
     }
 
-    fn wait_to_make_key(&self) -> Result<Held, VaultError> {
-        let mut waiter = Waiter::new(self.folder.lease(MAKING_KEY), self.lease);
+    fn wait_to_make_key(&self) -> Result<HeldLease, VaultError> {
+        let mut waiter = LeaseWaiter::new(self.folder.lease(MAKING_KEY), self.lease);
         let (began, patience) = (Instant::now(), self.patience());
         loop {
             if let Some(held) = waiter.try_take()? {

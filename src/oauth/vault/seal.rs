@@ -19,7 +19,7 @@ const LOGIN: Purpose = Purpose { mark: *b"lgv", label: b"lychgate vault: key of 
 /// It is too long, or the system has no random numbers.
 pub(super) fn seal<T: Serialize>(key: &Key, name: &str, what: &T) -> io::Result<Vec<u8>> {
     // Written into room for all of it: a buffer that grows leaves copies of secrets behind.
-    let mut length = Counted(0);
+    let mut length = ByteCounter(0);
     serde_json::to_writer(&mut length, what)?;
     if length.0 + OVERHEAD_BYTES > FILE_BYTES {
         return Err(io::Error::other(format!("it would be longer than {FILE_BYTES} bytes")));
@@ -42,9 +42,9 @@ pub(super) fn open<T: DeserializeOwned>(keys: &[Key], name: &str, file: Vec<u8>)
 }
 
 /// Counts what is written.
-struct Counted(usize);
+struct ByteCounter(usize);
 
-impl Write for Counted {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::config::{Secret, VaultKey};
-use crate::oauth::{Client, ClientAuth, Granted, Hidden, Origin, Party, Scopes, Server, unix_now};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, LoginParty, Origin, Scopes, TokenGrant, unix_now};
 
 /// What must be read nowhere.
 const TOKEN: &str = "planted-access-7f3a";
@@ -23,8 +23,8 @@ fn account(upstream: &str, principal: &Principal, access: &str) -> Account {
     let hidden = |text: &str| Hidden::new(text.to_owned());
     Account {
         upstream: upstream.into(),
-        party: Party { issuer: issuer.clone(), resource: "https://mcp.example/mcp".into(), principal: principal.clone() },
-        server: Server {
+        party: LoginParty { issuer: issuer.clone(), resource: "https://mcp.example/mcp".into(), principal: principal.clone() },
+        server: AuthorizationServer {
             issuer,
             authorization_endpoint: Some("https://login.example/t1/authorize".into()),
             token_endpoint: "https://login.example/t1/token".into(),
@@ -47,7 +47,7 @@ fn account(upstream: &str, principal: &Principal, access: &str) -> Account {
             origin: Origin::Registered,
             redirect_uris: vec!["http://127.0.0.1/oauth/callback".into()],
         },
-        granted: Some(Granted {
+        granted: Some(TokenGrant {
             access: hidden(access),
             refresh: Some(hidden("planted-refresh-c00d")),
             expires_unix: Some(1_800_000_000),

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-pub use parent::{Parent, Told};
-pub use span::{Attribute, Note, Span, SpanKind, Spans, Value};
+pub use parent::{Parent, TraceHeaders};
+pub use span::{Attribute, Span, SpanEvent, SpanExporter, SpanKind, Value};
 
 /// Names a trace (W3C Trace Context, 3.2.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,13 +59,13 @@ pub struct Trace {
     pub id: TraceId,
     /// The gate's own span of the call where one is recorded, else the one that caused the call.
     pub span: SpanId,
-    recorded: Weak<Recorded>,
-    _open: Option<Arc<Recorded>>,
+    recorded: Weak<OpenSpan>,
+    _open: Option<Arc<OpenSpan>>,
 }
 
 /// What is recorded of a call.
-struct Recorded {
-    to: Arc<dyn Spans>,
+struct OpenSpan {
+    to: Arc<dyn SpanExporter>,
     span: Mutex<Option<Span>>,
     /// What went wrong with it first.
     error: OnceLock<Box<str>>,
@@ -79,10 +79,10 @@ impl Trace {
     }
 
     /// A call whose `span` has begun. It goes `to` there at its end.
-    pub fn begun(span: Span, to: Arc<dyn Spans>) -> Self {
+    pub fn start(span: Span, to: Arc<dyn SpanExporter>) -> Self {
         let (id, of) = (span.trace, span.id);
         let (span, error, children) = (Mutex::new(Some(span)), OnceLock::new(), AtomicU64::new(0));
-        let open = Arc::new(Recorded { to, span, error, children });
+        let open = Arc::new(OpenSpan { to, span, error, children });
         Self { id, span: of, recorded: Arc::downgrade(&open), _open: Some(open) }
     }
 
@@ -97,7 +97,7 @@ impl Trace {
     }
 
     /// Adds to what the call's span tells.
-    pub fn tells(&self, attributes: impl IntoIterator<Item = Attribute>) {
+    pub fn add_attributes(&self, attributes: impl IntoIterator<Item = Attribute>) {
         if let Some(recorded) = self.recorded.upgrade()
             && let Some(span) = recorded.span.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
         {
@@ -113,7 +113,7 @@ impl Trace {
     }
 
     /// Tells of a part of the call that began `ago` and took so long.
-    pub fn part(&self, kind: SpanKind, name: &str, ago: Duration, took: Duration, tells: Vec<Attribute>, notes: Vec<Note>) {
+    pub fn part(&self, kind: SpanKind, name: &str, ago: Duration, took: Duration, tells: Vec<Attribute>, notes: Vec<SpanEvent>) {
         let Some(recorded) = self.recorded.upgrade() else { return };
         let now = SystemTime::now();
         let begun = now.checked_sub(ago).unwrap_or(now);
@@ -123,16 +123,16 @@ impl Trace {
         part.ended = begun.checked_add(took).unwrap_or(now).min(now);
         part.add(tells);
         part.notes = notes;
-        recorded.to.ended(part);
+        recorded.to.export(part);
     }
 }
 
-impl Drop for Recorded {
+impl Drop for OpenSpan {
     fn drop(&mut self) {
         if let Some(mut span) = self.span.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             span.ended = SystemTime::now().max(span.begun);
             span.error = self.error.take();
-            self.to.ended(span);
+            self.to.export(span);
         }
     }
 }
@@ -150,8 +150,8 @@ mod tests {
     #[derive(Default)]
     struct Kept(Mutex<Vec<Span>>);
 
-    impl Spans for Kept {
-        fn ended(&self, span: Span) {
+    impl SpanExporter for Kept {
+        fn export(&self, span: Span) {
             self.0.lock().unwrap().push(span);
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_span_ends_with_the_last_that_holds_it() {
         let kept = Arc::new(Kept::default());
-        let trace = Trace::begun(Span::begin(TraceId::make(), SpanId::make(), SpanKind::Server, "tools/call"), kept.clone());
+        let trace = Trace::start(Span::begin(TraceId::make(), SpanId::make(), SpanKind::Server, "tools/call"), kept.clone());
         let (id, span) = (trace.id, trace.span);
         let trace = Arc::new(trace);
         let (other, outlived) = (trace.clone(), trace.outlived());
@@ -169,7 +169,7 @@ mod tests {
         trace.fails("second");
         drop(trace);
         assert_eq!(kept.0.lock().unwrap().len(), 2);
-        outlived.tells([("late", "but in time".into())]);
+        outlived.add_attributes([("late", "but in time".into())]);
         drop(other);
         assert!(!outlived.is_recorded());
         outlived.fails("too late");

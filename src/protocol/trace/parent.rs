@@ -33,14 +33,14 @@ pub struct Parent {
 
 /// What a request says of the trace that it belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct TraceHeaders {
     /// The span that caused it.
     pub parent: Option<Parent>,
     /// The span of the HTTP request that carried it, where that is another one.
     pub carrier: Option<Parent>,
 }
 
-impl Told {
+impl TraceHeaders {
     /// Reads headers and message. What stands in the message counts before what stands in the headers: one HTTP request
     /// may carry several messages, and may be sent by something between agent and gate (OpenTelemetry, semantic
     /// conventions for MCP, Context propagation).
@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn what_is_well_formed_is_read() {
-        let told = Told::of(&headers(&[(PARENT, GOOD), (STATE, "rojo=00f067aa0ba902b7"), (STATE, "congo=t61")]), &message(""));
+        let told =
+            TraceHeaders::of(&headers(&[(PARENT, GOOD), (STATE, "rojo=00f067aa0ba902b7"), (STATE, "congo=t61")]), &message(""));
         let parent = told.parent.unwrap();
         assert_eq!(
             (parent.trace.to_string(), parent.span.to_string()),
@@ -166,13 +167,14 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_message_counts_first_and_the_other_is_its_carrier() {
-        let both = Told::of(&headers(&[(PARENT, GOOD)]), &message(&format!(r#""traceparent":"{OTHER}","tracestate":"a=b""#)));
+        let both =
+            TraceHeaders::of(&headers(&[(PARENT, GOOD)]), &message(&format!(r#""traceparent":"{OTHER}","tracestate":"a=b""#)));
         assert_eq!(both.parent.as_ref().map(|parent| parent.trace.to_string()).as_deref(), Some(OTHER.get(3..35).unwrap()));
         assert_eq!(both.parent.and_then(|parent| parent.state).as_deref(), Some("a=b"));
         assert_eq!(both.carrier.map(|carrier| carrier.span.to_string()).as_deref(), Some(GOOD.get(36..52).unwrap()));
-        let same = Told::of(&headers(&[(PARENT, GOOD)]), &message(&format!(r#""traceparent":"{GOOD}""#)));
+        let same = TraceHeaders::of(&headers(&[(PARENT, GOOD)]), &message(&format!(r#""traceparent":"{GOOD}""#)));
         assert!(same.parent.is_some() && same.carrier.is_none());
-        let bad = Told::of(&headers(&[(PARENT, GOOD)]), &message(r#""traceparent":7"#));
+        let bad = TraceHeaders::of(&headers(&[(PARENT, GOOD)]), &message(r#""traceparent":7"#));
         assert!(bad.parent.is_some(), "what is malformed in one place does not hide the other");
     }
 
@@ -195,8 +197,8 @@ mod tests {
             assert_eq!(read(bad, None), None, "{bad}");
         }
         assert_eq!(read(&format!("01{}-{}", GOOD.get(2..).unwrap(), "x".repeat(600)), None), None, "nothing without bounds");
-        let twice = Told::of(&headers(&[(PARENT, GOOD), (PARENT, OTHER)]), &message(""));
-        assert_eq!(twice, Told::default());
+        let twice = TraceHeaders::of(&headers(&[(PARENT, GOOD), (PARENT, OTHER)]), &message(""));
+        assert_eq!(twice, TraceHeaders::default());
         for bad in
             ["", ",", "a", "a=", "A=b", "a=b,a=c", "a=b=c", "a=\u{e4}", &format!("a={}", "x".repeat(300)), &"k=v,".repeat(200)]
         {

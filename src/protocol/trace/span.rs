@@ -8,9 +8,9 @@ use super::{Parent, SpanId, TraceId};
 const ATTRIBUTES: usize = 32;
 
 /// Where spans go.
-pub trait Spans: Send + Sync {
+pub trait SpanExporter: Send + Sync {
     /// Takes a span that has ended. Never waits.
-    fn ended(&self, span: Span);
+    fn export(&self, span: Span);
 }
 
 /// What an attribute says. Whoever makes one sees to it that no secret is in it.
@@ -33,7 +33,7 @@ pub type Attribute = (&'static str, Value);
 
 /// Something that happened within a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct SpanEvent {
     /// What.
     pub name: &'static str,
     /// When.
@@ -77,7 +77,7 @@ pub struct Span {
     /// What it tells.
     pub tells: Vec<Attribute>,
     /// What happened in it.
-    pub notes: Vec<Note>,
+    pub notes: Vec<SpanEvent>,
     /// What went wrong, in a word.
     pub error: Option<Box<str>>,
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::config::{AuditConfig, Config, PolicyConfig};
 use crate::message::Message;
 use crate::protocol::{AgentName, Context, Era, UpstreamName};
-use crate::proxy::judge::{Onward, Subject};
+use crate::proxy::judge::{OutboundOutcome, Subject};
 use crate::proxy::{Gate, Policies};
 use crate::record::Recorder;
 use crate::rules::Library;
@@ -67,9 +67,9 @@ async fn refused(gate: &Gate, call: &str) -> Option<String> {
     let message = Message::parse(call.to_owned().into(), &gate.limits.read).unwrap();
     let judged = gate.judge(&Subject::outbound(&route, &message, &context), &route, None).await.unwrap();
     match judged.outbound(&message).unwrap() {
-        Onward::Pass => None,
-        Onward::Refused(refused) => refused.reasons.into_iter().flatten().next().map(|reason| reason.rule),
-        Onward::Ask(_) => panic!("no rule asks"),
+        OutboundOutcome::Pass => None,
+        OutboundOutcome::Refused(refused) => refused.reasons.into_iter().flatten().next().map(|reason| reason.rule),
+        OutboundOutcome::Ask(_) => panic!("no rule asks"),
     }
 }
 

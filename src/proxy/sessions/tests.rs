@@ -1,6 +1,6 @@
 use super::*;
 use crate::message::ReadLimits;
-use crate::protocol::{AgentName, Ask, Call, Caller};
+use crate::protocol::{AgentName, Call, CallKind, Caller};
 use http::{HeaderMap, StatusCode};
 
 fn context(agent: &str, session: Option<&str>) -> Context {
@@ -21,7 +21,7 @@ fn open(sessions: &Sessions, context: &Context, id: &str) {
     let mut reply = answer::empty(StatusCode::OK);
     reply.headers.insert(crate::protocol::header::SESSION, id.parse().unwrap());
     let asker = sessions.admit(&mut context.clone()).unwrap();
-    sessions.learn(&asker, context, None, &reply);
+    sessions.observe(&asker, context, None, &reply);
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ fn a_session_belongs_to_one_user_of_its_agent() {
     let initialize =
         parse(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"form":{}}}}}"#);
     let ann = sessions.admit(&mut of(Some("ann"), None)).unwrap();
-    sessions.learn(&ann, &of(Some("ann"), None), Some(&initialize), &answer::empty(StatusCode::OK));
+    sessions.observe(&ann, &of(Some("ann"), None), Some(&initialize), &answer::empty(StatusCode::OK));
     let elicits = |user| sessions.admit(&mut of(user, None)).unwrap().state().elicits.form;
     assert!(elicits(Some("ann")) && !elicits(Some("bob")));
 }
@@ -98,19 +98,19 @@ fn open_requests_are_remembered_until_they_are_answered() {
         session
             .asking(era, &parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)))
     };
-    let tools = || session.asked(era).iter().filter_map(|asked| asked.tool.clone()).collect::<Vec<_>>();
+    let tools = || session.open_requests(era).iter().filter_map(|asked| asked.tool.clone()).collect::<Vec<_>>();
     let answered = parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     call("1", "t");
     call("\"1\"", "u");
-    session.answered(era, &answered);
+    session.close_answered(era, &answered);
     assert_eq!(tools(), ["t".into(), "u".into()], "an answer may be sent again on a resumed stream");
-    session.answered(era, &answered);
+    session.close_answered(era, &answered);
     assert_eq!(tools(), ["t".into(), "u".into()], "clients take `1` for `\"1\"`");
     call("2", "v");
     assert_eq!(tools(), ["t".into(), "u".into(), "v".into()], "those that are open last");
     let modern = sessions.admit(&mut context("a", None)).unwrap();
     modern.asking(Era::Modern, &parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
-    assert!(modern.asked(Era::Legacy).is_empty(), "a modern request belongs to no session");
+    assert!(modern.open_requests(Era::Legacy).is_empty(), "a modern request belongs to no session");
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn presence_is_recorded_while_it_lasts() {
     let session = sessions.admit(&mut context("a", None)).unwrap();
     let initialize =
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"inspector","version":"0.17"}}}"#;
-    drop(session.enter(&call(Ask::Send(parse(initialize)))));
+    drop(session.enter(&call(CallKind::Send(parse(initialize)))));
     open(&sessions, &context("a", None), "s1");
     let opened = sessions.admit(&mut context("a", Some("s1"))).unwrap();
     assert!(opened.state().presence.client.is_some(), "the client of a session is the one that opened it");
-    let listens = opened.enter(&call(Ask::Listen));
+    let listens = opened.enter(&call(CallKind::Listen));
     assert!(opened.is_busy() && !session.is_busy());
     assert_eq!(sessions.live().len(), 2);
     drop(listens);

@@ -24,7 +24,7 @@ const SIGNATURE: &str = ",\"signature\":\"";
 /// Why a note was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::record) enum Why {
+pub(in crate::record) enum Reason {
     /// A log begins: there is no line yet.
     New,
     /// A process has opened the log.
@@ -45,11 +45,11 @@ pub(in crate::record) enum Why {
 
 /// What a note says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::record) struct Note {
+pub(in crate::record) struct Checkpoint {
     /// When, RFC 3339.
     pub(in crate::record) time: String,
     /// Why it was written.
-    pub(in crate::record) why: Why,
+    pub(in crate::record) why: Reason,
     /// Number of the last line.
     pub(in crate::record) seq: u64,
     /// Its digest.
@@ -66,8 +66,8 @@ pub(in crate::record) struct Note {
 
 /// A note as it is read.
 #[derive(Clone, Debug)]
-pub(in crate::record) struct Signed {
-    pub(in crate::record) note: Note,
+pub(in crate::record) struct SignedCheckpoint {
+    pub(in crate::record) note: Checkpoint,
     pub(in crate::record) head: Head,
     pub(in crate::record) prev: Sha,
     /// Of the whole line.
@@ -76,14 +76,14 @@ pub(in crate::record) struct Signed {
     signature: String,
 }
 
-impl Signed {
+impl SignedCheckpoint {
     /// Reads a note, without its line feed.
     pub(in crate::record) fn parse(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= NOTE_BYTES)?;
         let (body, signature) = text.rsplit_once(SIGNATURE)?;
         let signature = signature.strip_suffix("\"}")?.to_owned();
         let body = format!("{body}}}");
-        let note: Note = serde_json::from_str(&body).ok()?;
+        let note: Checkpoint = serde_json::from_str(&body).ok()?;
         let (head, prev) = (Head { seq: note.seq, sha: unhex(&note.head)? }, unhex(&note.prev)?);
         Some(Self { note, head, prev, sha: sha(line), body: body.into_bytes(), signature })
     }
@@ -96,13 +96,13 @@ impl Signed {
 }
 
 /// The file that notes are appended to.
-pub(in crate::record) struct Notes {
+pub(in crate::record) struct CheckpointLog {
     path: PathBuf,
     key: SigningKey,
     key_id: String,
 }
 
-impl Notes {
+impl CheckpointLog {
     /// The notes beside a log.
     pub(in crate::record) fn new(log: &Path, key: SigningKey) -> Self {
         let key_id = key.public().id();
@@ -113,7 +113,7 @@ impl Notes {
     ///
     /// # Errors
     /// The file cannot be written. What was written of the note is no note.
-    pub(in crate::record) fn add(&self, why: Why, head: &Head, bytes: u64, file: &Path) -> io::Result<String> {
+    pub(in crate::record) fn add(&self, why: Reason, head: &Head, bytes: u64, file: &Path) -> io::Result<String> {
         let notes = self.locked()?;
         let (last, torn) = tail(&notes)?;
         let line = self.line(why, head, bytes, file, &last.map(|last| last.sha).unwrap_or_default())?;
@@ -127,7 +127,7 @@ impl Notes {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(in crate::record) fn last(&self) -> io::Result<Option<Signed>> {
+    pub(in crate::record) fn last(&self) -> io::Result<Option<SignedCheckpoint>> {
         match File::open(&self.path) {
             Ok(notes) => Ok(tail(&notes)?.0),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -144,8 +144,8 @@ impl Notes {
     }
 
     /// A signed note, without its line feed.
-    pub(super) fn line(&self, why: Why, head: &Head, bytes: u64, file: &Path, prev: &Sha) -> io::Result<String> {
-        let note = Note {
+    pub(super) fn line(&self, why: Reason, head: &Head, bytes: u64, file: &Path, prev: &Sha) -> io::Result<String> {
+        let note = Checkpoint {
             time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             why,
             seq: head.seq,
@@ -200,7 +200,7 @@ impl Notes {
 }
 
 /// The last whole note of a file, and whether something torn comes after it.
-fn tail(notes: &File) -> io::Result<(Option<Signed>, bool)> {
+fn tail(notes: &File) -> io::Result<(Option<SignedCheckpoint>, bool)> {
     let length = notes.metadata()?.len();
     // What was torn, and the note before it.
     let from = length.saturating_sub(4 * NOTE_BYTES as u64);
@@ -208,7 +208,7 @@ fn tail(notes: &File) -> io::Result<(Option<Signed>, bool)> {
     notes.read_exact_at(&mut end, from)?;
     let torn = end.last().is_some_and(|last| *last != b'\n');
     // A last note that lacks only its line feed was never told to anybody: it is a note once the feed is there.
-    let last = end.split(|byte| *byte == b'\n').rev().find_map(Signed::parse);
+    let last = end.split(|byte| *byte == b'\n').rev().find_map(SignedCheckpoint::parse);
     Ok((last, torn))
 }
 
@@ -224,20 +224,20 @@ mod tests {
     fn notes_are_signed_and_hang_together_over_torn_ones() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.jsonl");
-        let notes = || Notes::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
+        let notes = || CheckpointLog::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
         let head = Head { seq: 7, sha: [3; 32] };
         assert!(notes().last().unwrap().is_none());
-        let first = notes().add(Why::New, &Head::default(), 0, &log).unwrap();
+        let first = notes().add(Reason::New, &Head::default(), 0, &log).unwrap();
         let path = folder.path().join("audit.jsonl.checkpoints");
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"time\":\"2026").unwrap();
-        let second = notes().add(Why::Lines, &head, 99, &log).unwrap();
+        let second = notes().add(Reason::Lines, &head, 99, &log).unwrap();
         let read = notes().last().unwrap().unwrap();
-        assert_eq!((read.head, read.note.why, read.note.bytes, &*read.note.file), (head, Why::Lines, 99, "audit.jsonl"));
+        assert_eq!((read.head, read.note.why, read.note.bytes, &*read.note.file), (head, Reason::Lines, 99, "audit.jsonl"));
         assert_eq!(read.prev, sha(first.as_bytes()));
         let key = notes().key.public();
         assert_eq!(read.signed_by(&[key]), Some(true));
         assert_eq!(read.signed_by(&[]), None);
-        let forged = Signed::parse(second.replace("\"bytes\":99", "\"bytes\":98").as_bytes()).unwrap();
+        let forged = SignedCheckpoint::parse(second.replace("\"bytes\":99", "\"bytes\":98").as_bytes()).unwrap();
         assert_eq!(forged.signed_by(&[key]), Some(false));
         assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 3);
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::checkpoint::{Notes, Signed, Why};
+use super::checkpoint::{CheckpointLog, Reason, SignedCheckpoint};
 use super::files::{sync_folder, with_suffix};
 use super::{Head, Sha};
 
@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 256 << 20;
 const TRIMMING: &str = ".trimming";
 
 /// What goes: the notes at the beginning that are of removed lines only.
-struct Gone {
+struct TrimMarker {
     /// How long they are.
     bytes: usize,
     /// The last line that was removed, as they say.
@@ -26,7 +26,7 @@ struct Gone {
     last: Sha,
 }
 
-impl Notes {
+impl CheckpointLog {
     /// Leaves out notes of lines that were removed, if the file has grown long; a signed note takes their place. Broken off
     /// anywhere, the file is the old or the new one.
     ///
@@ -46,7 +46,7 @@ impl Notes {
         let mut text = Vec::new();
         notes.read_to_end(&mut text)?;
         let Some(gone) = gone(&text) else { return Ok(()) };
-        let first = self.line(Why::Trimmed, &gone.removed, 0, Path::new(""), &gone.last)?;
+        let first = self.line(Reason::Trimmed, &gone.removed, 0, Path::new(""), &gone.last)?;
         let trimming = with_suffix(self.path(), TRIMMING);
         let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&trimming)?;
         out.write_all(format!("{first}\n").as_bytes())?;
@@ -58,14 +58,14 @@ impl Notes {
 }
 
 /// What can go of a file of notes; the last note always stays, since the next one hangs on it.
-fn gone(text: &[u8]) -> Option<Gone> {
+fn gone(text: &[u8]) -> Option<TrimMarker> {
     let notes = || {
         text.split_inclusive(|byte| *byte == b'\n').scan(0, |end, line| {
             *end += line.len();
-            Some((*end, Signed::parse(line.strip_suffix(b"\n").unwrap_or(line))))
+            Some((*end, SignedCheckpoint::parse(line.strip_suffix(b"\n").unwrap_or(line))))
         })
     };
-    let removed = notes().filter_map(|(_, note)| note).filter(|note| matches!(note.note.why, Why::Removed | Why::Trimmed));
+    let removed = notes().filter_map(|(_, note)| note).filter(|note| matches!(note.note.why, Reason::Removed | Reason::Trimmed));
     let removed = removed.map(|note| note.head).max_by_key(|head| head.seq)?;
     let mut gone = None;
     for (end, note) in notes() {
@@ -74,8 +74,8 @@ fn gone(text: &[u8]) -> Option<Gone> {
             break;
         }
         // What stands first, in the place of others, is itself no part of what the next one hangs on.
-        let last = if note.note.why == Why::Trimmed { note.prev } else { note.sha };
-        gone = Some(Gone { bytes: end, removed, last });
+        let last = if note.note.why == Reason::Trimmed { note.prev } else { note.sha };
+        gone = Some(TrimMarker { bytes: end, removed, last });
     }
     gone
 }
@@ -90,28 +90,28 @@ mod tests {
     fn notes_of_removed_lines_go_and_the_rest_hangs_together() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.jsonl");
-        let notes = Notes::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
+        let notes = CheckpointLog::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
         let read = || std::fs::read_to_string(files::checkpoints(&log)).unwrap();
         let at = |seq: u64| Head { seq, sha: [u8::try_from(seq % 251).unwrap(); 32] };
-        notes.add(Why::New, &Head::default(), 0, &log).unwrap();
+        notes.add(Reason::New, &Head::default(), 0, &log).unwrap();
         for seq in 1..=9 {
-            notes.add(Why::Lines, &at(seq), 0, &log).unwrap();
+            notes.add(Reason::Lines, &at(seq), 0, &log).unwrap();
         }
         let whole = read();
         notes.trim_from(0).unwrap();
         assert_eq!(read(), whole, "nothing was removed");
         for through in [4, 6] {
-            notes.add(Why::Removed, &at(through), 0, &log).unwrap();
+            notes.add(Reason::Removed, &at(through), 0, &log).unwrap();
             notes.trim_from(1 << 20).unwrap();
             let before = read();
             notes.trim_from(0).unwrap();
             let after = read();
-            let first = Signed::parse(after.lines().next().unwrap().as_bytes()).unwrap();
-            assert_eq!((first.note.why, first.head), (Why::Trimmed, at(through)));
+            let first = SignedCheckpoint::parse(after.lines().next().unwrap().as_bytes()).unwrap();
+            assert_eq!((first.note.why, first.head), (Reason::Trimmed, at(through)));
             assert_eq!(first.signed_by(&[notes.key()]), Some(true));
             let rest: Vec<&str> = after.lines().skip(1).collect();
             assert!(before.ends_with(&format!("{}\n", rest.join("\n"))), "the rest is as it was");
-            let next = Signed::parse(rest[0].as_bytes()).unwrap();
+            let next = SignedCheckpoint::parse(rest[0].as_bytes()).unwrap();
             assert_eq!((next.head.seq, next.prev), (through + 1, first.prev));
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the key and the notes");

@@ -9,7 +9,7 @@ use crate::message::{Value, ValueKind};
 use crate::protocol::AuditId;
 use crate::record::chain::Sha;
 use crate::record::digits::{Decimal, Hex};
-use crate::record::line::{plain_into, quote_into};
+use crate::record::escape::{write_plain, write_quoted};
 
 /// A kind of member.
 pub trait Kind {
@@ -63,16 +63,16 @@ macro_rules! kinds {
 kinds! {
     /// A text, which may be an agent's or a server's.
     Text: Cow<'a, str> => Cow<'e, str>, r#""type": "string""#,
-        |value, out| quote_into(&value, out), |json| json.str();
+        |value, out| write_quoted(&value, out), |json| json.str();
     /// One of the gate's own words, which need no escapes.
     Word: &'static str => Cow<'e, str>, r#""type": "string""#,
-        |value, out| plain_into(value, out), |json| json.str();
+        |value, out| write_plain(value, out), |json| json.str();
     /// An audit id.
     Id: AuditId => Cow<'e, str>, r#""type": "string", "format": "uuid""#,
-        |value, out| plain_into(value.0.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()), out), |json| json.str();
+        |value, out| write_plain(value.0.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()), out), |json| json.str();
     /// A SHA-256.
     Digest: Sha => Cow<'e, str>, r#""type": "string", "pattern": "^[0-9a-f]{64}$""#,
-        |value, out| plain_into(Hex::of(&value).as_str(), out), |json| json.str();
+        |value, out| write_plain(Hex::of(&value).as_str(), out), |json| json.str();
     /// A time, with milliseconds (RFC 3339).
     Time: SystemTime => Cow<'e, str>, r#""type": "string", "format": "date-time""#,
         // Writing to a `String` cannot fail, here and below.

@@ -65,7 +65,7 @@ impl Anchors {
             && jobs.try_send(Job::Flush(done)).is_ok()
             && wait.recv_timeout(FLUSH).is_err()
         {
-            tracing::warn!("not every checkpoint of the audit log was told elsewhere in time");
+            tracing::warn!("some audit log checkpoints were not anchored in time");
         }
     }
 }
@@ -87,7 +87,7 @@ fn run(anchor: &Anchor, queue: &Receiver<Job>, counts: &Counts) {
         if both.is_ok() { &counts.anchored } else { &counts.anchors_failed }.inc();
         // Once for each time that it breaks off.
         if let (true, Err(error)) = (well, &both) {
-            tracing::error!(error, "checkpoints of the audit log are not told elsewhere");
+            tracing::error!(error, "cannot anchor audit log checkpoints");
         }
         well = both.is_ok();
     }

@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::opened;
 use crate::config::Rotation;
 use crate::record::chain::Head;
-use crate::record::chain::checkpoint::{Notes, Why};
+use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::files;
 use crate::record::chain::tail::{Tail, last_of};
 
@@ -27,7 +27,7 @@ pub(super) struct LogFile {
     path: PathBuf,
     file: File,
     rotation: Rotation,
-    notes: Arc<Notes>,
+    notes: Arc<CheckpointLog>,
     /// The last line that this process knows of.
     head: Head,
     /// How long the file was then; `None` if that is not sure.
@@ -64,7 +64,7 @@ impl LogFile {
     ///
     /// # Errors
     /// It cannot be opened for appending.
-    pub(super) fn open(path: &Path, rotation: &Rotation, notes: Arc<Notes>) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, rotation: &Rotation, notes: Arc<CheckpointLog>) -> io::Result<Self> {
         let (file, began) = open_file(path)?;
         let mut log = Self {
             path: path.to_owned(),
@@ -122,7 +122,7 @@ impl LogFile {
     ///
     /// # Errors
     /// The note cannot be written.
-    pub(super) fn note(&mut self, why: Why) -> io::Result<String> {
+    pub(super) fn note(&mut self, why: Reason) -> io::Result<String> {
         // After a loss of power there must be no note of lines that are lost.
         self.sync()?;
         self.notes.add(why, &self.head, self.length.unwrap_or_default(), &self.path)
@@ -151,7 +151,7 @@ impl LogFile {
             let now = humantime::format_rfc3339_seconds(SystemTime::now());
             let aside = files::with_suffix(&self.path, &format!(".before-chain-{now}"));
             std::fs::rename(&self.path, &aside)?;
-            tracing::warn!(file = %aside.display(), "the audit log held lines without a chain: they are kept in a file of their own");
+            tracing::warn!(file = %aside.display(), "the audit log contained lines without a digest chain; moved to a separate file");
             self.lock()?;
             return self.begin();
         }
@@ -165,7 +165,7 @@ impl LogFile {
         }
         self.head = last.unwrap_or_default();
         if last.is_none() {
-            self.notes.add(Why::New, &self.head, 0, &self.path)?;
+            self.notes.add(Reason::New, &self.head, 0, &self.path)?;
         }
         Ok(if last.is_none() || last == Some(Head::default()) { "new" } else { "continued" })
     }
@@ -184,13 +184,13 @@ impl LogFile {
             out.push(b'\n');
         }
         let found = match (cut, tail.foreign, std::mem::take(&mut self.deleted)) {
-            (true, ..) => Some((Found::Cut, "after_cut", "lines are missing or changed")),
-            (_, true, _) => Some((Found::Foreign, "after_foreign", "somebody else has written to it")),
-            (.., true) => Some((Found::Deleted, "after_deletion", "it was deleted while it was written")),
+            (true, ..) => Some((Found::Cut, "after_cut", "lines are missing or modified")),
+            (_, true, _) => Some((Found::Foreign, "after_foreign", "another program wrote to it")),
+            (.., true) => Some((Found::Deleted, "after_deletion", "it was deleted while in use")),
             _ => None,
         };
         let how = if let Some((found, how, what)) = found {
-            tracing::error!(file = %self.path.display(), "the audit log is not as it was left: {what}; `lychgate audit verify` tells more");
+            tracing::error!(file = %self.path.display(), "audit log tampering detected: {what}; run `lychgate audit verify`");
             self.found = Some(found);
             Some(how)
         } else if tail.torn > 0 || tail.open {
@@ -236,15 +236,15 @@ impl LogFile {
         };
         match aside() {
             Ok(aside) => {
-                if let Err(error) = self.notes.add(Why::Rotated, &self.head, self.length.unwrap_or_default(), &aside) {
-                    tracing::warn!(%error, "there is no checkpoint of an audit file that was put aside");
+                if let Err(error) = self.notes.add(Reason::Rotated, &self.head, self.length.unwrap_or_default(), &aside) {
+                    tracing::warn!(%error, "no checkpoint for a rotated audit log file");
                 }
                 self.lock()?;
                 files::sync_folder(&self.path)?;
                 Ok(true)
             }
             Err(error) => {
-                tracing::error!(%error, "the audit log cannot be put aside");
+                tracing::error!(%error, "cannot rotate the audit log");
                 self.rotate_after = Some(Instant::now() + TRY_AGAIN);
                 Ok(false)
             }

@@ -2,12 +2,12 @@
 
 mod anchor;
 mod counts;
-mod keep;
 mod log;
+mod pending_write;
 mod queue;
+mod retention;
 mod stream;
 mod writer;
-mod written;
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 pub(super) use counts::Counts;
-pub use written::Written;
+pub use pending_write::PendingWrite;
 
 use super::entry::event::{Event as _, LogLost, LogOpened};
 use crate::config::AuditConfig;
@@ -37,7 +37,7 @@ const QUEUED_BYTES: usize = 16 << 20;
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// Whoever must have a place in a full queue looks for it so often.
-const BUSY: Duration = Duration::from_millis(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Takes audit lines.
 pub(super) struct Sink {
@@ -67,19 +67,19 @@ impl Sink {
     }
 
     /// Whether anybody reads lines.
-    pub(super) fn listens(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.to.is_some()
     }
 
     /// Whether what must be told can be: false while a log that is required cannot be written.
-    pub(super) fn can_tell(&self) -> bool {
+    pub(super) fn can_record(&self) -> bool {
         !self.required || self.to.as_ref().is_none_or(|(_, shared)| !shared.failing.load(Ordering::Relaxed))
     }
 
     /// Has lines written; each is a JSON object and ends in a line feed. Where the log is required, nothing that they tell
     /// of may go on before they are on the disk, which is what is given can be waited for.
-    pub(super) fn write(&self, lines: String, count: u64) -> Written {
-        let Some((jobs, shared)) = &self.to else { return Written::done() };
+    pub(super) fn write(&self, lines: String, count: u64) -> PendingWrite {
+        let Some((jobs, shared)) = &self.to else { return PendingWrite::done() };
         let bytes = lines.len();
         let fits = shared.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes <= QUEUED_BYTES;
         let (who, told) = if self.required { Some(oneshot::channel()).unzip() } else { (None, None) };
@@ -87,9 +87,9 @@ impl Sink {
             shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
             shared.dropped.fetch_add(count, Ordering::Relaxed);
             self.counts.dropped.inc_by(count);
-            return if self.required { Written::failed(full()) } else { Written::done() };
+            return if self.required { PendingWrite::failed(full()) } else { PendingWrite::done() };
         }
-        told.map_or_else(Written::done, Written::when)
+        told.map_or_else(PendingWrite::done, PendingWrite::when)
     }
 
     /// Opens the file anew, after it was moved away.
@@ -114,13 +114,13 @@ impl Sink {
                 break;
             }
             job = again;
-            std::thread::sleep(BUSY);
+            std::thread::sleep(RETRY_INTERVAL);
         }
         if wait
             .recv_timeout(deadline.saturating_duration_since(Instant::now()))
             .is_err_and(|error| error == RecvTimeoutError::Timeout)
         {
-            tracing::warn!("the audit log did not take all lines within {} s", FLUSH.as_secs());
+            tracing::warn!("the audit log did not accept all lines within {} s", FLUSH.as_secs());
         }
     }
 }
@@ -132,7 +132,7 @@ impl Drop for Sink {
 }
 
 fn full() -> io::Error {
-    io::Error::new(io::ErrorKind::WouldBlock, "the queue of audit lines is full")
+    io::Error::new(io::ErrorKind::WouldBlock, "the audit queue is full")
 }
 
 /// The line of a log that is opened, or goes on in another file: how it hangs together with what was there, and how many

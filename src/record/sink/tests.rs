@@ -49,7 +49,7 @@ fn checked(log: &Path) -> Report {
 
 fn sound(log: &Path) -> Report {
     let report = checked(log);
-    assert!(report.is_sound(), "{:#?}", report.flaws);
+    assert!(report.is_verified(), "{:#?}", report.flaws);
     report
 }
 
@@ -144,14 +144,14 @@ fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let sink = sink(&path, true);
-    assert!(sink.can_tell());
+    assert!(sink.can_record());
     // Where a file was, there is a folder: nobody can write there.
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(sink.write("{}\n".to_owned(), 1).wait().is_err() && !sink.can_tell());
+    assert!(sink.write("{}\n".to_owned(), 1).wait().is_err() && !sink.can_record());
     fs::remove_dir(&path).unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !sink.can_tell() {
+    while !sink.can_record() {
         assert!(Instant::now() < deadline, "it tries by itself");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -249,7 +249,7 @@ fn files_are_put_aside_packed_and_removed() {
     let report = sound(&path);
     assert!(report.first_seq > Some(1) && report.removed_through == report.first_seq.map(|first| first - 1), "{report:?}");
     fs::remove_file(&files::rotated(&path).unwrap()[0]).unwrap();
-    assert!(!checked(&path).is_sound(), "a note for some files is none for others");
+    assert!(!checked(&path).is_verified(), "a note for some files is none for others");
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn checkpoints_are_told_to_a_program_and_to_an_address() {
     assert!(anchors.lines().count() >= 3, "{anchors}");
     let against = Against { keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()], anchors: vec![kept] };
     let report = verify(&path, &against).unwrap();
-    assert!(report.is_sound() && report.anchors as usize == anchors.lines().count(), "{report:?}");
+    assert!(report.is_verified() && report.anchors as usize == anchors.lines().count(), "{report:?}");
 }
 
 #[test]

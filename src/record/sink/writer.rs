@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::anchor::Anchors;
-use super::keep::Keeper;
 use super::log::LogFile;
 use super::queue::Queue;
+use super::retention::Keeper;
 use super::stream::{Open, Stream};
 use super::{Counts, lost};
 use crate::config::{AuditConfig, AuditTo};
-use crate::record::chain::checkpoint::{Notes, Why};
+use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::key::SigningKey;
 
 /// Most bytes that are gathered for one write.
 const GATHERED_BYTES: usize = 1 << 20;
 
 /// What became of lines: for whoever waits.
-pub(super) type Told = Result<(), (io::ErrorKind, String)>;
+pub(super) type WriteResult = Result<(), (io::ErrorKind, String)>;
 
 /// Something for the thread to do.
 pub(super) enum Job {
     /// Lines, how many, and who waits until they are on the disk.
-    Lines(String, u64, Option<oneshot::Sender<Told>>),
+    Lines(String, u64, Option<oneshot::Sender<WriteResult>>),
     Reopen,
     /// Write everything, with a checkpoint, and say so.
     Flush(SyncSender<()>),
@@ -57,7 +57,7 @@ pub(super) struct Writer {
     target: Target,
     shared: Arc<Shared>,
     counts: Counts,
-    gathered: Gathered,
+    gathered: Batch,
     /// Lines that the system refused and that the log does not know of yet.
     failed: u64,
     well: bool,
@@ -65,11 +65,11 @@ pub(super) struct Writer {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct Batch {
     lines: Vec<String>,
     bytes: usize,
     count: u64,
-    who: Vec<oneshot::Sender<Told>>,
+    who: Vec<oneshot::Sender<WriteResult>>,
 }
 
 enum Target {
@@ -100,7 +100,7 @@ impl Writer {
             AuditTo::File(path) => open(path, config, &counts)?,
         };
         let required = config.required;
-        Ok(Self { target, shared, counts, gathered: Gathered::default(), failed: 0, well: true, required })
+        Ok(Self { target, shared, counts, gathered: Batch::default(), failed: 0, well: true, required })
     }
 
     /// Writes until nobody is left to hand lines in.
@@ -131,7 +131,7 @@ impl Writer {
                 if let Target::File(noted) = &mut self.target
                     && let Err(error) = noted.log.reopen()
                 {
-                    tracing::error!(%error, "the audit log cannot be reopened");
+                    tracing::error!(%error, "cannot reopen the audit log");
                 }
             }
             Job::Flush(done) => {
@@ -148,7 +148,7 @@ impl Writer {
         if self.gathered.lines.is_empty() && dropped == 0 && self.failed == 0 {
             return;
         }
-        let Gathered { lines, bytes, count, who } = std::mem::take(&mut self.gathered);
+        let Batch { lines, bytes, count, who } = std::mem::take(&mut self.gathered);
         self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
         let gaps = [("full_queue", dropped), ("not_written", self.failed)];
         let gaps: Vec<String> = gaps.iter().filter(|(_, lines)| *lines > 0).map(|(reason, lines)| lost(reason, *lines)).collect();
@@ -159,7 +159,7 @@ impl Writer {
                 self.counts.written.inc_by(count + gaps.len() as u64);
                 self.failed = 0;
                 if !self.well {
-                    tracing::info!("audit lines are written again");
+                    tracing::info!("audit log recovered");
                 }
             }
             Err(error) => {
@@ -168,7 +168,7 @@ impl Writer {
                 self.shared.dropped.fetch_add(dropped, Ordering::Relaxed);
                 // Once for each time that it breaks off, not for each line.
                 if self.well {
-                    tracing::error!(%error, "audit lines cannot be written");
+                    tracing::error!(%error, "cannot write audit lines");
                 }
             }
         }
@@ -208,7 +208,7 @@ impl Target {
                 if done.rotated {
                     counts.rotated.inc();
                     noted.keeper.wake();
-                    noted.note(Why::Opened, counts);
+                    noted.note(Reason::Opened, counts);
                 }
                 if durable { noted.log.sync() } else { Ok(()) }
             }
@@ -219,23 +219,23 @@ impl Target {
         let Self::File(noted) = self else { return };
         let (lines, time) = (noted.log.seq().saturating_sub(noted.last.0), noted.last.1.elapsed());
         if lines >= noted.every_lines {
-            noted.note(Why::Lines, counts);
+            noted.note(Reason::Lines, counts);
         } else if lines > 0 && time >= noted.every {
-            noted.note(Why::Time, counts);
+            noted.note(Reason::Time, counts);
         }
     }
 
     fn end(&mut self, counts: &Counts) {
         let Self::File(noted) = self else { return };
         if noted.log.seq() > noted.last.0 {
-            noted.note(Why::End, counts);
+            noted.note(Reason::End, counts);
         }
         noted.anchors.flush();
     }
 }
 
 impl Noted {
-    fn note(&mut self, why: Why, counts: &Counts) {
+    fn note(&mut self, why: Reason, counts: &Counts) {
         // One that cannot be written is not tried again with every line.
         self.last = (self.log.seq(), Instant::now());
         let noted = self.log.note(why);
@@ -247,7 +247,7 @@ impl Noted {
             Err(error) => {
                 counts.not_noted.inc();
                 if self.well {
-                    tracing::error!(%error, "checkpoints of the audit log cannot be written");
+                    tracing::error!(%error, "cannot write audit log checkpoints");
                 }
             }
         }
@@ -270,7 +270,7 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
     let key = config.key_file.clone().unwrap_or_else(|| AuditConfig::key_beside(path));
     // The folder of the log may be that of the key.
     super::log::open_file(path)?;
-    let notes = Arc::new(Notes::new(path, SigningKey::open(&key)?));
+    let notes = Arc::new(CheckpointLog::new(path, SigningKey::open(&key)?));
     if notes.were_of_another_key()? {
         tracing::warn!(
             key = %key.display(),
@@ -293,6 +293,6 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
         last: (0, Instant::now()),
         well: true,
     };
-    noted.note(Why::Opened, counts);
+    noted.note(Reason::Opened, counts);
     Ok(Target::File(Box::new(noted)))
 }

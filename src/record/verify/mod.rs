@@ -19,8 +19,8 @@ use super::chain::PublicKey;
 use super::chain::files::{self, Lines};
 use super::chain::{Link, sha};
 use notes::Noted;
-pub use parts::{Chain, Hangs, Part};
-pub use report::{FileSeen, Flaw, Kind, Report, Torn};
+pub use parts::{Chain, Continuity, LogPart};
+pub use report::{FileSummary, Flaw, Kind, Report, Torn};
 use walk::Walk;
 
 /// A file that is packed or removed while it is looked at is looked for again so often.
@@ -81,7 +81,7 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
         all.push((first_seq(log)?.unwrap_or(last), log.to_owned(), Lines::open(log)?));
     }
     if all.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no audit log `{}`", log.display())));
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log at `{}`", log.display())));
     }
     Ok(all)
 }

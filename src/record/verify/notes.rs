@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::report::{Kind, Report};
 use super::{Against, digest};
-use crate::record::chain::checkpoint::{Signed, Why};
+use crate::record::chain::checkpoint::{Reason, SignedCheckpoint};
 use crate::record::chain::files::{self, Lines, Piece};
 use crate::record::chain::{Head, Sha};
 
@@ -70,10 +70,10 @@ impl Noted {
                 Piece::TooLong(_) => continue,
             };
             // What was torn vouches for nothing; that nothing else is missing shows in the next one.
-            let Some(signed) = Signed::parse(&line) else { continue };
+            let Some(signed) = SignedCheckpoint::parse(&line) else { continue };
             report.checkpoints += 1;
             let (at, seq) = (Some(number), Some(signed.head.seq));
-            let trimmed = report.checkpoints == 1 && signed.note.why == Why::Trimmed;
+            let trimmed = report.checkpoints == 1 && signed.note.why == Reason::Trimmed;
             if trimmed {
                 last = signed.prev;
             }
@@ -84,7 +84,7 @@ impl Noted {
                     "the checkpoint before this one is missing or not as it was written"
                 };
                 report.flaw(Kind::Checkpoint, name, at, seq, what.to_owned());
-            } else if last == Sha::default() && signed.note.why != Why::New {
+            } else if last == Sha::default() && signed.note.why != Reason::New {
                 report.flaw(Kind::Checkpoint, name, at, seq, "checkpoints before this one are missing".to_owned());
             }
             if !trimmed {
@@ -108,7 +108,7 @@ impl Noted {
                 Piece::Whole(line) | Piece::Torn(line) => line,
                 Piece::TooLong(_) => Vec::new(),
             };
-            match Signed::parse(&line) {
+            match SignedCheckpoint::parse(&line) {
                 Some(signed) => {
                     report.anchors += 1;
                     if self.is_signed(&signed, (&name, number), against, report) {
@@ -126,7 +126,13 @@ impl Noted {
     }
 
     /// Whether a checkpoint counts: without keys, all do.
-    fn is_signed(&mut self, signed: &Signed, (name, number): (&str, u64), against: &Against, report: &mut Report) -> bool {
+    fn is_signed(
+        &mut self,
+        signed: &SignedCheckpoint,
+        (name, number): (&str, u64),
+        against: &Against,
+        report: &mut Report,
+    ) -> bool {
         let what = match signed.signed_by(&against.keys) {
             _ if against.keys.is_empty() => return true,
             Some(true) => {
@@ -145,11 +151,11 @@ impl Noted {
         false
     }
 
-    fn take(&mut self, signed: &Signed, anchor: bool) {
+    fn take(&mut self, signed: &SignedCheckpoint, anchor: bool) {
         let (head, note) = (signed.head, &signed.note);
         match note.why {
-            Why::Removed | Why::Trimmed if head.seq > self.removed.seq => self.removed = head,
-            Why::Rotated => {
+            Reason::Removed | Reason::Trimmed if head.seq > self.removed.seq => self.removed = head,
+            Reason::Rotated => {
                 self.aside.insert(head.seq, note.file.clone());
             }
             _ => {}

@@ -10,7 +10,7 @@ use crate::record::chain::{Head, Link};
 
 /// A file that the log was put aside as, by the gate or by others (logrotate). In the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part {
+pub struct LogPart {
     /// Number of its first line; zero where lines have none.
     pub first: u64,
     /// When it was put aside, or last written: no line in it is younger.
@@ -19,7 +19,7 @@ pub struct Part {
     pub path: PathBuf,
 }
 
-impl Part {
+impl LogPart {
     /// What the log was put aside as, the oldest first.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ pub struct Chain(Option<Head>);
 
 /// How a line hangs together with the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hangs {
+pub enum Continuity {
     /// It follows from it, or there is none to follow from.
     Well,
     /// It has no number and no digest, and the one before has: the gate did not write it.
@@ -58,12 +58,12 @@ pub enum Hangs {
 
 impl Chain {
     /// How the next line hangs together with the one before; without its line feed.
-    pub fn next(&mut self, line: &[u8]) -> Hangs {
+    pub fn next(&mut self, line: &[u8]) -> Continuity {
         let Some(link) = Link::of(line) else {
-            return if self.0.is_some() { Hangs::Not } else { Hangs::Well };
+            return if self.0.is_some() { Continuity::Not } else { Continuity::Well };
         };
         let well = self.0.is_none_or(|last| last.leads_to(&link));
         self.0 = Some(Head { seq: link.seq, sha: digest(line) });
-        if well { Hangs::Well } else { Hangs::Badly }
+        if well { Continuity::Well } else { Continuity::Badly }
     }
 }

@@ -9,7 +9,7 @@ const FLAWS: usize = 100;
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     /// Its files, oldest first.
-    pub files: Vec<FileSeen>,
+    pub files: Vec<FileSummary>,
     /// Whole lines that hang in the chain.
     pub lines: u64,
     /// Number of the first line that is there.
@@ -38,7 +38,7 @@ pub struct Report {
 
 /// A file of the log.
 #[derive(Debug, Serialize)]
-pub struct FileSeen {
+pub struct FileSummary {
     /// Its name.
     pub name: String,
     /// Lines in it.
@@ -103,7 +103,7 @@ pub enum Kind {
 
 impl Report {
     /// Whether nothing is wrong.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_verified(&self) -> bool {
         self.flaws.is_empty()
     }
 

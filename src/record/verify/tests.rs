@@ -3,7 +3,7 @@ use super::*;
 use std::fs;
 
 use crate::config::{AuditConfig, AuditTo, Rotation};
-use crate::record::chain::checkpoint::Notes;
+use crate::record::chain::checkpoint::CheckpointLog;
 use crate::record::chain::key::SigningKey;
 use crate::record::{Event, Recorder};
 
@@ -28,7 +28,7 @@ impl Log {
 
     fn write(&self, lines: usize) {
         let recorder = Recorder::new(&self.config()).unwrap();
-        (0..lines).for_each(|_| recorder.tell(Event::TurnedAway { reason: "host" }).unwrap());
+        (0..lines).for_each(|_| recorder.record(Event::Rejected { reason: "host" }).unwrap());
     }
 
     fn key(&self) -> PublicKey {
@@ -70,7 +70,7 @@ fn kinds(report: &Report) -> Vec<(Kind, Option<u64>, Option<u64>)> {
 fn each_way_to_change_a_line_is_named_with_its_place() {
     let log = Log::new(8);
     let whole = log.lines();
-    assert_eq!((whole.len(), log.check().is_sound()), (9, true));
+    assert_eq!((whole.len(), log.check().is_verified()), (9, true));
     let with = |change: &dyn Fn(&mut Vec<String>)| {
         let mut lines = whole.clone();
         change(&mut lines);
@@ -113,11 +113,11 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     fresh(&log);
     let against = |anchors: Vec<PathBuf>| verify(&log.path, &Against { keys: vec![key], anchors }).unwrap();
     assert!(against(Vec::new()).flaws.iter().all(|flaw| flaw.kind == Kind::Signature));
-    assert!(!against(Vec::new()).is_sound());
+    assert!(!against(Vec::new()).is_verified());
     // With the key: only what has left the machine tells.
     fs::write(log.config().key().unwrap(), saved).unwrap();
     fresh(&log);
-    assert!(against(Vec::new()).is_sound());
+    assert!(against(Vec::new()).is_verified());
     let told = against(vec![anchors.clone()]);
     assert!(told.flaws.iter().any(|flaw| flaw.kind == Kind::Replaced && flaw.what.contains("an anchor")), "{:?}", told.flaws);
     // Log and checkpoints cut back to one point: the same.
@@ -127,7 +127,7 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     fs::copy(log.notes(), &anchors).unwrap();
     fs::write(&log.path, before.0).unwrap();
     fs::write(log.notes(), before.1).unwrap();
-    assert!(log.check().is_sound(), "the files alone cannot tell");
+    assert!(log.check().is_verified(), "the files alone cannot tell");
     let told = verify(&log.path, &Against { keys: vec![log.key()], anchors: vec![anchors] }).unwrap();
     assert_eq!(told.flaws.last().map(|flaw| flaw.kind), Some(Kind::CutOff), "{:?}", told.flaws);
 }
@@ -180,7 +180,7 @@ fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
     let config = AuditConfig { rotation, ..log.config() };
     let write = |lines: usize| {
         let recorder = Recorder::new(&config).unwrap();
-        (0..lines).for_each(|_| recorder.tell(Event::TurnedAway { reason: "host" }).unwrap());
+        (0..lines).for_each(|_| recorder.record(Event::Rejected { reason: "host" }).unwrap());
     };
     write(12);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
@@ -189,13 +189,13 @@ fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
         // A gate that begins puts in order what the one before it left.
         write(1);
     }
-    let notes = Notes::new(&log.path, SigningKey::open(&config.key().unwrap()).unwrap());
+    let notes = CheckpointLog::new(&log.path, SigningKey::open(&config.key().unwrap()).unwrap());
     let (before, removed) = (log.check(), log.check().removed_through);
     notes.trim_from(0).unwrap();
     let report = log.check();
-    assert!(report.is_sound() && report.removed_through == removed && report.checkpoints < before.checkpoints, "{report:?}");
+    assert!(report.is_verified() && report.removed_through == removed && report.checkpoints < before.checkpoints, "{report:?}");
     write(1);
-    assert!(log.check().is_sound());
+    assert!(log.check().is_verified());
     let text = fs::read_to_string(log.notes()).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     assert!(lines[0].contains("\"why\":\"trimmed\"") && lines.len() > 3, "{text}");
@@ -224,13 +224,13 @@ fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_
         fs::write(crashed.notes(), &first_note).unwrap();
         let whole = text[..length].iter().filter(|byte| **byte == b'\n').count() as u64;
         let report = crashed.check();
-        assert!(report.is_sound(), "{length}: {:?}", report.flaws);
+        assert!(report.is_verified(), "{length}: {:?}", report.flaws);
         let torn = text[length - 1] != b'\n';
         assert_eq!((report.lines, report.last_seq.unwrap_or(0)), (whole, whole), "{length}");
         assert_eq!(report.torn.iter().map(|torn| torn.closed).collect::<Vec<_>>(), vec![false; usize::from(torn)], "{length}");
         crashed.write(1);
         let report = crashed.check();
-        assert!(report.is_sound(), "{length}: {:?}\n{}", report.flaws, crashed.text());
+        assert!(report.is_verified(), "{length}: {:?}\n{}", report.flaws, crashed.text());
         assert!(report.torn.iter().all(|torn| torn.closed) && report.lines >= whole + 2, "{length}: {report:?}");
     }
 }
@@ -244,7 +244,7 @@ fn a_torn_line_excuses_nothing_else() {
     log.write(1);
     let report = log.check();
     assert_eq!(report.torn.iter().map(|torn| (torn.line, torn.bytes, torn.closed)).collect::<Vec<_>>(), [(4, 6, true)]);
-    assert!(report.is_sound());
+    assert!(report.is_verified());
     // Whole lines are none that broke off, though the gate went on after them.
     let (before, foreign) = (log.text(), |report: &Report| report.flaws.iter().any(|flaw| flaw.kind == Kind::Foreign));
     let notes = fs::read(log.notes()).unwrap();

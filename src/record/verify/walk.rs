@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::notes::Noted;
-use super::report::{FileSeen, Kind, Report, Torn};
+use super::report::{FileSummary, Kind, Report, Torn};
 use super::{digest, unreadable};
 use crate::record::chain::files::{Lines, Piece};
 use crate::record::chain::{Head, Link, hex, is_torn};
@@ -20,7 +20,7 @@ pub(super) struct Walk {
     at: Place,
     started: bool,
     /// Lines outside the chain since then.
-    loose: Option<Loose>,
+    loose: Option<UnlinkedLine>,
 }
 
 #[derive(Clone, Default)]
@@ -30,7 +30,7 @@ struct Place {
 }
 
 /// Lines outside the chain.
-struct Loose {
+struct UnlinkedLine {
     /// Where the first stands.
     at: Place,
     /// Their bytes, with line feeds.
@@ -81,7 +81,7 @@ impl Walk {
             }
         }
         let last_seq = first.map(|_| self.last.seq);
-        self.report.files.push(FileSeen { name, lines: hang, first_seq: first, last_seq });
+        self.report.files.push(FileSummary { name, lines: hang, first_seq: first, last_seq });
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Walk {
 
     /// A line outside the chain: whether it has no line feed, and whether it can be one whose writing broke off.
     fn aside(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
-        let loose = self.loose.get_or_insert_with(|| Loose { at: place.clone(), bytes: 0, open, foreign: None });
+        let loose = self.loose.get_or_insert_with(|| UnlinkedLine { at: place.clone(), bytes: 0, open, foreign: None });
         loose.bytes += bytes;
         loose.open = open;
         if !torn && loose.foreign.is_none() {
@@ -124,7 +124,7 @@ impl Walk {
     }
 
     /// Lines outside the chain count as torn if the line after them says so, with their length.
-    fn settle(&mut self, loose: &Loose, next: &[u8]) {
+    fn settle(&mut self, loose: &UnlinkedLine, next: &[u8]) {
         #[derive(Deserialize)]
         struct Opened {
             torn_bytes: u64,
@@ -143,7 +143,7 @@ impl Walk {
         }
     }
 
-    fn foreign(&mut self, loose: &Loose) {
+    fn foreign(&mut self, loose: &UnlinkedLine) {
         let what = "this is no line that the gate wrote: it was changed, or put there by somebody else".to_owned();
         let seq = self.started.then_some(self.last.seq + 1);
         let at = loose.foreign.as_ref().unwrap_or(&loose.at);

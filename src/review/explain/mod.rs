@@ -17,8 +17,8 @@ use crate::record::entry::member;
 use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::visible;
 
-use super::rebuilt::{Again, Rebuilt};
-use super::{Entry, Judges, Missing};
+use super::rejudge::{Rebuilt, Rejudged};
+use super::{Entry, Missing, PolicySet};
 
 pub use again::{Repeated, may_be_earlier, repeated};
 use passage::Proposals;
@@ -30,7 +30,7 @@ pub use steps::{Part, Step};
 /// Why a message was judged as it was. Every text of a stranger's in it is harmless to show: what a terminal obeys and what
 /// nobody sees are escapes, and of secrets there is the shape only.
 #[derive(Clone, Debug, Serialize)]
-pub struct Explained {
+pub struct Explanation {
     /// The line's id.
     pub audit: String,
     /// Which message of its batch, from 0, if it was one of a batch.
@@ -64,14 +64,14 @@ pub struct Explained {
     /// The policy that judges it.
     pub policy: String,
     /// The passages in which something was found, the strongest finding first.
-    pub findings: Vec<Told>,
+    pub findings: Vec<FindingExplanation>,
     /// Whether the message passes with all suppressions that are proposed; `None` if none are, or it cannot be tried.
     pub suppressed_passes: Option<bool>,
 }
 
 /// A passage, by the strongest finding in it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct FindingExplanation {
     /// The rule's id.
     pub id: String,
     /// The place, as a JSON pointer.
@@ -93,11 +93,11 @@ pub struct Told {
     /// Of a secret: its shape.
     pub shape: Option<String>,
     /// The rule, if the set in force has it.
-    pub rule: Option<About>,
+    pub rule: Option<RuleInfo>,
     /// What the agent was told, if this is what refused the message.
     pub told: Option<String>,
     /// Other findings of the passage, the strongest first.
-    pub also: Vec<Also>,
+    pub also: Vec<OverlappingFinding>,
     /// Suppressions of the whole passage, to be pasted into the config.
     pub suppression: Option<String>,
     /// The same as data.
@@ -113,7 +113,7 @@ pub struct Told {
 
 /// Another finding of a passage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Also {
+pub struct OverlappingFinding {
     /// The rule's id.
     pub id: String,
     /// Its title, if the set in force has it.
@@ -130,7 +130,7 @@ pub struct Also {
 
 /// A rule, as its file has it.
 #[derive(Clone, Debug, Serialize)]
-pub struct About {
+pub struct RuleInfo {
     /// What it catches.
     pub title: String,
     /// Why that is dangerous, and what would be acceptable.
@@ -157,7 +157,7 @@ pub struct About {
 ///
 /// # Errors
 /// The line tells of no judged message, or there is no policy for its upstream.
-pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<Explained, Missing> {
+pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Result<Explanation, Missing> {
     let upstream = entry.get(member::upstream).unwrap_or_default();
     let policy = judges.of(&upstream).ok_or(Missing::NoPolicy)?;
     let direction = match entry.get(member::direction).as_deref() {
@@ -168,7 +168,7 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<
     let rebuilt = Rebuilt::of(entry, whole);
     let again = rebuilt.as_ref().ok().map(|rebuilt| rebuilt.judge(&policy, true));
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
-    let mut made = Explained {
+    let mut made = Explanation {
         audit: text(member::audit::NAME).unwrap_or_default(),
         item: entry.get(member::item),
         time: text(member::time::NAME).unwrap_or_default(),
@@ -194,7 +194,7 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &Judges) -> Result<
         .zip(blank.as_ref())
         .map(|(rebuilt, blank)| Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank));
     let proposals = proposals.unwrap_or_default();
-    let teller = Teller { entry, policy: &policy, direction, rebuilt, again, proposals: &proposals, blank: blank.as_ref() };
+    let teller = Explainer { entry, policy: &policy, direction, rebuilt, again, proposals: &proposals, blank: blank.as_ref() };
     made.findings = teller.passages();
     made.suppressed_passes = teller.passes(&made.findings);
     Ok(made)
@@ -214,24 +214,24 @@ pub fn readings((place, raw): (&str, &str), rules: &RuleSet, findings: &[Finding
 }
 
 /// Everything that is known of a line.
-struct Teller<'a> {
+struct Explainer<'a> {
     entry: &'a Entry,
     policy: &'a Policy,
     direction: Direction,
     rebuilt: Option<&'a Rebuilt>,
-    again: Option<&'a Again>,
+    again: Option<&'a Rejudged>,
     proposals: &'a Proposals,
     /// The end and the reason of what is proposed.
     blank: Option<&'a Suppression>,
 }
 
-impl Teller<'_> {
+impl Explainer<'_> {
     fn rule(&self, id: &str) -> Option<&Rule> {
         self.policy.rules(self.direction).rules().iter().find(|rule| rule.id.as_str() == id).map(AsRef::as_ref)
     }
 
     /// The passages, the strongest first.
-    fn passages(&self) -> Vec<Told> {
+    fn passages(&self) -> Vec<FindingExplanation> {
         let now: &[Finding] = self.again.map_or(&[], |again| &again.inspection.findings);
         let secrets = steps::secrets(self.policy.rules(self.direction), now);
         let rows = rows::rows(self.entry, now, self.proposals);
@@ -239,7 +239,7 @@ impl Teller<'_> {
         rows.iter().filter_map(|passage| self.passage(passage, &secrets)).collect()
     }
 
-    fn passage(&self, passage: &[Row<'_>], secrets: &[String]) -> Option<Told> {
+    fn passage(&self, passage: &[Row<'_>], secrets: &[String]) -> Option<FindingExplanation> {
         let (row, others) = passage.split_first()?;
         let rule = self.rule(&row.id);
         let trace = row.now.and_then(|finding| finding.trace.as_deref());
@@ -255,7 +255,7 @@ impl Teller<'_> {
             (Some(trace), Some(finding)) if !private => steps::steps(raw.as_deref(), finding, trace, secrets),
             _ => Vec::new(),
         };
-        Some(Told {
+        Some(FindingExplanation {
             id: visible(&row.id),
             at: visible(&row.at),
             argument: row.now.and_then(|finding| finding.argument.as_deref()).map(visible),
@@ -267,8 +267,8 @@ impl Teller<'_> {
             steps,
             shape: trace.filter(|_| private).map(|trace| steps::shape(matched(trace))),
             told: passage.iter().find_map(|row| self.refusal(&row.id)),
-            rule: rule.map(about),
-            also: others.iter().map(|other| self.also(other)).collect(),
+            rule: rule.map(rule_info),
+            also: others.iter().map(|other| self.overlapping(other)).collect(),
             suppression: (!tables.is_empty()).then(|| snippet::written(&self.policy.name, &tables)),
             wide: tables.iter().any(|table| table.sha256.is_empty()),
             covers: (!tables.is_empty()).then(|| snippet::covers(&tables, more, lacks)),
@@ -277,9 +277,9 @@ impl Teller<'_> {
         })
     }
 
-    fn also(&self, row: &Row<'_>) -> Also {
+    fn overlapping(&self, row: &Row<'_>) -> OverlappingFinding {
         let rule = self.rule(&row.id);
-        Also {
+        OverlappingFinding {
             id: visible(&row.id),
             title: rule.map(|rule| rule.title.clone()),
             severity: rule.map(|rule| rule.severity.name()),
@@ -335,7 +335,7 @@ impl Teller<'_> {
     }
 
     /// Whether it passes with all that is proposed.
-    fn passes(&self, told: &[Told]) -> Option<bool> {
+    fn passes(&self, told: &[FindingExplanation]) -> Option<bool> {
         let all: Vec<Suppression> = told.iter().flat_map(|one| &one.tables).cloned().collect();
         let rebuilt = self.rebuilt.filter(|_| !all.is_empty())?;
         Some(rebuilt.judge(&self.policy.suppressing(all), false).verdict == "pass")
@@ -352,8 +352,8 @@ fn matched(trace: &Trace) -> &str {
     trace.span.clone().and_then(|span| trace.text.get(span)).unwrap_or(&trace.text)
 }
 
-fn about(rule: &Rule) -> About {
-    About {
+fn rule_info(rule: &Rule) -> RuleInfo {
+    RuleInfo {
         title: rule.title.clone(),
         why: rule.why.clone(),
         severity: rule.severity.name(),

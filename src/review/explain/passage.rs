@@ -7,7 +7,7 @@ use crate::record::entry::member;
 use crate::rules::{Action, Find, Rule, RuleSet};
 
 use crate::review::Entry;
-use crate::review::rebuilt::Rebuilt;
+use crate::review::rejudge::Rebuilt;
 
 use super::matched;
 

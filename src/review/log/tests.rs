@@ -19,7 +19,7 @@ fn pack(path: &Path, text: &str) {
 }
 
 /// What each line is: the id of an entry, or why it cannot be read.
-fn told(entries: impl Iterator<Item = Result<Entry, Bad>>) -> Vec<String> {
+fn told(entries: impl Iterator<Item = Result<Entry, BadLine>>) -> Vec<String> {
     entries
         .map(|entry| {
             entry.map_or_else(|bad| format!("{}: {}", bad.line, bad.why), |entry| entry.get(member::audit).unwrap().into())

@@ -9,7 +9,7 @@ DASHBOARD = ROOT / "deploy/grafana/lychgate.json"
 # Where zero is the answer that is wanted, and the known load cannot have another: a gate that lost lines would be at fault.
 QUIET = {"Audit lines lost"}
 # They count series that begin at their first hit.
-WHOLE = ("Injections", "Calls refused", "Limits hit")
+WHOLE = ("Injections", "Calls refused", "Limits reached")
 
 
 class Question:

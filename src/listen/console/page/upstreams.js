@@ -86,5 +86,5 @@ function login(server, wanted) {
 function expires({ expires: at, renews }) {
   if (!at) return '';
   const left = at - Date.now() / 1000;
-  return `${left > 0 ? `ends in ${span(left)}` : `ended ${ago(at)}`}${renews ? ', renewed by itself' : ''}`;
+  return `${left > 0 ? `ends in ${span(left)}` : `ended ${ago(at)}`}${renews ? ', renewed automatically' : ''}`;
 }

@@ -47,7 +47,7 @@ async fn a_device_waits_until_the_person_is_done() {
     );
 }
 
-async fn polled(answer: &'static str, lasts: u64) -> (Result<crate::oauth::Granted, GrantError>, usize, Duration) {
+async fn polled(answer: &'static str, lasts: u64) -> (Result<crate::oauth::TokenGrant, GrantError>, usize, Duration) {
     let site = Site::new(move |_, asked| match asked.line.ends_with("/device") {
         true => Reply::json(CODES.replace("30", &lasts.to_string())),
         false => Reply(400, vec![], answer.into()),
@@ -100,7 +100,7 @@ async fn what_a_device_shows_is_checked() {
     let site = Site::new(move |_, _| Reply::json(huge.clone())).await;
     let device = device_begin(&fetcher(), &server(&site.origin), &public(), None, RESOURCE, &Scopes::default()).await.unwrap();
     assert_eq!(device.lasts, Duration::from_secs(1800));
-    let none = Server { device_authorization_endpoint: None, ..server(&site.origin) };
+    let none = AuthorizationServer { device_authorization_endpoint: None, ..server(&site.origin) };
     let said = device_begin(&fetcher(), &none, &public(), None, RESOURCE, &Scopes::default()).await;
     assert_eq!(said.unwrap_err(), GrantError::NotOffered("device codes"));
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::*;
 use crate::oauth::fetch::{Fetcher, Guard};
-use crate::oauth::{Granted, Hidden};
+use crate::oauth::{Hidden, TokenGrant};
 
 const PLANTED: &str = "PLANTED-s3cret";
 
-async fn renewed(site: &Site) -> Result<Granted, GrantError> {
+async fn renewed(site: &Site) -> Result<TokenGrant, GrantError> {
     let (server, scopes) = (server(&site.origin), Scopes::parse("a b"));
     refresh(&fetcher(), &server, &public(), None, &hidden(PLANTED), RESOURCE, &scopes).await
 }
@@ -163,7 +163,7 @@ async fn what_the_guard_forbids_is_not_asked() {
     let strict = Fetcher::new(Guard::default(), Duration::from_secs(1), None).unwrap();
     let site = answering(GOOD).await;
     for endpoint in [site.origin.as_str(), "https://169.254.169.254/token", "https://10.0.0.1/token", "ftp://as.example/token"] {
-        let server = Server { token_endpoint: endpoint.into(), ..server("https://as.example") };
+        let server = AuthorizationServer { token_endpoint: endpoint.into(), ..server("https://as.example") };
         let error = refresh(&strict, &server, &public(), None, &hidden(PLANTED), RESOURCE, &Scopes::default()).await.unwrap_err();
         assert!(matches!(error, GrantError::Guarded(_)) && !error.transient() && !error.ends_login(), "{endpoint}: {error:?}");
     }
@@ -174,7 +174,7 @@ async fn what_the_guard_forbids_is_not_asked() {
 fn nothing_that_is_shown_holds_a_secret() {
     let secret = || Hidden::new(PLANTED.into());
     let granted =
-        Granted { access: secret(), refresh: Some(secret()), expires_unix: None, given_unix: 0, scopes: Scopes::default() };
+        TokenGrant { access: secret(), refresh: Some(secret()), expires_unix: None, given_unix: 0, scopes: Scopes::default() };
     let attempt = Attempt { url: format!("https://as.example/a?state={PLANTED}"), state: secret(), verifier: secret() };
     let query = format!("code={PLANTED}&state={PLANTED}&error_description={PLANTED}&error=access_denied&iss={PLANTED}");
     let answer = Answer::of_query(&query);

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::*;
 use crate::config::{EnterpriseConfig, Secret};
-use crate::oauth::Granted;
+use crate::oauth::TokenGrant;
 
 const ID_JAG: &str =
     r#"{"access_token":"id.j.ag","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}"#;
@@ -26,7 +26,7 @@ fn subject(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
-async fn managed(site: &Site, idp: &EnterpriseConfig) -> Result<Granted, GrantError> {
+async fn managed(site: &Site, idp: &EnterpriseConfig) -> Result<TokenGrant, GrantError> {
     let server = server(&site.origin);
     let there = format!("{}/idp", site.origin);
     enterprise(&fetcher(), &there, idp, &server, &client(ClientAuth::Post), None, RESOURCE, &Scopes::parse("a b")).await
@@ -101,8 +101,8 @@ async fn a_refusal_of_an_assertion_is_final() {
     assert_eq!(site.asked().len(), 2);
 }
 
-fn granted() -> Granted {
-    Granted { access: hidden("at"), refresh: Some(hidden("rt")), expires_unix: None, given_unix: 0, scopes: Scopes::default() }
+fn granted() -> TokenGrant {
+    TokenGrant { access: hidden("at"), refresh: Some(hidden("rt")), expires_unix: None, given_unix: 0, scopes: Scopes::default() }
 }
 
 #[tokio::test]
@@ -115,10 +115,10 @@ async fn tokens_are_given_back_the_refresh_token_first() {
     assert!(forms.iter().all(|form| form["client_id"] == "the client/ü" && form["client_secret"] == "s3cret:+ %é"));
     assert_eq!(site.lines(), ["POST /revoke", "POST /revoke"]);
 
-    let alone = Granted { refresh: None, ..granted() };
+    let alone = TokenGrant { refresh: None, ..granted() };
     revoke(&fetcher(), &server(&site.origin), &public(), None, &alone).await.unwrap();
     assert_eq!(site.asked().len(), 3);
-    let none = Server { revocation_endpoint: None, ..server(&site.origin) };
+    let none = AuthorizationServer { revocation_endpoint: None, ..server(&site.origin) };
     let said = revoke(&fetcher(), &none, &public(), None, &granted()).await;
     assert_eq!(said.unwrap_err(), GrantError::NotOffered("revocation"));
 }

@@ -7,10 +7,10 @@
 mod authorize;
 mod clients;
 mod device;
-mod kept;
 mod metadata;
 mod page;
 mod token;
+mod ttl_map;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ use oauth2::url::form_urlencoded;
 use serde_json::{Value, json};
 
 use clients::Client;
-use kept::Kept;
+use ttl_map::TtlMap;
 
 use super::PATH;
 
@@ -82,12 +82,12 @@ pub struct Login {
 
 #[derive(Default)]
 struct State {
-    clients: Kept<Client>,
-    pages: Kept<authorize::Page>,
-    codes: Kept<authorize::Code>,
-    devices: Kept<device::Device>,
-    access: Kept<Given>,
-    refresh: Kept<Refresh>,
+    clients: TtlMap<Client>,
+    pages: TtlMap<authorize::Page>,
+    codes: TtlMap<authorize::Code>,
+    devices: TtlMap<device::Device>,
+    access: TtlMap<Given>,
+    refresh: TtlMap<Refresh>,
 }
 
 /// What was given, to whom.

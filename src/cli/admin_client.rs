@@ -1,0 +1,122 @@
+//! A gate that runs, asked through its admin port with the token that it has written down.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::config_file::ConfigArg;
+use super::exit::Exit;
+use crate::config;
+use crate::message::{Json, ReadLimits};
+use crate::record::table;
+
+/// How long the gate may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest answer of the gate that is read, in bytes.
+const ANSWER_BYTES: u64 = 64 << 20;
+
+/// Which gate to ask, and the token to show.
+#[derive(clap::Args)]
+pub(super) struct AdminClient {
+    #[command(flatten)]
+    config: ConfigArg,
+    /// Address of the admin port; defaults to that of the config
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<SocketAddr>,
+    /// File with the admin token; defaults to that of the config
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl AdminClient {
+    /// Where to ask, and the token to show.
+    pub(super) fn target(&self) -> Result<(SocketAddr, String), Exit> {
+        let told = |text: String| Exit::Code(2, text);
+        let (address, approval) = match (self.admin, &self.token_file) {
+            (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
+            (admin, _) => {
+                let read = self.config.find().and_then(|file| config::load_admin(&file));
+                let (there, approval) =
+                    read.map_err(|faults| told(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+                (admin.or(there.address), approval)
+            }
+        };
+        let hint = "add one: `[admin]` with `address = \"127.0.0.1:8801\"`";
+        let address = address.ok_or_else(|| told(format!("the config sets no admin port\n  hint: {hint}")))?;
+        let file = self.token_file.clone().or_else(|| approval.token_file(address.port()));
+        let file = file.ok_or_else(|| told("no token file\n  hint: name it with `--token-file FILE`".into()))?;
+        let token = std::fs::read_to_string(&file).map_err(|error| {
+            let hint = "run this as the gateway's user, while it is running";
+            told(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
+        })?;
+        Ok((reachable(address), token.trim().to_owned()))
+    }
+}
+
+/// Where a program on this machine reaches a listener.
+pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+/// How often a gate has reloaded its config.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Reloads {
+    /// The new one is in force.
+    pub(super) applied: f64,
+    /// The old one stays.
+    pub(super) refused: f64,
+}
+
+/// How often the gate with this admin port has reloaded its config; `None` where none answers.
+pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
+    let answer = exchange(address, None, "GET", "/metrics", "").ok()?;
+    let series = format!("{}{{outcome=\"", table::RELOADS.name);
+    let mut made = Reloads::default();
+    for line in answer.lines().filter_map(|line| line.strip_prefix(&series)) {
+        let (outcome, value) = line.split_once("\"}")?;
+        let value: f64 = value.trim().parse().ok()?;
+        if outcome == "refused" { made.refused += value } else { made.applied += value }
+    }
+    answer.contains(&series).then_some(made)
+}
+
+/// Asks the gate; gives what it says if it is content.
+pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Exit> {
+    let unreachable = |error: io::Error| {
+        let hint = "is the gateway running, with the admin port set in the config?";
+        Exit::Code(2, format!("cannot reach the gateway at {address}: {error}\n  hint: {hint}"))
+    };
+    let said = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
+    let unreadable = || Exit::Code(2, format!("the service at {address} is not lychgate"));
+    let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
+    let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(unreadable)?;
+    let limits = ReadLimits { message_bytes: body.len(), ..ReadLimits::default() };
+    let json = Json::parse(body.to_owned().into(), &limits).map_err(|_| unreadable())?;
+    if status == 200 {
+        return Ok(json);
+    }
+    let why = json.root().get("error").and_then(|error| error.str()).unwrap_or_default().into_owned();
+    Err(Exit::Code(if matches!(status, 403 | 404 | 409) { 1 } else { 2 }, why))
+}
+
+fn exchange(address: SocketAddr, token: Option<&str>, method: &str, path: &str, body: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let length = body.len();
+    let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{token}content-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )?;
+    let mut said = String::new();
+    stream.take(ANSWER_BYTES).read_to_string(&mut said)?;
+    Ok(said)
+}

@@ -1,0 +1,135 @@
+//! An audit line as a person reads it.
+
+use crate::message::{Value, ValueKind};
+use crate::record::entry::member;
+use crate::record::entry::object::finding;
+use crate::record::terminal_safe;
+use crate::review::Entry;
+use crate::text::cut;
+
+/// Longest text shown of a member, in bytes.
+const TEXT_BYTES: usize = 160;
+/// Most rules named.
+const RULES: usize = 4;
+/// What a brief line shows by itself or leaves out.
+const SHOWN: [&str; 14] = [
+    member::time::NAME,
+    member::event::NAME,
+    member::severity::NAME,
+    member::seq::NAME,
+    member::prev::NAME,
+    member::audit::NAME,
+    member::agent::NAME,
+    member::session::NAME,
+    member::upstream::NAME,
+    member::era::NAME,
+    member::revision::NAME,
+    member::transport::NAME,
+    member::trace::NAME,
+    member::span::NAME,
+];
+
+/// Select Graphic Rendition parameters (ECMA-48, 8.3.117).
+fn look(word: &str, severity: &str) -> &'static str {
+    match (word, severity) {
+        ("block", _) | (_, "Critical" | "High") => "31",
+        ("rewrite" | "ask", _) | (_, "Medium") => "33",
+        ("pass", _) => "32",
+        _ => "36",
+    }
+}
+
+/// A line in short.
+pub(super) fn brief(entry: &Entry, colour: bool) -> String {
+    let text = |name: &str| entry.text(name).map(|text| terminal_safe(cut(&text, TEXT_BYTES)).into_owned()).unwrap_or_default();
+    let event = text(member::event::NAME);
+    let judged = event == "judged";
+    let word = if judged { text(member::verdict::NAME) } else { event.clone() };
+    let time = text(member::time::NAME).replacen('T', " ", 1).replace('Z', "");
+    let mut out = format!("{time}  ");
+    let shown = format!("{word:<8}");
+    if colour {
+        let severity = if judged { String::new() } else { text(member::severity::NAME) };
+        out.push_str(&format!("\u{1b}[{}m{shown}\u{1b}[0m", look(&word, &severity)));
+    } else {
+        out.push_str(&shown);
+    }
+    let arrow = match text(member::direction::NAME).as_str() {
+        "outbound" => "-> ",
+        "inbound" => "<- ",
+        _ => "",
+    };
+    let mut parts = vec![format!("{arrow}{}", text(member::upstream::NAME))];
+    if judged {
+        let what = [member::tool::NAME, member::prompt::NAME, member::resource::NAME]
+            .into_iter()
+            .map(text)
+            .find(|name| !name.is_empty());
+        let kind = text(member::kind::NAME);
+        parts.push(format!("{} {kind}", text(member::method::NAME)));
+        parts.extend(what);
+        parts.push(found(entry));
+        if !text(member::would::NAME).is_empty() && text(member::would::NAME) != word {
+            parts.push(format!("(would {})", text(member::would::NAME)));
+        }
+        if text(member::coverage::NAME) == "partial" {
+            parts.push("(partially inspected)".to_owned());
+        }
+        if !text(member::error::NAME).is_empty() {
+            parts.push(format!("error {}", text(member::error::NAME)));
+        }
+    } else {
+        parts.extend(rest(entry));
+    }
+    let who = text(member::agent::NAME);
+    parts.push(if who.is_empty() { who } else { format!("by {who}") });
+    parts.push(text(member::audit::NAME));
+    for part in parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
+        out.push(' ');
+        out.push_str(part);
+    }
+    out
+}
+
+/// The rules that found something, each once.
+fn found(entry: &Entry) -> String {
+    let mut rules: Vec<String> = Vec::new();
+    for found in entry.findings() {
+        let rule = terminal_safe(&found.text(finding::rule)).into_owned();
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    let more = rules.len().saturating_sub(RULES);
+    rules.truncate(RULES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if rules.is_empty() { more } else { format!("[{}{more}]", rules.join(", ")) }
+}
+
+/// What else stands in the line, as `name=value`.
+fn rest(entry: &Entry) -> impl Iterator<Item = String> {
+    let members = entry.root().members().filter(|(name, _)| !SHOWN.contains(&&**name));
+    members.map(|(name, value)| format!("{}={}", terminal_safe(&name), plain(value))).take(12)
+}
+
+/// A value in one line, harmless and cut.
+pub(super) fn plain(value: Value<'_>) -> String {
+    match value.kind() {
+        ValueKind::String => {
+            let text = value.str().unwrap_or_default();
+            let head = cut(&text, TEXT_BYTES);
+            let more = if head.len() < text.len() { "…" } else { "" };
+            format!("{}{more}", terminal_safe(head))
+        }
+        ValueKind::Array => {
+            let items: Vec<String> = value
+                .elements()
+                .take(RULES)
+                .map(|item| terminal_safe(cut(item.raw().trim_matches('"'), TEXT_BYTES)).into_owned())
+                .collect();
+            let more = if value.elements().nth(RULES).is_some() { ", …" } else { "" };
+            format!("{}{more}", items.join(", "))
+        }
+        _ => terminal_safe(cut(value.raw(), 4 * TEXT_BYTES)).into_owned(),
+    }
+}

@@ -1,0 +1,45 @@
+//! A map whose entries end, and which has room for so many.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// Entries at once; the one that would end first makes room.
+const ENTRIES: usize = 1000;
+
+pub(super) struct TtlMap<T>(HashMap<String, (Instant, T)>);
+
+impl<T> Default for TtlMap<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T> TtlMap<T> {
+    pub(super) fn put(&mut self, key: String, value: T, lasts: Duration) {
+        let now = Instant::now();
+        self.0.retain(|_, (end, _)| *end > now);
+        if self.0.len() >= ENTRIES
+            && let Some(first) = self.0.iter().min_by_key(|(_, (end, _))| *end).map(|(key, _)| key.clone())
+        {
+            self.0.remove(&first);
+        }
+        self.0.insert(key, (now + lasts, value));
+    }
+
+    pub(super) fn get(&mut self, key: &str) -> Option<&mut T> {
+        self.0.get_mut(key).filter(|(end, _)| *end > Instant::now()).map(|(_, value)| value)
+    }
+
+    pub(super) fn find(&mut self, mut is: impl FnMut(&T) -> bool) -> Option<&mut T> {
+        let now = Instant::now();
+        self.0.values_mut().find(|(end, value)| *end > now && is(value)).map(|(_, value)| value)
+    }
+
+    pub(super) fn take(&mut self, key: &str) -> Option<T> {
+        self.0.remove(key).filter(|(end, _)| *end > Instant::now()).map(|(_, value)| value)
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.0.retain(|_, (_, value)| keep(value));
+    }
+}

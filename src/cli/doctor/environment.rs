@@ -1,0 +1,53 @@
+//! What the system gives a gate.
+
+use rustix::process::{Resource, getrlimit};
+
+use super::{CheckResult, Level};
+use crate::config::Config;
+
+/// File descriptors that a gate needs besides connections.
+const BESIDES: u64 = 64;
+
+/// Bounds of the system against those of the config.
+pub(super) fn limits(config: &Config) -> CheckResult {
+    let mut told = CheckResult::default();
+    // Each agent's connection may have one to a server.
+    let wanted = (config.limits.connections as u64).saturating_mul(2).saturating_add(BESIDES);
+    let limit = getrlimit(Resource::Nofile);
+    match limit.current {
+        Some(current) if current < wanted => {
+            let fits = current.saturating_sub(BESIDES) / 2;
+            let more = if limit.maximum.is_none_or(|most| most >= wanted) {
+                format!("ulimit -n {wanted}")
+            } else {
+                format!("LimitNOFILE={wanted} in the service")
+            };
+            told.find(
+                Level::Warning,
+                format!("the open file limit is {current}; {} connections may need {wanted}", config.limits.connections),
+                format!("{more}; or `connections = {fits}` under `[limits]`"),
+            );
+        }
+        current => told.well(format!("open files: {} allowed", current.map_or("any number".to_owned(), |n| n.to_string()))),
+    }
+    told
+}
+
+/// The environment.
+pub(super) fn surroundings() -> CheckResult {
+    let mut told = CheckResult::default();
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let proxies: Vec<&str> =
+        ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"].into_iter().filter(|name| set(name)).collect();
+    if !proxies.is_empty() {
+        let what = format!("{} is set, but the gateway does not use proxies", proxies.join(", "));
+        told.find(Level::Note, what, format!("unset {}, or allow the gateway through the firewall", proxies.join(" ")));
+    }
+    if crate::seal::state_folder().is_none() {
+        let what = "neither `XDG_STATE_HOME` nor `HOME` is set: logins and quarantine cannot be stored";
+        told.find(Level::Warning, what, "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`");
+    } else {
+        told.well("the state folder is set");
+    }
+    told
+}

@@ -1,0 +1,156 @@
+//! What was moved, so that it can be put back byte for byte.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::client::Format;
+use super::edit::{Edit, apply};
+use super::files::{put, without_mark};
+use super::{jsonc, toml};
+
+/// What was done to one file of a client. Holds what the file held, so it is its owner's alone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct MoveRecord {
+    pub(super) file: PathBuf,
+    /// The file as it would be without lychgate, kept whole.
+    pub(super) backup: PathBuf,
+    /// What the file was when it was written.
+    pub(super) written_sha256: String,
+    /// What it was before that, and may be again if whoever wrote it was stopped.
+    #[serde(default)]
+    pub(super) found_sha256: String,
+    pub(super) servers: Vec<MovedServer>,
+    /// Servers that the file has no more, and whose upstreams are yet to be taken back.
+    #[serde(default)]
+    pub(super) dropped: Vec<MovedServer>,
+    /// The gate's config.
+    pub(super) gate: Option<PathBuf>,
+    /// What that config held from the start, if `install` made it.
+    #[serde(default)]
+    pub(super) base: Option<String>,
+}
+
+/// One server that was moved.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct MovedServer {
+    pub(super) path: Vec<String>,
+    /// Its entry as it was, and as it was written.
+    pub(super) old: String,
+    pub(super) new: String,
+    /// The command or the URL that was written.
+    #[serde(default)]
+    pub(super) led: String,
+    /// Its name at the gate, if it is reached over HTTP, and what was added to the gate's config for it.
+    pub(super) upstream: Option<String>,
+    /// Its name at the gate, if it is a command: what `wrap --name` has.
+    #[serde(default)]
+    pub(super) wrap_name: Option<String>,
+    pub(super) block: String,
+    pub(super) secrets: Vec<PathBuf>,
+    /// Its entry had been changed by others before the file was written.
+    #[serde(default)]
+    pub(super) is_changed: bool,
+}
+
+impl MovedServer {
+    pub(super) fn name(&self) -> String {
+        self.path.last().cloned().unwrap_or_default()
+    }
+}
+
+/// What came of putting a file back.
+pub(super) struct RestoreOutcome {
+    pub(super) text: String,
+    /// Servers that are not as they were written.
+    pub(super) changed: Vec<String>,
+    /// Servers that are there no more: nothing has to be put back.
+    pub(super) removed: Vec<String>,
+}
+
+impl MoveRecord {
+    /// # Errors
+    /// It is there and cannot be read.
+    pub(super) fn read(place: &Path) -> io::Result<Option<Self>> {
+        match fs::read(place) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| io::Error::other(format!("`{}`: {error}", place.display()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io::Error::new(error.kind(), format!("`{}`: {error}", place.display()))),
+        }
+    }
+
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn write(&self, place: &Path) -> io::Result<()> {
+        put(place, &serde_json::to_vec_pretty(self)?, Some(0o600))
+    }
+
+    /// The file without lychgate: as it was, byte for byte, if nobody has changed it since, or if it is that already; if somebody
+    /// has, each server as it was, and all else as it is.
+    pub(super) fn put_back(&self, text: &str, format: Format) -> RestoreOutcome {
+        let hash = hex(text.as_bytes());
+        if let Ok(backup) = fs::read_to_string(&self.backup).map(without_mark)
+            && (hash == self.written_sha256 || hash == self.found_sha256 || text == backup)
+        {
+            let changed = self.servers.iter().filter(|server| server.is_changed).map(MovedServer::name).collect();
+            return RestoreOutcome { text: backup, changed, removed: vec![] };
+        }
+        let mut back = RestoreOutcome { text: text.to_owned(), changed: vec![], removed: vec![] };
+        match format {
+            Format::Json { .. } | Format::OpenCode => self.json_back(&mut back),
+            Format::Toml { .. } => self.toml_back(&mut back),
+        }
+        back
+    }
+
+    fn json_back(&self, back: &mut RestoreOutcome) {
+        let (text, mut edits) = (back.text.clone(), vec![]);
+        // What cannot be read does not tell that something has been removed.
+        let is_readable = jsonc::find(&text, &[]).is_some();
+        for server in &self.servers {
+            let is = jsonc::find(&text, &server.path).and_then(|span| Some((span.clone(), text.get(span)?)));
+            match is {
+                Some((span, now)) if now == server.new || jsonc::same(now, &server.new) => {
+                    edits.push(Edit::new(span, &*server.old))
+                }
+                // It was never written, or is put back already.
+                Some((_, now)) if now == server.old || jsonc::same(now, &server.old) => {}
+                None if is_readable => back.removed.push(server.name()),
+                _ => back.changed.push(server.name()),
+            }
+        }
+        back.text = apply(&text, edits).unwrap_or(text);
+    }
+
+    /// Entries may be in several pieces, so they are taken whole from the file as it was.
+    fn toml_back(&self, back: &mut RestoreOutcome) {
+        let backup =
+            fs::read_to_string(&self.backup).ok().map(without_mark).and_then(|text| text.parse::<toml_edit::DocumentMut>().ok());
+        let (Some(backup), Ok(mut root)) = (backup, back.text.parse::<toml_edit::DocumentMut>()) else {
+            back.changed.extend(self.servers.iter().map(MovedServer::name));
+            return;
+        };
+        for server in &self.servers {
+            let [key, name] = &*server.path else { continue };
+            let old = backup.get(key).and_then(|all| all.get(name));
+            let now = root.get_mut(key).and_then(|all| all.get_mut(name));
+            match (old, now) {
+                (Some(old), Some(now)) if toml::is_gate(now, &server.new) => *now = old.clone(),
+                (Some(old), Some(now)) if now.to_string() == old.to_string() => {}
+                (_, None) => back.removed.push(name.clone()),
+                _ => back.changed.push(name.clone()),
+            }
+        }
+        back.text = root.to_string();
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}

@@ -1,0 +1,287 @@
+//! Moving servers behind the gate.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::client::{Client, ConfigFile, Format};
+use super::files::{hold, marked_as, put};
+use super::gate::{GateConfig, default_audit_file, new_config};
+use super::move_record::{MoveRecord, MovedServer, hex};
+use super::names::Names;
+use super::plan::{self, Plan, PlanInputs, Wrap};
+use super::records::{Leftovers, Records};
+use super::server::GateEntry;
+use super::{InstallArgs, InstallContext, diff, read};
+
+/// What is the same for all files.
+struct MoveContext<'a> {
+    args: &'a InstallArgs,
+    wrap: Wrap,
+    known: GateEntry,
+    /// What a new config of the gate begins with.
+    base: String,
+}
+
+/// What is to be done to a file.
+pub(super) struct FileChange {
+    pub(super) file: ConfigFile,
+    /// What it holds, and what it would hold without lychgate.
+    text: String,
+    own: String,
+    pub(super) plan: Plan,
+    place: PathBuf,
+    /// Whether the gate's config changes for it.
+    is_for_gate: bool,
+}
+
+impl InstallContext<'_> {
+    /// Carries `install` out.
+    pub(super) fn install(&mut self, args: &InstallArgs) -> io::Result<u8> {
+        let config = args.config.clone().unwrap_or_else(|| self.gate_config.clone());
+        let mut gate = GateConfig::read(&config)?;
+        let Some(client) = args.client else {
+            let known = Records::read(&self.state)?.known(&gate, &self.program);
+            return self.list(&known, args.json);
+        };
+        let wrap = self.wrap(args, &gate)?;
+        let _held = if args.dry_run {
+            None
+        } else {
+            fs::create_dir_all(&self.state)?;
+            Some(hold(&self.state)?)
+        };
+        let mut records = Records::read(&self.state)?;
+        let known = records.known(&gate, &self.program);
+        let job = MoveContext { args, wrap, known, base: new_config("install", &self.state_root) };
+        let mut code = 0;
+        let mut steps = vec![];
+        let files = self.files(client, args.file.as_ref())?;
+        for file in &files {
+            if let Some(text) = read(file)? {
+                let step = step(file.clone(), text, &job, &mut gate, &mut records)?;
+                for (name, why) in &step.plan.left {
+                    writeln!(self.err, "left unchanged: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
+                    code = 1;
+                }
+                steps.push(step);
+            }
+        }
+        let released = release(&steps, &mut gate, &mut records);
+        for name in &released.stay {
+            writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", gate.path.display())?;
+        }
+        if !self.has_all_named(client, args, &steps)? {
+            return Ok(2);
+        }
+        if steps.iter().all(|step| step.plan.text == step.text && !step.is_for_gate) {
+            self.tell_nothing(client, &files, &steps)?;
+            return Ok(code);
+        }
+        steps.retain(|step| step.plan.text != step.text || step.is_for_gate);
+        for FileChange { file, text, plan, .. } in steps.iter().filter(|step| step.plan.text != step.text) {
+            write!(self.out, "{}", diff::diff(&file.path, file.format, text, &plan.text))?;
+        }
+        for FileChange { file, plan, .. } in &steps {
+            if file.project.is_some() && plan.moved.iter().any(|server| server.upstream.is_none()) {
+                let (path, program) = (file.path.display(), &self.program);
+                writeln!(
+                    self.err,
+                    "warning: `{path}` belongs to a project and gets paths of this machine: the program `{program}` and the audit log\n  hint: keep the change out of version control, or move the servers of your own file instead"
+                )?;
+            }
+        }
+        if gate.is_changed() {
+            let format = Format::Toml { servers: "" };
+            write!(self.out, "{}", diff::diff(&gate.path, format, gate.old.as_deref().unwrap_or_default(), &gate.new))?;
+        }
+        if args.dry_run || !(self.yes)(self.err)? {
+            return Ok(1);
+        }
+        self.carry_out(&steps, &gate, &mut records, &released)?;
+        writeln!(self.err, "Done; {}.", client.restart())?;
+        self.show_state(args, &steps, &gate, &job.wrap)?;
+        writeln!(self.err, "To put it back: lychgate uninstall {}", client.name())?;
+        Ok(code)
+    }
+
+    /// Whether everything is there that was named; if not, what there is instead is told.
+    fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[FileChange]) -> io::Result<bool> {
+        if let (Some(file), []) = (&args.file, steps) {
+            let here = self.files(client, None)?.into_iter().filter(|file| file.path.exists());
+            let here = here.map(|file| format!("`{}`", file.path.display())).collect::<Vec<_>>().join(", ");
+            let hint = if here.is_empty() { "there is none of its own either".to_owned() } else { format!("there is {here}") };
+            writeln!(self.err, "`{}` is not there\n  hint: {hint}", file.display())?;
+            return Ok(false);
+        }
+        let names: BTreeSet<_> = steps.iter().flat_map(|step| step.plan.names.iter().map(String::as_str)).collect();
+        let mut has_all = true;
+        for unknown in args.servers.iter().filter(|name| !names.contains(name.as_str())) {
+            has_all = false;
+            writeln!(self.err, "{} has no server `{}`", client.name(), unknown.escape_debug())?;
+        }
+        if !has_all {
+            let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
+            writeln!(
+                self.err,
+                "  hint: {}",
+                if names.is_empty() { "it has none".to_owned() } else { format!("it has {names}") }
+            )?;
+        }
+        Ok(has_all)
+    }
+
+    /// Why nothing is to be done.
+    fn tell_nothing(&mut self, client: Client, files: &[ConfigFile], found: &[FileChange]) -> io::Result<()> {
+        let list = |files: &mut dyn Iterator<Item = &ConfigFile>| {
+            files.map(|file| file.path.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let client = client.name();
+        let plans = || found.iter().map(|step| &step.plan);
+        if found.is_empty() {
+            writeln!(self.err, "nothing to move: {client} has no config here; it would be {}", list(&mut files.iter()))
+        } else if plans().all(|plan| plan.names.is_empty()) {
+            writeln!(self.err, "nothing to move: {client} has no servers in {}", list(&mut found.iter().map(|step| &step.file)))
+        } else if plans().any(|plan| !plan.left.is_empty()) {
+            writeln!(self.err, "nothing else to move for {client}")
+        } else {
+            writeln!(self.err, "nothing to move: the servers of {client} are behind the gate already")
+        }
+    }
+
+    fn wrap(&self, args: &InstallArgs, gate: &GateConfig) -> io::Result<Wrap> {
+        let mut options = vec![];
+        // `wrap` finds the user's config by itself.
+        if gate.path != self.user_config {
+            options.extend(["--config".to_owned(), gate.path.display().to_string()]);
+        }
+        options.extend(args.policy.iter().flat_map(|policy| ["--policy".to_owned(), policy.clone()]));
+        let audit = match &args.audit {
+            Some(audit) => std::path::absolute(audit)?,
+            None => gate.audit_file().unwrap_or_else(|| default_audit_file(&self.state_root)),
+        };
+        options.extend(["--audit".to_owned(), audit.display().to_string()]);
+        Ok(Wrap { program: self.program.clone(), options, audit })
+    }
+
+    fn files(&self, client: Client, named: Option<&PathBuf>) -> io::Result<Vec<ConfigFile>> {
+        match named {
+            None => Ok(client.files(&self.places)),
+            Some(path) => ConfigFile::named(client, path, &self.places)
+                .map(|file| vec![file])
+                .ok_or_else(|| io::Error::other(format!("`{}` is no path", path.display()))),
+        }
+    }
+
+    /// First how to put everything back, then what the gate needs, then the clients' files: wherever this is stopped,
+    /// `uninstall` finds what there is to take back.
+    fn carry_out(
+        &mut self,
+        steps: &[FileChange],
+        gate: &GateConfig,
+        records: &mut Records,
+        released: &Leftovers,
+    ) -> io::Result<()> {
+        for step in steps {
+            step.is_as_shown()?;
+        }
+        for FileChange { file, own, place, .. } in steps {
+            put(&backup(place), &marked_as(&file.path, own)?, Some(0o600))?;
+            records.write(place)?;
+        }
+        records.write_handed()?;
+        gate.write()?;
+        released.remove_secrets(gate)?;
+        for step in steps {
+            let FileChange { file, plan, place, .. } = step;
+            step.is_as_shown()?;
+            if plan.text != step.text {
+                put(&file.path, &marked_as(&file.path, &plan.text)?, None)?;
+            }
+            records.forget_dropped(place)?;
+            let (path, kept) = (file.path.display(), backup(place));
+            writeln!(self.err, "{path}: {} behind the gate; as it was: {}", count(plan.moved.len()), kept.display())?;
+        }
+        Ok(())
+    }
+}
+
+impl FileChange {
+    /// Clients write their files too: what was shown is what is changed, or nothing is.
+    fn is_as_shown(&self) -> io::Result<()> {
+        if read(&self.file)?.as_ref() == Some(&self.text) {
+            return Ok(());
+        }
+        let told = format!("`{}` has changed meanwhile; nothing was written to it\n  hint: try again", self.file.path.display());
+        Err(io::Error::other(told))
+    }
+}
+
+/// What is to be done to a file, and down it goes in the records, which are not written yet.
+fn step(
+    file: ConfigFile,
+    text: String,
+    job: &MoveContext<'_>,
+    gate: &mut GateConfig,
+    records: &mut Records,
+) -> io::Result<FileChange> {
+    let place = records.place(&file);
+    let mut before = records.get(&place).cloned().unwrap_or_default();
+    if let Some(other) = before.gate.take_if(|other| *other != gate.path) {
+        let (client, other) = (file.client.name(), other.display());
+        let told = format!(
+            "the servers of {client} are in `{other}`\n  hint: `--config {other}`, or `lychgate uninstall {client}` first"
+        );
+        return Err(io::Error::other(told));
+    }
+    // As it would be without lychgate, so that what is kept is the whole of it.
+    let own = before.put_back(&text, file.format).text;
+    let again = |name: &str| before.servers.iter().any(|server| server.name() == name);
+    let servers = &job.args.servers;
+    let wanted = |name: &str| servers.is_empty() || servers.iter().any(|wanted| wanted == name) || again(name);
+    let gate_before = gate.new.clone();
+    let terms = PlanInputs { wrap: &job.wrap, known: &job.known, before: &before.servers, base: &job.base };
+    let mut names = Names::read(records);
+    let plan = plan::plan(&file, &own, &terms, gate, &mut names, wanted)
+        .map_err(|why| io::Error::other(format!("`{}` cannot be read: {why}", file.path.display())))?;
+    let is_needed =
+        |server: &MovedServer| plan.moved.iter().any(|moved| !moved.block.is_empty() && moved.upstream == server.upstream);
+    let mut dropped = before.dropped;
+    dropped.extend(before.servers.into_iter().filter(|server| !server.block.is_empty()));
+    dropped.retain(|server| !is_needed(server));
+    let is_for_gate = gate.new != gate_before || !dropped.is_empty();
+    let has_any = !plan.moved.is_empty() || dropped.iter().any(|server| server.upstream.is_some());
+    let base = gate.base.clone().or_else(|| records.base(&gate.path));
+    let moved = MoveRecord {
+        file: file.path.clone(),
+        backup: backup(&place),
+        written_sha256: hex(plan.text.as_bytes()),
+        found_sha256: hex(text.as_bytes()),
+        servers: plan.moved.clone(),
+        dropped,
+        gate: has_any.then(|| gate.path.clone()),
+        base,
+    };
+    records.set(&place, moved);
+    Ok(FileChange { file, text, own, plan, place, is_for_gate })
+}
+
+/// Takes out of the gate's config what no file needs any more.
+fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -> Leftovers {
+    let mut released = Leftovers::default();
+    for FileChange { place, .. } in steps {
+        let dropped = records.get(place).map(|moved| moved.dropped.clone()).unwrap_or_default();
+        dropped.iter().for_each(|server| records.release(server, gate, &mut released));
+    }
+    released
+}
+
+/// Where a file is kept as it was.
+fn backup(place: &Path) -> PathBuf {
+    place.with_extension("before")
+}
+
+pub(super) fn count(servers: usize) -> String {
+    format!("{servers} server{}", if servers == 1 { "" } else { "s" })
+}

@@ -1,0 +1,148 @@
+//! Putting servers back.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::client::{Client, ConfigFile};
+use super::files::{gone, hold, marked_as, put, sweep};
+use super::gate::GateConfig;
+use super::move_record::MoveRecord;
+use super::records::{Leftovers, Records};
+use super::{InstallContext, UninstallArgs, diff, read};
+
+/// What is to be done about a file.
+struct FileRestore {
+    file: ConfigFile,
+    place: PathBuf,
+    /// What it holds; nothing where it is gone.
+    text: Option<String>,
+    /// What is to be written, if anything is.
+    new: Option<String>,
+    /// How many servers stay as they are, since somebody has changed them.
+    changed: usize,
+    /// Where it is kept as it was.
+    backup: PathBuf,
+}
+
+impl InstallContext<'_> {
+    /// Carries `uninstall` out.
+    pub(super) fn uninstall(&mut self, args: &UninstallArgs) -> io::Result<u8> {
+        let mut steps = vec![];
+        let _held = (!args.dry_run && self.state.exists()).then(|| hold(&self.state)).transpose()?;
+        let mut records = Records::read(&self.state)?;
+        for (file, place, moved) in self.installed(args, &records)? {
+            steps.push(self.step(file, place, &moved, args.forget)?);
+        }
+        if steps.is_empty() {
+            writeln!(self.err, "nothing of lychgate is installed there")?;
+            return Ok(1);
+        }
+        if args.dry_run || !(self.yes)(self.err)? {
+            return Ok(1);
+        }
+        let code = u8::from(steps.iter().any(|step| step.changed > 0));
+        for step in steps {
+            self.carry_back(step, args.forget, &mut records)?;
+        }
+        Ok(code)
+    }
+
+    /// What is to be done about a file, shown.
+    fn step(&mut self, file: ConfigFile, place: PathBuf, moved: &MoveRecord, forget: bool) -> io::Result<FileRestore> {
+        let text = read(&file)?;
+        let mut step = FileRestore { file, place, text, new: None, changed: 0, backup: moved.backup.clone() };
+        let path = step.file.path.display();
+        if forget {
+            writeln!(self.err, "{path} stays as it is; what was kept of it goes: {}", step.backup.display())?;
+        } else if let Some(text) = &step.text {
+            let back = moved.put_back(text, step.file.format);
+            for name in &back.changed {
+                writeln!(self.err, "left unchanged: `{}` of {path} was changed since", name.escape_debug())?;
+            }
+            for name in &back.removed {
+                writeln!(self.err, "`{}` of {path} was removed since, and stays so", name.escape_debug())?;
+            }
+            write!(self.out, "{}", diff::diff(&step.file.path, step.file.format, text, &back.text))?;
+            step.changed = back.changed.len();
+            step.new = (back.text != *text).then_some(back.text);
+        }
+        Ok(step)
+    }
+
+    fn carry_back(&mut self, step: FileRestore, forget: bool, records: &mut Records) -> io::Result<()> {
+        let (path, backup) = (step.file.path.display(), step.backup.display());
+        if read(&step.file)? != step.text {
+            return Err(io::Error::other(format!("`{path}` has changed meanwhile\n  hint: try again")));
+        }
+        match &step.new {
+            Some(new) => put(&step.file.path, &marked_as(&step.file.path, new)?, None)?,
+            None => sweep(&step.file.path),
+        }
+        if step.changed > 0 {
+            let (client, count) = (step.file.client.name(), super::move_servers::count(step.changed));
+            return writeln!(
+                self.err,
+                "{path}: {count} not put back; as it was: {backup}\n  hint: put right by hand what was changed and say `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to have it stay as it is"
+            );
+        }
+        self.forget(&step.place, if forget { step.text.as_deref() } else { None }, records)?;
+        let done = match &step.text {
+            _ if forget => "left as it is, and forgotten",
+            Some(_) => "put back",
+            None => "is gone, and stays so; what was added for it is taken back",
+        };
+        writeln!(self.err, "{path}: {done}")
+    }
+
+    /// Takes back what was added to the gate's config, unless another client is led to it or the file's `text` that stays leads
+    /// to it, and then what was written down: what fails before that can be tried again.
+    fn forget(&mut self, place: &Path, text: Option<&str>, records: &mut Records) -> io::Result<()> {
+        let Some(moved) = records.take(place) else {
+            return Ok(());
+        };
+        if let Some(path) = &moved.gate {
+            let (mut gate, mut released) = (GateConfig::read(path)?, Leftovers::default());
+            for server in moved.servers.iter().chain(&moved.dropped) {
+                let name = server.upstream.as_deref().unwrap_or_default();
+                let leads = |text: &str| ['"', '\''].iter().any(|end| text.contains(&format!("/mcp/{name}{end}")));
+                if text.is_none_or(|text| !leads(text)) {
+                    records.release(server, &mut gate, &mut released);
+                } else if !server.block.is_empty() {
+                    let file = moved.file.display();
+                    writeln!(self.err, "`[upstream.{name}]` of {} stays: {file} leads to it", path.display())?;
+                }
+            }
+            for name in &released.stay {
+                writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", path.display())?;
+            }
+            if let Some(base) = moved.base.as_ref().filter(|_| !records.leads_to(path)) {
+                gate.end(base);
+            }
+            records.write_handed()?;
+            gate.write()?;
+            released.remove_secrets(&gate)?;
+        }
+        gone(place)?;
+        gone(&moved.backup)
+    }
+
+    /// What is written down of the clients that are meant.
+    fn installed(&self, args: &UninstallArgs, records: &Records) -> io::Result<Vec<(ConfigFile, PathBuf, MoveRecord)>> {
+        let named = args.file.as_ref().map(std::path::absolute).transpose()?;
+        let mut out = vec![];
+        for (place, moved) in records.iter() {
+            let stem = place.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let name = stem.rsplit_once('-').map_or(stem, |(name, _)| name);
+            let Ok(client) = <Client as clap::ValueEnum>::from_str(name, false) else {
+                continue;
+            };
+            let Some(file) = ConfigFile::named(client, &moved.file, &self.places) else {
+                continue;
+            };
+            if args.client.is_none_or(|wanted| wanted == client) && named.as_ref().is_none_or(|named| *named == file.path) {
+                out.push((file, place.clone(), moved.clone()));
+            }
+        }
+        Ok(out)
+    }
+}

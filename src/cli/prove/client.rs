@@ -1,0 +1,294 @@
+//! The connection to a gate.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use super::NotTried;
+use crate::config::ListenTls;
+use crate::trust;
+
+/// Time for one answer, from connecting to its last byte.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest answer, in bytes: a policy's rules are a few tens of kilobytes.
+const ANSWER_BYTES: usize = 4 << 20;
+
+/// A way to a gate, and the token to show there.
+pub(super) struct GateClient {
+    base: String,
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    token: String,
+}
+
+/// What the gate answered.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// What a request shows of its sender.
+#[derive(Clone, Copy)]
+pub(super) enum Auth<'s> {
+    /// The gate's own token.
+    Token,
+    /// Nothing, or somebody else's.
+    Nothing,
+    /// Another host than the gate's.
+    Host(&'s str),
+    /// A page that it comes from.
+    Origin(&'s str),
+}
+
+type ClientFiles<'f> = Option<(&'f Path, &'f Path)>;
+
+impl GateClient {
+    /// To the gate of a config, by its address. Over TLS it must show the very certificate of its config: its address is in
+    /// few certificates.
+    pub(super) fn to_own(
+        address: SocketAddr,
+        tls: Option<&ListenTls>,
+        client: ClientFiles<'_>,
+        token: String,
+    ) -> Result<Self, NotTried> {
+        let provider = Arc::new(ring::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match tls {
+            Some(tls) => {
+                let own = trust::certificates(&tls.cert).map_err(NotTried)?.into_iter().next();
+                let own = own.ok_or_else(|| NotTried(format!("`{}` contains no certificate", tls.cert.display())))?;
+                Arc::new(PinnedCertificate { own, provider: provider.clone() })
+            }
+            None => Arc::new(PinnedCertificate { own: Vec::new().into(), provider: provider.clone() }),
+        };
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        Self::new(format!("{scheme}://{address}"), provider, verifier, client, token)
+    }
+
+    /// To the gate at this URL.
+    pub(super) fn to_url(url: &str, ca: Option<&Path>, client: ClientFiles<'_>, token: String) -> Result<Self, NotTried> {
+        let roots = match ca {
+            Some(file) => Arc::new(trust::own_roots(file).map_err(NotTried)?),
+            None if url.starts_with("https:") => trust::system_roots().map_err(NotTried)?,
+            None => Arc::new(RootCertStore::empty()),
+        };
+        let provider = Arc::new(ring::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = if roots.is_empty() {
+            Arc::new(PinnedCertificate { own: Vec::new().into(), provider: provider.clone() })
+        } else {
+            let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
+            built.map_err(|error| NotTried(format!("TLS cannot be set up: {error}")))?
+        };
+        Self::new(url.trim_end_matches('/').to_owned(), provider, verifier, client, token)
+    }
+
+    fn new(
+        base: String,
+        provider: Arc<CryptoProvider>,
+        verifier: Arc<dyn ServerCertVerifier>,
+        client: ClientFiles<'_>,
+        token: String,
+    ) -> Result<Self, NotTried> {
+        let no_tls = |error: rustls::Error| NotTried(format!("TLS cannot be set up: {error}"));
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(no_tls)?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let tls = match client {
+            None => builder.with_no_client_auth(),
+            Some((cert, key)) => {
+                let key = PrivateKeyDer::from_pem_file(key)
+                    .map_err(|error| NotTried(format!("`{}` cannot be read as a private key: {error}", key.display())))?;
+                builder.with_client_auth_cert(trust::certificates(cert).map_err(NotTried)?, key).map_err(no_tls)?
+            }
+        };
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(PATIENCE));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        Ok(Self { base, http: Client::builder(TokioExecutor::new()).build(connector), token })
+    }
+
+    /// The gate's URL, without a path.
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Fetches something that the gate tells of itself.
+    pub(super) async fn get(&self, path: &str) -> Result<Answer, NotTried> {
+        self.send(Method::GET, path, &[], Auth::Token, String::new()).await
+    }
+
+    /// Sends a message.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        shows: Auth<'_>,
+        body: String,
+    ) -> Result<Answer, NotTried> {
+        self.send(Method::POST, path, headers, shows, body).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        shows: Auth<'_>,
+        body: String,
+    ) -> Result<Answer, NotTried> {
+        let request = self.request(method, path, headers, shows, body);
+        let request = request.map_err(|error| NotTried(format!("`{}` is no URL of a gate: {error}", self.base)))?;
+        let answered = tokio::time::timeout(PATIENCE, async {
+            let response = self.http.request(request).await.map_err(|error| chain(&error))?;
+            let (head, body) = response.into_parts();
+            let body = whole(body).await.map_err(|error| error.to_string())?;
+            Ok(Answer { status: head.status, headers: head.headers, body })
+        });
+        let answered: Result<Answer, String> =
+            answered.await.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
+        answered.map_err(|why| {
+            let hint = hint(&why, self.base.starts_with("http:"));
+            NotTried(format!("{} does not answer: {why}\n  hint: {hint}", self.base))
+        })
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        shows: Auth<'_>,
+        body: String,
+    ) -> Result<Request<Full<Bytes>>, http::Error> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base)).body(Full::new(body.into()))?;
+        let all = request.headers_mut();
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        all.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        for (name, value) in headers {
+            all.insert(HeaderName::from_static(name), HeaderValue::from_str(value)?);
+        }
+        let (name, value) = match shows {
+            Auth::Token => (AUTHORIZATION, format!("Bearer {}", self.token)),
+            Auth::Nothing => return Ok(request),
+            Auth::Host(host) => (HOST, host.to_owned()),
+            Auth::Origin(origin) => (ORIGIN, origin.to_owned()),
+        };
+        let mut value = HeaderValue::from_str(&value)?;
+        value.set_sensitive(name == AUTHORIZATION);
+        all.insert(name, value);
+        Ok(request)
+    }
+}
+
+async fn whole(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
+        if whole.len() + data.len() > ANSWER_BYTES {
+            return Err(io::Error::other("its answer is too long"));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole.freeze())
+}
+
+/// What to do about a gate that does not answer; `why` is what the TLS library or the connection says.
+fn hint(why: &str, plain: bool) -> &'static str {
+    let known = [
+        ("CertificateRequired", "it wants a certificate of its callers: `--client-cert FILE --client-key FILE`"),
+        ("UnknownIssuer", "`--ca FILE` names the authority that signed its certificate"),
+        (
+            "CaUsedAsEndEntity",
+            "its certificate is that of an authority, which no client takes for a server's: make one with \
+             `-addext basicConstraints=critical,CA:FALSE`",
+        ),
+        ("UnsupportedCertVersion", "a certificate is of version 1: those of `--client-cert` and `--ca` must be of version 3"),
+        ("NotValidForName", "the URL must name the gate as its certificate does"),
+        ("Expired", "its certificate is over: `lychgate doctor` looks at its files"),
+    ];
+    if let Some((_, hint)) = known.iter().find(|(word, _)| why.contains(word)) {
+        return hint;
+    }
+    if plain && (why.contains("invalid HTTP version") || why.contains("message completed") || why.contains("connection closed")) {
+        return "does it speak TLS? then its URL begins with `https:`";
+    }
+    "is it running, at the address that the config names? `--offline` starts it here"
+}
+
+/// An error with what is behind it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// Trusts one certificate and no other, whatever name it is for and whoever signed it.
+#[derive(Debug)]
+struct PinnedCertificate {
+    own: CertificateDer<'static>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for PinnedCertificate {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if *end_entity == self.own {
+            return Ok(ServerCertVerified::assertion());
+        }
+        Err(rustls::Error::General("it shows another certificate than that of the config".to_owned()))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,126 @@
+//! What the verbs that look back share: policies of a config, its audit log, and what was kept of messages.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::config_file::ConfigArg;
+use crate::app;
+use crate::config::{self, AuditTo, Config};
+use crate::document::Fault;
+use crate::inspect::Policy;
+use crate::protocol::AuditId;
+use crate::record::entry::member;
+use crate::record::stores::{Records, StoredMessage, Stores};
+use crate::review::{Entry, PolicySet};
+use crate::rules::Library;
+use crate::seal::state_folder;
+
+/// Kept messages that are held before they are asked for.
+const EARLY: usize = 64;
+
+/// The stores of a config.
+pub(super) fn stores(config: &Config) -> Result<Stores, String> {
+    Stores::open(&config.quarantine, &config.evidence).map_err(|error| error.to_string())
+}
+
+/// The id of a line.
+pub(super) fn id(entry: &Entry) -> Option<AuditId> {
+    uuid::Uuid::try_parse(&entry.get(member::audit)?).ok().map(AuditId)
+}
+
+/// The config that a verb is given or finds, or what counts without any.
+pub(super) fn config(file: &ConfigArg) -> Result<Config, Vec<Fault>> {
+    let mut config = match file.find_if_any() {
+        Some(path) => config::load_policies(&path)?.keeping_at_home(state_folder()),
+        None => Config::default().keeping_at_home(state_folder()),
+    };
+    config.policies.entry("default".to_owned()).or_default();
+    Ok(config)
+}
+
+/// The policies of a config, and the one named for upstreams that it does not name.
+pub(super) fn judges(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fault>> {
+    let named = app::policies(config)?;
+    let Some(other) = config.policies.get(policy) else {
+        return Err(vec![Fault::of_file("--policy", format!("there is no `[policy.{policy}]`"), None)]);
+    };
+    let library = Library::load(other.builtin, &other.rules)?;
+    Ok(PolicySet { named, other: Some(Arc::new(Policy::new(policy, other, &library)?)) })
+}
+
+/// The audit log: the file that a verb was given, or that of the config.
+pub(super) fn log(given: Option<&Path>, config: &Config) -> Result<PathBuf, String> {
+    match (given, &config.audit.to) {
+        (Some(file), _) => Ok(file.to_owned()),
+        (None, Some(AuditTo::File(file))) => Ok(file.clone()),
+        (None, _) => {
+            Err("no audit log is named\n  hint: name it with `--log FILE`, or its config with `--config FILE`".to_owned())
+        }
+    }
+}
+
+/// The message of a judgement, if it was kept whole: as evidence, or in quarantine, where each look stands on the record.
+pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, String> {
+    let evidence = stores.evidence.as_ref().map(|evidence| evidence.get(audit)).transpose();
+    let kept = match evidence.map_err(|error| error.to_string())?.flatten() {
+        Some(kept) => Some(kept),
+        None => {
+            let held = stores.quarantine.as_ref().map(|quarantine| quarantine.get(audit)).transpose();
+            let held = held.map_err(|error| error.to_string())?.flatten();
+            if let (Some(quarantine), Some(kept)) = (&stores.quarantine, &held) {
+                let by = super::quarantine::by(Some("explain".to_owned()));
+                quarantine.shown(kept, by).map_err(|error| error.to_string())?;
+            }
+            held
+        }
+    };
+    Ok(kept.map(|kept| kept.message))
+}
+
+/// What is kept of messages as evidence, for who asks in the order of the log.
+pub(super) struct EvidenceReader<'s> {
+    records: Option<Records<'s>>,
+    /// What was read before it was asked for: messages that were judged at the same time may be kept in another order.
+    early: VecDeque<StoredMessage>,
+}
+
+impl<'s> EvidenceReader<'s> {
+    /// From the oldest on.
+    pub(super) fn of(stores: &'s Stores) -> Result<Self, String> {
+        let records = stores.evidence.as_ref().map(|evidence| evidence.iter()).transpose();
+        Ok(Self { records: records.map_err(|error| error.to_string())?, early: VecDeque::new() })
+    }
+
+    /// The message of this judgement, if it was kept.
+    pub(super) fn get(&mut self, audit: AuditId) -> Option<Bytes> {
+        if let Some(found) = self.early.iter().find(|kept| kept.audit == audit) {
+            return Some(found.message.clone());
+        }
+        // Ids begin with the time: what is much later than the one asked for can wait.
+        let later = |early: &VecDeque<StoredMessage>| early.iter().filter(|kept| kept.audit.0 > audit.0).count();
+        while later(&self.early) < EARLY / 2 {
+            let kept = match self.records.as_mut()?.next()? {
+                Ok(kept) => kept,
+                // One that cannot be opened is as one that was not kept.
+                Err(_) => continue,
+            };
+            let message = (kept.audit == audit).then(|| kept.message.clone());
+            self.early.push_back(kept);
+            if self.early.len() > EARLY {
+                self.early.pop_front();
+            }
+            if message.is_some() {
+                return message;
+            }
+        }
+        None
+    }
+}
+
+/// Faults in one text.
+pub(super) fn told(faults: &[Fault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

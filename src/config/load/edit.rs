@@ -1,0 +1,51 @@
+//! Reads a config file with an edit that is not written yet.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Environment, LoadScope, Machine, load, load_in};
+use crate::config::Config;
+use crate::document::Fault;
+
+/// Reads a config file as if it held `text`: as [`load`] where the file now passes that, else as
+/// [`load_policies`](super::load_policies).
+///
+/// # Errors
+/// As [`load`].
+pub fn load_edited(path: &Path, text: &str) -> Result<Config, Vec<Fault>> {
+    let wants = if load(path).is_ok() { LoadScope::Upstreams } else { LoadScope::Policies };
+    load_in(path, &EditedFile { path, text }, wants)
+}
+
+/// This machine, where the config file holds another text.
+struct EditedFile<'e> {
+    path: &'e Path,
+    text: &'e str,
+}
+
+impl Environment for EditedFile<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        Machine.variable(name)
+    }
+
+    fn read(&self, path: &Path, most: u64) -> io::Result<String> {
+        match path == self.path {
+            true if self.text.len() as u64 > most => Err(io::Error::other(format!("longer than {most} bytes"))),
+            true => Ok(self.text.to_owned()),
+            false => Machine.read(path, most),
+        }
+    }
+
+    fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
+        Machine.run(command, within)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        Machine.is_file(path)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        Machine.is_folder(path)
+    }
+}

@@ -1,0 +1,377 @@
+//! Who comes in: by a token of its own, by a token that somebody else vouches for, or by a certificate.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode};
+use prometheus::IntCounter;
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+use super::admit::{Rejection, single_header, turned};
+use super::certificate::CertificateNames;
+use super::connections::Connection;
+use super::failed_logins::FailedLogins;
+use super::identity::{CredentialKind, Identity};
+use crate::config::{AccessConfig, Agent, Config, IssuerConfig};
+use crate::oauth::assertion::{Claims, issuer_of};
+use crate::oauth::issuer::{Issuer, TokenRefused};
+use crate::oauth::{TokenDigest, unix_now};
+use crate::protocol::{AgentName, Caller};
+use crate::upstream::canary::{self, Canary};
+
+/// Longest name of a user or group that is taken from a token, in bytes, and most groups.
+const NAME_BYTES: usize = 512;
+const GROUPS: usize = 256;
+
+/// Who may come in, and what they may use.
+pub struct Authenticator {
+    open: bool,
+    agents: Vec<KnownAgent>,
+    /// Who comes in where everyone may.
+    local: Identity,
+    issuers: Vec<Arc<Issuer>>,
+    access: Vec<Arc<AccessConfig>>,
+}
+
+/// An agent of the config.
+struct KnownAgent {
+    config: Agent,
+    /// Who it is, apart from what it comes in by.
+    who: Identity,
+}
+
+impl KnownAgent {
+    fn identity(&self, by: CredentialKind) -> Identity {
+        Identity { by, ..self.who.clone() }
+    }
+}
+
+impl Authenticator {
+    /// As the config says. The keys of issuers in `before` are kept where their configs are the same; their tokens are
+    /// verified anew. `evicted` counts verified tokens that make room for others.
+    ///
+    /// # Errors
+    /// No connection to issuers can be made up.
+    pub(super) fn new(config: &Config, before: Option<&Self>, evicted: &IntCounter) -> Result<Self, String> {
+        let access = &config.access;
+        let known = |config: &IssuerConfig| before?.issuers.iter().find(|issuer| issuer.config() == config).cloned();
+        let issuer = |of: &IssuerConfig| match known(of) {
+            Some(issuer) => {
+                issuer.forget_verified();
+                Ok(issuer)
+            }
+            None => Issuer::new(of.clone(), &config.oauth, config.limits.verified_tokens, evicted.clone()).map(Arc::new),
+        };
+        let issuers = config.issuers.iter().map(issuer).collect::<Result<_, _>>()?;
+        let who = |name: &str, config: Option<&Agent>| {
+            Identity::new(AgentName(name.into()), config, None, Vec::new(), access, CredentialKind::Nothing)
+        };
+        let agent = |agent: &Agent| KnownAgent { config: agent.clone(), who: who(&agent.name, Some(agent)) };
+        let agents = config.agents.iter().map(agent).collect();
+        Ok(Self { open: config.is_open(), agents, local: who("local", None), issuers, access: access.clone() })
+    }
+
+    /// Whether nobody has to say who it is.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Who a canary is sent by: the holder of the gate's own token, who may use what is built in and nothing else.
+    pub(super) fn prover(canary: Option<&Canary>) -> Identity {
+        let caller = Caller { user: canary.map(|canary| canary.id.into()), ..Caller::default() };
+        Identity { agent: AgentName(canary::AGENT.into()), caller, upstreams: None, by: CredentialKind::Nothing }
+    }
+
+    /// Whether somebody would come in again as by `before`, with the same to use.
+    pub(super) fn still_admits(&self, who: &Identity, before: &Self) -> bool {
+        let own = self.agent(&who.agent.0);
+        let known = match &who.by {
+            CredentialKind::Nothing => self.open,
+            CredentialKind::Token(hash) => own.is_some_and(|agent| agent.tokens.contains(hash)),
+            CredentialKind::Certificate(name) => own.is_some_and(|agent| agent.certificate.as_ref() == Some(name)),
+            CredentialKind::Issuer(issuer, until) => self.issuers().any(|config| config.issuer == *issuer) && unix_now() < *until,
+        };
+        let of = |agent: Option<&Agent>| agent.map(|agent| (agent.groups.clone(), agent.upstreams.clone()));
+        known && of(own) == of(before.agent(&who.agent.0)) && self.access == before.access
+    }
+
+    /// The agent of this name in the config.
+    fn agent(&self, name: &str) -> Option<&Agent> {
+        self.agents.iter().map(|agent| &agent.config).find(|config| config.name == name)
+    }
+
+    /// Whether callers see the same by it as by another one.
+    pub(super) fn shows_like(&self, other: &Self) -> bool {
+        self.access == other.access
+    }
+
+    /// Who sends a request. Tokens made elsewhere must be for one of `audiences`, where their issuer's table names no other.
+    ///
+    /// # Errors
+    /// 400 for a malformed credential, 401 without a known one, 403 where it is not enough, 429 after too many wrong
+    /// ones from the same address, 503 where that cannot be found out.
+    pub(super) async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        connection: &Connection,
+        audiences: impl Fn() -> Vec<String>,
+        guesses: &FailedLogins,
+    ) -> Result<Identity, Rejection> {
+        let names = &connection.names;
+        if self.open {
+            return Ok(self.local.clone());
+        }
+        let shows = |agent: &&KnownAgent| agent.config.certificate.as_ref().is_some_and(|name| names.have(name));
+        let by_certificate = self.agents.iter().find(shows);
+        let Some(token) = credential(headers)? else {
+            let agent = by_certificate.ok_or_else(|| self.unknown(None))?;
+            return Ok(agent.identity(CredentialKind::Certificate(agent.config.certificate.clone().unwrap_or_default())));
+        };
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let (from, now) = (connection.from, Instant::now());
+        let locked = guesses.locked(from, &hash, now);
+        let who = match self.by_token(&hash).filter(|_| !locked) {
+            Some(agent) => {
+                guesses.right(from, &hash, now);
+                agent.identity(CredentialKind::Token(hash))
+            }
+            // Signed tokens cannot be guessed: many users behind one address may show expired ones.
+            None => match self.issuer_of(token, &hash) {
+                Some(issuer) => Box::pin(self.by_issuer(token, &hash, issuer, &audiences())).await?,
+                None if locked || guesses.note_failure(from, &hash, now) => return Err(guessed()),
+                None => return Err(self.unknown(Some("invalid_token"))),
+            },
+        };
+        self.agrees(&who, names, by_certificate.map(|agent| &agent.config))?;
+        Ok(who)
+    }
+
+    /// The agent whose token it is. Every one is compared, in the same time, wherever the match is.
+    fn by_token(&self, shown: &[u8; 32]) -> Option<&KnownAgent> {
+        let numbered = (1u64..).zip(self.agents.iter().map(|agent| &agent.config));
+        let all = numbered.flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
+        let found = all.fold(0u64, |found, (number, token)| {
+            let same: Choice = token.ct_eq(shown);
+            u64::conditional_select(&found, &number, same)
+        });
+        self.agents.get(usize::try_from(found).ok()?.checked_sub(1)?)
+    }
+
+    /// The issuer that has verified a token before, or that the token names.
+    fn issuer_of(&self, token: &str, digest: &TokenDigest) -> Option<&Issuer> {
+        if self.issuers.is_empty() {
+            return None;
+        }
+        let known = self.issuers.iter().find(|issuer| issuer.has_verified(digest));
+        let found = known.or_else(|| {
+            let named = issuer_of(token).ok()?;
+            self.issuers.iter().find(|issuer| issuer.config().issuer == named)
+        });
+        found.map(Arc::as_ref)
+    }
+
+    async fn by_issuer(
+        &self,
+        token: &str,
+        digest: &TokenDigest,
+        issuer: &Issuer,
+        audiences: &[String],
+    ) -> Result<Identity, Rejection> {
+        let invalid = || self.unknown(Some("invalid_token"));
+        let claims = issuer.check(token, digest, audiences).await.map_err(|refused| match refused {
+            TokenRefused::Invalid(error) => {
+                tracing::info!(issuer = issuer.config().issuer, %error, "token rejected");
+                invalid()
+            }
+            TokenRefused::Unreachable => Rejection {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                reason: "issuer",
+                hint: "the token cannot be verified: fetching its issuer's keys failed; try again".into(),
+                error: None,
+                scope: None,
+            },
+        })?;
+        let config = issuer.config();
+        if !config.scopes.iter().all(|scope| claims.scopes().0.contains(scope)) {
+            return Err(Rejection {
+                status: StatusCode::FORBIDDEN,
+                reason: "scope",
+                hint: "the token lacks a scope; get one with all that `WWW-Authenticate` names".into(),
+                error: Some("insufficient_scope"),
+                scope: Some(config.scopes.join(" ")),
+            });
+        }
+        self.claimed(config, &claims).ok_or_else(invalid)
+    }
+
+    /// Who a token's claims say it is; `None` where they do not say it.
+    fn claimed(&self, config: &IssuerConfig, claims: &Claims) -> Option<Identity> {
+        let client = config.agent_claim.as_ref().and_then(|claim| claims.text(claim));
+        let agent = client.filter(|client| self.agent(client).is_some());
+        let user = claims.text(&config.user_claim).filter(|user| is_plain(user))?;
+        // What is asked of a caller by name is asked of a user of this issuer: another one's is somebody else.
+        let user = format!("{}#{user}", config.issuer);
+        let groups = claims.texts(&config.groups_claim).into_iter().filter(|group| is_plain(group)).take(GROUPS);
+        let agent = AgentName(agent.unwrap_or_else(|| config.agent.clone()).into());
+        let until = claims.expires_unix().saturating_add(config.leeway.as_secs());
+        let by = CredentialKind::Issuer(config.issuer.clone(), until);
+        let known = self.agent(&agent.0);
+        Some(Identity::new(agent, known, Some(user.into()), groups.map(Into::into).collect(), &self.access, by))
+    }
+
+    /// Where both a token and a certificate are there, they must be of the same agent.
+    fn agrees(&self, who: &Identity, names: &CertificateNames, by_certificate: Option<&Agent>) -> Result<(), Rejection> {
+        let wanted = self.agent(&who.agent.0).and_then(|agent| agent.certificate.as_ref());
+        let another = by_certificate.is_some_and(|agent| *agent.name != *who.agent.0);
+        if another || names.shown && wanted.is_some_and(|name| !names.have(name)) {
+            let hint = "the token and the certificate belong to different agents".into();
+            return Err(Rejection { reason: "certificate", hint, ..self.unknown(Some("invalid_token")) });
+        }
+        Ok(())
+    }
+
+    /// Nobody that is known: without a token, or with one that is not valid here.
+    fn unknown(&self, error: Option<&'static str>) -> Rejection {
+        let missing = "no token was sent; send `Authorization: Bearer TOKEN` with the agent's token";
+        let wrong = "the token is not valid here: it belongs to no agent of this gate, has expired, or is for another server; \
+                     send the current one (on the gate, `lychgate agent list` shows the agents)";
+        Rejection {
+            status: StatusCode::UNAUTHORIZED,
+            reason: "token",
+            hint: if error.is_some() { wrong } else { missing }.into(),
+            error,
+            scope: self.scope(),
+        }
+    }
+
+    /// Who vouches for agents.
+    pub(super) fn issuers(&self) -> impl ExactSizeIterator<Item = &IssuerConfig> {
+        self.issuers.iter().map(|issuer| issuer.config())
+    }
+
+    /// The scopes that a token needs, whichever issuer it is from.
+    pub(super) fn scopes(&self) -> Vec<&str> {
+        let mut all = self.issuers();
+        let Some(first) = all.next() else { return Vec::new() };
+        let rest: Vec<&IssuerConfig> = all.collect();
+        let needed = |scope: &&String| rest.iter().all(|config| config.scopes.contains(scope));
+        first.scopes.iter().filter(needed).map(String::as_str).collect()
+    }
+
+    fn scope(&self) -> Option<String> {
+        Some(self.scopes().join(" ")).filter(|scopes| !scopes.is_empty())
+    }
+}
+
+/// The refusal of an address that has shown too many wrong tokens.
+pub(super) fn guessed() -> Rejection {
+    turned(StatusCode::TOO_MANY_REQUESTS, "token", "too many invalid tokens from this address; try again in a minute")
+}
+
+/// What a request shows: `None` where there is no bearer token.
+///
+/// # Errors
+/// 400 for what is none by its form: two of them, one without a scheme, one that is empty or has blanks in it.
+fn credential(headers: &HeaderMap) -> Result<Option<&str>, Rejection> {
+    let malformed = || Rejection {
+        status: StatusCode::BAD_REQUEST,
+        reason: "credential",
+        hint: "send one `Authorization: Bearer TOKEN`".into(),
+        error: Some("invalid_request"),
+        scope: None,
+    };
+    let Some(value) = single_header(headers, &AUTHORIZATION).map_err(|()| malformed())? else { return Ok(None) };
+    let (scheme, token) = value.trim().split_once(' ').ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Ok(None);
+    }
+    let token = token.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(malformed());
+    }
+    Ok(Some(token))
+}
+
+/// Whether a name from elsewhere can stand in keys, logs and tables as it is.
+fn is_plain(name: &str) -> bool {
+    (1..=NAME_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(values: &[&str]) -> HeaderMap {
+        let mut all = HeaderMap::new();
+        values.iter().for_each(|value| {
+            all.append(AUTHORIZATION, value.parse().unwrap());
+        });
+        all
+    }
+
+    fn config() -> Config {
+        let agent = |name: &str, certificate: Option<&str>| Agent {
+            name: name.into(),
+            tokens: vec![Sha256::digest(format!("token-{name}")).into(), Sha256::digest(format!("second-{name}")).into()],
+            certificate: certificate.map(Into::into),
+            ..Agent::default()
+        };
+        Config { agents: vec![agent("one", None), agent("two", Some("uri:spiffe://e/two"))], ..Config::default() }
+    }
+
+    async fn asked(
+        config: &Config,
+        values: &[&str],
+        names: &CertificateNames,
+    ) -> Result<String, (u16, &'static str, Option<&'static str>)> {
+        let entry = Authenticator::new(config, None, &IntCounter::new("n", "n").unwrap()).unwrap();
+        let connection = Connection::testing(names.clone());
+        let who = entry.authenticate(&headers(values), &connection, Vec::new, &FailedLogins::new(30)).await;
+        who.map(|who| who.agent.to_string()).map_err(|turned| (turned.status.as_u16(), turned.reason, turned.error))
+    }
+
+    #[tokio::test]
+    async fn agents_show_one_of_their_tokens() {
+        let (config, nobody) = (config(), CertificateNames::default());
+        for (shown, agent) in [
+            ("Bearer token-two", "two"),
+            ("bearer token-one", "one"),
+            ("Bearer second-one", "one"),
+            ("BEARER  second-two", "two"),
+        ] {
+            assert_eq!(asked(&config, &[shown], &nobody).await.unwrap(), agent);
+        }
+        for (shown, answer) in [
+            (&["Bearer token-three"][..], (401, "token", Some("invalid_token"))),
+            (&["Basic token-one"], (401, "token", None)),
+            (&[], (401, "token", None)),
+            (&["token-one"], (400, "credential", Some("invalid_request"))),
+            (&["Bearer "], (400, "credential", Some("invalid_request"))),
+            (&["Bearer token-one x"], (400, "credential", Some("invalid_request"))),
+            (&["Bearer token-one", "Bearer token-one"], (400, "credential", Some("invalid_request"))),
+        ] {
+            assert_eq!(asked(&config, shown, &nobody).await.unwrap_err(), answer, "{shown:?}");
+        }
+        assert_eq!(asked(&Config::default(), &[], &nobody).await.unwrap(), "local");
+        let with_file =
+            Config { agents_file: crate::config::AgentsFile { file: Some("agents.toml".into()) }, ..Config::default() };
+        assert_eq!(asked(&with_file, &[], &nobody).await.unwrap_err().0, 401, "an empty file lets nobody in");
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_enough_and_must_agree_with_a_token() {
+        let config = config();
+        let two = CertificateNames::testing(&["uri:spiffe://e/two"]);
+        let other = CertificateNames::testing(&["uri:spiffe://e/other"]);
+        assert_eq!(asked(&config, &[], &two).await.unwrap(), "two");
+        assert_eq!(asked(&config, &["Bearer token-two"], &two).await.unwrap(), "two");
+        assert_eq!(asked(&config, &["Bearer token-one"], &other).await.unwrap(), "one", "its name is nobody's");
+        assert_eq!(asked(&config, &[], &other).await.unwrap_err().0, 401);
+        for (shown, names) in [("Bearer token-one", &two), ("Bearer token-two", &other)] {
+            let (status, reason, _) = asked(&config, &[shown], names).await.unwrap_err();
+            assert_eq!((status, reason), (401, "certificate"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Wrong credentials by remote address, so that who guesses is slowed down and nobody else is.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a wrong credential counts.
+pub(super) const WINDOW: Duration = Duration::from_secs(60);
+/// Addresses that are remembered. Beyond them the one that was seen the longest ago is forgotten, first of those that
+/// have shown nothing right.
+const ADDRESSES: usize = 4096;
+/// Valid credentials that are remembered of one address.
+const VALID: usize = 1024;
+
+/// A digest of what was shown.
+pub(super) type Digest = [u8; 32];
+
+/// Wrong credentials of the last minute, by address.
+pub(super) struct FailedLogins {
+    limit: usize,
+    addresses: Mutex<HashMap<IpAddr, Address>>,
+}
+
+struct Address {
+    /// Different ones only: an agent that repeats an outdated token is not guessing.
+    wrong: VecDeque<(Digest, Instant)>,
+    /// Valid credentials that came from here. They are accepted while the address is locked: other agents behind the same
+    /// proxy, or on the same host, do not guess.
+    right: HashSet<Digest>,
+    last: Instant,
+}
+
+impl FailedLogins {
+    /// At most `limit` different wrong credentials of each address are checked within a minute.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, addresses: Mutex::default() }
+    }
+
+    fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, Address>> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no more credentials from an address are checked now, apart from those that were right there.
+    pub(super) fn locked(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
+        let mut addresses = self.addresses();
+        let Some(address) = addresses.get_mut(&from) else { return false };
+        address.expire(now);
+        address.wrong.len() >= self.limit && !address.right.contains(shown)
+    }
+
+    /// Counts a wrong credential; gives whether the address is locked by now.
+    pub(super) fn note_failure(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
+        let mut addresses = self.addresses();
+        let address = make_room(&mut addresses, from, now);
+        address.expire(now);
+        if address.wrong.len() >= self.limit {
+            return true;
+        }
+        if !address.wrong.iter().any(|(known, _)| known == shown) {
+            address.wrong.push_back((*shown, now));
+            if address.wrong.len() == self.limit {
+                tracing::warn!(address = %from, limit = "wrong_tokens_per_minute", "address locked after invalid tokens");
+            }
+        }
+        false
+    }
+
+    /// Remembers a valid credential.
+    pub(super) fn right(&self, from: IpAddr, shown: &Digest, now: Instant) {
+        let mut addresses = self.addresses();
+        let address = make_room(&mut addresses, from, now);
+        if address.right.len() < VALID {
+            address.right.insert(*shown);
+        }
+    }
+
+    /// Judges a secret that the gate made itself. A right one is accepted from a locked address too: it is too long to be
+    /// guessed, and nobody who shares an address with its holder can lock them out.
+    ///
+    /// # Errors
+    /// It is wrong, or one of too many from this address.
+    pub(super) fn judge(&self, from: IpAddr, shown: &Digest, right: bool, now: Instant) -> Result<(), SecretError> {
+        match right {
+            true => Ok(()),
+            false if self.note_failure(from, shown, now) => Err(SecretError::TooMany),
+            false => Err(SecretError::Wrong),
+        }
+    }
+}
+
+/// Why a secret is not accepted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum SecretError {
+    /// It is wrong.
+    Wrong,
+    /// It is wrong, and so were many before it.
+    TooMany,
+}
+
+fn make_room(addresses: &mut HashMap<IpAddr, Address>, from: IpAddr, now: Instant) -> &mut Address {
+    if addresses.len() >= ADDRESSES && !addresses.contains_key(&from) {
+        let oldest = addresses.iter().min_by_key(|(_, address)| (!address.right.is_empty(), address.last));
+        let oldest = oldest.map(|(from, _)| *from);
+        oldest.map(|oldest| addresses.remove(&oldest));
+    }
+    let address = addresses.entry(from).or_insert_with(|| Address { wrong: VecDeque::new(), right: HashSet::new(), last: now });
+    address.last = now;
+    address
+}
+
+impl Address {
+    fn expire(&mut self, now: Instant) {
+        while self.wrong.front().is_some_and(|(_, since)| now.duration_since(*since) >= WINDOW) {
+            self.wrong.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const TWO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+
+    #[test]
+    fn an_address_that_guesses_is_locked_for_a_minute_and_no_other_is() {
+        let (guesses, now) = (FailedLogins::new(3), Instant::now());
+        guesses.right(ONE, &[9; 32], now);
+        for wrong in 0..3 {
+            assert!(!guesses.locked(ONE, &[wrong; 32], now), "{wrong}");
+            assert!(!guesses.note_failure(ONE, &[wrong; 32], now));
+        }
+        assert!(guesses.locked(ONE, &[7; 32], now) && guesses.note_failure(ONE, &[7; 32], now));
+        assert!(!guesses.locked(ONE, &[9; 32], now), "what was right there before");
+        assert!(!guesses.locked(TWO, &[7; 32], now), "another address");
+        assert!(!guesses.locked(ONE, &[7; 32], now + WINDOW));
+    }
+
+    #[test]
+    fn a_secret_of_the_gates_own_is_accepted_from_a_locked_address() {
+        let (guesses, now) = (FailedLogins::new(1), Instant::now());
+        assert_eq!(guesses.judge(ONE, &[1; 32], false, now), Err(SecretError::Wrong));
+        assert_eq!(guesses.judge(ONE, &[2; 32], false, now), Err(SecretError::TooMany));
+        assert_eq!(guesses.judge(TWO, &[2; 32], false, now), Err(SecretError::Wrong));
+        assert_eq!(guesses.judge(ONE, &[3; 32], true, now), Ok(()));
+    }
+
+    #[test]
+    fn the_same_wrong_credential_counts_once() {
+        let (guesses, now) = (FailedLogins::new(3), Instant::now());
+        (0..100).for_each(|_| assert!(!guesses.note_failure(ONE, &[1; 32], now)));
+        assert!(!guesses.locked(ONE, &[2; 32], now));
+    }
+
+    #[test]
+    fn few_addresses_are_remembered_and_those_of_agents_the_longest() {
+        let (guesses, now) = (FailedLogins::new(1), Instant::now());
+        guesses.right(ONE, &[9; 32], now);
+        for address in 0..=u32::try_from(ADDRESSES).unwrap() {
+            guesses.note_failure(IpAddr::from(address.to_be_bytes()), &[1; 32], now + Duration::from_millis(u64::from(address)));
+        }
+        let known = guesses.addresses();
+        assert!(known.len() == ADDRESSES && known.contains_key(&ONE));
+    }
+}

@@ -1,0 +1,73 @@
+//! What is held in memory of one principal's login.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use futures_util::future::{BoxFuture, Shared as SharedFuture};
+
+use tokio::sync::watch;
+
+use super::Bearer;
+use crate::oauth::LoginError;
+use crate::oauth::vault::{Account, Stamp};
+
+pub(super) type Outcome = Result<Bearer, LoginError>;
+
+/// What is known of one principal's login.
+#[derive(Default)]
+pub(super) struct LoginSlot {
+    pub(super) state: Mutex<LoginState>,
+    /// The renewal under way.
+    pub(super) running: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
+}
+
+#[derive(Default)]
+pub(super) struct LoginState {
+    pub(super) account: Option<Account>,
+    /// Whether it could not be written into the vault, which has an older one.
+    pub(super) unwritten: bool,
+    /// When the vault was last read, and which version of the login was there.
+    pub(super) looked: Option<Instant>,
+    pub(super) stamp: Option<Stamp>,
+    /// Until when no renewal ahead of time is tried.
+    pub(super) not_before: Option<Instant>,
+    /// When this principal was last asked for more scopes.
+    pub(super) step_ups: Vec<Instant>,
+}
+
+impl LoginState {
+    /// Takes up what the vault has, unless a renewal has ended while it was read: then memory is newer.
+    pub(super) fn take_up(&mut self, read: Option<Account>) {
+        let given = |account: &Option<Account>| account.as_ref()?.granted.as_ref().map(|granted| granted.given_unix);
+        if !self.unwritten && (read.is_none() || given(&read) >= given(&self.account)) {
+            self.account = read;
+        }
+    }
+}
+
+/// Takes a renewal off the list when it ends, in whichever way, and counts those under way.
+pub(super) struct RenewalGuard(Arc<LoginSlot>, watch::Sender<usize>);
+
+impl RenewalGuard {
+    pub(super) fn of(held: Arc<LoginSlot>, renewing: watch::Sender<usize>) -> Self {
+        renewing.send_modify(|renewing| *renewing += 1);
+        Self(held, renewing)
+    }
+
+    pub(super) fn held(&self) -> &LoginSlot {
+        &self.0
+    }
+}
+
+impl Drop for RenewalGuard {
+    fn drop(&mut self) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.1.send_modify(|renewing| *renewing -= 1);
+    }
+}
+
+impl LoginSlot {
+    pub(super) fn state(&self) -> MutexGuard<'_, LoginState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,175 @@
+//! Calls that wait for a person, and the reply on which they wait.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use http::header::{ACCEPT, CACHE_CONTROL, HeaderValue};
+use http::{HeaderMap, StatusCode};
+
+use super::Gate;
+use super::route::Route;
+use super::session::{Permit, Session};
+use crate::approval::{
+    ApprovalRequest, Approvals, AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, RestoredRequest, WaitOutcome, asks, still,
+};
+use crate::inspect::Question;
+use crate::message::Message;
+use crate::protocol::sse::Fields;
+use crate::protocol::{AuditId, Call, CallError, CallKind, Era, Frame, Frames, Framing, Payload, Reply, answer};
+
+const NOT_RPC: CallError = CallError::BadReply("it is not JSON-RPC");
+
+/// What becomes of a call that is asked about.
+pub(super) enum AskResult {
+    /// It goes on; a person was asked about it if this says so.
+    Send(Option<Box<ApprovalRequest>>),
+    /// This is its reply.
+    Answer(Box<Reply>),
+    /// Its reply begins with a question.
+    Stream(Box<OpenQuestion>),
+}
+
+/// Where a reply that began with a question stands.
+enum Stage {
+    Asking(Box<PendingCall>),
+    Sending(Frames),
+}
+
+struct PendingCall {
+    gate: Arc<Gate>,
+    call: Call,
+    route: Route,
+    message: Message,
+    asked: Box<OpenQuestion>,
+    permit: Permit,
+    /// Whether the question is out.
+    put: bool,
+    /// How often the client was told that its call waits.
+    told: u32,
+}
+
+impl Gate {
+    /// Asks about a call.
+    ///
+    /// # Errors
+    /// There are too many questions, or they cannot be told.
+    pub(super) async fn ask(
+        &self,
+        question: &Question,
+        audit: AuditId,
+        (call, message): (&Call, &Message),
+        route: &Route,
+        restored: Option<&RestoredRequest>,
+    ) -> Result<AskResult, CallError> {
+        let context = &call.context;
+        let way = if question.through_agent { ask_way(&route.session, call, message) } else { AskMethod::None };
+        let begun = self.approvals.ask(question, audit, (context, message), way, restored)?;
+        let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
+        Ok(match begun {
+            AskOutcome::Go(matter) => AskResult::Send(Some(matter)),
+            AskOutcome::Refused(reason) => AskResult::Answer(Box::new(refuse(reason))),
+            AskOutcome::Input(body) => AskResult::Answer(Box::new(answer::body(StatusCode::OK, body))),
+            // A pipe has one reader: a call that waits does not hold up the others.
+            AskOutcome::Wait(asked) if way == AskMethod::Elicit || context.wire.is_pipe() => AskResult::Stream(asked),
+            AskOutcome::Wait(mut asked) => match asked.settle(&self.approvals, self.approvals.wait()).await {
+                WaitOutcome::Go => AskResult::Send(Some(Box::new(asked.matter))),
+                WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => AskResult::Answer(Box::new(refuse(reason))),
+                WaitOutcome::Cancelled => {
+                    AskResult::Answer(Box::new(answer::failed(&CallError::Withdrawn, Some(context), Some(message))))
+                }
+            },
+        })
+    }
+
+    /// The reply that begins with the question, and goes on with the server's once the answer is yes.
+    pub(super) fn ask_on_stream(self: &Arc<Self>, call: Call, route: Route, asked: Box<OpenQuestion>, permit: Permit) -> Reply {
+        let CallKind::Send(message) = call.ask.clone() else { return answer::empty(StatusCode::ACCEPTED) };
+        // Only clients until 2025-11-25 take questions from a server.
+        let put = call.context.era == Era::Modern;
+        let asking = PendingCall { gate: self.clone(), call, route, message, asked, permit, put, told: 0 };
+        let frames = stream::unfold(Some(Stage::Asking(Box::new(asking))), |stage| async move {
+            match stage? {
+                Stage::Asking(asking) => asking.next().await,
+                Stage::Sending(mut frames) => {
+                    let frame = frames.next().await?;
+                    Some((frame, Some(Stage::Sending(frames))))
+                }
+            }
+        });
+        let mut headers = HeaderMap::new();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Frames::stream(frames) }
+    }
+}
+
+/// How the agent of a call can ask its user.
+fn ask_way(session: &Session, call: &Call, message: &Message) -> AskMethod {
+    let streams = || {
+        let accepts = call.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        accepts.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/event-stream"))
+    };
+    match call.context.era {
+        Era::Legacy if session.state().elicits.form && streams() => AskMethod::Elicit,
+        Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).form => AskMethod::Input,
+        _ => AskMethod::None,
+    }
+}
+
+impl PendingCall {
+    async fn next(mut self: Box<Self>) -> Option<(Result<Frame, CallError>, Option<Stage>)> {
+        if !self.put {
+            self.put = true;
+            let question = self.asked.question();
+            return Some((Ok(Frame::inspected(question)), Some(Stage::Asking(self))));
+        }
+        match self.asked.settle(&self.gate.approvals, PROGRESS_INTERVAL).await {
+            WaitOutcome::Open(_) => {
+                self.told += 1;
+                let comment = || Frame { payload: Payload::Empty, fields: Fields::default() };
+                let still = still(&self.message, self.told).map_or_else(comment, Frame::inspected);
+                Some((Ok(still), Some(Stage::Asking(self))))
+            }
+            WaitOutcome::Refused(reason) => {
+                let refused = answer::refusals(&self.call.context, &self.message, &[Some(reason)])?;
+                Some((Ok(Frame::inspected(refused)), None))
+            }
+            WaitOutcome::Cancelled => None,
+            WaitOutcome::Go => {
+                let mut frames = self.send().await;
+                let frame = frames.next().await?;
+                Some((frame, Some(Stage::Sending(frames))))
+            }
+        }
+    }
+
+    /// Carries the call, and gives the server's reply as events.
+    async fn send(self: Box<Self>) -> Frames {
+        let Self { gate, call, route, message, permit, .. } = *self;
+        let context = call.context.clone();
+        let sent = gate.send(call, route, permit, None).await;
+        let failed = |error: &CallError| answer::failed(error, Some(&context), Some(&message)).frames;
+        let reply = match sent {
+            Ok(reply) => reply,
+            Err(error) => {
+                gate.tell_failed(&context, &error);
+                return failed(&error);
+            }
+        };
+        match reply.framing {
+            Framing::Events => reply.frames,
+            // It was sent, and the answer comes on the stream of all answers.
+            Framing::Empty if context.wire.is_pipe() => reply.frames,
+            Framing::Body => Frames::stream(reply.frames.map(move |frame| match frame {
+                Ok(Frame { payload: Payload::Text(_), .. }) => {
+                    gate.tell_failed(&context, &NOT_RPC);
+                    Err(NOT_RPC)
+                }
+                frame => frame.map(|frame| Frame { fields: Fields::message(), ..frame }),
+            })),
+            Framing::Empty => {
+                gate.tell_failed(&context, &NOT_RPC);
+                failed(&NOT_RPC)
+            }
+        }
+    }
+}

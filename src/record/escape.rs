@@ -1,0 +1,114 @@
+//! Texts that are safe to show: no character in them ends a line, moves a cursor or turns text around.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Writes one of the gate's own words as a JSON string, which needs no escapes.
+pub(super) fn write_plain(text: &str, out: &mut String) {
+    debug_assert!(!text.contains(needs_escape), "{text:?} needs escapes");
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
+}
+
+/// Writes a text as a JSON string. Beyond what JSON asks for (RFC 8259, section 7) it escapes every
+/// character that a terminal or an editor may obey instead of showing.
+pub(super) fn write_quoted(text: &str, out: &mut String) {
+    out.reserve(text.len() + 2);
+    out.push('"');
+    // Without a branch for each byte, so that the compiler makes vector code of it.
+    if text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~') & (byte != b'"') & (byte != b'\\')) {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
+    let mut plain_from = 0;
+    for (at, c) in text.char_indices() {
+        if !needs_escape(c) {
+            continue;
+        }
+        out.push_str(text.get(plain_from..at).unwrap_or_default());
+        plain_from = at + c.len_utf8();
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _infallible = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out.push_str(text.get(plain_from..).unwrap_or_default());
+    out.push('"');
+}
+
+/// A text of an agent or a server as a terminal may be given it: what it would obey instead of showing is spelled out.
+pub fn terminal_safe(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| needs_escape(c) && !matches!(c, '"' | '\\');
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let spelled = |mut out: String, c: char| {
+        if obeyed(c) {
+            out.extend(c.escape_unicode())
+        } else {
+            out.push(c)
+        }
+        out
+    };
+    Cow::Owned(text.chars().fold(String::with_capacity(text.len()), spelled))
+}
+
+/// JSON as a terminal may be given it: what it would obey instead of showing is escaped in its strings. Line feeds between its
+/// tokens stay.
+pub fn terminal_safe_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if needs_escape(c) && !matches!(c, '"' | '\\' | '\n') {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _infallible = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn needs_escape(c: char) -> bool {
+    match c {
+        '"' | '\\' => true,
+        ' '..='~' => false,
+        c => {
+            c.is_control()
+                || matches!(c,
+                    // Marks and controls of direction, separators of lines, invisible joiners and fillers, tags.
+                    '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelled_out() {
+        assert_eq!(terminal_safe("a \"ä\" \\ 漢"), "a \"ä\" \\ 漢");
+        assert_eq!(terminal_safe("\u{1b}[2J\n\u{202e}x\u{9b}"), "\\u{1b}[2J\\u{a}\\u{202e}x\\u{9b}");
+    }
+
+    #[test]
+    fn a_quoted_text_reads_back_and_stays_on_its_line() {
+        let hostile = "a\"\\\n\r\t\u{0}\u{1b}[2J\u{7f}\u{9b}\u{2028}\u{2029}\u{202e}\u{200b}\u{e0041}\u{feff} ä 漢 🦀";
+        let mut line = String::new();
+        write_quoted(hostile, &mut line);
+        assert!(line.chars().all(|c| !c.is_control() && !needs_escape(c) || matches!(c, '"' | '\\')), "{line}");
+        assert_eq!(serde_json::from_str::<String>(&line).unwrap(), hostile);
+    }
+}

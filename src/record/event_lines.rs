@@ -1,0 +1,177 @@
+//! The lines of all other events.
+
+use std::borrow::Cow;
+
+use super::access_denied::AccessDenied;
+use super::approval::Approval;
+use super::audit::{Audit, who};
+use super::definition::DefinitionChange;
+use super::entry::event::{self, Event as _};
+use super::{Login, QuarantineEvent, ResultPage};
+use crate::document::Fault;
+use crate::protocol::{AuditId, CallError, Context, Side};
+use crate::rules::{RuleId, Severity};
+use crate::text::cut;
+
+/// Maximum number of faults or sentences of a line.
+const SENTENCES: usize = 50;
+/// Maximum length of the name of an object that a caller has no access to, in bytes.
+const NAME_BYTES: usize = 256;
+
+impl Audit {
+    /// The line of a call that failed.
+    pub(super) fn failed(&self, of: &Context, error: &CallError) -> String {
+        let asked = if let [asked] = &*of.asked { Some(asked) } else { None };
+        let tool = asked.filter(|asked| &*asked.method == "tools/call").and_then(|asked| asked.tool.as_deref());
+        event::Failed {
+            who: who(of),
+            method: asked.map(|asked| self.name(&asked.method)),
+            tool: tool.map(|tool| self.name(tool)),
+            side: error.side().name(),
+            error: error.name().into(),
+            error_message: self.chain(error).into(),
+        }
+        .line(if error.side() == Side::Agent { Severity::Low } else { Severity::Medium })
+    }
+
+    /// The line of an approval request.
+    pub(super) fn approval(&self, approval: &Approval<'_>) -> String {
+        event::Approval {
+            audit: approval.audit,
+            who: who(approval.context),
+            approval: Some(approval.id).filter(|id| !id.is_empty()).map(Cow::from),
+            tool: self.name(approval.tool),
+            rules: &|list| list.texts(approval.rules.iter().map(RuleId::as_str)),
+            outcome: approval.outcome,
+            way: approval.way,
+            scope: approval.scope,
+            by: approval.by.map(|by| self.name(by)),
+            open_ms: approval.took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        }
+        .line(Severity::Info)
+    }
+
+    /// The line of a call that is refused repeatedly for the same reason.
+    pub(super) fn refused_again(&self, audit: Option<AuditId>, of: &Context, tool: &str, rule: &str, times: usize) -> String {
+        event::RefusedAgain {
+            audit,
+            who: who(of),
+            tool: self.name(tool),
+            verdict: "block",
+            disposition: "Blocked",
+            rule: rule.into(),
+            times: times as u64,
+        }
+        .line(Severity::Medium)
+    }
+
+    /// The line of a list of tools that was returned with changes.
+    pub(super) fn overlaid(&self, of: &Context, policy: &str, told_bytes: usize, shown_bytes: usize) -> String {
+        event::Overlaid { who: who(of), policy: policy.into(), bytes: told_bytes as u64, shown_bytes: shown_bytes as u64 }
+            .line(Severity::Info)
+    }
+
+    /// The line of a definition that differs from the pinned one.
+    pub(super) fn definition(&self, change: &DefinitionChange<'_>) -> String {
+        let who = change.context.map(who);
+        let who = who.as_ref();
+        event::Definition {
+            agent: who.map(|who| who.agent.clone()),
+            user: who.and_then(|who| who.user.clone()),
+            session: who.and_then(|who| who.session.clone()),
+            upstream: who.map_or_else(|| Cow::from(&*change.upstream.0), |who| who.upstream.clone()),
+            era: who.map(|who| who.era),
+            revision: who.and_then(|who| who.revision.clone()),
+            transport: who.and_then(|who| who.transport),
+            trace: who.and_then(|who| who.trace.clone()),
+            span: who.and_then(|who| who.span.clone()),
+            thing: change.kind.into(),
+            name: self.name(change.name),
+            classes: &|list| list.texts(change.classes.iter().map(|class| class.name())),
+            action: change.action,
+            pinned_sha256: change.old.map(Cow::from),
+            listed_sha256: change.new.map(Cow::from),
+        }
+        .line(if change.action == "pass" { Severity::Low } else { Severity::High })
+    }
+}
+
+/// The line of a request that was rejected.
+pub(super) fn rejected(reason: &str) -> String {
+    event::TurnedAway { disposition: "Blocked", reason: reason.into() }.line(Severity::Low)
+}
+
+/// The line of an object that the caller has no access to.
+pub(super) fn access_denied(barred: &AccessDenied<'_>) -> String {
+    event::Denied {
+        agent: Cow::from(&*barred.agent.0),
+        user: barred.caller.user.as_deref().map(Cow::from),
+        upstream: Cow::from(&*barred.upstream.0),
+        thing: barred.thing.into(),
+        name: cut(barred.name, NAME_BYTES).into(),
+        disposition: "Blocked",
+        why: barred.why.into(),
+    }
+    .line(Severity::Medium)
+}
+
+/// The line of a part of an answer that an agent requests.
+pub(super) fn page(page: &ResultPage<'_>) -> String {
+    event::Page { who: who(page.context), outcome: page.outcome, bytes: page.bytes as u64 }.line(Severity::Info)
+}
+
+/// The line of a message in quarantine. Its id is that of the line of the message.
+pub(super) fn quarantined(what: &QuarantineEvent<'_>) -> String {
+    event::Quarantine {
+        audit: what.audit,
+        outcome: what.outcome,
+        agent: what.agent.map(Cow::from),
+        upstream: what.upstream.map(Cow::from),
+        principal: what.by.map(Cow::from),
+        reason: what.reason.map(Cow::from),
+        way: what.way,
+    }
+    .line(if what.by.is_some() { Severity::Medium } else { Severity::Info })
+}
+
+/// The line of a login at a server.
+pub(super) fn login(login: &Login<'_>) -> String {
+    event::Login {
+        upstream: login.upstream.into(),
+        principal: login.principal.into(),
+        outcome: login.outcome,
+        error_message: login.error.map(Cow::from),
+        expires_unix: login.expires_unix,
+    }
+    .line(if matches!(login.outcome, "logged_in" | "renewed") { Severity::Info } else { Severity::Medium })
+}
+
+/// The line of a reload.
+pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
+    event::Reloaded { rule_count: rules as u64, weakened: &|list| list.texts(weakened.iter().take(SENTENCES)) }
+        .line(if weakened.is_empty() { Severity::Info } else { Severity::High })
+}
+
+/// The line of a reload that was refused.
+pub(super) fn reload_refused(faults: &[Fault]) -> String {
+    event::ReloadRefused { count: faults.len() as u64, faults: &|list| list.texts(sentences(faults)) }.line(Severity::High)
+}
+
+/// The line of the definitions of a new server.
+pub(super) fn pinned(of: &Context, count: usize) -> String {
+    event::Pinned { who: who(of), count: count as u64 }.line(Severity::Info)
+}
+
+/// The line of a lock file that was read anew.
+pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
+    event::PinsReloaded { upstreams: &|list| list.texts(upstreams.iter().take(SENTENCES)) }.line(Severity::Info)
+}
+
+/// The line of a lock file that cannot be used.
+pub(super) fn pins_refused(faults: &[Fault]) -> String {
+    event::PinsRefused { count: faults.len() as u64, faults: &|list| list.texts(sentences(faults)) }.line(Severity::High)
+}
+
+fn sentences(faults: &[Fault]) -> impl Iterator<Item = String> {
+    faults.iter().take(SENTENCES).map(ToString::to_string)
+}

@@ -1,0 +1,377 @@
+//! What happened lately, in numbers: for people who look rather than scrape. Kept only once somebody asks for it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::protocol::UpstreamName;
+
+/// Length of a bucket, in seconds.
+pub const BUCKET_SECONDS: u64 = 10;
+/// Buckets that are kept: an hour of them.
+const BUCKETS: u64 = 360;
+/// Answers of an upstream whose times are kept.
+const TIMES: usize = 128;
+/// Rules that are counted.
+const RULES: usize = 8192;
+/// Upper bounds of the times that judging takes, in microseconds; what takes longer counts as the last.
+const BOUNDS_US: [u32; 16] = [5, 10, 15, 25, 40, 60, 100, 160, 250, 400, 650, 1000, 2500, 10_000, 25_000, 250_000];
+
+/// What happened lately.
+#[derive(Default)]
+pub(super) struct RecentStats {
+    on: AtomicBool,
+    stats: Mutex<Stats>,
+}
+
+#[derive(Default)]
+struct Stats {
+    buckets: VecDeque<Bucket>,
+    upstreams: HashMap<UpstreamName, UpstreamTimes>,
+    rules: BTreeMap<Box<str>, RuleHits>,
+}
+
+/// What happened in one bucket.
+#[derive(Default)]
+struct Bucket {
+    /// When it began, in buckets since 1970.
+    number: u64,
+    counts: Counts,
+    judged_within: [u32; BOUNDS_US.len()],
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Messages judged on their way to servers.
+    pub outbound: u32,
+    /// Messages judged on their way to agents.
+    pub inbound: u32,
+    /// Messages that were refused.
+    pub blocked: u32,
+    /// Messages a person was asked about.
+    pub asked: u32,
+    /// Messages that went on changed.
+    pub rewritten: u32,
+    /// Messages with at least one injection finding.
+    pub injections: u32,
+    /// Injection findings in them.
+    pub injection_matches: u32,
+    /// Calls that failed.
+    pub failed: u32,
+}
+
+/// A bucket as it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StatsBucket {
+    /// When it began, in seconds since 1970.
+    pub at: u64,
+    /// What was counted.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The time within which half of all bodies were judged, in microseconds, if there were any.
+    pub p50_us: Option<u32>,
+    /// The same of 99 in 100.
+    pub p99_us: Option<u32>,
+}
+
+/// How often a rule has matched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RuleHits {
+    /// How often since the start.
+    pub count: u64,
+    /// When last, in seconds since 1970.
+    pub last: u64,
+}
+
+/// What is known of an upstream.
+#[derive(Default)]
+struct UpstreamTimes {
+    last: VecDeque<Duration>,
+    calls: u64,
+    blocked: u64,
+    failed: u64,
+}
+
+/// The same as it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct UpstreamStats {
+    /// Messages judged on their way there.
+    pub calls: u64,
+    /// How many of all messages were refused, both ways.
+    pub blocked: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// The time within which it gave half of its last answers, in milliseconds.
+    pub p50_ms: Option<f64>,
+    /// The same of 95 in 100.
+    pub p95_ms: Option<f64>,
+}
+
+/// One judged message, as far as it is counted.
+pub(super) struct JudgedMessage<'a, R> {
+    pub(super) upstream: &'a UpstreamName,
+    pub(super) outbound: bool,
+    pub(super) done: &'a str,
+    /// Injection findings in it.
+    pub(super) injection_matches: usize,
+    pub(super) rules: R,
+    pub(super) waited: Option<Duration>,
+}
+
+impl RecentStats {
+    /// Counts from now on.
+    pub(super) fn start(&self) {
+        self.on.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts what happened before, the oldest first.
+    pub(super) fn restore(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
+        let mut felt = self.lock();
+        for (at, counts) in earlier {
+            felt.bucket(at).counts.add(counts);
+        }
+    }
+
+    /// Whether anything is counted.
+    pub(super) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A body was judged, in so long.
+    pub(super) fn count_duration(&self, took: Duration) {
+        if !self.is_on() {
+            return;
+        }
+        let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+        let within = BOUNDS_US.iter().position(|bound| micros <= *bound).unwrap_or(BOUNDS_US.len() - 1);
+        if let Some(count) = self.lock().bucket(now()).judged_within.get_mut(within) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// A message was judged.
+    pub(super) fn count_message<'r>(&self, beat: JudgedMessage<'_, impl Iterator<Item = &'r str>>) {
+        if !self.is_on() {
+            return;
+        }
+        let (at, mut felt) = (now(), self.lock());
+        let counts = &mut felt.bucket(at).counts;
+        *(if beat.outbound { &mut counts.outbound } else { &mut counts.inbound }) += 1;
+        match beat.done {
+            "block" => counts.blocked += 1,
+            "ask" => counts.asked += 1,
+            "rewrite" => counts.rewritten += 1,
+            _ => {}
+        }
+        counts.injections += u32::from(beat.injection_matches > 0);
+        let matches = u32::try_from(beat.injection_matches).unwrap_or(u32::MAX);
+        counts.injection_matches = counts.injection_matches.saturating_add(matches);
+        let times = felt.times(beat.upstream);
+        times.calls += u64::from(beat.outbound);
+        times.blocked += u64::from(beat.done == "block");
+        if let Some(waited) = beat.waited {
+            if times.last.len() >= TIMES {
+                times.last.pop_front();
+            }
+            times.last.push_back(waited);
+        }
+        for rule in beat.rules {
+            if felt.rules.len() >= RULES && !felt.rules.contains_key(rule) {
+                continue;
+            }
+            if !felt.rules.contains_key(rule) {
+                felt.rules.insert(rule.into(), RuleHits::default());
+            }
+            if let Some(hits) = felt.rules.get_mut(rule) {
+                *hits = RuleHits { count: hits.count + 1, last: at };
+            }
+        }
+    }
+
+    /// A call was refused without being judged, since it was refused before.
+    pub(super) fn count_refused_unjudged(&self, upstream: &UpstreamName, rule: &str) {
+        let rules = std::iter::once(rule);
+        self.count_message(JudgedMessage { upstream, outbound: true, done: "block", injection_matches: 0, rules, waited: None });
+    }
+
+    /// A call failed.
+    pub(super) fn count_failed(&self, upstream: &UpstreamName) {
+        if self.is_on() {
+            let mut felt = self.lock();
+            felt.bucket(now()).counts.failed += 1;
+            felt.times(upstream).failed += 1;
+        }
+    }
+
+    /// The last hour, the oldest first; times without traffic are left out.
+    pub(super) fn last_hour(&self) -> Vec<StatsBucket> {
+        let mut felt = self.lock();
+        felt.bucket(now());
+        felt.buckets
+            .iter()
+            .filter(|bucket| bucket.counts != Counts::default() || bucket.total() > 0)
+            .map(Bucket::snapshot)
+            .collect()
+    }
+
+    /// How often each rule has matched.
+    pub(super) fn rule_hits(&self) -> BTreeMap<Box<str>, RuleHits> {
+        self.lock().rules.clone()
+    }
+
+    /// How an upstream has done.
+    pub(super) fn upstream_stats(&self, upstream: &UpstreamName) -> UpstreamStats {
+        self.lock().upstreams.get(upstream).map(UpstreamTimes::snapshot).unwrap_or_default()
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        let Self { outbound, inbound, blocked, asked, rewritten, injections, injection_matches, failed } = other;
+        self.outbound += outbound;
+        self.inbound += inbound;
+        self.blocked += blocked;
+        self.asked += asked;
+        self.rewritten += rewritten;
+        self.injections += injections;
+        self.injection_matches = self.injection_matches.saturating_add(injection_matches);
+        self.failed += failed;
+    }
+}
+
+impl Stats {
+    /// The bucket of a second since 1970; those that are too old go.
+    fn bucket(&mut self, at: u64) -> &mut Bucket {
+        let number = at / BUCKET_SECONDS;
+        while self.buckets.front().is_some_and(|oldest| oldest.number + BUCKETS <= number) {
+            self.buckets.pop_front();
+        }
+        // A clock that goes back counts on in the last bucket.
+        if self.buckets.back().is_none_or(|last| last.number < number) {
+            self.buckets.push_back(Bucket { number, ..Bucket::default() });
+        }
+        let last = self.buckets.len() - 1;
+        #[allow(clippy::indexing_slicing, reason = "one was just put there if there was none")]
+        &mut self.buckets[last]
+    }
+
+    /// There are as many upstreams as the config names.
+    fn times(&mut self, upstream: &UpstreamName) -> &mut UpstreamTimes {
+        self.upstreams.entry(upstream.clone()).or_default()
+    }
+}
+
+impl Bucket {
+    fn total(&self) -> u32 {
+        self.judged_within.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// The bound within which this share of all bodies was judged.
+    fn quantile(&self, share: f64) -> Option<u32> {
+        let (total, mut sum) = (self.total(), 0);
+        let enough = (f64::from(total) * share).ceil();
+        let reached = |count: &u32| {
+            sum += count;
+            f64::from(sum) >= enough
+        };
+        let place = self.judged_within.iter().position(reached).filter(|_| total > 0)?;
+        BOUNDS_US.get(place).copied()
+    }
+
+    fn snapshot(&self) -> StatsBucket {
+        StatsBucket {
+            at: self.number * BUCKET_SECONDS,
+            counts: self.counts,
+            p50_us: self.quantile(0.5),
+            p99_us: self.quantile(0.99),
+        }
+    }
+}
+
+impl UpstreamTimes {
+    fn snapshot(&self) -> UpstreamStats {
+        let mut sorted: Vec<Duration> = self.last.iter().copied().collect();
+        sorted.sort_unstable();
+        let within = |percent: usize| {
+            let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+            sorted.get(place).map(|time| (time.as_secs_f64() * 1e4).round() / 10.0)
+        };
+        let Self { calls, blocked, failed, .. } = *self;
+        UpstreamStats { calls, blocked, failed, p50_ms: within(50), p95_ms: within(95) }
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beat<'a, const N: usize>(
+        upstream: &'a UpstreamName,
+        done: &'a str,
+        rules: [&'static str; N],
+    ) -> JudgedMessage<'a, std::array::IntoIter<&'static str, N>> {
+        JudgedMessage {
+            upstream,
+            outbound: true,
+            done,
+            injection_matches: 2,
+            rules: rules.into_iter(),
+            waited: Some(Duration::from_micros(1500)),
+        }
+    }
+
+    #[test]
+    fn what_happens_is_counted_once_it_is_asked_for() {
+        let (pulse, upstream) = (RecentStats::default(), UpstreamName("u".into()));
+        pulse.count_message(beat(&upstream, "block", ["a"]));
+        assert!(pulse.last_hour().is_empty() && pulse.rule_hits().is_empty());
+        pulse.start();
+        pulse.count_message(beat(&upstream, "block", ["a", "b", "a"]));
+        pulse.count_duration(Duration::from_micros(12));
+        pulse.count_duration(Duration::from_secs(3));
+        pulse.count_failed(&upstream);
+        let hour = pulse.last_hour();
+        let all = |of: fn(&Counts) -> u32| hour.iter().map(|moment| of(&moment.counts)).sum::<u32>();
+        assert_eq!((all(|c| c.outbound), all(|c| c.blocked), all(|c| c.failed)), (1, 1, 1));
+        assert_eq!((all(|c| c.injections), all(|c| c.injection_matches)), (1, 2), "messages, and matches in them");
+        assert!(hour.iter().any(|moment| moment.p50_us == Some(15) || moment.p99_us == Some(250_000)), "{hour:?}");
+        assert_eq!((pulse.rule_hits()["a"].count, pulse.rule_hits()["b"].count), (2, 1));
+        let served = pulse.upstream_stats(&upstream);
+        assert_eq!((served.calls, served.blocked, served.failed, served.p50_ms), (1, 1, 1, Some(1.5)));
+        assert_eq!(pulse.upstream_stats(&UpstreamName("none".into())), UpstreamStats::default());
+    }
+
+    #[test]
+    fn a_call_refused_without_being_judged_counts_as_refused() {
+        let (pulse, upstream) = (RecentStats::default(), UpstreamName("u".into()));
+        pulse.start();
+        pulse.count_refused_unjudged(&upstream, "a");
+        let counts = pulse.last_hour().first().unwrap().counts;
+        assert_eq!((counts.outbound, counts.blocked, counts.injections), (1, 1, 0));
+        assert_eq!((pulse.rule_hits()["a"].count, pulse.upstream_stats(&upstream).blocked), (1, 1));
+    }
+
+    #[test]
+    fn it_is_bounded_in_time() {
+        let mut felt = Stats::default();
+        for at in 0..BUCKETS * 3 {
+            felt.bucket(at * BUCKET_SECONDS).counts.outbound += 1;
+        }
+        assert_eq!(felt.buckets.len() as u64, BUCKETS);
+        felt.bucket(0).counts.outbound += 1;
+        assert_eq!(felt.buckets.back().map(|last| (last.number, last.counts.outbound)), Some((BUCKETS * 3 - 1, 2)));
+    }
+}

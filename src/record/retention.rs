@@ -1,0 +1,135 @@
+//! What becomes of what is kept, and how it is counted.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus::{Error, IntCounter};
+
+use super::label::{Counters, Maker};
+use super::stores::{Evidence, EvidenceCounts, Quarantine, StoreError, StoredMessage, Stores};
+use super::{Recorder, table};
+use crate::protocol::AuditId;
+
+/// Something that became of a message in quarantine.
+#[derive(Clone, Copy, Debug)]
+pub struct QuarantineEvent<'a> {
+    /// Its line in the audit log.
+    pub audit: AuditId,
+    /// One of [`QUARANTINE_OUTCOMES`].
+    pub outcome: &'static str,
+    /// Whose it was to be; not known of one that could not be opened.
+    pub agent: Option<&'a str>,
+    /// Whose it was.
+    pub upstream: Option<&'a str>,
+    /// Who did it, if a person did.
+    pub by: Option<&'a str>,
+    /// Why, in that person's words.
+    pub reason: Option<&'a str>,
+    /// How it was delivered: to the same `call`, or as a `resource`.
+    pub way: Option<&'static str>,
+}
+
+/// What can become of a message in quarantine.
+pub const QUARANTINE_OUTCOMES: [&str; 9] =
+    ["kept", "skipped", "failed", "dropped", "shown", "released", "deleted", "delivered", "expired"];
+
+/// What is too old is looked for this often.
+const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The counters of what is kept.
+pub(super) struct StoreCounters {
+    items: Counters,
+    records: Counters,
+    forgotten: IntCounter,
+    /// When what is too old was last looked for.
+    last_retention: Mutex<Option<Instant>>,
+}
+
+impl StoreCounters {
+    pub(super) fn new(made: &Maker) -> Result<Self, Error> {
+        Ok(Self {
+            items: made.counters(table::QUARANTINE_ITEMS)?,
+            records: made.counters(table::EVIDENCE_RECORDS)?,
+            forgotten: made.counters(table::EVIDENCE_FORGOTTEN)?.with(&[]),
+            last_retention: Mutex::default(),
+        })
+    }
+
+    pub(super) fn count(&self, outcome: &str, by: usize) {
+        self.items.with(&[outcome]).inc_by(by as u64);
+    }
+
+    /// Whether it is time to look again for what is too old.
+    fn is_due(&self) -> bool {
+        let mut looked = self.last_retention.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = looked.is_none_or(|at| at.elapsed() >= RETENTION_INTERVAL);
+        if due {
+            *looked = Some(Instant::now());
+        }
+        due
+    }
+
+    pub(super) fn evidence(&self) -> EvidenceCounts {
+        let count = |outcome| self.records.with(&[outcome]);
+        let forgotten = self.forgotten.clone();
+        EvidenceCounts { kept: count("kept"), dropped: count("dropped"), failed: count("failed"), forgotten }
+    }
+}
+
+impl Recorder {
+    /// With these stores for what is kept of messages.
+    #[must_use]
+    pub fn with_stores(self, stores: Stores) -> Self {
+        if let Some(evidence) = &stores.evidence {
+            evidence.count(self.metrics.stores.evidence());
+        }
+        Self { stores, ..self }
+    }
+
+    /// Where messages are kept that something was taken out of, if they are.
+    pub fn quarantine(&self) -> Option<&Arc<Quarantine>> {
+        self.stores.quarantine.as_ref()
+    }
+
+    /// Where whole messages are kept, if they are.
+    pub fn evidence(&self) -> Option<&Arc<Evidence>> {
+        self.stores.evidence.as_ref()
+    }
+
+    /// Keeps a message in quarantine; whether it is kept now. May wait for the disk.
+    pub fn quarantine_message(&self, message: &StoredMessage) -> bool {
+        let Some(quarantine) = &self.stores.quarantine else { return false };
+        match quarantine.keep(message) {
+            Ok(dropped) => {
+                self.metrics.stores.count("kept", 1);
+                self.metrics.stores.count("dropped", dropped);
+                true
+            }
+            Err(StoreError::TooOften { .. }) => {
+                self.metrics.stores.count("skipped", 1);
+                false
+            }
+            Err(error) => {
+                self.metrics.stores.count("failed", 1);
+                tracing::error!(audit = %message.audit, %error, "cannot store withheld content");
+                false
+            }
+        }
+    }
+
+    /// Forgets what is older than it may be kept, at most once a minute. To be called now and then; may wait for the disk.
+    pub fn apply_retention(&self) {
+        if !self.metrics.stores.is_due() {
+            return;
+        }
+        if let Some(quarantine) = &self.stores.quarantine {
+            match quarantine.forget_old() {
+                Ok(gone) => self.metrics.stores.count("dropped", gone),
+                Err(error) => tracing::warn!(%error, "cannot remove expired quarantine items"),
+            }
+        }
+        if let Some(Err(error)) = self.stores.evidence.as_ref().map(|evidence| evidence.forget_old()) {
+            tracing::warn!(%error, "cannot remove expired evidence");
+        }
+    }
+}

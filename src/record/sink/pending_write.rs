@@ -1,0 +1,104 @@
+//! Lines on their way to the disk.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::oneshot;
+
+use super::writer::WriteResult;
+
+/// Longest wait for a line to be on the disk.
+const DURABLE: Duration = Duration::from_secs(10);
+
+/// Lines that were handed in. Nothing that they tell of may go on before one of its two waits has ended well; where the log
+/// is not required, both end at once.
+#[must_use = "what these lines tell of may only go on when they are written"]
+pub struct PendingWrite(State);
+
+enum State {
+    Done,
+    Failed(io::Error),
+    Waits(oneshot::Receiver<WriteResult>),
+}
+
+impl PendingWrite {
+    /// Nothing is to be waited for.
+    pub(in crate::record) fn done() -> Self {
+        Self(State::Done)
+    }
+
+    /// They will not be written.
+    pub(super) fn failed(error: io::Error) -> Self {
+        Self(State::Failed(error))
+    }
+
+    /// The writer will say.
+    pub(super) fn when(told: oneshot::Receiver<WriteResult>) -> Self {
+        Self(State::Waits(told))
+    }
+
+    /// Waits while others of the runtime go on.
+    ///
+    /// # Errors
+    /// They are not written, or it is not known.
+    pub async fn durable(self) -> io::Result<()> {
+        match self.0 {
+            State::Done => Ok(()),
+            State::Failed(error) => Err(error),
+            State::Waits(told) => write_result(tokio::time::timeout(DURABLE, told).await.map_err(|_| timed_out())?),
+        }
+    }
+
+    /// Waits, holding up the thread. On a thread of a runtime, its other tasks move to another one.
+    ///
+    /// # Errors
+    /// They are not written, or it is not known.
+    pub fn wait(self) -> io::Result<()> {
+        let told = match self.0 {
+            State::Done => return Ok(()),
+            State::Failed(error) => return Err(error),
+            State::Waits(told) => told,
+        };
+        let many = Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
+        if many { tokio::task::block_in_place(|| block_on(told)) } else { block_on(told) }
+    }
+}
+
+fn block_on(told: oneshot::Receiver<WriteResult>) -> io::Result<()> {
+    let deadline = Instant::now() + DURABLE;
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let (mut told, mut context) = (pin!(told), Context::from_waker(&waker));
+    loop {
+        if let Poll::Ready(told) = told.as_mut().poll(&mut context) {
+            return write_result(told);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(timed_out());
+        }
+        std::thread::park_timeout(left);
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn write_result(told: Result<WriteResult, oneshot::error::RecvError>) -> io::Result<()> {
+    let told = told.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the audit log writer has stopped"))?;
+    told.map_err(|(kind, text)| io::Error::new(kind, text))
+}
+
+fn timed_out() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("the audit log did not accept a line within {} s", DURABLE.as_secs()))
+}

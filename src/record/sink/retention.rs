@@ -1,0 +1,140 @@
+//! What becomes of files that were put aside: packed, and removed when they are too many, too old or too large. It is done
+//! beside the writing, and can be broken off anywhere.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, SystemTime};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustix::fs::{FlockOperation, flock};
+
+use super::Counts;
+use crate::config::Rotation;
+use crate::record::chain::checkpoint::{CheckpointLog, Reason};
+use crate::record::chain::files::{PACKED, put_aside_at, rotated, sync_folder, with_suffix};
+use crate::record::chain::tail::last_of;
+
+/// How often it is looked whether a file has become too old.
+const LOOK: Duration = Duration::from_secs(3600);
+/// Ends the name of a file that is being packed.
+const PACKING: &str = ".packing";
+
+/// The thread that does it.
+pub(super) struct Keeper(SyncSender<()>);
+
+impl Keeper {
+    /// Starts it; it begins with what an earlier process left.
+    ///
+    /// # Errors
+    /// There are no threads left.
+    pub(super) fn start(log: &Path, rotation: &Rotation, notes: Arc<CheckpointLog>, counts: Counts) -> io::Result<Self> {
+        let (wake, woken) = sync_channel(1);
+        let kept = Kept { log: log.to_owned(), rotation: rotation.clone(), notes };
+        std::thread::Builder::new().name("audit-keep".to_owned()).spawn(move || kept.run(&woken, &counts))?;
+        Ok(Self(wake))
+    }
+
+    /// Says that a file was put aside.
+    pub(super) fn wake(&self) {
+        // Where it is awake already it will see that file as well.
+        let _awake = self.0.try_send(());
+    }
+}
+
+/// Files that were put aside.
+struct Kept {
+    log: PathBuf,
+    rotation: Rotation,
+    notes: Arc<CheckpointLog>,
+}
+
+impl Kept {
+    fn run(&self, woken: &Receiver<()>, counts: &Counts) {
+        loop {
+            if let Err(error) = self.tidy(SystemTime::now(), counts) {
+                tracing::warn!(%error, "cannot compress or remove rotated audit log files");
+            }
+            if woken.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+        }
+    }
+
+    fn tidy(&self, now: SystemTime, counts: &Counts) -> io::Result<()> {
+        // Removing comes first, and one file that cannot be removed or packed keeps no other from it: on a full disk that is
+        // what helps.
+        let mut first = Ok(());
+        for path in self.too_many(now)? {
+            match self.remove(&path) {
+                Ok(()) => counts.removed.inc(),
+                Err(error) => first = first.and(Err(error)),
+            }
+        }
+        if self.rotation.compress {
+            for path in rotated(&self.log)?.iter().filter(|path| !path.to_string_lossy().ends_with(PACKED)) {
+                first = first.and(pack(path));
+            }
+        }
+        first.and(self.notes.trim())
+    }
+
+    /// Which files go: always the oldest.
+    fn too_many(&self, now: SystemTime) -> io::Result<Vec<PathBuf>> {
+        let Rotation { keep_files, keep_age, keep_bytes, .. } = self.rotation;
+        let (mut files, mut bytes, mut go) = (0_u64, std::fs::metadata(&self.log).map_or(0, |log| log.len()), false);
+        let mut gone = Vec::new();
+        for path in rotated(&self.log)?.into_iter().rev() {
+            files += 1;
+            bytes = bytes.saturating_add(std::fs::metadata(&path)?.len());
+            let age = put_aside_at(&self.log, &path).and_then(|then| now.duration_since(then).ok());
+            go = go
+                || keep_files.is_some_and(|most| files > most)
+                || keep_bytes.is_some_and(|most| bytes > most)
+                || keep_age.zip(age).is_some_and(|(most, age)| age > most);
+            if go {
+                gone.push(path);
+            }
+        }
+        gone.reverse();
+        Ok(gone)
+    }
+
+    /// Removes a file: first that is noted, so that nobody takes it for tampering.
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        if let Some(head) = last_of(path)? {
+            self.notes.add(Reason::Removed, &head, std::fs::metadata(path)?.len(), path)?;
+        }
+        tracing::info!(file = %path.display(), "rotated audit log file removed by retention");
+        std::fs::remove_file(path)?;
+        // It may have been there packed and plain, if the machine failed just then.
+        match std::fs::remove_file(with_suffix(path, PACKED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => sync_folder(path),
+        }
+    }
+}
+
+/// Packs a file. Until the packed one is whole and on the disk, the plain one stays.
+fn pack(path: &Path) -> io::Result<()> {
+    let mut plain = File::open(path)?;
+    // Another process may be at it.
+    if flock(&plain, FlockOperation::NonBlockingLockExclusive).is_err() || !path.exists() {
+        return Ok(());
+    }
+    let (packing, packed) = (with_suffix(path, PACKING), with_suffix(path, PACKED));
+    let out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&packing)?;
+    let mut encoder = GzEncoder::new(out, Compression::default());
+    let written = io::copy(&mut plain, &mut encoder).and_then(|_| encoder.finish()).and_then(|out| out.sync_all());
+    if let Err(error) = written {
+        std::fs::remove_file(&packing)?;
+        return Err(error);
+    }
+    std::fs::rename(&packing, &packed)?;
+    sync_folder(path)?;
+    std::fs::remove_file(path)
+}

@@ -1,0 +1,288 @@
+//! The evidence store: whole messages, sealed, in segments that only grow.
+//!
+//! Each process writes segments of its own, so that none writes where another has written or broken off. A record opens only
+//! where it stands: moved, swapped or changed, it does not.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::error::{self, StoreError};
+use super::frame::{self, Frame, HEAD_BYTES, RECORD};
+use super::stored_message::StoredMessage;
+use super::writer::{EvidenceCounts, Writer};
+use crate::config::EvidenceConfig;
+use crate::protocol::AuditId;
+use crate::seal::{self, Keychain, Keys, Listed, SealError, SealedFolder, Sources};
+
+/// Ends the name of a segment.
+const SEGMENT: &str = ".evidence";
+/// Most bytes of a segment; a store is made of eight at the least, so that limits of bytes and age take away a part of it.
+const SEGMENT_BYTES: u64 = 64 << 20;
+const SEGMENTS: u32 = 8;
+/// Most files that are looked at: more cannot come of the limits.
+const FILES: usize = 200_000;
+/// A segment that was written so lately may end within a record: it is being written.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// The evidence store.
+#[derive(Debug)]
+pub struct Evidence {
+    store: Arc<Store>,
+    writer: OnceLock<Option<Writer>>,
+    counts: OnceLock<EvidenceCounts>,
+}
+
+/// What is on disk.
+#[derive(Debug)]
+pub(super) struct Store {
+    place: SealedFolder,
+    keys: Keychain,
+    bytes: u64,
+    age: Duration,
+}
+
+/// A segment that grows.
+pub(super) struct Segment {
+    name: String,
+    file: File,
+    length: u64,
+    began: Instant,
+}
+
+impl Evidence {
+    /// The store that the config names; `None` if it names no folder. Makes nothing on disk until something is kept.
+    ///
+    /// # Errors
+    /// Others can look into the folder, or the key is there and cannot be used.
+    pub fn open(config: &EvidenceConfig) -> Result<Option<Self>, StoreError> {
+        let Some(folder) = &config.folder else { return Ok(None) };
+        let of = error::of(super::EVIDENCE.of);
+        let place = SealedFolder::new(folder.clone());
+        place.exists().map_err(&of)?;
+        let sources = Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&of)?;
+        sources.check().map_err(&of)?;
+        let store = Store { place, keys: Keychain::new(sources), bytes: config.bytes, age: config.age };
+        Ok(Some(Self { store: Arc::new(store), writer: OnceLock::new(), counts: OnceLock::new() }))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &std::path::Path {
+        self.store.place.path()
+    }
+
+    /// Counts here what becomes of records. To be called before the first one is offered.
+    pub fn count(&self, counts: EvidenceCounts) {
+        self.counts.set(counts).unwrap_or_default();
+    }
+
+    /// Keeps a message, as soon as there is time for it: another thread writes. What there is no room for is counted.
+    pub fn offer(&self, kept: StoredMessage) {
+        let start = || {
+            let started = Writer::start(self.store.clone(), self.counts.get().cloned());
+            started.map_err(|error| tracing::error!(%error, "evidence store disabled: cannot start its thread")).ok()
+        };
+        if let Some(writer) = self.writer.get_or_init(start) {
+            writer.offer(kept);
+        }
+    }
+
+    /// Removes the segments that are older than they may be kept. To be called now and then: where nothing new is kept, nothing
+    /// else does.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or a segment not be removed.
+    pub fn forget_old(&self) -> Result<(), StoreError> {
+        let gone = self.store.forget_old(0)?;
+        if let Some(counts) = self.counts.get() {
+            counts.forgotten.inc_by(gone as u64);
+        }
+        Ok(())
+    }
+
+    /// Waits until everything that was offered so far is written, for at most so long.
+    pub fn flush(&self, within: Duration) {
+        if let Some(Some(writer)) = self.writer.get() {
+            writer.flush(within);
+        }
+    }
+
+    /// The message of this id, if it is kept. Of several (a batch has one id) the first.
+    ///
+    /// # Errors
+    /// It cannot be read or opened.
+    pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
+        // A segment that was broken off is no fault of what stands in others.
+        let whole = |read: &Result<StoredMessage, StoreError>| !matches!(read, Err(StoreError::Torn { .. }));
+        self.records(Some(audit))?.find(whole).transpose()
+    }
+
+    /// All messages, oldest first. What cannot be opened is told in its place, and the rest goes on.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn iter(&self) -> Result<Records<'_>, StoreError> {
+        self.records(None)
+    }
+
+    fn records(&self, only: Option<AuditId>) -> Result<Records<'_>, StoreError> {
+        Ok(Records { store: &self.store, left: self.store.segments()?.into(), open: None, only })
+    }
+}
+
+/// The messages of an evidence store.
+pub struct Records<'s> {
+    store: &'s Store,
+    left: VecDeque<Listed>,
+    open: Option<Reading>,
+    only: Option<AuditId>,
+}
+
+struct Reading {
+    segment: Listed,
+    path: PathBuf,
+    file: BufReader<File>,
+    offset: u64,
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<StoredMessage, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some(reading) = &mut self.open else {
+                let segment = self.left.pop_front()?;
+                let path = self.store.place.path().join(&segment.name);
+                match File::open(&path) {
+                    Ok(file) => self.open = Some(Reading { segment, path, file: BufReader::new(file), offset: 0 }),
+                    // The oldest go while others are read.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => return Some(Err(self.store.failed(SealError::of(&path)(error)))),
+                }
+                continue;
+            };
+            match Frame::read(&mut reading.file, &reading.path, reading.offset, reading.segment.bytes) {
+                Ok(None) => self.open = None,
+                Ok(Some(frame)) => {
+                    reading.offset = frame.next();
+                    if self.only.is_none_or(|only| only == frame.audit) {
+                        return Some(self.store.opened(reading, frame));
+                    }
+                }
+                Err(error) => {
+                    let fresh = reading.segment.age < FRESH;
+                    self.open = None;
+                    if !fresh {
+                        return Some(Err(error));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Store {
+    fn failed(&self, error: SealError) -> StoreError {
+        error::of(super::EVIDENCE.of)(error)
+    }
+
+    /// All segments, oldest first.
+    fn segments(&self) -> Result<Vec<Listed>, StoreError> {
+        let mut files = self.place.files(FILES).map_err(|error| self.failed(error))?;
+        files.retain(|file| file.name.strip_suffix(SEGMENT).is_some_and(|id| Uuid::try_parse(id).is_ok()));
+        // Their names are made of the time (RFC 9562, version 7).
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(files)
+    }
+
+    fn opened(&self, reading: &mut Reading, frame: Frame) -> Result<StoredMessage, StoreError> {
+        let io = |error| self.failed(SealError::of(&reading.path)(error));
+        let mut sealed = Vec::new();
+        reading.file.seek(SeekFrom::Start(frame.offset + HEAD_BYTES)).map_err(io)?;
+        reading.file.by_ref().take(frame.length).read_to_end(&mut sealed).map_err(io)?;
+        let keys = self.keys.to_open(&sealed).map_err(|error| self.failed(error))?;
+        let name = frame::name(&reading.segment.name, frame.offset, frame.audit);
+        let wrong = |why| error::closed(reading.path.clone(), why, &keys, &self.keys);
+        let text = seal::open(keys.all(), RECORD, &name, sealed).map_err(wrong)?;
+        StoredMessage::from_bytes(&text).ok_or(wrong(seal::Sealed::Damaged))
+    }
+
+    /// Appends a record to the segment, or to a new one where there is none or it is long enough. Gives how many old segments
+    /// had to go for it. After a failure the segment is not written to any more.
+    pub(super) fn append(&self, open: &mut Option<Segment>, kept: &StoredMessage) -> Result<usize, StoreError> {
+        let most = SEGMENT_BYTES.min(self.bytes / u64::from(SEGMENTS));
+        let mut gone = 0;
+        let mut segment = match open.take() {
+            // A segment goes as a whole: one that grows for long would keep what is in it for longer than it may be.
+            Some(segment) if segment.length < most && segment.began.elapsed() < self.age / SEGMENTS => segment,
+            full => {
+                if let Some(full) = full {
+                    full.file.sync_data().map_err(|error| self.failed(SealError::of(self.place.path())(error)))?;
+                }
+                gone = self.forget_old(most)?;
+                let name = format!("{}{SEGMENT}", Uuid::now_v7().simple());
+                let file = self.place.begin(&name).map_err(|error| self.failed(error))?;
+                Segment { name, file, length: 0, began: Instant::now() }
+            }
+        };
+        let spares = |keys: &Keys| self.spares(keys);
+        let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(|error| self.failed(error))?;
+        let key = keys.seals(self.keys.sources()).map_err(|error| self.failed(error))?;
+        let path = self.place.path().join(&segment.name);
+        let io = |error| self.failed(SealError::of(&path)(error));
+        let text = kept.to_bytes().ok_or_else(|| io(std::io::Error::other("it is too long")))?;
+        let name = frame::name(&segment.name, segment.length, kept.audit);
+        let sealed = seal::seal(key, RECORD, &name, text).map_err(io)?;
+        let length = u32::try_from(sealed.len()).map_err(|_| io(std::io::Error::other("it is too long")))?;
+        let bytes = [&length.to_be_bytes(), kept.audit.0.as_bytes().as_slice(), &sealed].concat();
+        segment.file.write_all(&bytes).map_err(io)?;
+        segment.length += bytes.len() as u64;
+        *open = Some(segment);
+        Ok(gone)
+    }
+
+    /// Makes the system keep what was written.
+    pub(super) fn sync(open: Option<&Segment>) -> std::io::Result<()> {
+        open.map_or(Ok(()), |segment| segment.file.sync_data())
+    }
+
+    /// Whether nothing is lost by a new key.
+    fn spares(&self, keys: &Keys) -> Result<(), SealError> {
+        let segments = self.segments().unwrap_or_default();
+        for segment in segments.iter().rev() {
+            let start = self.place.read(&segment.name, HEAD_BYTES + seal::OVERHEAD_BYTES as u64)?.unwrap_or_default();
+            let sealed = start.get(HEAD_BYTES as usize..).unwrap_or_default();
+            if !sealed.is_empty() && !keys.fit(sealed) {
+                let at = self.keys.sources().first_named();
+                let hint = "bring the key back, or move the folder away";
+                return Err(SealError::Key(format!(
+                    "there is none in {at}, and `{}` was sealed with one\n  hint: {hint}",
+                    segment.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the segments that are too old, and the oldest until there is room for another. How many.
+    fn forget_old(&self, room: u64) -> Result<usize, StoreError> {
+        let segments = self.segments()?;
+        let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
+        let mut gone = 0;
+        for segment in segments {
+            if segment.age < self.age && bytes + room <= self.bytes {
+                continue;
+            }
+            if self.place.remove(&segment.name).map_err(|error| self.failed(error))? {
+                gone += 1;
+            }
+            bytes -= segment.bytes;
+        }
+        Ok(gone)
+    }
+}

@@ -1,0 +1,66 @@
+//! Records of a segment, one after the other.
+//!
+//! ```text
+//! 4 bytes   length of what follows the id, big-endian
+//! 16 bytes  audit id
+//! n bytes   the record, sealed for this segment, this place in it and this id
+//! ```
+
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use uuid::Uuid;
+
+use super::error::StoreError;
+use crate::protocol::AuditId;
+use crate::seal::{OVERHEAD_BYTES, Purpose, SealError};
+
+/// What a record is sealed for.
+pub(super) const RECORD: Purpose = Purpose { mark: *b"lge", label: b"lychgate evidence: key of a record" };
+/// Before what is sealed.
+pub(super) const HEAD_BYTES: u64 = 20;
+/// Longest record, in bytes: longer than any message that is read.
+const LONGEST: u64 = (1 << 31) + (1 << 20);
+
+/// Where a record belongs: it opens nowhere else.
+pub(super) fn name(segment: &str, offset: u64, audit: AuditId) -> Vec<u8> {
+    [segment.as_bytes(), &offset.to_be_bytes(), audit.0.as_bytes()].concat()
+}
+
+/// Where a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) audit: AuditId,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+impl Frame {
+    /// The one that begins at `offset`; `None` at the end of a segment of so many bytes.
+    ///
+    /// # Errors
+    /// The segment ends within it, or what is there is none.
+    pub(super) fn read(from: &mut (impl Read + Seek), path: &Path, offset: u64, end: u64) -> Result<Option<Self>, StoreError> {
+        if offset >= end {
+            return Ok(None);
+        }
+        let torn = || StoreError::Torn { file: path.to_owned(), offset };
+        let failed = |error| super::error::of(super::EVIDENCE.of)(SealError::of(path)(error));
+        let mut head = [0; HEAD_BYTES as usize];
+        from.seek(SeekFrom::Start(offset)).map_err(failed)?;
+        match from.read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(torn()),
+            read => read.map_err(failed)?,
+        }
+        let (length, id) = head.split_first_chunk::<4>().ok_or_else(torn)?;
+        let length = u64::from(u32::from_be_bytes(*length));
+        let audit = AuditId(Uuid::from_slice(id).map_err(|_| torn())?);
+        let fits = (OVERHEAD_BYTES as u64..=LONGEST).contains(&length) && offset + HEAD_BYTES + length <= end;
+        if fits { Ok(Some(Self { audit, offset, length })) } else { Err(torn()) }
+    }
+
+    /// Where the next one begins.
+    pub(super) fn next(&self) -> u64 {
+        self.offset + HEAD_BYTES + self.length
+    }
+}

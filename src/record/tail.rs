@@ -1,0 +1,234 @@
+//! The last audit lines, for whoever watches: bounded, and no reader holds up what is told.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::entry::event::{Event as _, Judged};
+use super::entry::member;
+
+/// Most lines that are kept.
+const LINES: usize = 2000;
+/// Most bytes of lines that are kept.
+const BYTES: usize = 8 << 20;
+/// Most lines of one [`Batch`].
+const BATCH: usize = 500;
+
+/// The last audit lines. A handle: clones are of the same lines.
+#[derive(Clone)]
+pub struct AuditTail(Arc<TailState>);
+
+struct TailState {
+    kept: Mutex<TailLine>,
+    /// The number of the line that comes next.
+    told: watch::Sender<u64>,
+    keeps: AtomicBool,
+}
+
+/// The lines themselves; the last has the number before `next`.
+#[derive(Default)]
+struct TailLine {
+    lines: VecDeque<Arc<str>>,
+    bytes: usize,
+    next: u64,
+}
+
+/// Reads on as lines come.
+pub struct TailReader {
+    shared: Arc<TailState>,
+    told: watch::Receiver<u64>,
+    next: u64,
+}
+
+/// Some lines, in the order in which they were told.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TailBatch {
+    /// How many lines came and went before the first of these without being read.
+    pub missed: u64,
+    /// The number of the first; each further one has the next.
+    pub first: u64,
+    /// The lines, without their line feeds.
+    pub lines: Vec<Arc<str>>,
+}
+
+impl Default for AuditTail {
+    fn default() -> Self {
+        Self(Arc::new(TailState { kept: Mutex::default(), told: watch::Sender::new(0), keeps: AtomicBool::new(false) }))
+    }
+}
+
+impl AuditTail {
+    /// Keeps lines from now on while nobody watches, so that whoever comes later sees what was before.
+    pub fn keep(&self) {
+        self.0.keeps.store(true, Ordering::Relaxed);
+    }
+
+    /// Puts earlier lines before those to come, if none has come yet.
+    pub fn seed<'l>(&self, lines: impl Iterator<Item = &'l str>) {
+        let next = {
+            let mut kept = self.0.kept();
+            if kept.next > 0 {
+                return;
+            }
+            lines.for_each(|line| kept.add(line));
+            kept.next
+        };
+        self.0.told.send_replace(next);
+    }
+
+    /// Whether somebody watches right now, for whom lines are made that no log wants.
+    pub(super) fn is_watched(&self) -> bool {
+        self.0.told.receiver_count() > 0
+    }
+
+    /// Takes lines, each of which ends in a line feed.
+    pub(super) fn push(&self, lines: &str) {
+        if !self.0.keeps.load(Ordering::Relaxed) && !self.is_watched() {
+            return;
+        }
+        let next = {
+            let mut kept = self.0.kept();
+            lines.lines().filter(|line| !line.is_empty()).for_each(|line| kept.add(line));
+            kept.next
+        };
+        self.0.told.send_replace(next);
+    }
+
+    /// The first of the lines at hand that tells of the judgement with this id.
+    pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
+        let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
+        let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);
+        self.0.kept().lines.iter().find(|line| line.contains(&judged) && line.contains(&of_it)).cloned()
+    }
+
+    /// Watches, from so many lines back.
+    pub fn watch(&self, back: usize) -> TailReader {
+        let told = self.0.told.subscribe();
+        let next = self.0.kept().next.saturating_sub(back as u64);
+        TailReader { shared: self.0.clone(), told, next }
+    }
+}
+
+impl TailState {
+    /// A line is added whole or not at all, so a panic elsewhere does not spoil the lines.
+    fn kept(&self) -> MutexGuard<'_, TailLine> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TailLine {
+    fn add(&mut self, line: &str) {
+        self.next += 1;
+        self.bytes += line.len();
+        self.lines.push_back(line.into());
+        while self.lines.len() > LINES || self.bytes > BYTES {
+            let Some(gone) = self.lines.pop_front() else { break };
+            self.bytes -= gone.len();
+        }
+    }
+
+    fn first(&self) -> u64 {
+        self.next - self.lines.len() as u64
+    }
+}
+
+impl TailReader {
+    /// The lines at hand that were not read so far; waits where there is none. `None` once nothing will come any more.
+    pub async fn next(&mut self) -> Option<TailBatch> {
+        loop {
+            if let Some(batch) = self.now() {
+                return Some(batch);
+            }
+            self.told.changed().await.ok()?;
+        }
+    }
+
+    /// The lines at hand, if there are any that were not read.
+    pub fn now(&mut self) -> Option<TailBatch> {
+        self.told.mark_unchanged();
+        let kept = self.shared.kept();
+        // Before the first line ever there is nothing to miss.
+        let first = kept.first().max(self.next);
+        let missed = first - self.next;
+        let skip = usize::try_from(first - kept.first()).unwrap_or(usize::MAX);
+        let lines: Vec<_> = kept.lines.iter().skip(skip).take(BATCH).cloned().collect();
+        drop(kept);
+        self.next = first + lines.len() as u64;
+        (!lines.is_empty()).then_some(TailBatch { missed, first, lines })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(batch: &TailBatch) -> Vec<&str> {
+        batch.lines.iter().map(AsRef::as_ref).collect()
+    }
+
+    #[test]
+    fn nothing_is_kept_for_nobody() {
+        let live = AuditTail::default();
+        live.push("one\n");
+        assert_eq!(live.watch(10).now(), None);
+        live.keep();
+        live.push("two\nthree\n");
+        let mut watch = live.watch(10);
+        let batch = watch.now().unwrap();
+        assert_eq!((texts(&batch), batch.missed, batch.first), (vec!["two", "three"], 0, 0));
+        assert_eq!(watch.now(), None);
+        assert_eq!(texts(&live.watch(1).now().unwrap()), ["three"]);
+    }
+
+    #[test]
+    fn earlier_lines_come_before_all_others_or_not_at_all() {
+        let live = AuditTail::default();
+        live.seed(["one", "two"].into_iter());
+        live.keep();
+        live.push("three\n");
+        live.seed(["late"].into_iter());
+        assert_eq!(texts(&live.watch(10).now().unwrap()), ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn a_slow_reader_is_told_what_it_missed() {
+        let live = AuditTail::default();
+        let mut watch = live.watch(0);
+        assert!(live.is_watched());
+        for number in 0..LINES + 7 {
+            live.push(&format!("{number}\n"));
+        }
+        let batch = watch.now().unwrap();
+        assert_eq!((batch.missed, batch.first, batch.lines.len()), (7, 7, BATCH));
+        assert_eq!(texts(&batch)[0], "7");
+        let batch = watch.now().unwrap();
+        assert_eq!((batch.missed, batch.first), (0, 7 + BATCH as u64));
+        drop(watch);
+        assert!(!live.is_watched());
+    }
+
+    #[test]
+    fn bytes_are_bounded_too() {
+        let live = AuditTail::default();
+        live.keep();
+        let long = "x".repeat(BYTES / 4);
+        (0..9).for_each(|_| live.push(&format!("{long}\n")));
+        let kept = live.0.kept();
+        assert_eq!((kept.lines.len(), kept.bytes <= BYTES, kept.next), (4, true, 9));
+    }
+
+    #[tokio::test]
+    async fn a_reader_waits_until_something_comes() {
+        let live = AuditTail::default();
+        let mut watch = live.watch(0);
+        let other = live.clone();
+        let told = tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            other.push("late\n");
+        });
+        assert_eq!(texts(&watch.next().await.unwrap()), ["late"]);
+        told.await.unwrap();
+    }
+}

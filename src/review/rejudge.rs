@@ -1,0 +1,228 @@
+//! A recorded message as it can be judged again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::inspect::{InspectContext, Inspection, Mode, Policy, TextVerdict};
+use crate::message::{Direction, Message, ReadLimits, Value, ValueKind, quote};
+use crate::protocol::{AgentName, AuditId, CallTarget, Context, Era, OpenRequest, UpstreamName};
+use crate::record::entry::member;
+
+use super::Entry;
+
+/// What a masked text holds, and how one ends that was cut: the words of the audit log.
+const MASKED: &str = "[redacted";
+const CUT: &str = "… (";
+
+/// By which policy the messages of each upstream are judged.
+#[derive(Clone, Debug, Default)]
+pub struct PolicySet {
+    /// By the upstream's name.
+    pub named: HashMap<UpstreamName, Arc<Policy>>,
+    /// For upstreams that the config does not name: those of `lychgate wrap`.
+    pub other: Option<Arc<Policy>>,
+}
+
+impl PolicySet {
+    /// The policy for an upstream.
+    pub fn of(&self, upstream: &str) -> Option<Arc<Policy>> {
+        let other = || self.other.as_ref().map(|policy| Arc::new(policy.at(upstream)));
+        self.named.get(&UpstreamName(upstream.into())).cloned().or_else(other)
+    }
+}
+
+/// Why a recorded message cannot be judged again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// A part of it is masked: a secret, or what may be one.
+    Masked,
+    /// A part of it was cut off in the log.
+    Cut,
+    /// Answers do not stand in the log, and this one is not kept as evidence.
+    NotKept,
+    /// What stands there is no message any more.
+    NoMessage,
+    /// There is no policy for its upstream in the config.
+    NoPolicy,
+}
+
+impl Missing {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Masked => "a secret (or what may be one) is masked in the log",
+            Self::Cut => "a long text was cut in the log",
+            Self::NotKept => "no evidence kept (answers do not stand in the log: `evidence = \"sealed\"` keeps them)",
+            Self::NoMessage => "the line cannot be read as a message",
+            Self::NoPolicy => "the config names no policy for its upstream",
+        }
+    }
+}
+
+/// A recorded message, as far as it could be had.
+pub(super) struct Rebuilt {
+    what: RebuiltMessage,
+    pub(super) direction: Direction,
+    context: Context,
+    /// Whether it is whole; else it is what the audit log shows.
+    pub(super) whole: bool,
+    /// What is not as it was.
+    pub(super) lacks: Option<Missing>,
+}
+
+enum RebuiltMessage {
+    Message(Message),
+    /// A body that is none.
+    Text(String),
+}
+
+/// What judging it again gave.
+pub(super) struct Rejudged {
+    pub(super) verdict: &'static str,
+    pub(super) inspection: Inspection,
+}
+
+impl Rebuilt {
+    /// From what was kept whole of it, or else from its line.
+    pub(super) fn of(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Missing> {
+        let direction = match entry.get(member::direction).as_deref() {
+            Some("outbound") => Direction::Outbound,
+            Some("inbound") => Direction::Inbound,
+            _ => return Err(Missing::NoMessage),
+        };
+        let kind = entry.get(member::kind).unwrap_or_default();
+        let (what, lacks) = match whole {
+            Some(bytes) if kind == "text" => (RebuiltMessage::Text(String::from_utf8_lossy(bytes).into_owned()), None),
+            Some(bytes) => (RebuiltMessage::Message(item(entry, bytes).ok_or(Missing::NoMessage)?), None),
+            None if direction == Direction::Inbound => return Err(Missing::NotKept),
+            None => (RebuiltMessage::Message(shown(entry, &kind).ok_or(Missing::NoMessage)?), lacks(entry)),
+        };
+        let asked = match &what {
+            RebuiltMessage::Message(message) => asked(entry, message),
+            RebuiltMessage::Text(_) => None,
+        };
+        let context = Context {
+            asked: asked.into_iter().collect(),
+            ..Context::new(
+                AgentName(entry.get(member::agent).unwrap_or_default().as_ref().into()),
+                UpstreamName(entry.get(member::upstream).unwrap_or_default().as_ref().into()),
+                if entry.get(member::era).as_deref() == Some(Era::Modern.name()) { Era::Modern } else { Era::Legacy },
+            )
+        };
+        Ok(Self { what, direction, context, whole: whole.is_some(), lacks })
+    }
+
+    /// Judges it. With `trace` findings hold their texts.
+    pub(super) fn judge(&self, policy: &Policy, trace: bool) -> Rejudged {
+        let (audit, known) = (AuditId::make(), InspectContext { trace, ..InspectContext::default() });
+        match &self.what {
+            RebuiltMessage::Message(message) => {
+                let inspection = policy.inspect(self.direction, message, &self.context, audit, &known);
+                Rejudged { verdict: inspection.verdict.name(), inspection }
+            }
+            RebuiltMessage::Text(text) => {
+                let judged = policy.inspect_text(text, audit, &known);
+                let verdict = match &judged.verdict {
+                    TextVerdict::Pass => "pass",
+                    TextVerdict::Rewrite(_) => "rewrite",
+                    TextVerdict::Block(_) => "block",
+                };
+                Rejudged { verdict, inspection: Inspection { findings: judged.findings, ..Inspection::default() } }
+            }
+        }
+    }
+
+    /// The text at a JSON pointer of it.
+    pub(super) fn text_at(&self, pointer: &str) -> Option<String> {
+        let message = match &self.what {
+            RebuiltMessage::Message(message) => message,
+            RebuiltMessage::Text(text) => return Some(text.clone()),
+        };
+        let step = |value: Value<'_>, step: &str| step.parse().ok().and_then(|n| value.elements().nth(n)).map(|v| v.span());
+        let mut value = message.root();
+        for name in pointer.split('/').skip(1) {
+            value = match value.kind() {
+                ValueKind::Array => {
+                    let span = step(value, name)?;
+                    value.elements().find(|one| one.span() == span)?
+                }
+                _ => value.get(&name.replace("~1", "/").replace("~0", "~"))?,
+            };
+        }
+        value.str().map(std::borrow::Cow::into_owned)
+    }
+}
+
+/// Done with it then, by the rules: what would have been, where the policy only observed.
+pub(super) fn recorded(entry: &Entry) -> String {
+    let observed = entry.get(member::mode).as_deref() == Some(Mode::Observe.name());
+    let verdict = if observed { entry.get(member::would) } else { entry.get(member::verdict) };
+    verdict.unwrap_or_default().into_owned()
+}
+
+fn limits() -> ReadLimits {
+    ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() }
+}
+
+/// The message of the line among those of a body that was kept.
+fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
+    let message = Message::parse(body.clone(), &limits()).ok()?;
+    if !message.is_batch() {
+        return Some(message);
+    }
+    let index = usize::try_from(entry.get(member::item)?).ok()?;
+    let envelope = message.envelopes().get(index)?;
+    Message::parse(Bytes::copy_from_slice(message.value(envelope).raw().as_bytes()), &limits()).ok()
+}
+
+/// The message as its line shows it.
+fn shown(entry: &Entry, kind: &str) -> Option<Message> {
+    let shown = entry.arguments().map_or("{}", |shown| shown.raw());
+    let method = entry.get(member::method);
+    let text = match (kind, method.as_deref()) {
+        ("request", Some("tools/call")) => {
+            let name = quote(&entry.get(member::tool)?);
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{name},"arguments":{shown}}}}}"#)
+        }
+        ("request", Some(method)) => format!(r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{shown}}}"#, quote(method)),
+        ("notification", Some(method)) => format!(r#"{{"jsonrpc":"2.0","method":{},"params":{shown}}}"#, quote(method)),
+        ("result", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{shown}}}"#),
+        ("error", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"error":{shown}}}"#),
+        _ => return None,
+    };
+    Message::parse(text.into(), &limits()).ok()
+}
+
+/// What a message lacks that its line shows.
+fn lacks(entry: &Entry) -> Option<Missing> {
+    if entry.get(member::sent_left_out).is_some() {
+        return Some(Missing::Cut);
+    }
+    let mut lacks = None;
+    for value in [entry.arguments(), entry.root().get(member::tool::NAME)].into_iter().flatten() {
+        value.strings(|_, found| {
+            if found.value.contains(MASKED) {
+                lacks = Some(Missing::Masked);
+            } else if found.value.contains(CUT) {
+                lacks = lacks.or(Some(Missing::Cut));
+            }
+        });
+    }
+    lacks
+}
+
+/// What an answer was asked.
+fn asked(entry: &Entry, message: &Message) -> Option<OpenRequest> {
+    let envelope = message.envelopes().iter().find(|envelope| envelope.is_answer())?;
+    let tool = entry.get(member::tool).or_else(|| entry.get(member::prompt)).or_else(|| entry.get(member::resource));
+    Some(OpenRequest {
+        id: message.id(envelope)?.into(),
+        method: entry.get(member::method)?.as_ref().into(),
+        tool: tool.map(|tool| tool.as_ref().into()),
+        continues: false,
+        target: CallTarget::Other,
+    })
+}

@@ -1,0 +1,248 @@
+//! A folder whose files nobody else sees, and which are put in place whole.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::SealError;
+
+/// Begins the name of what is being written.
+const NEW: &str = "new-";
+/// After this long, what was being written has been given up: its writer has ended.
+const GIVEN_UP: Duration = Duration::from_secs(600);
+
+/// Whether a file or folder could be created at `path` or changed there, without trying. An error names the file or folder
+/// that prevents it.
+///
+/// # Errors
+/// The nearest part of the path that exists is no folder, or this user cannot write to it.
+pub fn check_writable(path: &Path) -> Result<(), (PathBuf, io::Error)> {
+    let Some(nearest) = path.ancestors().find(|path| path.exists()) else { return Ok(()) };
+    let failed = |error: io::Error| (nearest.to_owned(), error);
+    if nearest != path && !nearest.is_dir() {
+        return Err(failed(ErrorKind::NotADirectory.into()));
+    }
+    rustix::fs::access(nearest, rustix::fs::Access::WRITE_OK).map_err(|error| failed(error.into()))
+}
+
+/// A folder for sealed files.
+#[derive(Clone, Debug)]
+pub struct SealedFolder(PathBuf);
+
+impl SealedFolder {
+    /// This folder, which need not be there.
+    pub fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes it where it is not, and refuses one that others could look into.
+    ///
+    /// # Errors
+    /// Others could look into it, or the system does not let us.
+    pub fn create(&self) -> Result<(), SealError> {
+        if !self.exists()? {
+            let failed = |error| SealError::of(&self.0)(error);
+            if let Some(above) = self.0.parent().filter(|above| !above.as_os_str().is_empty()) {
+                fs::create_dir_all(above).map_err(failed)?;
+            }
+            match DirBuilder::new().mode(0o700).create(&self.0) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error)),
+                _ => {}
+            }
+        }
+        self.exists().map(|_| ())
+    }
+
+    /// Whether it is there.
+    ///
+    /// # Errors
+    /// Others could look into it.
+    pub fn exists(&self) -> Result<bool, SealError> {
+        let meta = match fs::metadata(&self.0) {
+            Ok(meta) => meta,
+            // Below a file nothing is there either, and nothing can be made there: `check_writable` finds that.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(false),
+            Err(error) => return Err(SealError::of(&self.0)(error)),
+        };
+        if meta.mode() & 0o077 != 0 {
+            return Err(SealError::Open { path: self.0.clone(), mode: "700" });
+        }
+        Ok(true)
+    }
+
+    /// What is in a file, up to so many bytes; `None` where there is none.
+    ///
+    /// # Errors
+    /// Others could look into the folder, or it cannot be read.
+    pub fn read(&self, file: &str, most: u64) -> Result<Option<Vec<u8>>, SealError> {
+        if !self.exists()? {
+            return Ok(None);
+        }
+        let path = self.0.join(file);
+        let open = match OpenOptions::new().read(true).open(&path) {
+            Ok(open) => open,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(SealError::of(&path)(error)),
+        };
+        let mut bytes = vec![];
+        open.take(most).read_to_end(&mut bytes).map_err(SealError::of(&path))?;
+        Ok(Some(bytes))
+    }
+
+    /// Puts these bytes in the place of what is in a file. Whatever happens on the way, the file holds what it held or this.
+    ///
+    /// # Errors
+    /// Others could look into the folder, or it cannot be written.
+    pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), SealError> {
+        self.create()?;
+        let path = self.0.join(file);
+        let new = self.0.join(format!("{NEW}{}", uuid::Uuid::new_v4().simple()));
+        self.write_new(&new, &path, bytes).map_err(|error| {
+            // Nothing is lost if it stays: it is swept up later.
+            fs::remove_file(&new).unwrap_or_default();
+            SealError::of(&path)(error)
+        })
+    }
+
+    /// Begins a file that nobody else has: it is not there yet.
+    ///
+    /// # Errors
+    /// It is, others could look into the folder, or it cannot be written.
+    pub fn begin(&self, file: &str) -> Result<File, SealError> {
+        self.create()?;
+        let path = self.0.join(file);
+        self.create_file(&path).and_then(|file| self.sync().map(|()| file)).map_err(SealError::of(&path))
+    }
+
+    /// Moves a file to another folder, which must be there: of several who do so one has moved it, and it alone gets `true`.
+    ///
+    /// # Errors
+    /// The system does not let us.
+    pub fn hand_over(&self, file: &str, to: &Self, name: &str) -> Result<bool, SealError> {
+        let path = self.0.join(file);
+        match fs::rename(&path, to.0.join(name)) {
+            Ok(()) => to.sync().map_err(SealError::of(&to.0)).map(|()| true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(SealError::of(&path)(error)),
+        }
+    }
+
+    /// Removes a file; whether there was one.
+    ///
+    /// # Errors
+    /// Others could look into the folder, or the system does not let us.
+    pub fn remove(&self, file: &str) -> Result<bool, SealError> {
+        if !self.exists()? {
+            return Ok(false);
+        }
+        let path = self.0.join(file);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            removed => removed.map_err(SealError::of(&path))?,
+        }
+        self.sync().map_err(SealError::of(&self.0))?;
+        Ok(true)
+    }
+
+    /// Names of files with their lengths in bytes and how long ago they were written, up to so many; on the way, removes what
+    /// writers that have ended left behind.
+    ///
+    /// # Errors
+    /// Others could look into the folder, or it cannot be read.
+    pub fn files(&self, most: usize) -> Result<Vec<Listed>, SealError> {
+        let mut out = Vec::new();
+        if !self.exists()? {
+            return Ok(out);
+        }
+        for entry in fs::read_dir(&self.0).map_err(SealError::of(&self.0))? {
+            let entry = entry.map_err(SealError::of(&self.0))?;
+            let (Ok(name), Ok(meta)) = (entry.file_name().into_string(), entry.metadata()) else { continue };
+            let age = meta.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+            if name.starts_with(NEW) {
+                if age > GIVEN_UP {
+                    fs::remove_file(entry.path()).unwrap_or_default();
+                }
+            } else if meta.is_file() && out.len() < most {
+                out.push(Listed { name, bytes: meta.len(), age });
+            }
+        }
+        Ok(out)
+    }
+
+    /// Makes the system keep which files there are.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn sync(&self) -> io::Result<()> {
+        match File::open(&self.0)?.sync_all() {
+            // Some network file systems do not have it for folders.
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
+            synced => synced,
+        }
+    }
+
+    fn write_new(&self, new: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.create_file(new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        drop(file);
+        fs::rename(new, path)?;
+        self.sync()
+    }
+
+    fn create_file(&self, path: &Path) -> io::Result<File> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let (ours, theirs) = (file.metadata()?, fs::metadata(&self.0)?);
+        if ours.uid() != theirs.uid() {
+            // Root, who works for the gate's user: what only root can read would be lost on the gate.
+            fchown(&file, Some(theirs.uid()), Some(theirs.gid()))?;
+        }
+        Ok(file)
+    }
+}
+
+/// A file of a [`Place`].
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// How long ago it was written.
+    pub age: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        for fine in [folder.path().to_owned(), file.clone(), folder.path().join("new"), folder.path().join("new/below")] {
+            assert!(check_writable(&fine).is_ok(), "{}", fine.display());
+        }
+        for below in [file.join("x"), file.join("x/y")] {
+            let (nearest, error) = check_writable(&below).unwrap_err();
+            assert_eq!((nearest, error.kind()), (file.clone(), ErrorKind::NotADirectory));
+            let place = SealedFolder::new(below);
+            assert!(!place.exists().unwrap() && place.create().is_err());
+        }
+        let closed = folder.path().join("closed");
+        DirBuilder::new().mode(0o500).create(&closed).unwrap();
+        // Root may write everywhere.
+        if File::create(closed.join("probe")).is_err() {
+            let (nearest, error) = check_writable(&closed.join("new")).unwrap_err();
+            assert_eq!((nearest, error.kind()), (closed, ErrorKind::PermissionDenied));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What a call holds while it is on a channel, and how it becomes a reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use tokio::sync::mpsc;
+
+use super::body::{MaxSilence, within};
+use super::channel::{Channel, Delivery, Incoming};
+use crate::message::{Message, MessageKind};
+use crate::protocol::sse::Fields;
+use crate::protocol::{CallError, Era, Frame, Frames, Framing, Payload, Reply, answer};
+
+/// A call in flight. Dropping it takes the call off the channel, and cancels it where its era says so.
+pub(super) struct InFlightCall {
+    channel: Arc<Channel>,
+    number: u64,
+    from: mpsc::UnboundedReceiver<Delivery>,
+    /// Says a line to the server without waiting, if the transport can.
+    tell: Option<Box<dyn Fn(Bytes) + Send + Sync>>,
+    cancels: bool,
+    pub(super) subscribes: bool,
+    /// Whether the request has the `_meta` of its era.
+    pub(super) has_meta: bool,
+}
+
+impl InFlightCall {
+    pub(super) fn new(channel: Arc<Channel>, number: u64, from: mpsc::UnboundedReceiver<Delivery>, subscribes: bool) -> Self {
+        let cancels = channel.era == Era::Modern;
+        Self { channel, number, from, tell: None, cancels, subscribes, has_meta: true }
+    }
+
+    /// From now on, dropping the ticket may say `notifications/cancelled` through `tell`.
+    pub(super) fn cancels_by(&mut self, tell: impl Fn(Bytes) + Send + Sync + 'static) {
+        self.tell = Some(Box::new(tell));
+    }
+
+    /// Waits for the first message that belongs to the call. If it is the whole answer, the reply is a JSON body;
+    /// otherwise each message becomes an event as it comes, until the answer is in.
+    ///
+    /// # Errors
+    /// `Silent` after `first`; why the channel ended.
+    pub(super) async fn reply(mut self, first: Duration, gap: MaxSilence) -> Result<OpenedReply, CallError> {
+        let answer = within(first, self.next()).await;
+        if matches!(answer, Err(CallError::Silent(_))) {
+            self.cancels = true;
+        }
+        let incoming = answer?;
+        let refused = incoming.message.envelopes().iter().any(|e| matches!(e.kind, MessageKind::Error));
+        let status = match self.channel.era {
+            Era::Modern => answer::status_of(&incoming.message, self.has_meta),
+            Era::Legacy => StatusCode::OK,
+        };
+        let mut headers = HeaderMap::new();
+        let (framing, frames) = if incoming.last && settled(&incoming.message) {
+            (Framing::Body, Frames::one(event(incoming.message)))
+        } else {
+            let open = if incoming.last { None } else { Some(self) };
+            event_headers(&mut headers);
+            let rest = unfold(open, move |open: Option<Self>| async move {
+                let mut ticket = open?;
+                match tokio::time::timeout(gap.time(), ticket.next()).await {
+                    Ok(Ok(incoming)) => {
+                        let open = if incoming.last { None } else { Some(ticket) };
+                        Some((Ok(event(incoming.message)), open))
+                    }
+                    Ok(Err(CallError::Withdrawn)) => None,
+                    Ok(Err(error)) => Some((Err(error), None)),
+                    Err(_) => {
+                        ticket.cancels = true;
+                        Some((Err(gap.error()), None))
+                    }
+                }
+            });
+            let first = futures_util::stream::iter([Ok(event(incoming.message))]);
+            (Framing::Events, Frames::stream(futures_util::StreamExt::chain(first, rest)))
+        };
+        Ok(OpenedReply { reply: Reply { status, headers, framing, frames }, refused })
+    }
+
+    async fn next(&mut self) -> Result<Incoming, CallError> {
+        match self.from.recv().await {
+            Some(delivery) => delivery,
+            None => Err(CallError::BadReply("the server's stream ended")),
+        }
+    }
+}
+
+/// A reply, and whether it begins with an error.
+pub(super) struct OpenedReply {
+    pub(super) reply: Reply,
+    pub(super) refused: bool,
+}
+
+impl Drop for InFlightCall {
+    fn drop(&mut self) {
+        let unanswered = self.channel.give_up(self.number);
+        if let (true, Some(tell)) = (self.cancels, &self.tell) {
+            for id in unanswered {
+                let line = format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
+                tell(line.into());
+            }
+        }
+    }
+}
+
+/// The one reader of what belongs to no call. Dropping it makes place for another.
+pub(super) struct Listener {
+    channel: Arc<Channel>,
+    from: mpsc::UnboundedReceiver<Delivery>,
+}
+
+impl Listener {
+    pub(super) fn new(channel: Arc<Channel>, from: mpsc::UnboundedReceiver<Delivery>) -> Self {
+        Self { channel, from }
+    }
+
+    /// A stream of events that ends with the session, or with an error when nothing came for `gap`.
+    pub(super) fn reply(self, gap: MaxSilence) -> Reply {
+        let mut headers = HeaderMap::new();
+        event_headers(&mut headers);
+        let frames = unfold(Some(self), move |open: Option<Self>| async move {
+            let mut listener = open?;
+            match tokio::time::timeout(gap.time(), listener.from.recv()).await {
+                Ok(Some(Ok(incoming))) => Some((Ok(event(incoming.message)), Some(listener))),
+                Ok(Some(Err(error))) => Some((Err(error), None)),
+                Ok(None) => None,
+                Err(_) => Some((Err(gap.error()), None)),
+            }
+        });
+        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Frames::stream(frames) }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.channel.touch();
+    }
+}
+
+fn event_headers(headers: &mut HeaderMap) {
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+}
+
+/// Whether a message holds nothing but answers, as a JSON body must.
+fn settled(message: &Message) -> bool {
+    message.envelopes().iter().all(|envelope| envelope.is_answer())
+}
+
+fn event(message: Message) -> Frame {
+    Frame { payload: Payload::Message(message), fields: Fields::message() }
+}
