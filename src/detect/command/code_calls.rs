@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::reader::{Around, Reader};
 use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
-use super::windows_names;
+use super::dialect::{self, Dialect};
 
 /// Modules that rebuild objects, which may run anything on the way.
 const REBUILDERS: [&str; 8] = ["pickle", "marshal", "dill", "joblib", "torch", "unsafe_load", "shelve", "UnsafeLoader"];
@@ -218,13 +218,13 @@ impl Reader<'_> {
                 && !words.iter().any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
                 && !script.contains(" -c");
         let out = if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
-            if windows_names::looks_like(&script) {
+            if dialect::of(&script, &|_| false) == Dialect::Windows {
                 self.windows(&script);
             }
             self.inner_script(&script, &Value::nothing())
         } else {
             let joined = words.join(" ");
-            if windows_names::looks_like(&joined) {
+            if dialect::of(&joined, &|_| false) == Dialect::Windows {
                 self.windows(&joined);
             }
             let fields: Vec<Field> =

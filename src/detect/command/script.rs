@@ -10,7 +10,8 @@ use super::reader::Reader;
 use super::touched::{self, Touched};
 use super::traits::Traits;
 use super::written::{Written, WrittenFile};
-use super::{clean, sql_clients, windows};
+use super::dialect::{self, Dialect};
+use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
 
@@ -29,7 +30,7 @@ pub struct Script<'t> {
     written: Option<&'t dyn Written>,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
-    /// Whether Windows' own words or marks are in it, rules left aside.
+    /// Whether it is for PowerShell or cmd.exe, rules' names left aside.
     is_windows: OnceCell<bool>,
 }
 
@@ -122,7 +123,7 @@ impl<'t> Script<'t> {
         })
     }
 
-    /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::may_be_windows`].
+    /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::dialect`].
     pub(super) fn windows_readings(&self) -> &[Reading] {
         self.windows.get_or_init(|| {
             if self.raw.len() > MAX_WINDOWS_TEXT {
@@ -132,17 +133,22 @@ impl<'t> Script<'t> {
         })
     }
 
-    /// Whether PowerShell or cmd.exe may be meant to run it: by its marks, or by a program that is among `known`.
-    pub(super) fn may_be_windows(&self, known: &QuickSet<String>) -> bool {
-        self.is_windows() || self.any_reading(|text| windows::names(text, |word| known.contains(word)))
+    /// The shell that it is for; `known` are the names of Windows' programs that rules know.
+    pub(super) fn dialect(&self, known: &QuickSet<String>) -> Dialect {
+        if self.is_windows() { Dialect::Windows } else { self.dialect_by(&|name| known.contains(name)) }
     }
 
     fn is_windows(&self) -> bool {
-        *self.is_windows.get_or_init(|| self.any_reading(windows::looks_like))
+        *self.is_windows.get_or_init(|| self.dialect_by(&|_| false) == Dialect::Windows)
     }
 
-    fn any_reading(&self, is: impl Fn(&str) -> bool) -> bool {
-        matches!(self.read_as, ReadAs::Shell) && self.raw.len() <= MAX_TEXT && clean::readings(self.raw).any(|text| is(&text))
+    fn dialect_by(&self, is_rule_name: &impl Fn(&str) -> bool) -> Dialect {
+        if !matches!(self.read_as, ReadAs::Shell) || self.raw.len() > MAX_TEXT {
+            return Dialect::Posix;
+        }
+        let mut dialects = clean::readings(self.raw).map(|text| dialect::of(&text, is_rule_name));
+        let first = dialects.next().unwrap_or(Dialect::Posix);
+        dialects.fold(first, |one, other| if one == Dialect::Windows || other == Dialect::Posix { one } else { other })
     }
 
     fn all(&self) -> impl Iterator<Item = &Reading> {

@@ -10,7 +10,7 @@ use super::powershell::Session;
 use super::reader::Reader;
 use super::simulate;
 use super::value::{Field, Taint, Value};
-pub(super) use super::windows_names::{looks_like, names, variable};
+pub(super) use super::windows_names::variable;
 use super::wrappers::value_of;
 use super::written::Written;
 use crate::detect::Language;

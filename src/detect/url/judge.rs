@@ -9,6 +9,7 @@ use super::hosts::{HostPattern, Hosts, Said};
 use super::lookup::{Known, can_be_asked};
 use super::names;
 use super::parse::{By, Parsed, Target, parse};
+use crate::detect::command::UNKNOWN;
 use crate::detect::{Place, path, work};
 use crate::reach::{self, Reach};
 
@@ -111,7 +112,9 @@ impl Seen {
             return seen;
         }
         // A word of a command ends where blanks begin; what is longer is a text that holds a URL.
-        seen.look(text.split_whitespace().next().unwrap_or(""), place, 0, By::Trick, false);
+        let word = text.split_whitespace().next().unwrap_or("");
+        // The stand-in for what is not known is no disguise, and no name of a host either.
+        seen.look(&word.replace(UNKNOWN, "$()"), place, 0, By::Trick, false);
         seen
     }
 
