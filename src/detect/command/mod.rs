@@ -66,6 +66,7 @@ mod value;
 mod variable;
 mod windows;
 mod windows_names;
+mod windows_nested;
 mod words;
 mod wrappers;
 mod written;

@@ -234,7 +234,8 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
         reading = "gzip";
     }
     if utf16(bytes.get(..8).unwrap_or_default()) {
-        bytes = bytes.chunks_exact(2).filter_map(|pair| pair.first().copied()).collect();
+        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        bytes = String::from_utf16_lossy(&units).into_bytes();
     }
     let valid = match std::str::from_utf8(&bytes) {
         Ok(_) => bytes.len(),

@@ -150,7 +150,15 @@ impl<'s> Search<'s> {
             }
         }
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
-            self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), locate, &mut open);
+            let facts = Facts::of(&text);
+            self.look((&text, &facts), reading, depth, &|_| origin.clone(), locate, &mut open);
+            // What was decoded may hold letters in other dress, and between them what cannot be seen.
+            if !facts.is_ascii() && depth > 0 && self.afford(text.len() * 2).is_some() {
+                let plain = Text::new(text.as_str()).plain().to_owned();
+                if plain != text {
+                    self.look((&plain, &Facts::of(&plain)), reading, depth, &|_| origin.clone(), locate, &mut open);
+                }
+            }
         }
     }
 

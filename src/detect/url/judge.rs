@@ -83,7 +83,12 @@ impl Seen {
     /// An argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(Where::Argument);
-        seen.look(text, place, 0, By::Trick, false);
+        let returns = place.argument.is_some_and(is_return);
+        seen.look(text, place, 0, By::Trick, returns);
+        // A line end within an address begins a header of the request: the host is what stands before it.
+        if let Some((line, _)) = text.trim().split_once(['\r', '\n']) {
+            seen.look(line, place, 0, By::Trick, returns);
+        }
         if !runs(text) {
             seen.schemes.retain(|scheme| scheme != "data");
         }
@@ -279,6 +284,13 @@ impl Seen {
             }
         }
     }
+}
+
+/// Whether an argument names where a browser comes back to, which nobody fetches.
+fn is_return(argument: &str) -> bool {
+    let last = argument.rsplit('.').next().unwrap_or(argument);
+    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    last.len() <= 64 && RETURNS.iter().any(|name| plain(name) == plain(last))
 }
 
 /// Whether a `data:` URL holds what a browser runs, rather than an image or a file (RFC 2397).

@@ -125,7 +125,7 @@ impl Parsed {
         let odd = odd || decoded != written;
         let lower = decoded.to_lowercase();
         // What is decoded may hold an `@` or a slash of its own.
-        let lower = lower.split(['/', '\\', '?', '#']).next().unwrap_or(&lower);
+        let lower = lower.split(['/', '\\', '?', '#', '\r', '\n']).next().unwrap_or(&lower);
         let lower = lower.rsplit('@').next().unwrap_or(lower).trim();
         // `::1:80` without brackets: to some a port is behind the address.
         if let Some((before, after)) = lower.rsplit_once(':')
