@@ -221,13 +221,13 @@ impl Reader<'_> {
                 && !words.iter().any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
                 && !script.contains(" -c");
         let out = if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
-            if dialect::of(&script, &|_| false) == Dialect::Windows {
+            if dialect::of(&script).dialect == Dialect::Windows {
                 self.windows(&script);
             }
             self.inner_script(&script, &Value::nothing())
         } else {
             let joined = words.join(" ");
-            if dialect::of(&joined, &|_| false) == Dialect::Windows {
+            if dialect::of(&joined).dialect == Dialect::Windows {
                 self.windows(&joined);
             }
             let fields: Vec<Field> =

@@ -17,25 +17,40 @@ pub(super) enum Dialect {
     Windows,
 }
 
-/// The dialect of `text`; `is_rule_name` says which further names rules know of Windows' programs.
-pub(super) fn of(text: &str, is_rule_name: &impl Fn(&str) -> bool) -> Dialect {
+/// What a text says of the shell that it is for.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    /// The dialect, names that only rules know left aside.
+    pub(super) dialect: Dialect,
+    /// Names of commands of which nothing is known: one that rules know for Windows' makes the text one for Windows.
+    pub(super) names: Vec<String>,
+}
+
+/// Reads what `text` says of the shell that it is for. Linear.
+pub(super) fn of(text: &str) -> Evidence {
     let (tokens, unclosed) = lex::lex(text);
-    if starts_windows_command(&tokens, is_rule_name) {
-        return Dialect::Windows;
-    }
-    // Neither PowerShell nor cmd.exe has here-documents: either stops at `<<`.
-    if !unclosed && tokens.iter().any(|token| matches!(token, Token::Redirect { flow: Flow::Here, .. })) {
-        return Dialect::Posix;
-    }
+    let mut names = Vec::new();
+    let starts_command = starts_windows_command(&tokens, &mut names);
     // Quotes and backslashes that POSIX shells cannot close are often Windows'.
-    if windows_names::has_sign(text) || unclosed && windows_names::names_any(text, is_rule_name) {
-        return Dialect::Windows;
-    }
-    if windows_names::has_weak_sign(text) { Dialect::Open } else { Dialect::Posix }
+    let spoken = unclosed && windows_names::names_any(text, &mut names);
+    let here_document = tokens.iter().any(|token| matches!(token, Token::Redirect { flow: Flow::Here, .. }));
+    let dialect = if starts_command {
+        Dialect::Windows
+    } else if here_document && !unclosed {
+        // Neither PowerShell nor cmd.exe has here-documents: either stops at `<<`.
+        Dialect::Posix
+    } else if spoken || windows_names::has_sign(text) {
+        Dialect::Windows
+    } else if windows_names::has_weak_sign(text) {
+        Dialect::Open
+    } else {
+        Dialect::Posix
+    };
+    Evidence { dialect, names }
 }
 
 /// Whether a command is one that only Windows has, or is written as only PowerShell and cmd.exe take it.
-fn starts_windows_command(tokens: &[Token], is_rule_name: &impl Fn(&str) -> bool) -> bool {
+fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
     let mut at_start = true;
     let mut after_if = false;
     let mut before: Option<&Token> = None;
@@ -88,10 +103,11 @@ fn starts_windows_command(tokens: &[Token], is_rule_name: &impl Fn(&str) -> bool
             }
             None => {}
         }
-        match windows_names::known(&text, is_rule_name) {
+        shared = None;
+        match windows_names::known(&text) {
             Known::Windows => return true,
             Known::Shared(name) => shared = Some(name),
-            Known::Other => shared = None,
+            Known::Other(name) => names.push(name),
         }
         at_start = false;
     }
@@ -110,7 +126,10 @@ fn is_powershell_assignment(word: &Word, next: Option<&Token>) -> bool {
 
 /// Whether a word behind a name that both know is one that only Windows' program of that name takes.
 fn is_windows_argument(name: &str, word: &str) -> bool {
-    let flag = word.strip_prefix('/').is_some_and(|flag| {
+    // Folders of one letter at the root are operands of these.
+    const TAKE_PATHS: [&str; 14] =
+        ["cat", "cd", "cp", "curl", "find", "kill", "ls", "mkdir", "mount", "mv", "rm", "ssh", "tee", "wget"];
+    let flag = !TAKE_PATHS.contains(&name) && word.strip_prefix('/').is_some_and(|flag| {
         let end = flag.find(':').unwrap_or(flag.len());
         end == 1 && flag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '?')
     });
@@ -132,7 +151,7 @@ mod tests {
     use super::*;
 
     fn dialect(text: &str) -> Dialect {
-        of(text, &|name| matches!(name, "vssadmin" | "wbadmin" | "set-mppreference"))
+        of(text).dialect
     }
 
     #[test]
@@ -181,6 +200,13 @@ mod tests {
             "type C:\\x",
         ] {
             assert_eq!(dialect(text), Dialect::Windows, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_rules_may_know_are_given() {
+        for (text, names) in [("w\"m\"x x; make & ls", "wmx make"), ("FOO.exe", ""), ("echo 'x", "")] {
+            assert_eq!(of(text).names.join(" "), names, "{text}");
         }
     }
 

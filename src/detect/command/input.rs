@@ -6,8 +6,9 @@ use super::wrappers::value_of;
 
 /// Items that one line or file is split into.
 const MAX_ITEMS: usize = 256;
-/// Options of `read` and `mapfile` that take a value.
-const VALUED: &str = "adinNptuCcOs";
+/// Options of `read` that take a value, and those of `mapfile`.
+const READ_VALUED: &str = "adinNptu";
+const MAPFILE_VALUED: &str = "dnOsuCc";
 
 impl Reader<'_> {
     /// Sets the variables that `read` or `mapfile` names.
@@ -16,7 +17,7 @@ impl Reader<'_> {
         if let Some(script) = value_of(arguments, &["-C"]).filter(|_| lines) {
             self.inner_script(&script.text, &Value::nothing());
         }
-        let (list, names) = names(arguments);
+        let (list, names) = names(arguments, if lines { MAPFILE_VALUED } else { READ_VALUED });
         let taint = around.input.taint;
         let Some(text) = around.input.as_text().map(str::to_owned) else {
             for name in list.iter().chain(&names) {
@@ -49,7 +50,7 @@ impl Reader<'_> {
 }
 
 /// The list that `-a` names, and the variables.
-fn names(arguments: &[Field]) -> (Option<String>, Vec<String>) {
+fn names(arguments: &[Field], valued: &str) -> (Option<String>, Vec<String>) {
     let mut list = None;
     let mut names = Vec::new();
     let mut words = arguments.iter().map(|field| field.text.as_str());
@@ -58,7 +59,7 @@ fn names(arguments: &[Field]) -> (Option<String>, Vec<String>) {
             names.push(word.to_owned());
             continue;
         };
-        let Some(at) = flags.find(|c| VALUED.contains(c)) else { continue };
+        let Some(at) = flags.find(|c| valued.contains(c)) else { continue };
         let joined = flags.get(at + 1..).filter(|value| !value.is_empty());
         let value = joined.or_else(|| words.next()).map(str::to_owned);
         if flags.get(at..).is_some_and(|flag| flag.starts_with('a')) {

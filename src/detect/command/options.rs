@@ -10,7 +10,7 @@ static VALUED: [(&[&str], &str); 22] = [
     (&["usermod"], "cdefgGlpRsuvVwWZ"),
     (&["groupadd", "groupmod"], "gKnpR"),
     (&["userdel", "passwd", "chage"], "RniwxEIMWm"),
-    (&["docker", "podman", "nerdctl"], "aceghlmpuvwt"),
+    (&["docker", "podman", "nerdctl"], "aceghlmpuvw"),
     (&["pip", "pip3", "uv"], "icreft"),
     (&["iptables", "ip6tables"], "tAIDRPNEjspdmio"),
     (&["crontab"], "u"),

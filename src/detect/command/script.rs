@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::touched::{self, Touched};
 use super::traits::Traits;
 use super::written::{Written, WrittenFile};
-use super::dialect::{self, Dialect};
+use super::dialect::{self, Dialect, Evidence};
 use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
@@ -30,8 +30,8 @@ pub struct Script<'t> {
     written: Option<&'t dyn Written>,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
-    /// Whether it is for PowerShell or cmd.exe, rules' names left aside.
-    is_windows: OnceCell<bool>,
+    /// What it says of the shell that it is for.
+    evidence: OnceCell<Evidence>,
 }
 
 /// What one way of reading found.
@@ -51,7 +51,7 @@ pub(super) struct Reading {
 impl<'t> Script<'t> {
     /// Nothing is read yet.
     pub fn new(raw: &'t str, read_as: ReadAs) -> Self {
-        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new(), is_windows: OnceCell::new() }
+        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new(), evidence: OnceCell::new() }
     }
 
     /// The same, told of what earlier calls wrote.
@@ -135,20 +135,28 @@ impl<'t> Script<'t> {
 
     /// The shell that it is for; `known` are the names of Windows' programs that rules know.
     pub(super) fn dialect(&self, known: &QuickSet<String>) -> Dialect {
-        if self.is_windows() { Dialect::Windows } else { self.dialect_by(&|name| known.contains(name)) }
+        let evidence = self.evidence();
+        if evidence.names.iter().any(|name| known.contains(name)) { Dialect::Windows } else { evidence.dialect }
     }
 
     fn is_windows(&self) -> bool {
-        *self.is_windows.get_or_init(|| self.dialect_by(&|_| false) == Dialect::Windows)
+        self.evidence().dialect == Dialect::Windows
     }
 
-    fn dialect_by(&self, is_rule_name: &impl Fn(&str) -> bool) -> Dialect {
-        if !matches!(self.read_as, ReadAs::Shell) || self.raw.len() > MAX_TEXT {
-            return Dialect::Posix;
-        }
-        let mut dialects = clean::readings(self.raw).map(|text| dialect::of(&text, is_rule_name));
-        let first = dialects.next().unwrap_or(Dialect::Posix);
-        dialects.fold(first, |one, other| if one == Dialect::Windows || other == Dialect::Posix { one } else { other })
+    fn evidence(&self) -> &Evidence {
+        self.evidence.get_or_init(|| {
+            let mut all = Evidence { dialect: Dialect::Posix, names: Vec::new() };
+            if !matches!(self.read_as, ReadAs::Shell) || self.raw.len() > MAX_TEXT {
+                return all;
+            }
+            for one in clean::readings(self.raw).map(|text| dialect::of(&text)) {
+                all.names.extend(one.names);
+                if all.dialect == Dialect::Posix || one.dialect == Dialect::Windows {
+                    all.dialect = one.dialect;
+                }
+            }
+            all
+        })
     }
 
     fn all(&self) -> impl Iterator<Item = &Reading> {

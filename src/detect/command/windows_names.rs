@@ -237,14 +237,14 @@ pub(super) enum Known {
     Windows,
     /// POSIX systems have a program of this name, too.
     Shared(String),
-    /// Nothing.
-    Other,
+    /// Nothing is known of it but that it is called so.
+    Other(String),
 }
 
 /// What is known of the word that stands where a command begins.
-pub(super) fn known(word: &str, is_rule_name: &impl Fn(&str) -> bool) -> Known {
+pub(super) fn known(word: &str) -> Known {
     if word.is_empty() || word.len() > 128 {
-        return Known::Other;
+        return Known::Other(String::new());
     }
     let escaped = word.trim_matches('^').contains('^');
     let lower: String = word.trim_start_matches('@').chars().filter(|c| *c != '^').collect::<String>().to_ascii_lowercase();
@@ -258,20 +258,26 @@ pub(super) fn known(word: &str, is_rule_name: &impl Fn(&str) -> bool) -> Known {
         return Known::Windows;
     }
     let kinds = WORDS.get(base).copied().unwrap_or(0);
-    let theirs = kinds & OWN_WORD != 0 || base.len() >= 2 && (kinds & ALIAS != 0 || is_rule_name(base));
+    let theirs = kinds & OWN_WORD != 0 || base.len() >= 2 && kinds & ALIAS != 0;
     match kinds & SHARED_WORD != 0 {
         true if escaped => Known::Windows,
         true => Known::Shared(base.to_owned()),
         false if theirs => Known::Windows,
-        false => Known::Other,
+        false => Known::Other(base.to_owned()),
     }
 }
 
-/// Whether any word of a text is a name that only Windows has.
-pub(super) fn names_any(text: &str, is_rule_name: &impl Fn(&str) -> bool) -> bool {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '^')))
-        .filter(|word| (2..=32).contains(&word.len()))
-        .any(|word| known(word, is_rule_name) == Known::Windows)
+/// Whether any word of a text is a name that only Windows has; adds the names of which nothing is known.
+pub(super) fn names_any(text: &str, names: &mut Vec<String>) -> bool {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '^')));
+    for word in words.filter(|word| (2..=32).contains(&word.len())) {
+        match known(word) {
+            Known::Windows => return true,
+            Known::Other(name) => names.push(name),
+            Known::Shared(_) => {}
+        }
+    }
+    false
 }
 
 /// Whether a word is one that `net` of Windows takes.

@@ -116,7 +116,7 @@ pub(super) fn reach(name: &str) -> Option<Reach> {
         return Some(Reach::WildcardDns);
     }
     // The name of the service itself is that of its page.
-    if WILDCARD.contains(&name) {
+    if matches!(name, "nip.io" | "sslip.io" | "www.nip.io" | "www.sslip.io") {
         return None;
     }
     if under(&WILDCARD) {

@@ -35,10 +35,15 @@ pub(super) fn goes_on_with_command(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '/' | '@' | '\'' | '"' | '%');
     let end = text.trim_start().find(|c| !plain(c)).map(|end| end + text.len() - text.trim_start().len());
     let Some((before, rest)) = end.and_then(|end| text.split_at_checked(end)) else { return false };
-    let rest = rest.trim_start();
-    let Some(sign) = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).filter(|_| before.trim().len() <= 128) else {
+    let sign = |rest: &str| SIGNS.into_iter().find(|sign| rest.starts_with(sign));
+    let spaced = rest.trim_start();
+    // What a shell puts in has to touch the value.
+    let (Some(sign), rest) = (sign(rest).or_else(|| sign(spaced).filter(|sign| !matches!(*sign, "$(" | "`"))), spaced) else {
         return false;
     };
+    if before.trim().len() > 128 {
+        return false;
+    }
     let command = rest.get(sign.len()..).unwrap_or_default().trim_start();
     let first = command.split([' ', '\t', ')', '`', ';', '|', '&']).next().unwrap_or(command);
     let name = first.rsplit('/').next().unwrap_or(first);
