@@ -6,11 +6,11 @@ use super::code_lex::Language;
 use super::code_names::{
     CONNECT, COPY, DELETE, DELETE_TREE, EVALUATE, FETCH, READ, RUN, SEND, WALK, WRITE, acts, fetches, last_of, mode,
 };
+use super::dialect::{self, Dialect};
 use super::facts::Facts;
 use super::reader::{Around, Reader};
 use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
-use super::dialect::{self, Dialect};
 
 /// Modules that rebuild objects, which may run anything on the way.
 const REBUILDERS: [&str; 8] = ["pickle", "marshal", "dill", "joblib", "torch", "unsafe_load", "shelve", "UnsafeLoader"];

@@ -129,10 +129,11 @@ fn is_windows_argument(name: &str, word: &str) -> bool {
     // Folders of one letter at the root are operands of these.
     const TAKE_PATHS: [&str; 14] =
         ["cat", "cd", "cp", "curl", "find", "kill", "ls", "mkdir", "mount", "mv", "rm", "ssh", "tee", "wget"];
-    let flag = !TAKE_PATHS.contains(&name) && word.strip_prefix('/').is_some_and(|flag| {
-        let end = flag.find(':').unwrap_or(flag.len());
-        end == 1 && flag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '?')
-    });
+    let flag = !TAKE_PATHS.contains(&name)
+        && word.strip_prefix('/').is_some_and(|flag| {
+            let end = flag.find(':').unwrap_or(flag.len());
+            end == 1 && flag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '?')
+        });
     flag || name == "net" && windows_names::is_net_word(word) || matches!(name, "format" | "type") && is_drive(word)
 }
 

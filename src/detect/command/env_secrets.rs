@@ -193,9 +193,10 @@ const PRINTERS: [(&str, &[&str]); 25] = [
 /// Whether a program prints a credential.
 pub(super) fn prints_secret(program: &str, arguments: &[Field]) -> bool {
     program.starts_with("docker-credential-")
-        || PRINTERS.iter().filter(|(name, _)| *name == program).any(|(_, words)| {
-            words.iter().all(|word| arguments.iter().take(16).any(|argument| argument.text == *word))
-        })
+        || PRINTERS
+            .iter()
+            .filter(|(name, _)| *name == program)
+            .any(|(_, words)| words.iter().all(|word| arguments.iter().take(16).any(|argument| argument.text == *word)))
 }
 
 /// Whether a variable of this name holds a secret.

@@ -49,7 +49,20 @@ const NAMED: [&str; 10] =
     ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-empty", "-inum", "-samefile"];
 /// Names of what programs leave behind.
 const LEFT_BEHIND: [&str; 15] = [
-    ".pyc", "__pycache__", ".DS_Store", "Thumbs.db", ".tmp", ".swp", "~", ".bak", ".log", "core", ".gz", ".orig", ".rej", ".old",
+    ".pyc",
+    "__pycache__",
+    ".DS_Store",
+    "Thumbs.db",
+    ".tmp",
+    ".swp",
+    "~",
+    ".bak",
+    ".log",
+    "core",
+    ".gz",
+    ".orig",
+    ".rej",
+    ".old",
     "node_modules",
 ];
 
@@ -68,7 +81,8 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
         folders.contains(&if path.is_empty() { "/" } else { path })
     };
     let system = starts.iter().any(|start| is(start, &SYSTEM));
-    let home = starts.iter().any(|start| is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user");
+    let home =
+        starts.iter().any(|start| is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user");
     match name {
         Some(name) => !system || LEFT_BEHIND.iter().any(|end| name.trim_end_matches('*').ends_with(end)),
         None => !system && !home,

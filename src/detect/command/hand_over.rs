@@ -130,8 +130,7 @@ impl Reader<'_> {
 
     /// `parallel command ::: arguments`: the command, or each argument where there is none.
     fn parallel(&mut self, arguments: &[Field], input: &Value) {
-        const VALUED: [&str; 12] =
-            ["-j", "-P", "-I", "-n", "-N", "-S", "-L", "-d", "-C", "--jobs", "--max-procs", "--delay"];
+        const VALUED: [&str; 12] = ["-j", "-P", "-I", "-n", "-N", "-S", "-L", "-d", "-C", "--jobs", "--max-procs", "--delay"];
         let marks = [":::", "::::", ":::+"];
         let end = arguments.iter().position(|f| marks.contains(&f.text.as_str())).unwrap_or(arguments.len());
         let (own, given) = arguments.split_at(end);
@@ -250,7 +249,9 @@ impl Reader<'_> {
             let body: Vec<Field> = arguments.iter().skip(at).take_while(|f| f.text != ";" && f.text != "+").cloned().collect();
             at += body.len();
             // `fd` puts what it finds at the end.
-            let bare = !filtered && !body.iter().any(|part| part.text.contains("{}")) && ACTIONS.get(4..).is_some_and(|own| own.contains(&field.text.as_str()));
+            let bare = !filtered
+                && !body.iter().any(|part| part.text.contains("{}"))
+                && ACTIONS.get(4..).is_some_and(|own| own.contains(&field.text.as_str()));
             let mut made: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
             for (n, part) in body.iter().enumerate() {
                 if part.text.contains("{}") && !filtered {

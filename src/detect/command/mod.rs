@@ -185,7 +185,13 @@ impl Commands {
                 if clauses == Clauses::OfWindows && !clause.is_of_windows() {
                     continue;
                 }
-                if !found.iter().any(|m| m.rule == *rule) && clause.matches(facts, || line.get_or_init(|| facts.line()), || spread.get_or_init(|| facts.spread()).as_deref()) {
+                if !found.iter().any(|m| m.rule == *rule)
+                    && clause.matches(
+                        facts,
+                        || line.get_or_init(|| facts.line()),
+                        || spread.get_or_init(|| facts.spread()).as_deref(),
+                    )
+                {
                     let reading = if facts.behaviour == Some(Behaviour::Unreadable) { work::COMMAND } else { "shell" };
                     found.push(Match { rule: *rule, span: None, reading });
                 }

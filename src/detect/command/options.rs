@@ -182,8 +182,7 @@ pub(super) fn parse<'f>(program: &str, arguments: &'f [Field]) -> Vec<Argument<'
 /// `None` where that is how they stand, or where nothing is known of the program's options.
 pub(super) fn spread(program: &str, arguments: &[Field]) -> Option<String> {
     let listed = || VALUED.iter().find(|(names, _)| names.contains(&program)).map(|(_, valued)| *valued);
-    let valued =
-        grammar(program).map(|grammar| grammar.valued).or_else(listed).or_else(|| wrappers::valued_options(program))?;
+    let valued = grammar(program).map(|grammar| grammar.valued).or_else(listed).or_else(|| wrappers::valued_options(program))?;
     let mut out = program.to_owned();
     let mut changed = false;
     let mut options = true;

@@ -14,11 +14,70 @@ pub(super) enum Runs {
 }
 
 /// POSIX shells and their kin.
-const SHELLS: [&str; 19] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "csh", "tcsh", "fish", "rbash", "yash", "ksh93", "pdksh", "oksh", "elvish", "nu", "xonsh", "osh"];
+const SHELLS: [&str; 19] = [
+    "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "csh", "tcsh", "fish", "rbash", "yash", "ksh93", "pdksh", "oksh",
+    "elvish", "nu", "xonsh", "osh",
+];
 /// PowerShell and cmd.exe.
 const WINDOWS: [&str; 4] = ["pwsh", "powershell", "cmd", "powershell_ise"];
 /// Interpreters of other languages.
-const CODE: [&str; 55] = ["R", "ghc", "octave-cli", "clisp", "racket", "janet", "pike", "dart", "clojure", "python", "pypy", "python3", "python2", "ipython", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "tclsh", "wish", "expect", "awk", "gawk", "mawk", "nawk", "osascript", "Rscript", "julia", "groovy", "jjs", "jrunscript", "guile", "gdb", "irb", "jshell", "swift", "elixir", "erl", "octave", "ts-node", "tsx", "raku", "sbcl", "ghci", "runghc", "scala", "crystal", "wscript", "cscript", "mshta"];
+const CODE: [&str; 55] = [
+    "R",
+    "ghc",
+    "octave-cli",
+    "clisp",
+    "racket",
+    "janet",
+    "pike",
+    "dart",
+    "clojure",
+    "python",
+    "pypy",
+    "python3",
+    "python2",
+    "ipython",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "tclsh",
+    "wish",
+    "expect",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "osascript",
+    "Rscript",
+    "julia",
+    "groovy",
+    "jjs",
+    "jrunscript",
+    "guile",
+    "gdb",
+    "irb",
+    "jshell",
+    "swift",
+    "elixir",
+    "erl",
+    "octave",
+    "ts-node",
+    "tsx",
+    "raku",
+    "sbcl",
+    "ghci",
+    "runghc",
+    "scala",
+    "crystal",
+    "wscript",
+    "cscript",
+    "mshta",
+];
 
 static RUNS: LazyLock<QuickMap<&str, Runs>> = LazyLock::new(|| {
     let lists: [(&[&'static str], Runs); 3] = [(&SHELLS, Runs::Shell), (&WINDOWS, Runs::Windows), (&CODE, Runs::Code)];

@@ -5,12 +5,12 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::rc::Rc;
 
+use super::dialect::{self, Dialect, Evidence};
 use super::facts::Facts;
 use super::reader::Reader;
 use super::touched::{self, Touched};
 use super::traits::Traits;
 use super::written::{Written, WrittenFile};
-use super::dialect::{self, Dialect, Evidence};
 use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;

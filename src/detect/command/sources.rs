@@ -56,7 +56,8 @@ impl Reader<'_> {
         let Some((_, options)) = PROGRAM_FILES.iter().find(|(programs, _)| programs.contains(&facts.program.as_str())) else {
             return;
         };
-        let joined = arguments.iter().find_map(|f| options.iter().find_map(|option| f.text.strip_prefix(option)?.strip_prefix('=')));
+        let joined =
+            arguments.iter().find_map(|f| options.iter().find_map(|option| f.text.strip_prefix(option)?.strip_prefix('=')));
         let named = joined.or_else(|| value_of(arguments, options).map(|f| f.text.as_str()));
         let operands = || arguments.iter().map(|f| f.text.as_str()).filter(|text| !text.starts_with('-'));
         let files: Vec<&str> = if options.is_empty() { operands().take(8).collect() } else { named.into_iter().collect() };

@@ -181,12 +181,7 @@ impl Clause {
 
     /// Whether the command that `facts` tell of answers this clause; `line` makes its normalised text, `spread` the same with
     /// each option in a word of its own, if that differs.
-    pub(super) fn matches<'l>(
-        &self,
-        facts: &Facts,
-        line: impl Fn() -> &'l str,
-        spread: impl Fn() -> Option<&'l str>,
-    ) -> bool {
+    pub(super) fn matches<'l>(&self, facts: &Facts, line: impl Fn() -> &'l str, spread: impl Fn() -> Option<&'l str>) -> bool {
         let places = |wanted: &Places, seen: &[Seen]| wanted.is_empty() || wanted.meet(seen);
         let taint = |wanted: Taint, has: Taint| wanted == Taint::NONE || has.meets(wanted);
         (self.program.is_empty() || self.program.iter().any(|name| same_program(name, facts)))
@@ -202,7 +197,8 @@ impl Clause {
             && (self.verb.is_empty() || self.verb.iter().any(|verb| has_verb(facts, verb)))
             && (self.environment.is_empty() || facts.environment.iter().any(|(name, _)| self.environment.contains(name)))
             && (self.argument.is_empty() || facts.arguments().iter().any(|f| self.argument.iter().any(|r| r.may_match(&f.text))))
-            && (self.line.is_empty() || self.line.iter().any(|regex| regex.may_match(line()) || spread().is_some_and(|line| regex.may_match(line))))
+            && (self.line.is_empty()
+                || self.line.iter().any(|regex| regex.may_match(line()) || spread().is_some_and(|line| regex.may_match(line))))
             && !self.unless.iter().any(|regex| regex.is_match(line()))
     }
 }

@@ -111,10 +111,8 @@ impl Reader<'_> {
             if let Some(skip) = wraps {
                 let own = arguments.get(..skip).unwrap_or_default();
                 let from_file = feed::file(own).filter(|_| program == "xargs");
-                let stdin = from_file.map_or_else(
-                    || around.input.clone(),
-                    |name| self.file(&name).unwrap_or_else(|| Value::unknown(Taint::NONE)),
-                );
+                let stdin = from_file
+                    .map_or_else(|| around.input.clone(), |name| self.file(&name).unwrap_or_else(|| Value::unknown(Taint::NONE)));
                 let mut fed = if program == "xargs" { fed(&fields, from + 1 + skip, arguments, &stdin) } else { Vec::new() };
                 facts.environment = around.environment.clone();
                 let given: Vec<(String, String)> = arguments

@@ -150,28 +150,46 @@ const SIGN_WORDS: [&str; 9] =
     ["$env:", "%userprofile%", "%systemroot%", "%windir%", "%temp%", "%appdata%", "%comspec%", "]::", "[char]"];
 /// Marks that are rarer in POSIX command lines than in PowerShell and cmd.exe.
 const WEAK_SIGN_WORDS: [&str; 23] = [
-    ".exe", ".\\", " /c ", " /s", " /q", "-recurse", " -force", "$_", "-join", "cmd /", "\\\\", "%0", "^", ".ps1", ".bat", ".vbs",
-    ".hta", ".cmd", "&(", "& (", "'+'", "\"+\"", "format.com",
+    ".exe",
+    ".\\",
+    " /c ",
+    " /s",
+    " /q",
+    "-recurse",
+    " -force",
+    "$_",
+    "-join",
+    "cmd /",
+    "\\\\",
+    "%0",
+    "^",
+    ".ps1",
+    ".bat",
+    ".vbs",
+    ".hta",
+    ".cmd",
+    "&(",
+    "& (",
+    "'+'",
+    "\"+\"",
+    "format.com",
 ];
 static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| search(&SIGN_WORDS));
 static WEAK_SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| search(&WEAK_SIGN_WORDS));
 
 fn search(words: &[&str]) -> AhoCorasick {
     #[allow(clippy::expect_used, reason = "the words are those above")]
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(words)
-        .expect("few short words")
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).expect("few short words")
 }
 
 /// Whether a text holds a mark of PowerShell or cmd.exe that POSIX command lines have no use for.
 pub(super) fn has_sign(text: &str) -> bool {
-    SIGNS.is_match(text) || windows(text, |[before, drive, colon, sign]| {
-        // `C:\\`, and a backtick within a word.
-        !before.is_ascii_alphanumeric() && drive.is_ascii_alphabetic() && colon == b':' && sign == b'\\'
-            || drive.is_ascii_alphabetic() && colon == b'`' && sign.is_ascii_alphabetic()
-    })
+    SIGNS.is_match(text)
+        || windows(text, |[before, drive, colon, sign]| {
+            // `C:\\`, and a backtick within a word.
+            !before.is_ascii_alphanumeric() && drive.is_ascii_alphabetic() && colon == b':' && sign == b'\\'
+                || drive.is_ascii_alphabetic() && colon == b'`' && sign.is_ascii_alphabetic()
+        })
 }
 
 /// Whether a text holds a mark that is more often one of PowerShell or cmd.exe.
@@ -365,9 +383,8 @@ fn is_verb(name: &str) -> bool {
         "suspend",
         "uninstall",
     ];
-    name.split_once('-').is_some_and(|(verb, noun)| {
-        noun.len() >= 4 && noun.bytes().all(|b| b.is_ascii_alphanumeric()) && VERBS.contains(&verb)
-    })
+    name.split_once('-')
+        .is_some_and(|(verb, noun)| noun.len() >= 4 && noun.bytes().all(|b| b.is_ascii_alphanumeric()) && VERBS.contains(&verb))
 }
 
 /// What `net` of Windows is told.

@@ -50,8 +50,10 @@ pub(super) fn breaks_off(text: &str) -> bool {
     }
     let text = text.to_ascii_lowercase().replace("%25", "%").replace("%2e", ".");
     text.match_indices("..%").take(READINGS).any(|(at, _)| {
-        let starts = text.get(..at).is_none_or(|before| before.is_empty() || before.ends_with(['/', '\\', '%']) || {
-            before.len() >= 3 && before.as_bytes().get(before.len() - 3) == Some(&b'%')
+        let starts = text.get(..at).is_none_or(|before| {
+            before.is_empty() || before.ends_with(['/', '\\', '%']) || {
+                before.len() >= 3 && before.as_bytes().get(before.len() - 3) == Some(&b'%')
+            }
         });
         let mut digits = text.get(at + 3..).unwrap_or_default().bytes();
         let broken = match (digits.next(), digits.next()) {

@@ -202,8 +202,7 @@ fn names_credential(name: &str) -> bool {
         "licensekey",
         "licencekey",
     ];
-    let plain: String =
-        name.chars().rev().take(32).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let plain: String = name.chars().rev().take(32).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     let plain: String = plain.chars().rev().collect();
     ENDS.iter().any(|end| plain.ends_with(end))
 }

@@ -259,7 +259,17 @@ pub(super) fn is_container(name: &str) -> bool {
 pub(super) fn is_of_request(name: &str) -> bool {
     matches!(
         plain(name).as_str(),
-        "method" | "httpmethod" | "handler" | "statuscode" | "port" | "host" | "xpath" | "jsonpath" | "route" | "endpoint" | "verb"
+        "method"
+            | "httpmethod"
+            | "handler"
+            | "statuscode"
+            | "port"
+            | "host"
+            | "xpath"
+            | "jsonpath"
+            | "route"
+            | "endpoint"
+            | "verb"
     )
 }
 

@@ -9,9 +9,8 @@ const NAME_BYTES: usize = 96;
 /// Longest value, in bytes.
 const VALUE_BYTES: usize = 4096;
 /// What the member with the name is called, and the one with the value.
-const NAMES: [&str; 11] = [
-    "name", "key", "label", "variable", "var", "envvar", "header", "field", "secretname", "parameter", "property",
-];
+const NAMES: [&str; 11] =
+    ["name", "key", "label", "variable", "var", "envvar", "header", "field", "secretname", "parameter", "property"];
 const VALUES: [&str; 6] = ["value", "val", "text", "secretvalue", "content", "data"];
 
 /// The value, and the two as one assignment, where an object holds such a pair.
