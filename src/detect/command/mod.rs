@@ -5,6 +5,7 @@
 //! each command becomes `facts`, which the clauses of `spec` match. Every step is bounded; a bound that is hit
 //! is a fact of its own (`does = "unreadable"`), so that what cannot be read is not waved through.
 
+mod assign;
 #[cfg(test)]
 mod bounds_tests;
 mod brace;
@@ -16,6 +17,7 @@ mod code_flow;
 mod code_imports;
 mod code_lex;
 mod code_names;
+mod credential_printers;
 mod dialect;
 mod env_secrets;
 mod escapes;

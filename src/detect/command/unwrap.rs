@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use super::credential_printers;
 use super::env_secrets;
 use super::facts::{self, Facts};
 use super::feed::{self, fed};
@@ -192,7 +193,7 @@ impl Reader<'_> {
         } else if whole(&program) {
             own |= Taint::ENVIRONMENT;
         }
-        if env_secrets::prints_secret(&program, arguments) {
+        if credential_printers::prints_secret(&program, arguments) {
             own |= Taint::SECRET_VARIABLE;
         }
         if matches!(program.as_str(), "history" | "fc") {

@@ -4,7 +4,7 @@
 use base64::Engine;
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
-use crate::text::CODE_RUN;
+use crate::text::{CODE_RUN, Facts, Text};
 
 /// Shortest run that is taken for an encoding, in characters.
 pub(super) const RUN: usize = CODE_RUN;
@@ -129,6 +129,16 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
         }
     }
     None
+}
+
+/// What was decoded without the dress that its letters may wear in turn, and without what cannot be seen between them; `None`
+/// if that is how it stands.
+pub(super) fn folded(text: &str, facts: &Facts) -> Option<String> {
+    if facts.is_ascii() {
+        return None;
+    }
+    let view = Text::new(text);
+    (view.plain() != text).then(|| view.plain().to_owned())
 }
 
 /// Decodes base32 (RFC 4648) in capitals or in small letters, as names of hosts have it.

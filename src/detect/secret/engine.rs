@@ -152,12 +152,9 @@ impl<'s> Search<'s> {
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
             let facts = Facts::of(&text);
             self.look((&text, &facts), reading, depth, &|_| origin.clone(), locate, &mut open);
-            // What was decoded may hold letters in other dress, and between them what cannot be seen.
-            if !facts.is_ascii() && depth > 0 && self.afford(text.len() * 2).is_some() {
-                let plain = Text::new(text.as_str()).plain().to_owned();
-                if plain != text {
-                    self.look((&plain, &Facts::of(&plain)), reading, depth, &|_| origin.clone(), locate, &mut open);
-                }
+            let plain = decode::folded(&text, &facts).filter(|_| depth > 0 && self.afford(text.len() * 2).is_some());
+            if let Some(plain) = plain {
+                self.look((&plain, &Facts::of(&plain)), reading, depth, &|_| origin.clone(), locate, &mut open);
             }
         }
     }
