@@ -168,7 +168,7 @@ mod tests {
             "make test & wait",
             "(cd a; make) & b",
             "done=1; if [ -f x ]; then echo y; fi",
-            "find /s -name x",
+            "ls -la /srv /sys",
             "echo \"${x[@]}\" | sort",
             "net-tools --version",
         ] {

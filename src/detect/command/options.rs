@@ -5,7 +5,7 @@ use super::value::Field;
 use super::wrappers;
 
 /// Short options that take a value, by program, beside those of programs that download and of wrappers.
-static VALUED: [(&[&str], &str); 22] = [
+static VALUED: [(&[&str], &str); 21] = [
     (&["useradd", "adduser"], "bcdefgGkKpRsuZ"),
     (&["usermod"], "cdefgGlpRsuvVwWZ"),
     (&["groupadd", "groupmod"], "gKnpR"),
@@ -16,7 +16,6 @@ static VALUED: [(&[&str], &str); 22] = [
     (&["crontab"], "u"),
     (&["pkill", "pgrep"], "uUgGPtsFd"),
     (&["killall"], "usoyZ"),
-    (&["kill"], "snq"),
     (&["mount"], "otLUO"),
     (&["install"], "mogtS"),
     (&["tar", "gtar", "bsdtar"], "fCXTbIFgKLNV"),
@@ -189,7 +188,9 @@ pub(super) fn spread(program: &str, arguments: &[Field]) -> Option<String> {
     for field in arguments {
         let text = field.text.as_str();
         options &= text != "--";
-        let cluster = text.strip_prefix('-').filter(|rest| options && rest.len() > 1 && !rest.starts_with('-'));
+        let cluster = text
+            .strip_prefix('-')
+            .filter(|rest| options && rest.len() > 1 && !rest.starts_with('-') && !rest.bytes().all(|b| b.is_ascii_digit()));
         let long = text.strip_prefix("--").filter(|_| options).and_then(|option| option.split_once('='));
         if let Some((name, value)) = long {
             changed = true;

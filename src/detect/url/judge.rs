@@ -204,6 +204,7 @@ impl Seen {
         let looked_up = scheme.is_empty() || LOOKED_UP.contains(&scheme);
         let label = !target.host.contains(['.', ':']) && spelt.is_empty();
         let bare = label
+            && !returns
             && looked_up
             && depth == 0
             && is_label(&target.host)

@@ -45,7 +45,7 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
     for before in BEFORE.into_iter().chain(arguments.then_some(": \"")) {
         for (at, _) in lower.match_indices(before).take(REFERENCES) {
             let start = at + before.len();
-            if before == "href=" && is_anchor(&lower, at) {
+            if before == "href=" && is_anchor(&lower, at) || before == "](" && !is_image(&lower, at) {
                 continue;
             }
             let Some(rest) = text.get(start..).map(|rest| rest.trim_start_matches([' ', '"', '\'', '(', '\n'])) else { continue };
@@ -59,6 +59,12 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
         }
     }
     found.into_iter()
+}
+
+/// Whether the bracket that closes at `at` is that of an image in Markdown.
+fn is_image(lower: &str, at: usize) -> bool {
+    let before = lower.get(..at).unwrap_or_default();
+    before.rfind('[').and_then(|open| before.get(..open)).is_some_and(|before| before.ends_with('!'))
 }
 
 /// Whether the attribute at `at` is one of a link that somebody has to follow.
