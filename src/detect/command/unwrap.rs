@@ -324,7 +324,7 @@ pub(super) fn program_name(field: &Field) -> String {
         let fits = |name: &&str| super::glob::matches(base, name);
         let literal = base.bytes().filter(u8::is_ascii_alphanumeric).count();
         let known = || programs::names().chain(wrappers::names()).filter(|_| literal >= 2);
-        if let Some(name) = SPELT.into_iter().find(|name| fits(&name)).or_else(|| known().find(fits)) {
+        if let Some(name) = SPELT.into_iter().find(fits).or_else(|| known().find(fits)) {
             return name.to_owned();
         }
     }
