@@ -5,10 +5,13 @@
 //! variables and the standard input of a command) is put together, each word quoted, so that no word is made that
 //! the receiver would not see.
 
+mod forms;
 mod join;
 mod look;
 mod names;
+mod pairs;
 mod read;
+mod references;
 mod tool;
 mod words;
 mod written;
@@ -60,6 +63,12 @@ struct Scope {
     executes: bool,
     /// All that is in it is kept as it is.
     kept: bool,
+    /// A folder is named beside it.
+    has_folder: bool,
+    /// Its paths are those of a container, not of this machine.
+    in_container: bool,
+    /// Its paths are routes of a server, or steps in a document.
+    is_routed: bool,
 }
 
 /// A value that is still to be looked at.
@@ -95,7 +104,15 @@ pub(super) fn place_arguments<'m>(
 ) -> Units<'m> {
     let mut units = Units::default();
     let described = definition.is_some_and(Definition::runs_commands);
-    let scope = Scope { tool: Rc::new(Tool::new(tool, described)), language: None, executes: false, kept: false };
+    let scope = Scope {
+        tool: Rc::new(Tool::new(tool, described)),
+        language: None,
+        executes: false,
+        kept: false,
+        has_folder: false,
+        in_container: false,
+        is_routed: false,
+    };
     let opened = arguments.str().filter(|text| text.trim_start().starts_with('{'));
     let opened = opened.and_then(|text| Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).ok());
     let readers = readers.of(tool, definition);
@@ -192,6 +209,7 @@ impl<'m> Units<'m> {
         let heads: Vec<Head> = members.iter().map(|(key, _)| head(key)).collect();
         let scope = Rc::new(frame.scope.within(&members, &heads, names::is_record(last_name(&frame.argument)), frame.pinned));
         let covered = self.join(frame, &scope, &members, readers);
+        let paired = pairs::named_value(&members);
         let start = frames.len();
         for ((key, value), named) in members.into_iter().zip(heads) {
             let mut child = self.child(frame, &key, value, true);
@@ -213,6 +231,10 @@ impl<'m> Units<'m> {
             }
             let (node, argument) = (self.nodes.len() - 1, child.argument.clone());
             let read_as = if file { ReadAs::Path } else { ReadAs::Text };
+            if let Some(text) = paired.as_ref().filter(|(at, _)| at.span() == value.span()).map(|(_, text)| text.clone()) {
+                let (argument, read_as) = (argument.clone(), ReadAs::Text);
+                self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });
+            }
             self.units.push(Unit { text: keep(key), argument, role: Role::Key, read_as, joined: false, node });
             frames.push(child);
         }
@@ -309,6 +331,10 @@ impl<'m> Units<'m> {
             let text = Cow::Owned(line);
             self.units.push(Unit { text, argument, role: Role::Value, read_as, joined: true, node });
         }
+        for (text, read_as) in frame.further(&text, read_as) {
+            let argument = frame.argument.clone();
+            self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });
+        }
         self.units.push(Unit { text: keep(text), argument: frame.argument, role: Role::Value, read_as, joined: false, node });
     }
 }
@@ -329,11 +355,15 @@ impl Scope {
                 && matches!(value.kind(), ValueKind::String | ValueKind::Array | ValueKind::Object)
         });
         let inner = name.is_some();
+        let routed = self.tool.routes;
         Self {
             tool: name.map_or_else(|| self.tool.clone(), |name| Rc::new(Tool::new(&name, false))),
             language: language.or_else(|| self.language.clone()),
             executes: executes || (self.executes && !inner),
             kept: (self.kept || record || pinned) && !inner,
+            has_folder: members.iter().zip(heads).any(|((key, _), head)| *head == Head::Path || names::is_base(key)),
+            in_container: self.in_container || members.iter().any(|(key, _)| names::is_container(key)),
+            is_routed: self.is_routed || routed || members.iter().any(|(key, _)| names::is_of_request(key)),
         }
     }
 }

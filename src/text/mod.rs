@@ -35,7 +35,7 @@ pub use code_runs::{CODE_RUN, code_runs, is_code};
 pub use facts::Facts;
 pub use glob::glob_fits;
 pub use html::Page;
-pub use readings::{DECODED_BYTES, REJOINED, Reading, Way};
+pub use readings::{DECODED_BYTES, REJOINED, Reading, Way, looks_like};
 pub use skeleton::skeleton;
 pub use talk::quoted_in_talk;
 pub use visible::visible;

@@ -5,17 +5,33 @@ use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::text;
+
 /// The readings of a command that are worth lexing: the command itself if it is plain, else what is
 /// left once control characters are resolved, in the ways that differ.
 pub(super) fn readings(raw: &str) -> impl Iterator<Item = Cow<'_, str>> {
     if is_plain(raw) {
-        return [Some(Cow::Borrowed(raw)), None].into_iter().flatten();
+        return [Some(Cow::Borrowed(raw)), None, None].into_iter().flatten();
     }
     let folded = fold(raw);
     let dropped = resolve(&folded, Backspace::Drops);
     let erases = folded.contains(['\u{8}', '\u{7f}']);
     let erased = erases.then(|| resolve(&folded, Backspace::Erases)).filter(|erased| *erased != dropped);
-    [erased.map(Cow::Owned), Some(Cow::Owned(dropped))].into_iter().flatten()
+    let spaced = spaced(&folded).map(|spaced| resolve(&spaced, Backspace::Drops));
+    [erased.map(Cow::Owned), spaced.map(Cow::Owned), Some(Cow::Owned(dropped))].into_iter().flatten()
+}
+
+/// The text with a space for what cannot be seen between a word and an option, which a filter on the way may make of it.
+fn spaced(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut changed = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let parts = invisible(c) && chars.peek() == Some(&'-') && out.ends_with(|c: char| c.is_alphanumeric());
+        out.push(if parts { ' ' } else { c });
+        changed |= parts;
+    }
+    changed.then_some(out)
 }
 
 /// Whether nothing in it needs to be resolved.
@@ -105,40 +121,9 @@ fn invisible(c: char) -> bool {
         | '\u{feff}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Signs of shells that others look like, and letters: see [`text::looks_like`].
 fn look_alike(c: char) -> char {
     match c {
-        'а' | 'ɑ' | 'α' => 'a',
-        'Ь' | 'Ƅ' => 'b',
-        'с' | 'ϲ' => 'c',
-        'ԁ' => 'd',
-        'е' | 'ҽ' | 'ℯ' => 'e',
-        'һ' => 'h',
-        'і' | 'ı' | 'ι' | 'ɩ' => 'i',
-        'ј' | 'ϳ' => 'j',
-        'κ' => 'k',
-        'ӏ' => 'l',
-        'ո' => 'n',
-        'о' | 'ο' | 'օ' => 'o',
-        'р' | 'ρ' => 'p',
-        'ԛ' => 'q',
-        'г' | 'ɼ' => 'r',
-        'ѕ' => 's',
-        'υ' | 'ս' => 'u',
-        'ν' | 'ѵ' => 'v',
-        'ԝ' | 'ɯ' => 'w',
-        'х' | 'χ' => 'x',
-        'у' | 'γ' => 'y',
-        'А' | 'Α' => 'A',
-        'В' | 'Β' => 'B',
-        'С' | 'Ϲ' => 'C',
-        'Е' | 'Ε' => 'E',
-        'Н' | 'Η' => 'H',
-        'І' | 'Ι' => 'I',
-        'М' | 'Μ' => 'M',
-        'О' | 'Ο' => 'O',
-        'Р' | 'Ρ' => 'P',
-        'Т' | 'Τ' => 'T',
-        'Х' | 'Χ' => 'X',
         '‐'..='―' | '−' | '﹣' | '－' => '-',
         '∕' | '⁄' | '⧸' | '╱' => '/',
         '∣' | 'ǀ' | '⎪' => '|',
@@ -147,6 +132,6 @@ fn look_alike(c: char) -> char {
         '‘' | '’' | '‚' | '‛' => '\'',
         '“' | '”' | '„' => '"',
         '\u{1680}' => ' ',
-        c => c,
+        c => text::looks_like(c).unwrap_or(c),
     }
 }

@@ -6,14 +6,17 @@ use super::code_lex::Language;
 use super::code_names::{
     CONNECT, COPY, DELETE, DELETE_TREE, EVALUATE, FETCH, READ, RUN, SEND, WALK, WRITE, acts, fetches, last_of, mode,
 };
+use super::dialect::{self, Dialect};
 use super::facts::Facts;
 use super::reader::{Around, Reader};
 use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
-use super::windows_names;
 
 /// Modules that rebuild objects, which may run anything on the way.
 const REBUILDERS: [&str; 8] = ["pickle", "marshal", "dill", "joblib", "torch", "unsafe_load", "shelve", "UnsafeLoader"];
+
+/// Before the path in the name of a file that code opened to write to it.
+const OPENED: &str = "file:";
 
 impl Reader<'_> {
     /// A call: what it does is told as a command; what it makes is given back.
@@ -218,13 +221,13 @@ impl Reader<'_> {
                 && !words.iter().any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
                 && !script.contains(" -c");
         let out = if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
-            if windows_names::looks_like(&script) {
+            if dialect::of(&script).dialect == Dialect::Windows {
                 self.windows(&script);
             }
             self.inner_script(&script, &Value::nothing())
         } else {
             let joined = words.join(" ");
-            if windows_names::looks_like(&joined) {
+            if dialect::of(&joined).dialect == Dialect::Windows {
                 self.windows(&joined);
             }
             let fields: Vec<Field> =
@@ -258,6 +261,7 @@ impl Reader<'_> {
             flow.taint |= Taint::DOWNLOAD;
             return Some(Term::unknown(Taint::DOWNLOAD));
         }
+        self.keep_written(last, callee, given);
         let words: &[&str] = match last {
             "kill" if given.iter().take(2).any(|term| matches!(term.first(), "1" | "-1")) => {
                 let target = if given.iter().any(|term| term.first() == "-1") { "-1" } else { "1" };
@@ -311,8 +315,40 @@ impl Reader<'_> {
             .collect();
         let out = self.told(words, &paths.iter().collect::<Vec<_>>());
         flow.taint |= out.taint;
+        // What is written to it later is known by its name.
+        let path = paths.first().map_or("", Term::first);
+        let name = if words == ["tee"] { format!("{OPENED}{path}") } else { "file".to_owned() };
         let sent = operands.iter().fold(out.taint, |taint, term| taint | term.taint);
-        Some(Term { taint: sent, name: "file".into(), ..Term::default() })
+        Some(Term { taint: sent, name, ..Term::default() })
+    }
+
+    /// Keeps what code writes to a file, for a command that runs it.
+    fn keep_written(&mut self, last: &str, callee: &Term, given: &[Term]) {
+        let known = |term: Option<&Term>| term.filter(|term| term.is_known() && !term.list).map(|term| term.first().to_owned());
+        let opened = callee.name.strip_prefix(OPENED).map(|path| path.split('.').collect::<Vec<_>>());
+        let (path, content) = match last {
+            "urlretrieve" | "getstore" => {
+                if let Some(path) = known(given.get(1)) {
+                    self.keep_file(&path, Value::unknown(Taint::DOWNLOAD));
+                }
+                return;
+            }
+            "write" | "writelines" | "puts" if opened.is_some() => {
+                // The name of the method stands behind the file's.
+                let parts = opened.unwrap_or_default();
+                let end = parts.len() - usize::from(parts.last() == Some(&last));
+                (parts.get(..end).map(|parts| parts.join(".")), given.first())
+            }
+            "write_text" | "write_bytes" => (known(Some(callee)), given.first()),
+            _ if WRITE.contains(&last) => (known(given.first()), given.get(1)),
+            _ => return,
+        };
+        if let Some(path) = path.filter(|path| !path.is_empty())
+            && let Some(content) = content
+            && let Some(text) = known(Some(content))
+        {
+            self.append_file(&path, Value::text(text).with(content.taint));
+        }
     }
 
     /// A command made of known words and what terms hold.

@@ -81,6 +81,12 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
             b'#' if hashes && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => {
                 at = quote::find(bytes, at, b'\n')
             }
+            // `/pattern/ { … }`
+            b'/' if language == Language::Awk && matches!(out.last(), None | Some(Token::Line | Token::Sign(_))) => {
+                let end = quote::find_unescaped(bytes, at + 1, b'/');
+                let whole = end < bytes.len() && !quote::cut(code, at + 1, end).contains('\n');
+                at = if whole { end + 1 } else { at + 1 };
+            }
             b'/' if slashes && next == Some(b'/') && bytes.get(at.wrapping_sub(1)) != Some(&b':') => {
                 at = quote::find(bytes, at, b'\n')
             }

@@ -212,7 +212,7 @@ fn split_text(item: &str, separators: &[char], field: &mut Field, started: &mut 
 }
 
 /// Sums and differences, left to right; what is more than that stays as written.
-fn arithmetic(inside: &str) -> String {
+pub(super) fn arithmetic(inside: &str) -> String {
     let mut total = 0i64;
     let mut sign = 1i64;
     let mut digits = String::new();

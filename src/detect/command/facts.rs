@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::LazyLock;
 
+use super::options;
 use super::path_match::{self, Classes};
 use super::paths;
 use super::spec::Kinds;
@@ -94,6 +95,11 @@ impl Facts {
         facts
     }
 
+    /// The same command of another program.
+    pub(super) fn named(&self, program: &str) -> Self {
+        Self { program: program.to_owned(), traits: Traits::of(program), ..self.clone() }
+    }
+
     fn bare(program: &str, fields: &Rc<[Field]>, from: usize) -> Self {
         Self { program: program.to_owned(), traits: Traits::of(program), fields: fields.clone(), from, ..Self::default() }
     }
@@ -140,6 +146,11 @@ impl Facts {
             line.push_str(&seen.path);
         }
         line
+    }
+
+    /// [`Facts::words`] with each option in a word of its own, if that differs.
+    pub(super) fn spread(&self) -> Option<String> {
+        if self.windows { None } else { options::spread(&self.program, self.arguments()) }
     }
 
     /// Notes what `-v` and `--mount` give to a container.
@@ -335,6 +346,9 @@ pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
     Some(Seen { path, home, classes })
 }
 
+/// Letters of options in one word, the last with a value.
+const MAX_CLUSTER: usize = 6;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Whole,
@@ -370,9 +384,11 @@ fn candidates(text: &str) -> [Option<(&str, Part)>; 4] {
     {
         *sent = Some((after, Part::Sent));
     }
+    // `-C/tmp`, `-sT/etc/passwd`
     if let Some(rest) = text.strip_prefix('-')
-        && let Some(after) = rest.get(1..)
-        && after.starts_with(['/', '~', '.'])
+        && let Some(at) = rest.find(['/', '~', '.']).filter(|at| (1..=MAX_CLUSTER).contains(at))
+        && let Some((letters, after)) = rest.split_at_checked(at)
+        && letters.bytes().all(|b| b.is_ascii_alphabetic())
     {
         *attached = Some((after, Part::Option));
     }

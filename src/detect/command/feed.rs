@@ -47,6 +47,11 @@ pub(super) fn mark(own: &[Field]) -> Option<String> {
     value(own, &["-I", "--replace"]).map(|mark| if mark.is_empty() { "{}".to_owned() } else { mark })
 }
 
+/// The file that `xargs`, with these options, reads instead of its input.
+pub(super) fn file(own: &[Field]) -> Option<String> {
+    value(own, &["-a", "--arg-file"])
+}
+
 fn value(own: &[Field], flags: &[&str]) -> Option<String> {
     own.iter().enumerate().find_map(|(n, f)| flags.iter().find_map(|flag| f.text.strip_prefix(flag)).map(|rest| (n, rest))).map(
         |(n, rest)| match rest.trim_start_matches('=') {

@@ -42,6 +42,53 @@ pub(super) fn narrows(arguments: &[Field]) -> bool {
     })
 }
 
+/// Folders that hold the files of all programs: no test of a name, an age or a size makes deleting there a matter of few.
+const SYSTEM: [&str; 9] = ["/", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/usr/lib"];
+/// Tests by which a few files are meant wherever they are.
+const NAMED: [&str; 10] =
+    ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-empty", "-inum", "-samefile"];
+/// Names of what programs leave behind.
+const LEFT_BEHIND: [&str; 15] = [
+    ".pyc",
+    "__pycache__",
+    ".DS_Store",
+    "Thumbs.db",
+    ".tmp",
+    ".swp",
+    "~",
+    ".bak",
+    ".log",
+    "core",
+    ".gz",
+    ".orig",
+    ".rej",
+    ".old",
+    "node_modules",
+];
+
+/// Whether its tests leave so much out that what it does to what it finds from `starts` is no matter of whole systems.
+pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
+    if !narrows(arguments) {
+        return false;
+    }
+    let value = |names: &[&str]| {
+        let at = arguments.iter().position(|f| names.contains(&f.text.as_str()))?;
+        Some(arguments.get(at + 1).map_or("", |value| value.text.as_str()))
+    };
+    let name = value(&NAMED);
+    let is = |start: &&Field, folders: &[&str]| {
+        let path = start.text.trim_end_matches('/');
+        folders.contains(&if path.is_empty() { "/" } else { path })
+    };
+    let system = starts.iter().any(|start| is(start, &SYSTEM));
+    let home =
+        starts.iter().any(|start| is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user");
+    match name {
+        Some(name) => !system || LEFT_BEHIND.iter().any(|end| name.trim_end_matches('*').ends_with(end)),
+        None => !system && !home,
+    }
+}
+
 /// The folders that it starts from.
 pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
     arguments

@@ -55,7 +55,7 @@ impl Reader<'_> {
                 self.option_values(facts, arguments);
                 match facts.program.as_str() {
                     "git" => self.git(arguments, around),
-                    "make" | "gmake" => self.make(arguments, &around.input),
+                    "make" | "gmake" => self.make(facts, arguments, &around.input),
                     "nmap" => self.marked_input(around),
                     _ => {}
                 }
@@ -130,17 +130,40 @@ impl Reader<'_> {
 
     /// `parallel command ::: arguments`: the command, or each argument where there is none.
     fn parallel(&mut self, arguments: &[Field], input: &Value) {
+        const VALUED: [&str; 12] = ["-j", "-P", "-I", "-n", "-N", "-S", "-L", "-d", "-C", "--jobs", "--max-procs", "--delay"];
         let marks = [":::", "::::", ":::+"];
         let end = arguments.iter().position(|f| marks.contains(&f.text.as_str())).unwrap_or(arguments.len());
         let (own, given) = arguments.split_at(end);
-        let command: Vec<&str> = own.iter().skip_while(|f| f.text.starts_with('-')).map(|f| f.text.as_str()).collect();
-        let mut items: Vec<&str> = given.iter().map(|f| f.text.as_str()).filter(|item| !marks.contains(item)).take(16).collect();
-        if given.is_empty() {
-            items.extend(input.as_text().unwrap_or("").lines().take(16));
+        let mut files: Vec<&str> = Vec::new();
+        let mut words = own.iter().map(|f| f.text.as_str()).peekable();
+        while let Some(option) = words.next_if(|word| word.starts_with('-')) {
+            if matches!(option, "-a" | "--arg-file") {
+                files.extend(words.next());
+            } else if let Some(file) = option.strip_prefix("--arg-file=") {
+                files.push(file);
+            } else if VALUED.contains(&option) {
+                words.next();
+            }
         }
+        let command: Vec<&str> = words.collect();
+        let mut kind = "";
+        let mut items: Vec<String> = Vec::new();
+        for word in given.iter().map(|f| f.text.as_str()) {
+            match word {
+                mark if marks.contains(&mark) => kind = mark,
+                file if kind == "::::" => files.push(file),
+                item => items.push(item.to_owned()),
+            }
+        }
+        let inputs: Vec<Value> = match (files.is_empty(), given.is_empty()) {
+            (true, true) => vec![input.clone()],
+            _ => files.iter().take(4).filter_map(|file| self.file(file)).collect(),
+        };
+        items.extend(inputs.iter().filter_map(Value::as_text).flat_map(str::lines).map(String::from));
+        items.truncate(16);
         let command = command.join(" ");
         let scripts: Vec<String> = match (command.is_empty(), items.is_empty()) {
-            (true, _) => items.iter().map(|item| (*item).to_owned()).collect(),
+            (true, _) => items.clone(),
             (false, true) => vec![command],
             // An item is one word, unless the command is a shell's `-c`, which reads it anew.
             (false, false) if command.contains("{}") => items.iter().map(|item| command.replace("{}", item)).collect(),
@@ -156,6 +179,10 @@ impl Reader<'_> {
         let mut verbs = arguments.iter().enumerate().filter(|(_, f)| !f.text.starts_with('-'));
         let Some((at, verb)) = verbs.find(|(_, f)| !f.text.contains('=')) else { return };
         let rest = arguments.get(at + 1..).unwrap_or_default();
+        // A remote helper runs what follows, each word quoted by `%` (git-remote-ext).
+        for remote in rest.iter().filter_map(|f| f.text.strip_prefix("ext::")) {
+            self.inner_script(&remote.replace('%', ""), &Value::nothing());
+        }
         match verb.text.as_str() {
             "rebase" => self.option_script(rest, &["--exec", "-x"]),
             "bisect" if rest.first().is_some_and(|f| f.text == "run") => {
@@ -172,9 +199,6 @@ impl Reader<'_> {
                     if runs.iter().any(|flag| name == *flag || name.ends_with("-filter")) {
                         self.inner_script(value, &Value::nothing());
                     }
-                }
-                for remote in rest.iter().filter_map(|f| f.text.strip_prefix("ext::")) {
-                    self.inner_script(&remote.replace('%', ""), &Value::nothing());
                 }
             }
             "config" => {
@@ -214,8 +238,8 @@ impl Reader<'_> {
     /// `find … -exec`: the command runs on what is found; without a filter that is all there is.
     fn found(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
-        let filtered = found::narrows(arguments);
         let starts: Vec<&Field> = found::starts(arguments).collect();
+        let filtered = found::narrows_at(arguments, &starts);
         let mut at = 0;
         while let Some(field) = arguments.get(at) {
             at += 1;
@@ -224,6 +248,10 @@ impl Reader<'_> {
             }
             let body: Vec<Field> = arguments.iter().skip(at).take_while(|f| f.text != ";" && f.text != "+").cloned().collect();
             at += body.len();
+            // `fd` puts what it finds at the end.
+            let bare = !filtered
+                && !body.iter().any(|part| part.text.contains("{}"))
+                && ACTIONS.get(4..).is_some_and(|own| own.contains(&field.text.as_str()));
             let mut made: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
             for (n, part) in body.iter().enumerate() {
                 if part.text.contains("{}") && !filtered {
@@ -236,6 +264,9 @@ impl Reader<'_> {
                 if n == 0 && !filtered && matches!(part.text.rsplit('/').next(), Some("rm" | "chmod" | "chown" | "chgrp")) {
                     made.push(Field::plain("-R"));
                 }
+            }
+            if bare {
+                made.extend(starts.iter().take(16).map(|start| (*start).clone()));
             }
             if !made.is_empty() {
                 self.command(made.into(), Around::default());

@@ -5,6 +5,7 @@
 //! each command becomes `facts`, which the clauses of `spec` match. Every step is bounded; a bound that is hit
 //! is a fact of its own (`does = "unreadable"`), so that what cannot be read is not waved through.
 
+mod assign;
 #[cfg(test)]
 mod bounds_tests;
 mod brace;
@@ -16,6 +17,8 @@ mod code_flow;
 mod code_imports;
 mod code_lex;
 mod code_names;
+mod credential_printers;
+mod dialect;
 mod env_secrets;
 mod escapes;
 mod expand;
@@ -26,6 +29,7 @@ mod given;
 pub(super) mod glob;
 mod groups;
 mod hand_over;
+mod input;
 mod interpret;
 mod lex;
 mod links;
@@ -64,6 +68,7 @@ mod value;
 mod variable;
 mod windows;
 mod windows_names;
+mod windows_nested;
 mod words;
 mod wrappers;
 mod written;
@@ -73,9 +78,11 @@ use std::cell::OnceCell;
 pub use self::script::Script;
 pub use self::spec::Spec;
 pub use self::touched::{How, Touched};
+pub(super) use self::value::UNKNOWN;
 pub use self::written::{Content, Written, WrittenFile};
 
-use self::facts::Behaviour;
+use self::dialect::Dialect;
+use self::facts::{Behaviour, Facts};
 use self::raw::Raw;
 use self::script::Reading;
 use self::spec::Kinds;
@@ -83,6 +90,9 @@ use super::{Detector, Kind, Match, Place, ReadAs, work};
 use crate::document::Table;
 use crate::text::Text;
 use crate::text::quick::{QuickMap, QuickSet};
+
+/// Programs that one pattern is taken to name.
+const MAX_SPELT: usize = 16;
 
 /// The kind `command`.
 #[derive(Debug)]
@@ -116,6 +126,14 @@ struct Commands {
     windows: QuickSet<String>,
 }
 
+/// Which clauses a reading is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clauses {
+    All,
+    /// Those that name programs of PowerShell and cmd.exe.
+    OfWindows,
+}
+
 impl Commands {
     fn new(rules: &[(usize, &Spec)]) -> Self {
         let mut made = Self::default();
@@ -144,8 +162,8 @@ impl Commands {
         made
     }
 
-    fn judge(&self, read: &Reading, found: &mut Vec<Match>) {
-        for script in &read.scripts {
+    fn judge(&self, read: &Reading, clauses: Clauses, found: &mut Vec<Match>) {
+        for script in read.scripts.iter().filter(|_| clauses == Clauses::All) {
             self.raw.scan(script, |at| {
                 if let Some((rule, _)) = self.clauses.get(at)
                     && !found.iter().any(|m| m.rule == *rule)
@@ -154,8 +172,10 @@ impl Commands {
                 }
             });
         }
-        for facts in &read.facts {
+        let spelt: Vec<Facts> = read.facts.iter().flat_map(|facts| self.spelt(facts)).collect();
+        for facts in read.facts.iter().chain(&spelt) {
             let line = OnceCell::new();
+            let spread = OnceCell::new();
             let has = facts.has();
             let starts = |glob: &str, star: usize| facts.program.as_bytes().get(..star) == glob.as_bytes().get(..star);
             let globbed =
@@ -164,12 +184,33 @@ impl Commands {
             let looks = named.chain(globbed.map(|(.., at)| at)).chain(&self.any_program);
             let worth = looks.filter(|at| self.needs.get(**at).is_some_and(|needs| has.covers(*needs)));
             for (rule, clause) in worth.filter_map(|at| self.clauses.get(*at)) {
-                if !found.iter().any(|m| m.rule == *rule) && clause.matches(facts, || line.get_or_init(|| facts.line())) {
+                if clauses == Clauses::OfWindows && !clause.is_of_windows() {
+                    continue;
+                }
+                if !found.iter().any(|m| m.rule == *rule)
+                    && clause.matches(
+                        facts,
+                        || line.get_or_init(|| facts.line()),
+                        || spread.get_or_init(|| facts.spread()).as_deref(),
+                    )
+                {
                     let reading = if facts.behaviour == Some(Behaviour::Unreadable) { work::COMMAND } else { "shell" };
                     found.push(Match { rule: *rule, span: None, reading });
                 }
             }
         }
+    }
+}
+
+impl Commands {
+    /// A command whose program is named by a pattern, as each program that the pattern names.
+    fn spelt(&self, facts: &Facts) -> Vec<Facts> {
+        let pattern = facts.fields.get(facts.from).filter(|field| field.glob && unwrap::is_pattern(&facts.program));
+        if pattern.is_none() {
+            return Vec::new();
+        }
+        let names = self.by_program.keys().filter(|name| glob::matches(&facts.program, name));
+        names.take(MAX_SPELT).map(|name| facts.named(name)).collect()
     }
 }
 
@@ -186,9 +227,15 @@ impl Detector for Commands {
                 &own
             }
         };
-        let windows = if script.may_be_windows(&self.windows) { script.windows_readings() } else { &[] };
-        for reading in script.readings().iter().chain(windows) {
-            self.judge(reading, found);
+        for reading in script.readings() {
+            self.judge(reading, Clauses::All, found);
+        }
+        let dialect = script.dialect(&self.windows);
+        if dialect != Dialect::Posix {
+            let clauses = if dialect == Dialect::Windows { Clauses::All } else { Clauses::OfWindows };
+            for reading in script.windows_readings() {
+                self.judge(reading, clauses, found);
+            }
         }
     }
 }

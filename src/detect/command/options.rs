@@ -1,7 +1,33 @@
-//! Option parsing for programs that download. Short options can be combined in one word, and the last one can take a
-//! value, attached or as the next word (`-fsSLo f`, `-qO/tmp/x`, `--output=f`).
+//! Option parsing. Short options can be combined in one word, and the last one can take a value, attached or as the next word
+//! (`-fsSLo f`, `-qO/tmp/x`, `--output=f`).
 
 use super::value::Field;
+use super::wrappers;
+
+/// Short options that take a value, by program, beside those of programs that download and of wrappers.
+static VALUED: [(&[&str], &str); 21] = [
+    (&["useradd", "adduser"], "bcdefgGkKpRsuZ"),
+    (&["usermod"], "cdefgGlpRsuvVwWZ"),
+    (&["groupadd", "groupmod"], "gKnpR"),
+    (&["userdel", "passwd", "chage"], "RniwxEIMWm"),
+    (&["docker", "podman", "nerdctl"], "aceghlmpuvw"),
+    (&["pip", "pip3", "uv"], "icreft"),
+    (&["iptables", "ip6tables"], "tAIDRPNEjspdmio"),
+    (&["crontab"], "u"),
+    (&["pkill", "pgrep"], "uUgGPtsFd"),
+    (&["killall"], "usoyZ"),
+    (&["mount"], "otLUO"),
+    (&["install"], "mogtS"),
+    (&["tar", "gtar", "bsdtar"], "fCXTbIFgKLNV"),
+    (&["sed", "gsed"], "efl"),
+    (&["ssh"], "BbcDEeFIiJLlmOopQRSWw"),
+    (&["scp", "sftp"], "cDFiJloPSX"),
+    (&["nc", "ncat", "netcat"], "pwsIiqXxecCmgG"),
+    (&["rsync"], "efBTM"),
+    (&["git"], "Ccumx"),
+    (&["systemctl"], "tHMpnos"),
+    (&["kubectl", "oc", "helm"], "nfolcs"),
+];
 
 /// The option syntax of a program that downloads, and the options that select the output file.
 struct Grammar {
@@ -151,6 +177,52 @@ pub(super) fn parse<'f>(program: &str, arguments: &'f [Field]) -> Vec<Argument<'
     parsed
 }
 
+/// Program and arguments with every option in a word of its own, its value in the next: `useradd -ou0 x` is `useradd -o -u 0 x`.
+/// `None` where that is how they stand, or where nothing is known of the program's options.
+pub(super) fn spread(program: &str, arguments: &[Field]) -> Option<String> {
+    let listed = || VALUED.iter().find(|(names, _)| names.contains(&program)).map(|(_, valued)| *valued);
+    let valued = grammar(program).map(|grammar| grammar.valued).or_else(listed).or_else(|| wrappers::valued_options(program))?;
+    let mut out = program.to_owned();
+    let mut changed = false;
+    let mut options = true;
+    for field in arguments {
+        let text = field.text.as_str();
+        options &= text != "--";
+        let cluster = text
+            .strip_prefix('-')
+            .filter(|rest| options && rest.len() > 1 && !rest.starts_with('-') && !rest.bytes().all(|b| b.is_ascii_digit()));
+        let long = text.strip_prefix("--").filter(|_| options).and_then(|option| option.split_once('='));
+        if let Some((name, value)) = long {
+            changed = true;
+            out.extend([" --", name, " ", value]);
+            continue;
+        }
+        let Some(cluster) = cluster else {
+            out.extend([" ", text]);
+            continue;
+        };
+        for (at, letter) in cluster.char_indices() {
+            out.push_str(if at > 0 && !letter.is_ascii_alphanumeric() { " " } else { " -" });
+            let end = at + letter.len_utf8();
+            let value = cluster.get(end..).unwrap_or_default();
+            if !letter.is_ascii_alphanumeric() {
+                out.push_str(cluster.get(at..).unwrap_or_default());
+                break;
+            }
+            out.push(letter);
+            if valued.contains(letter) {
+                if !value.is_empty() {
+                    out.push(' ');
+                    out.push_str(value.trim_start_matches('='));
+                }
+                break;
+            }
+        }
+        changed = true;
+    }
+    changed.then_some(out)
+}
+
 fn grammar(program: &str) -> Option<&'static Grammar> {
     GRAMMARS.iter().find(|grammar| grammar.programs.contains(&program))
 }
@@ -207,6 +279,24 @@ mod tests {
 
     fn fields(line: &str) -> Vec<Field> {
         line.split(' ').map(Field::plain).collect()
+    }
+
+    #[test]
+    fn options_are_spread() {
+        for (line, spread_out) in [
+            ("useradd -mou 0 x", Some("useradd -m -o -u 0 x")),
+            ("useradd -oMu0 x", Some("useradd -o -M -u 0 x")),
+            ("docker run -itv /:/h x", Some("docker run -i -t -v /:/h x")),
+            ("docker run --volume=/:/h x", Some("docker run --volume /:/h x")),
+            ("pkill -9u root", Some("pkill -9 -u root")),
+            ("sudo -Hu root id", Some("sudo -H -u root id")),
+            ("useradd -m x", None),
+            ("useradd -m -- -ou", None),
+            ("unknown -abc", None),
+        ] {
+            let all = fields(line);
+            assert_eq!(spread(&all[0].text, &all[1..]).as_deref(), spread_out, "{line}");
+        }
     }
 
     #[test]

@@ -32,8 +32,7 @@ pub(super) const CLASSES: [(&str, &str); 20] = [
         "accounts",
         "/etc/passwd /etc/passwd- /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/group /etc/group- \
          /etc/master.passwd /etc/sudoers /etc/sudoers.d /etc/sudoers.d/* /etc/doas.conf /etc/pam.d/** \
-         /etc/pam.conf /etc/security/** /etc/subuid /etc/subgid /etc/nsswitch.conf /etc/polkit-1/** \
-         /etc/login.defs",
+         /etc/pam.conf /etc/security/** /etc/subuid /etc/subgid /etc/nsswitch.conf /etc/polkit-1/**",
     ),
     (
         "credential",

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 pub(in crate::detect) use super::path_match::{Classes, classes, fits_glob};
 
+/// Folders up from one that is not known, from which on a path without a name behind them is taken to mean the root.
+const MANY_CLIMBED: usize = 5;
 /// Most folders up that a relative path is told to climb; more lead to the root anyway.
 const MAX_CLIMBED: usize = 64;
 
@@ -64,7 +66,9 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         || above_home
         || (climbs
             && climbed >= 2
-            && parts.first().is_some_and(|p| matches!(*p, "etc" | "root" | "home" | "var" | "proc" | "usr" | "dev")));
+            && parts.first().is_some_and(|p| matches!(*p, "etc" | "root" | "home" | "var" | "proc" | "usr" | "dev")))
+        // So far up there is nothing but the root.
+        || (climbs && climbed >= MANY_CLIMBED && parts.first().is_none_or(|p| *p == "*"));
     let joined_path = match (absolute, parts.as_slice()) {
         (true, ["root", rest @ ..]) | (true, ["home" | "Users", _, rest @ ..])
             if !matches!(parts.as_slice(), ["home" | "Users", "*"]) =>

@@ -1,5 +1,9 @@
 //! Interpreters: programs that run what they are given.
 
+use std::sync::LazyLock;
+
+use crate::text::quick::QuickMap;
+
 /// Languages that a program runs, as far as their code is looked into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
@@ -9,20 +13,85 @@ pub(super) enum Runs {
     Code,
 }
 
+/// POSIX shells and their kin.
+const SHELLS: [&str; 19] = [
+    "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "csh", "tcsh", "fish", "rbash", "yash", "ksh93", "pdksh", "oksh",
+    "elvish", "nu", "xonsh", "osh",
+];
+/// PowerShell and cmd.exe.
+const WINDOWS: [&str; 4] = ["pwsh", "powershell", "cmd", "powershell_ise"];
+/// Interpreters of other languages.
+const CODE: [&str; 55] = [
+    "R",
+    "ghc",
+    "octave-cli",
+    "clisp",
+    "racket",
+    "janet",
+    "pike",
+    "dart",
+    "clojure",
+    "python",
+    "pypy",
+    "python3",
+    "python2",
+    "ipython",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "tclsh",
+    "wish",
+    "expect",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "osascript",
+    "Rscript",
+    "julia",
+    "groovy",
+    "jjs",
+    "jrunscript",
+    "guile",
+    "gdb",
+    "irb",
+    "jshell",
+    "swift",
+    "elixir",
+    "erl",
+    "octave",
+    "ts-node",
+    "tsx",
+    "raku",
+    "sbcl",
+    "ghci",
+    "runghc",
+    "scala",
+    "crystal",
+    "wscript",
+    "cscript",
+    "mshta",
+];
+
+static RUNS: LazyLock<QuickMap<&str, Runs>> = LazyLock::new(|| {
+    let lists: [(&[&'static str], Runs); 3] = [(&SHELLS, Runs::Shell), (&WINDOWS, Runs::Windows), (&CODE, Runs::Code)];
+    lists.iter().flat_map(|(names, runs)| names.iter().map(|name| (*name, *runs))).collect()
+});
+
 /// What a program runs, if it is an interpreter.
 pub(super) fn interpreter(program: &str) -> Option<Runs> {
-    let base = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    match base {
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "mksh" | "ash" | "csh" | "tcsh" | "fish" | "rbash" | "yash" | "ksh93"
-        | "pdksh" | "oksh" | "elvish" | "nu" | "xonsh" | "osh" => Some(Runs::Shell),
-        "pwsh" | "powershell" | "cmd" | "powershell_ise" => Some(Runs::Windows),
-        "R" | "ghc" | "octave-cli" | "clisp" | "racket" | "janet" | "pike" | "dart" | "clojure" | "python" | "pypy"
-        | "python3" | "python2" | "ipython" | "perl" | "ruby" | "node" | "nodejs" | "deno" | "bun" | "php" | "lua" | "luajit"
-        | "tclsh" | "wish" | "expect" | "awk" | "gawk" | "mawk" | "nawk" | "osascript" | "Rscript" | "julia" | "groovy"
-        | "jjs" | "jrunscript" | "guile" | "gdb" | "irb" | "jshell" | "swift" | "elixir" | "erl" | "octave" | "ts-node"
-        | "tsx" | "raku" | "sbcl" | "ghci" | "runghc" | "scala" | "crystal" | "wscript" | "cscript" | "mshta" => Some(Runs::Code),
-        _ => None,
-    }
+    RUNS.get(program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')).copied()
+}
+
+/// The names of all interpreters.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    SHELLS.into_iter().chain(WINDOWS).chain(CODE)
 }
 
 /// Interpreters of languages that nobody here reads.

@@ -1,6 +1,7 @@
 //! Quotes and brackets: where they close, and what ANSI-C quoting says.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The text between two offsets; empty where they are no borders of characters.
 pub(super) fn cut(text: &str, start: usize, end: usize) -> &str {
@@ -55,15 +56,17 @@ pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
     bytes.len()
 }
 
-/// The text without quoted runs that hold spaces: those are what is said, not what is run.
-pub(super) fn without_quoted(text: &str) -> String {
+/// The text without quoted runs that hold spaces, comments and bodies of here-documents: those are what is said, not what is
+/// run.
+pub(super) fn without_said(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
+    let mut documents = true;
     while at < bytes.len() {
         let next = bytes
             .get(at..)
-            .and_then(|rest| rest.iter().position(|b| matches!(b, b'\'' | b'"' | b'\\')))
+            .and_then(|rest| rest.iter().position(|b| matches!(b, b'\'' | b'"' | b'\\' | b'#' | b'<')))
             .map_or(bytes.len(), |n| at + n);
         out.push_str(cut(text, at, next));
         match bytes.get(next) {
@@ -71,6 +74,23 @@ pub(super) fn without_quoted(text: &str) -> String {
                 let length = text.get(next + 1..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
                 out.push_str(cut(text, next, next + 1 + length));
                 at = next + 1 + length;
+            }
+            Some(b'#') => {
+                let before = next.checked_sub(1).and_then(|before| bytes.get(before));
+                let comment = before.is_none_or(|b| b.is_ascii_whitespace() || *b == b';');
+                at = if comment { find(bytes, next, b'\n') } else { next + 1 };
+                out.push_str(if comment { "" } else { "#" });
+            }
+            Some(b'<') if text.get(next..).is_some_and(|rest| rest.starts_with("<<<")) => {
+                out.push_str("<<<");
+                at = next + 3;
+            }
+            Some(b'<') => {
+                let body = if documents { here_document(text, next) } else { None };
+                // One search for an end that is not there is enough, or many of them would cost the square.
+                documents &= body.is_some() || bytes.get(next + 1) != Some(&b'<');
+                at = body.as_ref().map_or(next + 1, |body| body.end);
+                out.push_str(cut(text, next, body.map_or(next + 1, |body| body.start)));
             }
             Some(b'\'') => {
                 let end = find(bytes, next + 1, b'\'');
@@ -88,6 +108,28 @@ pub(super) fn without_quoted(text: &str) -> String {
         }
     }
     out
+}
+
+/// The body of the here-document whose `<<` stands at `start`, if a line of its own ends it.
+fn here_document(text: &str, start: usize) -> Option<Range<usize>> {
+    let rest = text.get(start..)?.strip_prefix("<<").filter(|rest| !rest.starts_with('<'))?;
+    let line = rest.split('\n').next()?;
+    let word = line.trim_start_matches('-').trim_start();
+    let end = word.find(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>' | ')')).unwrap_or(word.len());
+    let delimiter = word.get(..end)?.trim_matches(['\'', '"', '\\']);
+    let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if delimiter.is_empty() || !delimiter.chars().all(named) {
+        return None;
+    }
+    let body = start + 2 + line.len();
+    let mut at = body + 1;
+    for line in text.get(at..)?.split_inclusive('\n') {
+        if line.trim() == delimiter {
+            return Some(body..at + line.trim_end().len());
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// Reads `$'…'` from behind its opening quote: what it says, and the offset behind its closing quote.

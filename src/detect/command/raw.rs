@@ -50,10 +50,12 @@ impl Raw {
         self.needles = made;
     }
 
-    /// Calls `hit` with each clause that has a regex that matches. Words in quotes that hold spaces are left out: they are
-    /// what is said, not what is run.
+    /// Calls `hit` with each clause that has a regex that matches. Comments, bodies of here-documents and words in quotes
+    /// that hold spaces are left out: they are what is said, not what is run. A body that a shell reads is a script of its
+    /// own.
     pub(super) fn scan(&self, script: &str, mut hit: impl FnMut(usize)) {
-        let text = if script.contains(['\'', '"']) { Cow::Owned(quote::without_quoted(script)) } else { Cow::Borrowed(script) };
+        let text =
+            if script.contains(['\'', '"', '#', '<']) { Cow::Owned(quote::without_said(script)) } else { Cow::Borrowed(script) };
         let mut wanted = Vec::new();
         for found in self.needles.iter().flat_map(|needles| needles.find_overlapping_iter(&*text)) {
             wanted.resize(self.regexes.len(), false);

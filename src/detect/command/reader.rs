@@ -7,10 +7,10 @@ use std::rc::Rc;
 use super::clean;
 use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
-use super::lex::{self, Flow, ITEM, Token, Word};
+use super::lex::{self, Flow, Token, Word};
 use super::script::Reading;
 use super::standing::Standing;
-use super::value::{Field, Taint, UNKNOWN, Value};
+use super::value::{Field, Taint, Value};
 use super::words::{assignment, keyword};
 use super::written::{FileState, Written};
 
@@ -312,25 +312,6 @@ impl<'w> Reader<'w> {
         }
         let out = if fields.is_empty() { self.bare(around) } else { self.command(fields.into(), around) };
         (out, at)
-    }
-
-    fn set(&mut self, word: &Word, name: String, appends: bool, around: &mut Around) {
-        let field = self.single(word);
-        let text = field.text.split_once('=').map_or("", |(_, text)| text);
-        let items: Vec<String> = if text.contains(ITEM) {
-            text.split(ITEM).filter(|item| !item.is_empty()).map(String::from).collect()
-        } else {
-            vec![text.to_owned()]
-        };
-        let unknown = text.contains(UNKNOWN);
-        around.environment.push((name.clone(), text.to_owned()));
-        let mut value = Value { items, known: !unknown, taint: field.taint };
-        if appends && let Some(before) = self.variables.get(&name) {
-            let mut sum = before.clone();
-            sum.then(value);
-            value = sum;
-        }
-        self.assign(&name, value);
     }
 
     pub(super) fn trailing_redirects(&mut self, tokens: &[Token], mut at: usize) -> (Vec<(Flow, Field)>, usize) {

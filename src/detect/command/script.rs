@@ -5,12 +5,13 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::rc::Rc;
 
+use super::dialect::{self, Dialect, Evidence};
 use super::facts::Facts;
 use super::reader::Reader;
 use super::touched::{self, Touched};
 use super::traits::Traits;
 use super::written::{Written, WrittenFile};
-use super::{clean, sql_clients, windows};
+use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
 
@@ -29,8 +30,8 @@ pub struct Script<'t> {
     written: Option<&'t dyn Written>,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
-    /// Whether Windows' own words or marks are in it, rules left aside.
-    is_windows: OnceCell<bool>,
+    /// What it says of the shell that it is for.
+    evidence: OnceCell<Evidence>,
 }
 
 /// What one way of reading found.
@@ -50,7 +51,7 @@ pub(super) struct Reading {
 impl<'t> Script<'t> {
     /// Nothing is read yet.
     pub fn new(raw: &'t str, read_as: ReadAs) -> Self {
-        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new(), is_windows: OnceCell::new() }
+        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new(), evidence: OnceCell::new() }
     }
 
     /// The same, told of what earlier calls wrote.
@@ -122,7 +123,7 @@ impl<'t> Script<'t> {
         })
     }
 
-    /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::may_be_windows`].
+    /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::dialect`].
     pub(super) fn windows_readings(&self) -> &[Reading] {
         self.windows.get_or_init(|| {
             if self.raw.len() > MAX_WINDOWS_TEXT {
@@ -132,17 +133,30 @@ impl<'t> Script<'t> {
         })
     }
 
-    /// Whether PowerShell or cmd.exe may be meant to run it: by its marks, or by a program that is among `known`.
-    pub(super) fn may_be_windows(&self, known: &QuickSet<String>) -> bool {
-        self.is_windows() || self.any_reading(|text| windows::names(text, |word| known.contains(word)))
+    /// The shell that it is for; `known` are the names of Windows' programs that rules know.
+    pub(super) fn dialect(&self, known: &QuickSet<String>) -> Dialect {
+        let evidence = self.evidence();
+        if evidence.names.iter().any(|name| known.contains(name)) { Dialect::Windows } else { evidence.dialect }
     }
 
     fn is_windows(&self) -> bool {
-        *self.is_windows.get_or_init(|| self.any_reading(windows::looks_like))
+        self.evidence().dialect == Dialect::Windows
     }
 
-    fn any_reading(&self, is: impl Fn(&str) -> bool) -> bool {
-        matches!(self.read_as, ReadAs::Shell) && self.raw.len() <= MAX_TEXT && clean::readings(self.raw).any(|text| is(&text))
+    fn evidence(&self) -> &Evidence {
+        self.evidence.get_or_init(|| {
+            let mut all = Evidence { dialect: Dialect::Posix, names: Vec::new() };
+            if !matches!(self.read_as, ReadAs::Shell) || self.raw.len() > MAX_TEXT {
+                return all;
+            }
+            for one in clean::readings(self.raw).map(|text| dialect::of(&text)) {
+                all.names.extend(one.names);
+                if all.dialect == Dialect::Posix || one.dialect == Dialect::Windows {
+                    all.dialect = one.dialect;
+                }
+            }
+            all
+        })
     }
 
     fn all(&self) -> impl Iterator<Item = &Reading> {

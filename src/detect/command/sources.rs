@@ -4,12 +4,28 @@
 use super::facts::Facts;
 use super::options::{self, Argument};
 use super::reader::{Around, Reader};
-use super::value::{Field, Value};
+use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
+
+/// Programs, and the options whose value is a file that holds what they run; none where operands are such files.
+const PROGRAM_FILES: [(&[&str], &[&str]); 7] = [
+    (&["awk", "gawk", "mawk", "nawk", "sed", "gsed"], &["-f", "--file"]),
+    (&["psql", "sqlplus", "cqlsh"], &["-f", "--file"]),
+    (&["gdb", "lldb"], &["-x", "--command", "-s"]),
+    (&["vim", "vi", "nvim", "ex"], &["-s", "-S"]),
+    (&["ansible-playbook"], &[]),
+    (&["tclsh", "wish"], &[]),
+    (&["expect"], &["-f"]),
+];
+
+/// Whether a file's name stands for the standard input.
+fn is_input(name: &str) -> bool {
+    matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
 
 impl Reader<'_> {
     /// The makefile that is named, or that is there, or that comes in.
-    pub(super) fn make(&mut self, arguments: &[Field], input: &Value) {
+    pub(super) fn make(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
         let named = value_of(arguments, &["-f"]).map(|f| f.text.clone());
         let joined = arguments.iter().find_map(|f| {
             let option = f
@@ -20,10 +36,11 @@ impl Reader<'_> {
             (!option.is_empty()).then(|| option.to_owned())
         });
         let text = match named.or(joined).as_deref() {
-            Some("-" | "/dev/stdin") => Some(input.clone()),
+            Some(name) if is_input(name) => Some(input.clone()),
             Some(name) => self.file(name),
             None => ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|name| self.file(name)),
         };
+        facts.executes |= text.as_ref().map_or(Taint::NONE, |text| text.taint);
         if let Some(text) = text.as_ref().and_then(Value::as_text) {
             self.makefile(text);
         }
@@ -31,6 +48,22 @@ impl Reader<'_> {
             if let Some(text) = field.text.strip_prefix("--eval=") {
                 self.makefile(text);
             }
+        }
+    }
+
+    /// Notes where the text comes from that a program runs from a file: `awk -f x`, `psql -f x`, `ansible-playbook x`.
+    pub(super) fn run_text_file(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
+        let Some((_, options)) = PROGRAM_FILES.iter().find(|(programs, _)| programs.contains(&facts.program.as_str())) else {
+            return;
+        };
+        let joined =
+            arguments.iter().find_map(|f| options.iter().find_map(|option| f.text.strip_prefix(option)?.strip_prefix('=')));
+        let named = joined.or_else(|| value_of(arguments, options).map(|f| f.text.as_str()));
+        let operands = || arguments.iter().map(|f| f.text.as_str()).filter(|text| !text.starts_with('-'));
+        let files: Vec<&str> = if options.is_empty() { operands().take(8).collect() } else { named.into_iter().collect() };
+        for file in files {
+            let value = if is_input(file) { Some(input.clone()) } else { self.file_to_run(file) };
+            facts.executes |= value.map_or(Taint::NONE, |value| value.taint);
         }
     }
 

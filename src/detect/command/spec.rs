@@ -169,13 +169,19 @@ impl Clause {
         ])
     }
 
+    /// Whether it names programs of PowerShell and cmd.exe only.
+    pub(super) fn is_of_windows(&self) -> bool {
+        !self.program.is_empty() && self.program.iter().all(|name| name.starts_with("windows:"))
+    }
+
     /// Whether it looks at commands at all, or only at the raw text.
     pub(super) fn is_raw_only(&self) -> bool {
         !self.raw.is_empty()
     }
 
-    /// Whether the command that `facts` tell of answers this clause; `line` makes its normalised text.
-    pub(super) fn matches<'l>(&self, facts: &Facts, line: impl Fn() -> &'l str) -> bool {
+    /// Whether the command that `facts` tell of answers this clause; `line` makes its normalised text, `spread` the same with
+    /// each option in a word of its own, if that differs.
+    pub(super) fn matches<'l>(&self, facts: &Facts, line: impl Fn() -> &'l str, spread: impl Fn() -> Option<&'l str>) -> bool {
         let places = |wanted: &Places, seen: &[Seen]| wanted.is_empty() || wanted.meet(seen);
         let taint = |wanted: Taint, has: Taint| wanted == Taint::NONE || has.meets(wanted);
         (self.program.is_empty() || self.program.iter().any(|name| same_program(name, facts)))
@@ -191,7 +197,8 @@ impl Clause {
             && (self.verb.is_empty() || self.verb.iter().any(|verb| has_verb(facts, verb)))
             && (self.environment.is_empty() || facts.environment.iter().any(|(name, _)| self.environment.contains(name)))
             && (self.argument.is_empty() || facts.arguments().iter().any(|f| self.argument.iter().any(|r| r.may_match(&f.text))))
-            && (self.line.is_empty() || self.line.iter().any(|regex| regex.may_match(line())))
+            && (self.line.is_empty()
+                || self.line.iter().any(|regex| regex.may_match(line()) || spread().is_some_and(|line| regex.may_match(line))))
             && !self.unless.iter().any(|regex| regex.is_match(line()))
     }
 }
@@ -232,8 +239,7 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
                 text == flag
                     || (!text.starts_with("--")
                         && text.starts_with('-')
-                        && text.bytes().skip(1).all(|b| b.is_ascii_alphanumeric())
-                        && flag.chars().last().is_some_and(|c| text.contains(c)))
+                        && letters(text).is_some_and(|letters| flag.chars().last().is_some_and(|c| letters.contains(c))))
             } else {
                 text == flag
             };
@@ -243,6 +249,13 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
         }
     }
     false
+}
+
+/// The options of a cluster, whose last may have a path for its value: `-rf`, `-sT/etc/passwd`.
+fn letters(cluster: &str) -> Option<&str> {
+    let end = cluster.find(['/', '~', '@']).unwrap_or(cluster.len());
+    let letters = cluster.get(1..end)?;
+    letters.bytes().all(|b| b.is_ascii_alphanumeric()).then_some(letters)
 }
 
 /// Whether the words stand side by side among the operands, near the front.

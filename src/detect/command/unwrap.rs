@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use super::credential_printers;
 use super::env_secrets;
 use super::facts::{self, Facts};
 use super::feed::{self, fed};
@@ -14,14 +15,16 @@ use super::simulate;
 use super::sql_clients;
 use super::traits::{self, Traits};
 use super::value::{Field, Taint, Value};
-use super::wrappers::{self, value_of};
+use super::wrappers;
 
 /// What rules call a program whose name cannot be told.
 const UNKNOWN_PROGRAM: &str = "?";
+/// Steps that a program costs that is named by a pattern: the pattern is compared with every name that is known.
+const PATTERN_STEPS: usize = 256;
 /// Wrappers around one command.
 const MAX_LAYERS: usize = 24;
 
-/// Programs that a glob may be meant to spell (`/b?n/c?t`).
+/// Programs that a glob is first taken to spell (`/b?n/c?t`).
 const SPELT: [&str; 26] = [
     "cat", "rm", "sh", "bash", "dash", "nc", "ncat", "curl", "wget", "base64", "python3", "python", "perl", "chmod", "chown",
     "dd", "mkfs", "shred", "tac", "head", "tail", "less", "more", "nl", "reboot", "shutdown",
@@ -47,7 +50,7 @@ impl Reader<'_> {
                 return Value::unknown(Taint::NONE);
             }
             let Some(first) = fields.get(from) else { return around.input };
-            self.spend_steps((fields.len() - from) / 4);
+            self.spend_steps((fields.len() - from) / 4 + if first.glob { PATTERN_STEPS } else { 0 });
             if from > 0 && first.text.contains(' ') && !first.text.starts_with('/') {
                 // What `sudo -s`, `flock` and their kin give to a shell as one text.
                 let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();
@@ -107,7 +110,10 @@ impl Reader<'_> {
                 return self.inner_script(&script, &around.input);
             }
             if let Some(skip) = wraps {
-                let stdin = around.input.clone();
+                let own = arguments.get(..skip).unwrap_or_default();
+                let from_file = feed::file(own).filter(|_| program == "xargs");
+                let stdin = from_file
+                    .map_or_else(|| around.input.clone(), |name| self.file(&name).unwrap_or_else(|| Value::unknown(Taint::NONE)));
                 let mut fed = if program == "xargs" { fed(&fields, from + 1 + skip, arguments, &stdin) } else { Vec::new() };
                 facts.environment = around.environment.clone();
                 let given: Vec<(String, String)> = arguments
@@ -123,7 +129,7 @@ impl Reader<'_> {
                 if fed.is_empty()
                     && program == "xargs"
                     && stdin.taint != Taint::NONE
-                    && let Some(mark) = feed::mark(arguments.get(..skip).unwrap_or_default())
+                    && let Some(mark) = feed::mark(own)
                 {
                     // What it puts in cannot be told, but where it is from can.
                     let put = fields.iter().skip(from + 1 + skip).cloned();
@@ -169,6 +175,7 @@ impl Reader<'_> {
         if !self.hand_over(&mut facts, arguments, &around) && interpreter.is_none() {
             self.given(&facts, arguments, &around);
         }
+        self.run_text_file(&mut facts, arguments, &around.input);
         let connects = program == "openssl" && arguments.first().is_some_and(|f| f.text == "s_client");
         if facts.traits.has(Traits::FETCHES) || connects {
             own |= Taint::DOWNLOAD;
@@ -185,6 +192,9 @@ impl Reader<'_> {
             own |= Taint::SECRET_VARIABLE;
         } else if whole(&program) {
             own |= Taint::ENVIRONMENT;
+        }
+        if credential_printers::prints_secret(&program, arguments) {
+            own |= Taint::SECRET_VARIABLE;
         }
         if matches!(program.as_str(), "history" | "fc") {
             own |= Taint::PERSONAL;
@@ -220,6 +230,13 @@ impl Reader<'_> {
         match program {
             "cd" | "pushd" | "chdir" => {
                 let target = operands().next().map_or("~", |f| f.text.as_str());
+                let back = arguments.first().is_some_and(|f| f.text == "-");
+                let before = self.variables.get("OLDPWD").and_then(Value::as_text).map(str::to_owned).filter(|_| back);
+                let target = before.as_deref().unwrap_or(if back { "-" } else { target });
+                match &self.folder {
+                    Some(folder) => self.assign("OLDPWD", Value::text(folder.clone())),
+                    None => _ = self.variables.remove("OLDPWD"),
+                }
                 let named = paths::normal(target, self.folder.as_deref()).filter(|path| path.starts_with(['/', '~']));
                 self.standing.go(target, named.as_deref());
                 let home = paths::home_of(target, self.folder.as_deref());
@@ -234,7 +251,7 @@ impl Reader<'_> {
                         self.subscripts(&field.text);
                     }
                     if let Some((name, value)) = field.text.split_once('=') {
-                        self.assign(name, Value::text(value).with(field.taint));
+                        self.assign_word(name, value, false, field.taint);
                         if program == "export" || program == "declare" || program == "typeset" {
                             self.environment(&[(name.to_owned(), value.to_owned())]);
                         }
@@ -258,28 +275,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            "read" | "mapfile" | "readarray" => {
-                if let Some(script) = value_of(arguments, &["-C"]).filter(|_| program != "read") {
-                    self.inner_script(&script.text, &Value::nothing());
-                }
-                let names: Vec<String> = operands().map(|f| f.text.clone()).collect();
-                match around.input.as_text().map(str::to_owned) {
-                    Some(text) if names.len() > 1 => {
-                        for (name, word) in names.iter().zip(text.split_whitespace()) {
-                            self.assign(name, Value::text(word).with(around.input.taint));
-                        }
-                    }
-                    Some(text) => self.assign(
-                        names.first().map_or("REPLY", String::as_str),
-                        Value::text(text.trim_end()).with(around.input.taint),
-                    ),
-                    None => {
-                        for name in &names {
-                            self.assign(name, Value::unknown(around.input.taint));
-                        }
-                    }
-                }
-            }
+            "read" | "mapfile" | "readarray" => self.read_input(program, arguments, around),
             "printf" if arguments.first().is_some_and(|f| f.text == "-v") => {
                 let name = arguments.get(1)?.text.clone();
                 let made = simulate::output("printf", arguments.get(2..)?, &Value::nothing(), |_| None)?;
@@ -324,11 +320,18 @@ pub(super) fn program_name(field: &Field) -> String {
     let text = field.text.trim();
     let base = text.rsplit('/').next().filter(|base| !base.is_empty()).unwrap_or(text);
     let base = base.strip_suffix(".exe").or_else(|| base.strip_suffix(".EXE")).unwrap_or(base);
-    if field.glob
-        && base.contains(['?', '*', '['])
-        && let Some(name) = SPELT.iter().find(|name| super::glob::matches(base, name))
-    {
-        return (*name).to_owned();
+    if field.glob && is_pattern(base) {
+        let fits = |name: &&str| super::glob::matches(base, name);
+        let literal = base.bytes().filter(u8::is_ascii_alphanumeric).count();
+        let known = || programs::names().chain(wrappers::names()).filter(|_| literal >= 2);
+        if let Some(name) = SPELT.into_iter().find(fits).or_else(|| known().find(fits)) {
+            return name.to_owned();
+        }
     }
     base.to_owned()
+}
+
+/// Whether a program's name is a pattern that the file system resolves. `[` is a program.
+pub(super) fn is_pattern(name: &str) -> bool {
+    name.contains(['?', '*']) && !name.starts_with("*.") || name.contains('[') && name.contains(']') && name.len() > 3
 }

@@ -60,7 +60,7 @@ impl BitOrAssign for Taint {
 }
 
 /// Stands for what a command writes where that cannot be told.
-pub(super) const UNKNOWN: &str = "$(…)";
+pub(in crate::detect) const UNKNOWN: &str = "$(…)";
 
 /// A variable, a file's content, or what flows through a pipe.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,7 @@
 //! `${…}`: variables and what the shell can do to them.
 
 use super::env_secrets;
+use super::expand;
 use super::glob;
 use super::lex;
 use super::quote;
@@ -29,8 +30,15 @@ impl Reader<'_> {
         if let Some(name) = inside.strip_prefix('!')
             && !name.is_empty()
         {
-            let target = self.variable(name.trim_end_matches(['@', '*']));
+            let length = name.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+            let (name, rest) = name.split_at_checked(length.max(1)).unwrap_or((name, ""));
+            let target = self.variable(name);
             return match target.as_text() {
+                // `${!n:0:1}`: what is done to the value of the variable that is named.
+                Some(name) if rest.starts_with([':', '#', '%', '/', '^', ',', '-', '+', '=']) => {
+                    let (name, value) = (name.to_owned(), self.look_up(name));
+                    self.operate(&name, value, rest)
+                }
                 Some(name) => self.look_up(name),
                 None => Value::unknown(target.taint),
             };
@@ -64,6 +72,10 @@ impl Reader<'_> {
             rest = after;
             if let Ok(index) = index.trim().parse::<usize>() {
                 value.items = value.items.get(index).cloned().into_iter().collect();
+            } else if !matches!(index, "@" | "*")
+                && let Some(element) = self.variables.get(&format!("{name}[{index}]"))
+            {
+                value = element.clone();
             }
         }
         if rest.is_empty() { value } else { self.operate(name, value, rest) }
@@ -109,7 +121,7 @@ impl Reader<'_> {
         for item in &mut value.items {
             if item.starts_with('~') {
                 item.replace_range(..1, "/home/user");
-            } else if item == "." {
+            } else if item == "." || item == ".." {
                 "/work".clone_into(item);
             }
         }
@@ -131,9 +143,11 @@ impl Reader<'_> {
             ':' => {
                 let (offset, length) = tail.split_once(':').map_or((tail, None), |(o, l)| (o, Some(l)));
                 let count = text.chars().count() as i64;
-                let offset = offset.trim().trim_matches(['(', ')']).parse::<i64>().ok()?;
+                // An offset that is left out is none (`${V::1}`); others are sums.
+                let number = |text: &str| expand::arithmetic(text.trim().trim_matches(['(', ')'])).parse::<i64>();
+                let offset = number(offset).ok()?;
                 let from = if offset < 0 { (count + offset).max(0) } else { offset.min(count) };
-                let to = match length.map(|l| l.trim().parse::<i64>()) {
+                let to = match length.map(number) {
                     None => count,
                     Some(Ok(l)) if l < 0 => count + l,
                     Some(Ok(l)) => from + l,

@@ -10,7 +10,8 @@ use super::powershell::Session;
 use super::reader::Reader;
 use super::simulate;
 use super::value::{Field, Taint, Value};
-pub(super) use super::windows_names::{looks_like, names, variable};
+pub(super) use super::windows_names::variable;
+use super::windows_nested;
 use super::wrappers::value_of;
 use super::written::Written;
 use crate::detect::Language;
@@ -62,6 +63,12 @@ impl<'w> Reader<'w> {
     pub(super) fn windows(&mut self, text: &str) {
         self.powershell(text, Taint::NONE);
         self.prompt(text);
+        if let Some(inner) = windows_nested::inner(text)
+            && self.go_deeper()
+        {
+            self.windows(inner);
+            self.come_up();
+        }
     }
 
     /// Reads a script of PowerShell.

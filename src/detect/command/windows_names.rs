@@ -146,41 +146,23 @@ pub(super) fn variable(name: &str) -> Option<&'static str> {
 }
 
 /// Marks that a POSIX command line hardly holds, in any case.
-static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    #[allow(clippy::expect_used, reason = "the words are those below")]
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(SIGN_WORDS)
-        .expect("few short words")
-});
-const SIGN_WORDS: [&str; 36] = [
-    ":\\",
+const SIGN_WORDS: [&str; 9] =
+    ["$env:", "%userprofile%", "%systemroot%", "%windir%", "%temp%", "%appdata%", "%comspec%", "]::", "[char]"];
+/// Marks that are rarer in POSIX command lines than in PowerShell and cmd.exe.
+const WEAK_SIGN_WORDS: [&str; 23] = [
     ".exe",
-    "$env:",
-    "%userprofile%",
-    "%systemroot%",
-    "%windir%",
-    "%temp%",
-    "%appdata%",
-    "%comspec%",
-    "iex",
     ".\\",
-    "]::",
     " /c ",
-    " /s",
-    " /q",
+    " /s ",
+    " /q ",
     "-recurse",
     " -force",
-    "[char]",
     "$_",
     "-join",
     "cmd /",
     "\\\\",
     "%0",
     "^",
-    "set-",
-    "get-",
     ".ps1",
     ".bat",
     ".vbs",
@@ -192,6 +174,35 @@ const SIGN_WORDS: [&str; 36] = [
     "\"+\"",
     "format.com",
 ];
+static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| search(&SIGN_WORDS));
+static WEAK_SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| search(&WEAK_SIGN_WORDS));
+
+fn search(words: &[&str]) -> AhoCorasick {
+    #[allow(clippy::expect_used, reason = "the words are those above")]
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).expect("few short words")
+}
+
+/// Whether a text holds a mark of PowerShell or cmd.exe that POSIX command lines have no use for.
+pub(super) fn has_sign(text: &str) -> bool {
+    SIGNS.is_match(text)
+        || windows(text, |[before, drive, colon, sign]| {
+            // `C:\\`, and a backtick within a word.
+            !before.is_ascii_alphanumeric() && drive.is_ascii_alphabetic() && colon == b':' && sign == b'\\'
+                || drive.is_ascii_alphabetic() && colon == b'`' && sign.is_ascii_alphabetic()
+        })
+}
+
+/// Whether a text holds a mark that is more often one of PowerShell or cmd.exe.
+pub(super) fn has_weak_sign(text: &str) -> bool {
+    WEAK_SIGNS.is_match(text)
+}
+
+/// Whether four neighbouring bytes of a text, or of what begins it, are what `is` says.
+fn windows(text: &str, is: impl Fn([u8; 4]) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    let first = bytes.get(..3).is_some_and(|start| matches!(start, [a, b, c] if is([b' ', *a, *b, *c])));
+    first || bytes.windows(4).any(|four| matches!(four, [a, b, c, d] if is([*a, *b, *c, *d])))
+}
 
 /// Names that POSIX systems know as well: alone they say nothing.
 const SHARED: [&str; 40] = [
@@ -237,55 +248,59 @@ const SHARED: [&str; 40] = [
     "ssh",
 ];
 
-/// Whether a text may be meant for PowerShell or cmd.exe: by its marks, or by a word that is theirs alone.
-pub(super) fn looks_like(text: &str) -> bool {
-    let mut after_net = false;
-    let mut any_shared = false;
-    let theirs = words(text, |name, length| {
-        let kinds = WORDS.get(name).copied().unwrap_or(0);
-        any_shared |= kinds & SHARED_WORD != 0;
-        let pair = after_net && NET.contains(&name);
-        after_net = name == "net";
-        let alias = length >= 2 && kinds & ALIAS != 0 && kinds & SHARED_WORD == 0;
-        pair || kinds & OWN_WORD != 0 || alias || is_verb(name)
-    });
-    // `shutdown /s` is Windows', `shutdown -h now` is not; the same with other names that both know.
-    theirs || any_shared && text.contains('/') && has_flag(text) || SIGNS.is_match(text)
+/// What is known of the name of a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Only Windows has it.
+    Windows,
+    /// POSIX systems have a program of this name, too.
+    Shared(String),
+    /// Nothing is known of it but that it is called so.
+    Other(String),
 }
 
-/// Whether a word of a text is one that `known` knows and POSIX does not.
-pub(super) fn names(text: &str, known: impl Fn(&str) -> bool) -> bool {
-    words(text, |name, length| length >= 2 && known(name) && WORDS.get(name).is_none_or(|kinds| kinds & SHARED_WORD == 0))
+/// What is known of the word that stands where a command begins.
+pub(super) fn known(word: &str) -> Known {
+    if word.is_empty() || word.len() > 128 {
+        return Known::Other(String::new());
+    }
+    let escaped = word.trim_matches('^').contains('^');
+    let lower: String = word.trim_start_matches('@').chars().filter(|c| *c != '^').collect::<String>().to_ascii_lowercase();
+    let base = lower.rsplit(['/', '\\']).next().unwrap_or(&lower);
+    const ENDINGS: [&str; 6] = [".exe", ".bat", ".cmd", ".ps1", ".vbs", ".hta"];
+    let ending = ENDINGS.iter().find_map(|ending| base.strip_suffix(ending));
+    let typed = lower.starts_with('[') && lower.len() > 2 && lower.contains(']');
+    // `%`, `%x%`, `!x!`
+    let expands = lower.starts_with('%') || lower.len() > 2 && lower.starts_with('!') && lower.ends_with('!');
+    if ending.is_some() || typed || expands || is_verb(base) {
+        return Known::Windows;
+    }
+    let kinds = WORDS.get(base).copied().unwrap_or(0);
+    let theirs = kinds & OWN_WORD != 0 || base.len() >= 2 && kinds & ALIAS != 0;
+    match kinds & SHARED_WORD != 0 {
+        true if escaped => Known::Windows,
+        true => Known::Shared(base.to_owned()),
+        false if theirs => Known::Windows,
+        false => Known::Other(base.to_owned()),
+    }
 }
 
-/// Whether one of the words of a text, in lower case and without what cmd.exe and PowerShell pass over, is what `is` says;
-/// it is told their lengths too.
-fn words(text: &str, mut is: impl FnMut(&str, usize) -> bool) -> bool {
-    let mut lower = [0u8; 32];
-    let words = text.as_bytes().split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'^' | b'`')));
-    for word in words {
-        let mut length = 0;
-        for b in word.iter().filter(|b| !matches!(b, b'^' | b'`')) {
-            match lower.get_mut(length) {
-                Some(place) => *place = b.to_ascii_lowercase(),
-                None => break,
-            }
-            length += 1;
-        }
-        if lower.get(..length).and_then(|name| std::str::from_utf8(name).ok()).is_some_and(|name| is(name, length)) {
-            return true;
+/// Whether any word of a text is a name that only Windows has; adds the names of which nothing is known.
+pub(super) fn names_any(text: &str, names: &mut Vec<String>) -> bool {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '^')));
+    for word in words.filter(|word| (2..=32).contains(&word.len())) {
+        match known(word) {
+            Known::Windows => return true,
+            Known::Other(name) => names.push(name),
+            Known::Shared(_) => {}
         }
     }
     false
 }
 
-/// Whether a word of a text is a flag as cmd.exe's programs have them.
-fn has_flag(text: &str) -> bool {
-    text.split([' ', '&', '|', '\n']).any(|word| {
-        word.strip_prefix('/').is_some_and(|rest| {
-            (1..=3).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b':' | b'/'))
-        })
-    })
+/// Whether a word is one that `net` of Windows takes.
+pub(super) fn is_net_word(word: &str) -> bool {
+    NET.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// What is known of a word.
@@ -301,7 +316,17 @@ const SHARED_WORD: u8 = 2;
 const ALIAS: u8 = 4;
 
 /// Programs that only Windows has.
-const OWN: [&str; 20] = [
+const OWN: [&str; 30] = [
+    "attrib",
+    "call",
+    "cipher",
+    "cls",
+    "endlocal",
+    "mklink",
+    "rem",
+    "robocopy",
+    "setlocal",
+    "xcopy",
     "reg",
     "schtasks",
     "vssadmin",
@@ -358,7 +383,8 @@ fn is_verb(name: &str) -> bool {
         "suspend",
         "uninstall",
     ];
-    name.split_once('-').is_some_and(|(verb, noun)| noun.len() >= 4 && VERBS.contains(&verb))
+    name.split_once('-')
+        .is_some_and(|(verb, noun)| noun.len() >= 4 && noun.bytes().all(|b| b.is_ascii_alphanumeric()) && VERBS.contains(&verb))
 }
 
 /// What `net` of Windows is told.

@@ -153,6 +153,16 @@ static BY_NAME: LazyLock<QuickMap<&str, &Wrapper>> = LazyLock::new(|| WRAPPERS.i
 static WITH_VERBS: LazyLock<QuickSet<&str>> =
     LazyLock::new(|| VERBS.iter().flat_map(|(programs, ..)| programs.iter().copied()).collect());
 
+/// The names of all wrappers that need no verb.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    WRAPPERS.iter().map(|wrapper| wrapper.name)
+}
+
+/// Short options of a wrapper that take a value.
+pub(super) fn valued_options(program: &str) -> Option<&'static str> {
+    BY_NAME.get(program).map(|wrapper| wrapper.short)
+}
+
 /// Whether what it runs sees another file system than this machine's.
 pub(super) fn is_container(program: &str) -> bool {
     matches!(

@@ -42,6 +42,30 @@ pub(super) fn readings(text: &str) -> Vec<String> {
     out
 }
 
+/// Whether a way up is followed by what is no escape, or by one that no name begins with: `..%zz..`, `..%c1%afx`. Whatever a
+/// broken decoder makes of it, nobody writes so by accident.
+pub(super) fn breaks_off(text: &str) -> bool {
+    if !text.contains('%') {
+        return false;
+    }
+    let text = text.to_ascii_lowercase().replace("%25", "%").replace("%2e", ".");
+    text.match_indices("..%").take(READINGS).any(|(at, _)| {
+        let starts = text.get(..at).is_none_or(|before| {
+            before.is_empty() || before.ends_with(['/', '\\', '%']) || {
+                before.len() >= 3 && before.as_bytes().get(before.len() - 3) == Some(&b'%')
+            }
+        });
+        let mut digits = text.get(at + 3..).unwrap_or_default().bytes();
+        let broken = match (digits.next(), digits.next()) {
+            (Some(first), Some(second)) => {
+                !second.is_ascii_hexdigit() || !first.is_ascii_hexdigit() || matches!(first, b'8'..=b'9' | b'a'..=b'f')
+            }
+            _ => false,
+        };
+        starts && broken && text.get(at + 3..).is_some_and(|rest| !rest.starts_with('u'))
+    })
+}
+
 /// Whether a text can be read in one way only.
 fn plain(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b'@' | b'+' | b','))
@@ -194,6 +218,8 @@ fn lenient(text: &str) -> Option<String> {
     }
     let mut out = String::with_capacity(text.len());
     let mut changed = false;
+    // Three dots behind a name are a name.
+    let mut only_dots = true;
     for part in text.split_inclusive(['/', '\\']) {
         let (name, end) = match part.strip_suffix(['/', '\\']) {
             Some(name) => (name, part.get(name.len()..).unwrap_or_default()),
@@ -208,11 +234,14 @@ fn lenient(text: &str) -> Option<String> {
             "[.][.]" | ".[.]" | "[.]." | ".?" | "?." | ". ." if !end.is_empty() => "..",
             // To Windows a name ends where its dots and spaces begin.
             // Three are two steps up to some, four are two with one taken out.
-            dots if (dots.len() > 3 || dots.len() == 3 && !end.is_empty()) && dots.bytes().all(|b| b == b'.') => "..",
+            dots if (dots.len() > 3 || dots.len() == 3 && !end.is_empty() && only_dots) && dots.bytes().all(|b| b == b'.') => {
+                ".."
+            }
             _ if name.ends_with(['.', ' ']) && !name.ends_with("..") => name.trim_end_matches(['.', ' ']),
             _ if cut.len() < name.len() && name.contains("::") => cut,
             _ => name,
         };
+        only_dots &= name.bytes().all(|b| b == b'.');
         changed |= kept != name;
         out.push_str(kept);
         out.push_str(end);
@@ -284,6 +313,16 @@ mod tests {
         ] {
             let readings = readings(text);
             assert!(readings.iter().any(|read| read.replace('\\', "/").starts_with("../")), "{text:?}: {readings:?}");
+        }
+    }
+
+    #[test]
+    fn escapes_that_no_name_has_are_seen_behind_a_way_up() {
+        for text in ["..%zz..%zzetc", "..%e0%zz..%e0%zzx", "..%c1%afx", "%2e%2e%c0%af%2e%2e%c0%afx", "a/..%g0..%g0x"] {
+            assert!(breaks_off(text), "{text}");
+        }
+        for text in ["100%.txt", "..%2fx", "a%zzb", "v1..%20v2", "%E4%BD%A0.md", "..%u2215x"] {
+            assert!(!breaks_off(text), "{text}");
         }
     }
 

@@ -121,7 +121,7 @@ impl Seen {
             return;
         }
         let ups = ups(text);
-        self.disguised |= text.contains('\0');
+        self.disguised |= text.contains('\0') || decode::breaks_off(text);
         for reading in decode::readings(text) {
             self.disguised |= self::ups(&reading) > ups || reading.contains('\0');
             self.share |= share::is_foreign(&reading);

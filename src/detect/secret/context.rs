@@ -164,7 +164,11 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
         return false;
     }
     let Some(says) = says(name) else { return false };
-    if is_standin(value) || is_reference(value, &made) {
+    let identifier = is_uuid(value);
+    if identifier && link == Link::Sign && names_credential(name) {
+        return true;
+    }
+    if identifier || is_standin(value) || is_reference(value, &made) {
         return false;
     }
     let long_hex = made.random_hex() && value.len() >= if says == Says::Perhaps { usize::MAX } else { 16 };
@@ -181,7 +185,29 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     }
 }
 
-/// Whether a value says where a secret is, or is plainly something else: a path, a call, a member, an address, a UUID.
+/// Whether a name is one of a credential and of nothing else: several services give out keys that are UUIDs.
+fn names_credential(name: &str) -> bool {
+    const ENDS: [&str; 13] = [
+        "apikey",
+        "apitoken",
+        "apisecret",
+        "authtoken",
+        "authkey",
+        "accesstoken",
+        "accesskey",
+        "secretkey",
+        "clientsecret",
+        "privatekey",
+        "subscriptionkey",
+        "licensekey",
+        "licencekey",
+    ];
+    let plain: String = name.chars().rev().take(32).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let plain: String = plain.chars().rev().collect();
+    ENDS.iter().any(|end| plain.ends_with(end))
+}
+
+/// Whether a value says where a secret is, or is plainly something else: a path, a call, a member, an address.
 fn is_reference(value: &str, made: &Made) -> bool {
     const STARTS: [&str; 24] = [
         "$",
@@ -214,7 +240,6 @@ fn is_reference(value: &str, made: &Made) -> bool {
         || value.contains(['(', '*', '?']) && value.len() < 24 && made.digits == 0
         || made.digits + made.other == value.len()
         || is_path(value)
-        || is_uuid(value)
         || value.split_once('@').is_some_and(|(_, host)| host.contains('.'))
 }
 

@@ -5,7 +5,7 @@ use base64::Engine;
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
 use super::class::Class;
-use crate::text::CODE_RUN;
+use crate::text::{CODE_RUN, Facts, Text};
 
 /// Shortest run that is taken for an encoding, in characters.
 pub(super) const RUN: usize = CODE_RUN;
@@ -80,6 +80,16 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
         }
     }
     None
+}
+
+/// What was decoded without the dress that its letters may wear in turn, and without what cannot be seen between them; `None`
+/// if that is how it stands.
+pub(super) fn folded(text: &str, facts: &Facts) -> Option<String> {
+    if facts.is_ascii() {
+        return None;
+    }
+    let view = Text::new(text);
+    (view.plain() != text).then(|| view.plain().to_owned())
 }
 
 /// Decodes base32 (RFC 4648) in capitals or in small letters, as names of hosts have it.
@@ -185,7 +195,8 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
         reading = "gzip";
     }
     if utf16(bytes.get(..8).unwrap_or_default()) {
-        bytes = bytes.chunks_exact(2).filter_map(|pair| pair.first().copied()).collect();
+        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        bytes = String::from_utf16_lossy(&units).into_bytes();
     }
     let valid = match std::str::from_utf8(&bytes) {
         Ok(_) => bytes.len(),

@@ -150,7 +150,10 @@ impl<'s> Search<'s> {
             }
         }
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
-            self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), locate, &mut open);
+            let facts = Facts::of(&text);
+            self.look((&text, &facts), reading, depth, &|_| origin.clone(), locate, &mut open);
+            let plain = decode::folded(&text, &facts).filter(|_| depth < DEPTH && self.afford(text.len() * 2).is_some());
+            open.extend(plain.map(|text| View { text, origin, reading, depth: depth + 1 }));
         }
     }
 
@@ -350,8 +353,7 @@ impl<'s> Search<'s> {
         if value.len() > JOINED_BYTES || value.contains(char::is_whitespace) {
             return;
         }
-        let given = is_secret(name, value, Link::Sign);
-        if let (true, Some(rule)) = (given, self.secrets.named) {
+        if let (true, Some(rule)) = (is_secret(name, value, Link::Sign), self.secrets.named) {
             self.tell(rule, locate(0..text.len()), "argument", value);
         }
     }
@@ -362,11 +364,10 @@ impl<'s> Search<'s> {
         // Only what no piece holds by itself, and what is told of the pieces together.
         self.seams = joined.starts();
         self.look((&joined.text, &Facts::of(&joined.text)), "joined", DEPTH - 1, &|span| span, &Some, &mut open);
-        let from = before;
         let mut index = 0;
         self.found.retain_mut(|found| {
             index += 1;
-            if index <= from {
+            if index <= before {
                 return true;
             }
             let crosses = found.span.as_ref().is_none_or(|span| joined.crosses(span));
@@ -381,15 +382,14 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn tell(&mut self, rule: usize, span: Option<Range<usize>>, reading: &'static str, secret: &str) {
-        let mut rule = rule;
+    fn tell(&mut self, mut rule: usize, span: Option<Range<usize>>, reading: &'static str, secret: &str) {
         match (self.place.seen, self.place.direction) {
             (Some(seen), Direction::Inbound) if !secret.is_empty() => seen.note(secret),
             (Some(seen), Direction::Outbound) if seen.came_from_here(secret) => rule = self.secrets.returned.unwrap_or(rule),
             _ => {}
         }
         let known = self.found.get(self.before..).unwrap_or_default();
-        let span = if known.len() < SPANS { span } else { None };
+        let span = span.filter(|_| known.len() < SPANS);
         if !known.iter().any(|found| found.rule == rule && found.span == span) {
             self.found.push(Match { rule, span, reading });
         }

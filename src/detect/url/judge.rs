@@ -9,6 +9,7 @@ use super::hosts::{HostPattern, Hosts, Said};
 use super::lookup::{Known, can_be_asked};
 use super::names;
 use super::parse::{By, Parsed, Target, parse};
+use crate::detect::command::UNKNOWN;
 use crate::detect::{Place, path, work};
 use crate::reach::{self, Reach};
 
@@ -82,7 +83,12 @@ impl Seen {
     /// An argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(Where::Argument);
-        seen.look(text, place, 0, By::Trick, false);
+        let returns = place.argument.is_some_and(is_return);
+        seen.look(text, place, 0, By::Trick, returns);
+        // A line end within an address begins a header of the request: the host is what stands before it.
+        if let Some((line, _)) = text.trim().split_once(['\r', '\n']) {
+            seen.look(line, place, 0, By::Trick, returns);
+        }
         if !runs(text) {
             seen.schemes.retain(|scheme| scheme != "data");
         }
@@ -111,7 +117,9 @@ impl Seen {
             return seen;
         }
         // A word of a command ends where blanks begin; what is longer is a text that holds a URL.
-        seen.look(text.split_whitespace().next().unwrap_or(""), place, 0, By::Trick, false);
+        let word = text.split_whitespace().next().unwrap_or("");
+        // The stand-in for what is not known is no disguise, and no name of a host either.
+        seen.look(&word.replace(UNKNOWN, "$()"), place, 0, By::Trick, false);
         seen
     }
 
@@ -200,6 +208,7 @@ impl Seen {
         let looked_up = scheme.is_empty() || LOOKED_UP.contains(&scheme);
         let label = !target.host.contains(['.', ':']) && spelt.is_empty();
         let bare = label
+            && !returns
             && looked_up
             && depth == 0
             && is_label(&target.host)
@@ -280,6 +289,13 @@ impl Seen {
             }
         }
     }
+}
+
+/// Whether an argument names where a browser comes back to, which nobody fetches.
+fn is_return(argument: &str) -> bool {
+    let last = argument.rsplit('.').next().unwrap_or(argument);
+    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    last.len() <= 64 && RETURNS.iter().any(|name| plain(name) == plain(last))
 }
 
 /// Whether a `data:` URL holds what a browser runs, rather than an image or a file (RFC 2397).

@@ -115,6 +115,10 @@ pub(super) fn reach(name: &str) -> Option<Reach> {
     if under(&TO_LOOPBACK) || inside.is_some() {
         return Some(Reach::WildcardDns);
     }
+    // The name of the service itself is that of its page.
+    if matches!(name, "nip.io" | "sslip.io" | "www.nip.io" | "www.sslip.io") {
+        return None;
+    }
     if under(&WILDCARD) {
         // With a public address inside, that is where it leads.
         return (v4s(name).next().is_none()).then_some(Reach::WildcardDns);
@@ -161,7 +165,8 @@ mod tests {
     fn names() {
         for (name, expected) in [
             ("example.com", None),
-            ("nip.io", Some(Reach::WildcardDns)),
+            ("nip.io", None),
+            ("x.nip.io", Some(Reach::WildcardDns)),
             ("8.8.8.8.nip.io", None),
             ("ec2-54-1-2-3.compute.amazonaws.com", None),
             ("release-1-2-3.example.com", None),

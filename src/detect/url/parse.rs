@@ -121,11 +121,14 @@ impl Parsed {
 
     /// Notes `host` or `host:port`.
     fn add(&mut self, written: &str, by: By, odd: bool) {
-        let decoded = fold::percent(written);
+        // A line end in a host begins a header of the request.
+        let lower = written.to_ascii_lowercase();
+        let end = ["%0d", "%0a"].iter().filter_map(|line_end| lower.find(line_end)).min().unwrap_or(written.len());
+        let decoded = fold::percent(written.get(..end).unwrap_or(written));
         let odd = odd || decoded != written;
         let lower = decoded.to_lowercase();
         // What is decoded may hold an `@` or a slash of its own.
-        let lower = lower.split(['/', '\\', '?', '#']).next().unwrap_or(&lower);
+        let lower = lower.split(['/', '\\', '?', '#', '\r', '\n']).next().unwrap_or(&lower);
         let lower = lower.rsplit('@').next().unwrap_or(lower).trim();
         // `::1:80` without brackets: to some a port is behind the address.
         if let Some((before, after)) = lower.rsplit_once(':')

@@ -76,7 +76,9 @@ impl<'m> Units<'m> {
                 words.push_str(&operands(*value));
             }
         }
+        // The folder of a container's command is not this machine's.
         let folder = find(names::is_folder)
+            .filter(|_| !scope.in_container)
             .filter(|(key, _)| from.is_none_or(|(program, _)| program != key))
             .and_then(|(_, value)| value.str())
             .filter(|folder| folder.starts_with(['/', '~']) || folder.starts_with("..") || folder.contains([':', '\\']));

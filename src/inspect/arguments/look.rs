@@ -131,8 +131,8 @@ pub(super) fn is_path(text: &str) -> bool {
     let decoded = lower.replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\").replace("%25", "%");
     let mut letters = decoded.chars();
     let drive = letters.next().is_some_and(|c| c.is_ascii_alphabetic()) && letters.next() == Some(':');
-    let climbs =
-        decoded.starts_with("../") || decoded.starts_with("..\\") || decoded.contains("/../") || decoded.contains("\\..\\");
+    let climbs = ["../", "..\\", "..%"].iter().any(|way| decoded.starts_with(way))
+        || ["/../", "\\..\\", "/..%"].iter().any(|way| decoded.contains(way));
     if climbs || decoded.starts_with("file:") || decoded.starts_with("\\\\") {
         return true;
     }
@@ -158,12 +158,24 @@ pub(super) fn prose(text: &str) -> bool {
 /// Whether a text can only be meant as a URL.
 pub(super) fn is_url(text: &str) -> bool {
     let text = text.trim();
+    // A remote of git that runs what it says (git-remote-ext).
+    if text.starts_with("ext::") {
+        return true;
+    }
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let scheme_fits = scheme.len() > 1
         && scheme.len() < 20
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
         && scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
-    scheme_fits && rest.starts_with("//") && !rest.contains(char::is_whitespace) && text.len() < 4096
+    // Clients of the web take any number of slashes, and schemes that wrap another address.
+    const ANY_SLASHES: [&str; 4] = ["http", "https", "ws", "wss"];
+    const WRAPPERS: [&str; 5] = ["view-source", "jar", "feed", "url", "blob"];
+    let lower = scheme.to_ascii_lowercase();
+    let host = || rest.trim_start_matches(['/', '\\']).contains(['.', ':', '/']) || rest.starts_with("localhost");
+    let leads = rest.starts_with("//")
+        || ANY_SLASHES.contains(&lower.as_str()) && host()
+        || WRAPPERS.contains(&lower.as_str()) && rest.contains(':');
+    scheme_fits && leads && !rest.contains(char::is_whitespace) && text.len() < 4096
 }
 
 /// As [`is_url`], or a host with a port, for names that ask for one.
@@ -180,7 +192,8 @@ pub(super) fn is_address(text: &str) -> bool {
             && port.bytes().all(|b| b.is_ascii_digit())
             && (name.contains(['.', '[']) || name == "localhost" || port.len() > 1)
     };
-    is_url(text) || (text.len() < 256 && !text.contains(char::is_whitespace) && host_port())
+    let relative = text.starts_with("//") && text.get(2..).is_some_and(|host| host.contains('.') && !host.starts_with('/'));
+    is_url(text) || (text.len() < 256 && !text.contains(char::is_whitespace) && (host_port() || relative))
 }
 
 /// How code is read: by the language that is named, else by the tool's name, else by its look.

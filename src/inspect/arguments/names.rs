@@ -242,6 +242,37 @@ pub(super) fn is_source(name: &str) -> bool {
     plain(name).as_str() == "source"
 }
 
+/// Names what a path beside it begins at.
+pub(super) fn is_base(name: &str) -> bool {
+    matches!(plain(name).as_str(), "base" | "parent" | "prefix" | "dest" | "destination" | "target" | "into" | "outdir")
+}
+
+/// Names a container, or the image of one.
+pub(super) fn is_container(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "image" | "container" | "containerid" | "containername" | "pod" | "podname" | "imagename" | "dockerimage" | "sandboxid"
+    )
+}
+
+/// Names a part of a request to a server, or of its answer.
+pub(super) fn is_of_request(name: &str) -> bool {
+    matches!(
+        plain(name).as_str(),
+        "method"
+            | "httpmethod"
+            | "handler"
+            | "statuscode"
+            | "port"
+            | "host"
+            | "xpath"
+            | "jsonpath"
+            | "route"
+            | "endpoint"
+            | "verb"
+    )
+}
+
 /// What names are for, as a set of the constants below.
 fn roles(name: &str) -> u16 {
     ROLES.get(plain(name).as_str()).copied().unwrap_or(0)

@@ -4,7 +4,7 @@ use crate::detect::ReadAs;
 
 use super::names::Head;
 use super::tool::Runs;
-use super::{Frame, look};
+use super::{Frame, forms, look};
 
 /// Longer texts, and those of several lines, are no paths.
 const PATH_BYTES: usize = 8192;
@@ -85,7 +85,9 @@ impl Frame<'_> {
             Head::Code => look::code(self.scope.language.as_deref(), &self.scope.tool, text),
             Head::Sql => ReadAs::Sql,
             Head::Query => self.query(text),
+            Head::Path if self.is_elsewhere(text) => ReadAs::Text,
             Head::Path => path(text),
+            Head::Url if forms::is_file(text) => ReadAs::Path,
             Head::Url => ReadAs::Url,
             Head::PathOrUrl if look::is_address(text) && (look::is_url(text) || !self.scope.tool.files) => ReadAs::Url,
             Head::PathOrUrl if self.scope.tool.files && text.contains(['/', '\\', '.', '~']) => path(text),
@@ -96,9 +98,19 @@ impl Frame<'_> {
             Head::Text if runs == Runs::All && !self.scope.executes && text.contains(' ') && look::is_command(text) => {
                 ReadAs::Shell
             }
+            // `{ base, name }`: a name that climbs out of the folder beside it.
+            Head::Text if self.scope.has_folder && !text.contains(' ') && climbs(text) => ReadAs::Path,
             Head::Text => ReadAs::Text,
             Head::Unknown => self.unknown(text),
         }
+    }
+
+    /// Whether a path here is a route, a step in a document or a place in a container, and no file of this machine.
+    fn is_elsewhere(&self, text: &str) -> bool {
+        const FOLDERS: [&str; 4] = ["/etc/", "/root/", "/proc/", "/home/"];
+        let plain = text.starts_with('/') && !look::is_url(text) && !climbs(text);
+        let of_system = FOLDERS.iter().any(|folder| text.starts_with(folder));
+        plain && (self.scope.in_container || self.scope.is_routed && !of_system)
     }
 
     /// What is run: a command, or code in the language of the tool or of a neighbour, or that it looks like.
@@ -167,6 +179,11 @@ impl Frame<'_> {
             ReadAs::Text
         }
     }
+}
+
+/// Whether a path goes up.
+fn climbs(text: &str) -> bool {
+    text.starts_with("../") || text.starts_with("..\\") || text.contains("/../") || text.contains("\\..\\")
 }
 
 /// A path, unless it can only be the content of a file.

@@ -30,6 +30,10 @@ pub(super) struct Tool {
     pub(super) queries: bool,
     /// It works on files.
     pub(super) files: bool,
+    /// It is about routes of a server or steps in a document, which are called paths.
+    pub(super) routes: bool,
+    /// It fetches or renders what the pages that it is given refer to.
+    pub(super) renders: bool,
     /// It works on notebooks of code.
     pub(super) notebook: bool,
     /// The language that its name holds.
@@ -83,6 +87,15 @@ static MENTIONS: Table = Table::new(
 static ACTS: Table = Table::new(
     "run exec execute eval evaluate spawn start launch invoke send write type paste feed interact execution runner \
     schedule create add press submit start",
+);
+/// What they call a path is no file's.
+static ROUTES: Table = Table::new(
+    "route routes router endpoint endpoints api http https request probe healthcheck ingress openapi swagger xpath jsonpath \
+    jmespath selector selectors dom cookie cookies mock redirect gateway nginx graphql rest url sitemap",
+);
+/// They open what a page or a document refers to.
+static RENDERS: Table = Table::new(
+    "render pdf screenshot parse convert preview xslt transform xml svg soap saml html markdown import graphql thumbnail",
 );
 static DATABASES: Table = Table::new(
     "sql postgres postgresql pg psql mysql mariadb sqlite duckdb database db bigquery snowflake clickhouse redshift \
@@ -166,6 +179,8 @@ impl Tool {
             database: any(&DATABASES, &all) || any(&DATABASES, &before),
             queries: any(&QUERIES, &all),
             files: any(&FILES, &all),
+            routes: any(&ROUTES, &all),
+            renders: any(&RENDERS, &all),
             notebook: any(&NOTEBOOKS, &all) || any(&NOTEBOOKS, &before),
             language: language().or_else(|| if evaluates { look::code_language("javascript") } else { None }),
             program: both().find_map(|word| PROGRAMS.iter().find(|(name, _)| *name == word).map(|(_, program)| *program)),

@@ -60,7 +60,7 @@ const ALIKE: [&str; 34] = [
 const ALIKE_UPPER: [&str; 12] = ["KКΚᏦ", "NΝ", "PРΡᏢ", "XХΧ", "YҮΥ", "ZΖᏃ", "IІΙ", "JЈᎫ", "SЅᏚ", "DᎠ", "GᏀԌ", "VѴᏙ"];
 
 /// What a letter looks like, if it is borrowed.
-pub(in crate::text) fn alike(c: char) -> Option<char> {
+pub fn alike(c: char) -> Option<char> {
     if c.is_ascii() {
         return None;
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-pub(super) use fold::alike as looks_like;
+pub use fold::alike as looks_like;
 
 use super::facts::Facts;
 use super::html::Page;

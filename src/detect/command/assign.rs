@@ -1,0 +1,70 @@
+//! Assignments: texts, lists and their elements.
+
+use super::lex::{ITEM, Word};
+use super::reader::{Around, Reader};
+use super::value::{Taint, UNKNOWN, Value};
+
+/// Items of a list that are set one by one.
+const MAX_ITEMS: usize = 256;
+
+impl Reader<'_> {
+    pub(super) fn set(&mut self, word: &Word, name: String, appends: bool, around: &mut Around) {
+        let field = self.single(word);
+        let (left, text) = field.text.split_once('=').unwrap_or((&field.text, ""));
+        around.environment.push((name.clone(), text.to_owned()));
+        if let Some((_, index)) = left.trim_end_matches('+').split_once('[') {
+            let index = index.trim_end_matches(']').to_owned();
+            let value = Value { known: !text.contains(UNKNOWN), ..Value::text(text).with(field.taint) };
+            return self.assign_element(&name, &index, value);
+        }
+        self.assign_word(&name, text, appends, field.taint);
+    }
+
+    /// Sets a variable to what stands behind its `=`: a text, or the items of `(…)`.
+    pub(super) fn assign_word(&mut self, name: &str, text: &str, appends: bool, taint: Taint) {
+        let list = text.contains(ITEM);
+        let mut items = Vec::new();
+        for item in text.split(ITEM).filter(|item| !list || !item.is_empty()) {
+            // `([x]=a [y]=b)`
+            match item.strip_prefix('[').and_then(|item| item.split_once("]=")).filter(|_| list) {
+                Some((index, item)) => {
+                    self.assign(&format!("{name}[{index}]"), Value::text(item).with(taint));
+                    items.push(item.to_owned());
+                }
+                None => items.push(item.to_owned()),
+            }
+        }
+        let mut value = Value { items, known: !text.contains(UNKNOWN), taint };
+        if appends && let Some(before) = self.variables.get(name) {
+            let mut sum = before.clone();
+            if list {
+                sum.items.retain(|item| !item.is_empty());
+                sum.items.append(&mut value.items);
+                sum.known &= value.known;
+                sum.taint |= value.taint;
+            } else {
+                sum.then(value);
+            }
+            value = sum;
+        }
+        self.assign(name, value);
+    }
+
+    /// `a[1]=x`, or `a[key]=x`.
+    fn assign_element(&mut self, name: &str, index: &str, value: Value) {
+        if let Ok(at) = index.parse::<usize>() {
+            let mut list = self.variables.get(name).cloned().unwrap_or_else(Value::nothing);
+            if at <= list.items.len() && at < MAX_ITEMS {
+                let item = value.items.concat();
+                match list.items.get_mut(at) {
+                    Some(place) => *place = item,
+                    None => list.items.push(item),
+                }
+                list.known &= value.known;
+                list.taint |= value.taint;
+            }
+            return self.assign(name, list);
+        }
+        self.assign(&format!("{name}[{index}]"), value);
+    }
+}

@@ -1,0 +1,70 @@
+//! What `read` and `mapfile` make of their input.
+
+use super::reader::{Around, Reader};
+use super::value::{Field, Value};
+use super::wrappers::value_of;
+
+/// Items that one line or file is split into.
+const MAX_ITEMS: usize = 256;
+/// Options of `read` that take a value, and those of `mapfile`.
+const READ_VALUED: &str = "adinNptu";
+const MAPFILE_VALUED: &str = "dnOsuCc";
+
+impl Reader<'_> {
+    /// Sets the variables that `read` or `mapfile` names.
+    pub(super) fn read_input(&mut self, program: &str, arguments: &[Field], around: &Around) {
+        let lines = program != "read";
+        if let Some(script) = value_of(arguments, &["-C"]).filter(|_| lines) {
+            self.inner_script(&script.text, &Value::nothing());
+        }
+        let (list, names) = names(arguments, if lines { MAPFILE_VALUED } else { READ_VALUED });
+        let taint = around.input.taint;
+        let Some(text) = around.input.as_text().map(str::to_owned) else {
+            for name in list.iter().chain(&names) {
+                self.assign(name, Value::unknown(taint));
+            }
+            return;
+        };
+        let set = |value: String| Value::text(value).with(taint);
+        let items = |items: Vec<String>| Value { items, known: true, taint };
+        if lines {
+            let name = names.first().map_or("MAPFILE", String::as_str);
+            self.assign(name, items(text.lines().take(MAX_ITEMS).map(String::from).collect()));
+            return;
+        }
+        let by = around.environment.iter().rev().find(|(name, _)| name == "IFS").map(|(_, by)| by.as_str());
+        let words: Vec<String> = match by.filter(|by| !by.is_empty()) {
+            Some(by) => text.trim_end_matches('\n').split(|c| by.contains(c)).take(MAX_ITEMS).map(String::from).collect(),
+            None => text.split_whitespace().take(MAX_ITEMS).map(String::from).collect(),
+        };
+        match (list, names.as_slice()) {
+            (Some(list), _) => self.assign(&list, items(words)),
+            (None, [_, _, ..]) => {
+                for (name, word) in names.iter().zip(words) {
+                    self.assign(name, set(word));
+                }
+            }
+            (None, names) => self.assign(names.first().map_or("REPLY", String::as_str), set(text.trim_end().to_owned())),
+        }
+    }
+}
+
+/// The list that `-a` names, and the variables.
+fn names(arguments: &[Field], valued: &str) -> (Option<String>, Vec<String>) {
+    let mut list = None;
+    let mut names = Vec::new();
+    let mut words = arguments.iter().map(|field| field.text.as_str());
+    while let Some(word) = words.next() {
+        let Some(flags) = word.strip_prefix('-') else {
+            names.push(word.to_owned());
+            continue;
+        };
+        let Some(at) = flags.find(|c| valued.contains(c)) else { continue };
+        let joined = flags.get(at + 1..).filter(|value| !value.is_empty());
+        let value = joined.or_else(|| words.next()).map(str::to_owned);
+        if flags.get(at..).is_some_and(|flag| flag.starts_with('a')) {
+            list = value;
+        }
+    }
+    (list, names)
+}

@@ -1,0 +1,31 @@
+//! A name and its value in members side by side: `{ "name": "API_TOKEN", "value": "…" }`.
+
+use std::borrow::Cow;
+
+use crate::message::{Value, ValueKind};
+
+/// Longest name, in bytes.
+const NAME_BYTES: usize = 96;
+/// Longest value, in bytes.
+const VALUE_BYTES: usize = 4096;
+/// What the member with the name is called, and the one with the value.
+const NAMES: [&str; 11] =
+    ["name", "key", "label", "variable", "var", "envvar", "header", "field", "secretname", "parameter", "property"];
+const VALUES: [&str; 6] = ["value", "val", "text", "secretvalue", "content", "data"];
+
+/// The value, and the two as one assignment, where an object holds such a pair.
+pub(super) fn named_value<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Option<(Value<'j>, String)> {
+    let find = |keys: &[&str]| {
+        let is = |key: &str| key.len() <= 32 && keys.contains(&plain(key).as_str());
+        members.iter().find(|(key, value)| is(key) && value.kind() == ValueKind::String).map(|(_, value)| *value)
+    };
+    let name = find(&NAMES)?.str()?;
+    let value = find(&VALUES)?;
+    let text = value.str()?;
+    let named = !name.is_empty() && name.len() <= NAME_BYTES && name.split(' ').count() <= 3 && !name.contains(['\n', '=']);
+    (named && text.len() <= VALUE_BYTES).then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))
+}
+
+fn plain(key: &str) -> String {
+    key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+}
