@@ -278,12 +278,12 @@ mod tests {
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
         let (made, log) = opened(file.join("quarantine"));
-        assert!(made.is_ok() && log.contains("WARN") && !log.contains("kept, sealed"), "{log}");
+        assert!(made.is_ok() && log.contains("WARN") && !log.contains("quarantine enabled"), "{log}");
         for part in ["the quarantine cannot be written", &*file.display().to_string(), "`folder` under `[quarantine]`"] {
             assert!(log.contains(part), "no `{part}` in: {log}");
         }
         let (made, log) = opened(folder.path().join("quarantine"));
-        assert!(made.is_ok() && log.contains("kept, sealed") && !log.contains("WARN"), "{log}");
+        assert!(made.is_ok() && log.contains("quarantine enabled") && !log.contains("WARN"), "{log}");
     }
 
     #[test]

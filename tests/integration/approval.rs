@@ -193,7 +193,7 @@ async fn a_yes_for_good_outlives_the_gate() {
     std::fs::write(&file, "{\"agent\":1}\n").unwrap();
     let setup = Setup::new().http("up", "http://127.0.0.1:9/".into()).with(|config| config.approval.file = Some(file));
     let faults = lychgate::app::start(setup.config, None).await.err().unwrap();
-    assert!(faults[0].message.contains("line 1 is no approval"), "{faults:?}");
+    assert!(faults[0].message.contains("line 1 is not a valid approval"), "{faults:?}");
 }
 
 #[tokio::test]

@@ -89,7 +89,7 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
         "`hangs` did not respond",
         "`wants` responds with 401",
         "are in observe mode",
-        "s apart",
+        "differ by ",
         "timedatectl",
         "no audit log: past verdicts",
         "HTTPS_PROXY is set",

@@ -164,8 +164,8 @@ async fn an_answer_to_no_open_request_is_withheld() {
     // A body can hold nothing else.
     let (gate, _server, got) = through("application/json", answer("2", "for another request")).await;
     let text = got.text().await;
-    assert!(text.contains("no open request") && !text.contains("for another"), "{text}");
-    assert!(gate.audit_text().contains("no open request"));
+    assert!(text.contains("does not match an open request") && !text.contains("for another"), "{text}");
+    assert!(gate.audit_text().contains("does not match an open request"));
     // On a stream the open request still gets its answer, and an error that names no request passes.
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"half a message"}}"#;
     let stream = format!(
@@ -192,7 +192,7 @@ fn wrap_withholds_an_answer_to_no_open_request() {
     assert!(wrapped.hear().contains("mine"));
     assert!(wrapped.hear().contains("last"));
     assert!(wrapped.end().success());
-    assert!(wrapped.read("stderr").contains("no open request"));
+    assert!(wrapped.read("stderr").contains("does not match an open request"));
 }
 
 /// In a session, an answer may come on the stream of another request: it is inspected as the answer to its own.

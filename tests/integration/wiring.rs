@@ -234,7 +234,7 @@ fn a_name_that_is_not_valid_is_refused() {
 #[test]
 fn the_help_of_run_documents_the_variable_of_the_log() {
     let help = text(&Machine::new().lychgate(&["run", "--help"]));
-    assert!(help.contains("LYCHGATE_LOG sets its level") && help.contains("warn,lychgate=info"), "{help}");
+    assert!(help.contains("LYCHGATE_LOG sets the log filter") && help.contains("warn,lychgate=debug"), "{help}");
 }
 
 #[test]
