@@ -28,8 +28,8 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
     })
     .await;
     let harmless = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#) }).await;
-    // Four messages of 2 MB each keep two workers busy for long enough, even where tests are not optimised.
-    let limit = |config: &mut lychgate::config::Config| config.limits.work.unpacked_bytes = 2 << 20;
+    // Four messages of 1 MB each keep two workers busy for long enough, even where tests are not optimised.
+    let limit = |config: &mut lychgate::config::Config| config.limits.work.unpacked_bytes = 1 << 20;
     let gate = Setup::new().http("hostile", hostile.url()).http("harmless", harmless.url()).with(limit).start().await;
     let agent = gate.agent();
     // The first call also pays for compiling the rules.

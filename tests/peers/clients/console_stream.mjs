@@ -28,7 +28,7 @@ export const tests = {
   'nobody comes in without a token, and a wrong one says so': async () => {
     await type('#token', 'no-such-token');
     await press('Enter');
-    await until('a word', 'document.querySelector("#login-told")?.textContent.includes("not the token")');
+    await until('a word', 'document.querySelector("#login-told")?.textContent.includes("invalid token")');
     same('the frame', await read('document.querySelector("#app").hidden'), true);
     for (const path of ['stream', 'overview', 'rules', 'quarantine', 'session']) same(path, (await fetch(`${plan.admin}/console/api/${path}`)).status, 401);
   },
