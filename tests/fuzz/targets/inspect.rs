@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
-use lychgate::protocol::{AgentName, Asked, AuditId, CallTarget, Context, Era, UpstreamName};
+use lychgate::protocol::{AgentName, AuditId, CallTarget, Context, Era, OpenRequest, UpstreamName};
 use lychgate::rules::Library;
 
 const MOST: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ fuzz_target!(|input: &str| {
     HOOK.call_once(|| drop(std::panic::take_hook()));
     let (policy, limits, text) = (&*POLICY, ReadLimits::default(), quote(input));
     let context = Context {
-        asked: [Asked {
+        asked: [OpenRequest {
             id: "1".into(),
             method: "tools/call".into(),
             tool: Some("fetch".into()),
