@@ -87,7 +87,7 @@ impl Frontend {
     /// From now on the holder of the token with this SHA-256 may try the gate with canaries.
     ///
     /// # Errors
-    /// As [`crate::record::Recorder::aside`].
+    /// As [`crate::record::Recorder::trial_recorder`].
     pub fn prove_by(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
         let recorder = Arc::new(self.gate.recorder().trial_recorder()?);
         // The first one stays.

@@ -51,13 +51,13 @@ impl Recorder {
         self.console_feed.tail.clone()
     }
 
-    /// Counts what [`Self::hour`], [`Self::hits`] and [`Self::served`] tell, from now on.
+    /// Counts what [`Self::last_hour`], [`Self::rule_hits`] and [`Self::upstream_stats`] report, from now on.
     pub fn start_recent_stats(&self) {
         self.console_feed.stats.start();
     }
 
     /// Counts what happened earlier within the last hour, the oldest first: seconds since 1970, and what is counted then. To
-    /// be called before [`Self::start_pulse`].
+    /// be called before [`Self::start_recent_stats`].
     pub fn restore_hour(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
         self.console_feed.stats.restore(earlier);
     }

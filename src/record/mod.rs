@@ -132,7 +132,7 @@ impl Recorder {
         self.start(event).wait()
     }
 
-    /// As [`Self::tell`], for who waits in another way until the lines are written.
+    /// As [`Self::record`], for who waits in another way until the lines are written.
     pub fn start(&self, event: Event<'_>) -> PendingWrite {
         if !self.is_trial {
             return self.dispatch(event);

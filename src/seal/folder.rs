@@ -208,7 +208,7 @@ impl SealedFolder {
     }
 }
 
-/// A file of a [`Place`].
+/// A file of a [`SealedFolder`].
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// Its name.

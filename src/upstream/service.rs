@@ -55,7 +55,7 @@ impl Service {
         answer.unwrap_or(Err(ServiceError::Late))
     }
 
-    /// Sends what needs no answer: any status of success will do. [`NoAnswer::Busy`] where it may be tried again later.
+    /// Sends what needs no answer: any status of success will do. [`ServiceError::Busy`] where it may be tried again later.
     ///
     /// # Errors
     /// Why it was not taken.
