@@ -1,8 +1,8 @@
 //! Finds where a closer look is worth it: literals that shapes begin with, words of names, and runs of code characters.
 //!
 //! Literals are looked for in the text in lower case and without the signs that may join the pieces of a secret. Of each, the
-//! three rarest bytes are looked for by one bit for each hash of three bytes: 16 kB that stay in the nearest cache. An
-//! automaton over the same words took 6 MB.
+//! rarest run of four bytes is looked for by one bit: three bytes choose a word of the table by their hash, the fourth a bit of
+//! it. 32 kB stay in the nearest cache; an automaton over the same words took 6 MB.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,13 +10,12 @@ use std::ops::Range;
 
 use super::class::Class;
 
-/// Bytes by which a literal is looked for: the length of the shortest.
-const GRAM_BYTES: usize = 3;
+/// Bytes by which a literal is looked for. The shortest have one less and go with any byte that follows.
+const GRAM_BYTES: usize = 4;
 /// Maximum length of a literal in bytes.
 pub(super) const LONGEST: usize = 64;
-/// Bits of a hash, and those of its low bits that share a place in [`Sieve::starts`].
-const HASH_BITS: u32 = 17;
-const SHARED_BITS: u32 = 5;
+/// Bits of a hash.
+const HASH_BITS: u32 = 12;
 /// 2^32 divided by the golden ratio.
 const SPREAD: u32 = 0x9e37_79b9;
 /// Bytes of a text that are squeezed at once, and those of them that are counted together.
@@ -40,11 +39,11 @@ pub(super) enum Meaning {
 
 /// Literals and what each stands for.
 pub(super) struct Sieve {
-    /// One for each hash.
-    bits: Box<[u64; (1 << HASH_BITS) / 64]>,
+    /// For each hash, a bit for each byte that may follow on the bytes that were hashed.
+    bits: Box<[u64; 1 << HASH_BITS]>,
     /// By their hashes.
     owners: Box<[Owner]>,
-    /// Where in `owners` the hashes with the same high bits begin, and where the last end.
+    /// Where in `owners` those of each hash begin, and where the last end.
     starts: Box<[u32]>,
     literals: Box<[Literal]>,
     /// The bytes and the meanings of all literals.
@@ -55,7 +54,9 @@ pub(super) struct Sieve {
 /// A literal that is looked for by some of its bytes.
 #[derive(Clone, Copy)]
 struct Owner {
-    hash: u32,
+    gram: u32,
+    /// Which bits of `gram` count.
+    mask: u32,
     literal: u16,
     /// Where in the literal they begin.
     at: u8,
@@ -91,6 +92,20 @@ impl std::fmt::Debug for Sieve {
     }
 }
 
+impl Owner {
+    /// Of a literal of at least three bytes that ends with `last`.
+    fn new(word: &[u8], literal: u16, last: u8) -> Self {
+        let score = |gram: &[u8]| gram.iter().map(|b| rarity(*b)).sum::<u32>();
+        let rarest = word.windows(GRAM_BYTES).enumerate().max_by_key(|(_, gram)| score(gram));
+        let (at, gram, mask) = match (rarest, word) {
+            (Some((at, gram)), _) => (at, gram.first_chunk().copied().unwrap_or_default(), u32::MAX),
+            (None, [a, b, c]) => (0, [*a, *b, *c, 0], u32::MAX >> 8),
+            (None, _) => (0, [0; GRAM_BYTES], 0),
+        };
+        Self { gram: u32::from_le_bytes(gram), mask, literal, at: at as u8, last }
+    }
+}
+
 impl Sieve {
     /// Prepares literals: lower case, three bytes and more, without [`Class::is_joint`] characters.
     ///
@@ -112,24 +127,22 @@ impl Sieve {
         for (word, meant) in words {
             let literal = u16::try_from(literals.len()).map_err(|_| "too many literals".to_owned())?;
             let word: Vec<u8> = word.bytes().map(folded).collect();
-            let rarest =
-                word.windows(GRAM_BYTES).enumerate().max_by_key(|(_, gram)| gram.iter().map(|b| rarity(*b)).sum::<u32>());
             // What a text never has once it is squeezed is never found.
-            if let (Some((at, gram)), Some(last), false) = (rarest, word.last(), word.contains(&JOINT)) {
-                let hash = gram.first_chunk().map_or(0, |[a, b, c]| hash([*a, *b, *c, 0]));
-                owners.push(Owner { hash: hash as u32, literal, at: at as u8, last: *last });
+            if let (Some(&last), false) = (word.last(), word.contains(&JOINT)) {
+                owners.push(Owner::new(&word, literal, last));
             }
             bytes.extend(word);
             meanings.extend(meant);
             literals.push(Literal { bytes: bytes.len() as u32, meanings: meanings.len() as u32 });
         }
-        owners.sort_by_key(|owner| owner.hash);
-        let mut bits = Box::new([0_u64; (1 << HASH_BITS) / 64]);
+        owners.sort_by_key(|owner| hash(owner.gram));
+        let mut bits = Box::new([0_u64; 1 << HASH_BITS]);
         for owner in &owners {
-            bits.get_mut(owner.hash as usize / 64).into_iter().for_each(|bits| *bits |= 1 << (owner.hash % 64));
+            let follows = if owner.mask == u32::MAX { 1 << bit(owner.gram) } else { u64::MAX };
+            bits.get_mut(hash(owner.gram)).into_iter().for_each(|bits| *bits |= follows);
         }
-        let start = |share: u32| owners.partition_point(|owner| owner.hash >> SHARED_BITS < share) as u32;
-        let starts = (0..=1 << (HASH_BITS - SHARED_BITS)).map(start).collect();
+        let start = |least: usize| owners.partition_point(|owner| hash(owner.gram) < least) as u32;
+        let starts = (0..=1 << HASH_BITS).map(start).collect();
         let (literals, bytes, meanings) = (literals.into(), bytes.into(), meanings.into());
         Ok(Self { bits, owners: owners.into(), starts, literals, bytes, meanings })
     }
@@ -165,21 +178,20 @@ impl Sieve {
 
     /// Every literal that ends in the new part of a stretch.
     fn find(&self, squeezed: &Squeezed, hits: &mut Vec<Hit>) {
-        for (at, gram) in squeezed.padded().windows(GRAM_BYTES + 1).enumerate() {
-            let hash = hash(gram.first_chunk().copied().unwrap_or_default());
-            if self.bits.get(hash / 64).is_some_and(|bits| bits >> (hash % 64) & 1 == 1) {
-                self.confirm(squeezed, at, hash, hits);
+        for (at, gram) in squeezed.padded().windows(GRAM_BYTES).enumerate() {
+            let gram = u32::from_le_bytes(gram.first_chunk().copied().unwrap_or_default());
+            if self.bits.get(hash(gram)).is_some_and(|bits| bits >> bit(gram) & 1 == 1) {
+                self.confirm(squeezed, at, gram, hits);
             }
         }
     }
 
     #[inline(never)]
-    fn confirm(&self, squeezed: &Squeezed, at: usize, hash: usize, hits: &mut Vec<Hit>) {
-        let share = hash >> SHARED_BITS;
-        let owners = self.starts.get(share).zip(self.starts.get(share + 1));
+    fn confirm(&self, squeezed: &Squeezed, at: usize, gram: u32, hits: &mut Vec<Hit>) {
+        let owners = self.starts.get(hash(gram)).zip(self.starts.get(hash(gram) + 1));
         let owners = owners.and_then(|(start, end)| self.owners.get(*start as usize..*end as usize)).unwrap_or_default();
         let bytes = squeezed.bytes();
-        for owner in owners.iter().filter(|owner| owner.hash as usize == hash) {
+        for owner in owners.iter().filter(|owner| owner.gram == gram & owner.mask) {
             let range = self.literal(owner.literal.into(), |literal| literal.bytes);
             let Some(start) = at.checked_sub(owner.at.into()) else { continue };
             let end = start + range.len();
@@ -228,8 +240,14 @@ fn rarity(byte: u8) -> u32 {
 
 /// A hash of the first three of four bytes.
 #[inline]
-fn hash(gram: [u8; GRAM_BYTES + 1]) -> usize {
-    ((u32::from_le_bytes(gram) << 8).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
+fn hash(gram: u32) -> usize {
+    ((gram << 8).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
+}
+
+/// Which bit of a word of [`Sieve::bits`] is for the fourth byte.
+#[inline]
+fn bit(gram: u32) -> u32 {
+    gram >> 24 & 63
 }
 
 /// A stretch of a text as it is looked through, after the end of the one before.
