@@ -73,21 +73,27 @@ impl Memory {
     }
 
     /// The strings that the value of an argument may be put together with: what came before in the same argument of the same
-    /// tool, and then the first or the last word of the value. Nothing if nothing came before.
+    /// tool, and then the first or the last word of the value. Nothing if nothing came before, or if the same came just before:
+    /// a call that is repeated adds no piece.
     pub(super) fn joined<'t>(&'t self, tool: &str, argument: &str, value: &'t str) -> Vec<Vec<&'t str>> {
         let own = || self.pieces.iter().filter(|piece| piece.is_of(tool, argument));
         let earlier: Vec<&str> = own().filter(|piece| !piece.accumulated).map(|piece| piece.text.as_str()).collect();
         let accumulated = own().find(|piece| piece.accumulated).map(|piece| piece.text.as_str());
         let mut together: Vec<Vec<&str>> =
             accumulated.zip(short_end(value)).map(|(accumulated, short_end)| vec![accumulated, short_end]).into_iter().collect();
-        if earlier.is_empty() {
-            return together;
-        }
+        let Some(latest) = earlier.last() else { return together };
         let (first, last) = (first_word(value), last_word(value));
         let mut words: Vec<&str> = first.into_iter().chain(last).collect();
         words.dedup();
+        words.retain(|word| word != latest);
         together.extend(words.into_iter().map(|word| earlier.iter().copied().chain([word]).collect()));
         together
+    }
+
+    /// The piece of an argument that was kept last.
+    fn latest(&self, tool: &str, argument: &str) -> Option<&str> {
+        let kept = self.pieces.iter().rev().find(|piece| !piece.accumulated && piece.is_of(tool, argument));
+        kept.map(|piece| piece.text.as_str())
     }
 
     /// The short values of earlier calls in an argument.
@@ -111,7 +117,8 @@ impl Learnt {
         let coded = |byte: u8| {
             byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b':' | b'~' | b'%')
         };
-        if telling && PIECE_BYTES.contains(&word.len()) && word.bytes().all(coded) {
+        let repeated = memory.latest(tool, argument) == Some(word);
+        if telling && !repeated && PIECE_BYTES.contains(&word.len()) && word.bytes().all(coded) {
             let argument = [tool, ".", argument].concat().into();
             self.pieces.push(Piece { argument, text: Zeroizing::new(word.to_owned()), accumulated: false });
         }
@@ -175,6 +182,10 @@ mod tests {
         let joined = memory.joined("say", "text", "Df9yGj3hLm5kQs6u and the rest");
         assert_eq!(joined, [["ghp_q8Zt4vNp2rKx7w", "Df9yGj3hLm5kQs6u"], ["ghp_q8Zt4vNp2rKx7w", "rest"]]);
         assert!(memory.joined("say", "channel", "x").is_empty() && memory.joined("sa", "y.text", "x").is_empty());
+        assert!(memory.joined("say", "text", "ghp_q8Zt4vNp2rKx7w").is_empty(), "a call that is repeated");
+        let mut again = Learnt::default();
+        again.keep(&memory, "say", "text", "ghp_q8Zt4vNp2rKx7w");
+        assert!(again.is_empty());
     }
 
     #[test]

@@ -291,11 +291,15 @@ impl Seen {
     }
 }
 
+/// The letters and digits of a name, in lower case.
+fn letters(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase())
+}
+
 /// Whether an argument names where a browser comes back to, which nobody fetches.
 fn is_return(argument: &str) -> bool {
     let last = argument.rsplit('.').next().unwrap_or(argument);
-    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    last.len() <= 64 && RETURNS.iter().any(|name| plain(name) == plain(last))
+    last.len() <= 64 && RETURNS.iter().any(|name| letters(name).eq(letters(last)))
 }
 
 /// Whether a `data:` URL holds what a browser runs, rather than an image or a file (RFC 2397).
